@@ -1,6 +1,6 @@
-// Package agentservers is the family of registered agents: integrations, which the
-// organisation or a workspace registers, and servers, which are integrations in one
-// workspace, with their skills and who may use them.
+// Package agentservers is the administration API of registered agents: integrations of the
+// organisation or a workspace, and servers, which are integrations in one workspace, with their
+// skills and access.
 package agentservers
 
 import (
@@ -14,14 +14,14 @@ import (
 	"gateway/shared/tenant/access"
 )
 
-// Deps is what the family works with.
+// Deps are the dependencies of the package.
 type Deps struct {
-	// CheckURL is the egress rule for hosts that people name.
+	// CheckURL is the egress rule for hosts that users configure.
 	CheckURL provider.URLCheck
-	// Opener calls agents, for their cards.
+	// Opener calls agents for their cards.
 	Opener *a2a.Opener
-	// PublicURL is where clients reach the gateway, such as
-	// https://gateway.example.com/v1; "": where the request went.
+	// PublicURL is the gateway's public address, such as https://gateway.example.com/v1; empty
+	// for the address of the request.
 	PublicURL string
 }
 
@@ -49,7 +49,7 @@ type family struct {
 	ofIntegration, ofServer *admin.Collection[a2a.Switch]
 }
 
-// Items and changes of the two.
+// Items and changes of integrations and servers.
 type (
 	integration       = admin.Item[a2a.Integration]
 	integrationChange = admin.Change[a2a.Integration]
@@ -57,5 +57,5 @@ type (
 	serverChange      = admin.Change[a2a.Server]
 )
 
-// base returns the address that agents are reached below.
+// base returns the address below which agents are reached.
 func (f *family) base(r *http.Request) string { return admin.Address(f.PublicURL, r) }

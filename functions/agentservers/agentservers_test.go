@@ -30,7 +30,7 @@ const (
 
 func newHouse(t testing.TB) *admintest.House { return newHouseAt(t, time.Now) }
 
-// newHouseAt is newHouse whose secret managers are asked by a clock.
+// newHouseAt is newHouse with a clock for secret managers.
 func newHouseAt(t testing.TB, now func() time.Time) *admintest.House {
 	t.Helper()
 	policy, err := egress.ParseAllow("127.0.0.0/8")
@@ -44,7 +44,7 @@ func newHouseAt(t testing.TB, now func() time.Time) *admintest.House {
 	})
 }
 
-// agent shows a card at one of the two paths, to those who have its token.
+// agent serves a card at one of the two paths to callers with its token.
 func agent(t testing.TB, path, card, token string) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,10 +121,10 @@ func TestAnswersArePinned(t *testing.T) {
 	h.Golden(*update, "answers.txt", calls...)
 }
 
-func TestTheCardIsRewrittenForClients(t *testing.T) {
+func TestRewriteReplacesAddressesAndSecurity(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	s := agent(t, olderPath, older, "") // only where the first versions show it
+	s := agent(t, olderPath, older, "") // only at the path of early versions
 	register(h, key, s.URL+"/", "")
 	h.Do("POST", "/agent-servers", key, `{"name":"S","slug":"my-agent","agent_integration_id":"a"}`).OK()
 	if got := h.Do("GET", "/agent-integrations/a", key, nil).OK(); got.Text("sync_status") != "success" || got.Text("agent_card", "name") != "Agent" {
@@ -159,7 +159,7 @@ func TestTheCardIsRewrittenForClients(t *testing.T) {
 	}
 }
 
-func TestACardIsFetchedForAnAgentThatIsNotRegistered(t *testing.T) {
+func TestFetchReturnsCardsOfUnregisteredAgents(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	s := agent(t, cardPath, older, "pass")
@@ -187,7 +187,7 @@ func TestACardIsFetchedForAnAgentThatIsNotRegistered(t *testing.T) {
 	h.Do("POST", "/agent-integrations/fetch-agent-card", key, body(newer.URL, "")).OK()
 }
 
-func TestAnAgentWithoutACardIsRegisteredAllTheSame(t *testing.T) {
+func TestRegistrationSucceedsWithoutACard(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	var hits atomic.Int32

@@ -90,10 +90,10 @@ func shownOfIntegration() []admin.Shown[a2a.Integration] {
 	}
 }
 
-// changed is where a call notes that the card has to be fetched again.
+// changed marks a call after which the card must be fetched again.
 const changed = "changed"
 
-// before puts the configurations into place and checks the whole.
+// before applies the configurations and validates the integration.
 func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) error {
 	form := ch.Form
 	touched := ch.Creates()
@@ -159,14 +159,14 @@ func countWorkspaces(c *admin.Call, items []integration, objects []admin.Members
 	return nil
 }
 
-// Times that a call waits for an agent: one that asks for its card, and one that makes
-// or changes an integration, which stands without the card too.
+// Timeouts of a call to an agent: for its card, and of a call that creates or changes an
+// integration, which succeeds without the card.
 const (
 	testTime  = 20 * time.Second
 	learnTime = 10 * time.Second
 )
 
-// fetch gets the card of an integration and keeps it.
+// fetch fetches and stores the card of an integration.
 func (f *family) fetch(ctx context.Context, r *resource.Resources, rec *resource.Record, in store.Scope, within time.Duration) (card json.RawMessage, asked, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -190,7 +190,8 @@ func (f *family) fetch(ctx context.Context, r *resource.Resources, rec *resource
 	return card, asked, keep(context.WithoutCancel(ctx), r, rec.Ref(), card, signed, failed)
 }
 
-// keep stores a card and what its signatures are, or why there is none.
+// keep stores a card and the result of checking its signatures, or the reason why there is
+// none.
 func keep(ctx context.Context, r *resource.Resources, ref resource.Ref, card json.RawMessage, signed *a2a.Verified, failed *upstream.Failure) error {
 	return r.Change(ctx, ref.Scope.Organisation(), func(tx *resource.Tx) error {
 		_, err := admin.Amend(tx, ref.Scope, ref.Kind, ref.ID, func(form *a2a.Integration) {
@@ -206,8 +207,7 @@ func keep(ctx context.Context, r *resource.Resources, ref resource.Ref, card jso
 	})
 }
 
-// learn fetches the card of an integration that is new or has changed. The integration
-// stands without it.
+// learn fetches the card of a new or changed integration. The integration is valid without it.
 func (f *family) learn(c *admin.Call, ref resource.Ref) {
 	rec, ok, err := c.Resources.Get(c.Context, ref.Scope, ref.Kind, ref.ID)
 	if err != nil || !ok {
@@ -223,7 +223,7 @@ var probeSchema = admin.Closed(map[string]admin.Schema{
 	"agent_name": {"type": []string{"string", "null"}}, "error": {"type": []string{"string", "null"}},
 })
 
-// probe fetches the card and tells how it went.
+// probe fetches the card and returns the result.
 func (f *family) probe(c *admin.Call, rec *resource.Record, in store.Scope, url string) (any, error) {
 	began := time.Now()
 	card, asked, err := f.fetch(c.Context, c.Resources, rec, in, testTime)
@@ -254,7 +254,7 @@ var signatureSchema = admin.Schema{"type": []string{"object", "null"}, "addition
 
 var cardSchema = admin.Schema{"type": "object", "description": "The card of an agent, as the protocol describes it."}
 
-// integrationRoutes returns the routes beside those of every record.
+// integrationRoutes returns the routes in addition to the standard ones.
 func (f *family) integrationRoutes() []admin.Route {
 	headers := admin.Field{Name: "headers", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: 8192}, Max: 50, Doc: "Sent with the request for the card."}
 	routes := f.integrations.Below(

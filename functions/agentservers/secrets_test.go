@@ -12,8 +12,8 @@ import (
 	"gateway/shared/admin/admintest"
 )
 
-// Headers that a secret manager keeps are sent, one or all of them; when the agent rejects
-// them, the manager is asked again, once.
+// Headers from a secret manager are sent, one or all of them; if the agent rejects them, the
+// manager is called again once.
 func TestSecretsOfManagersAreResolved(t *testing.T) {
 	t.Parallel()
 	apart := &admintest.Clock{}

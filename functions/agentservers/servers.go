@@ -45,9 +45,8 @@ func (f *family) address(c *admin.Call, it server) string {
 	return f.base(c.Request) + "/agent/" + it.Slug
 }
 
-// bind finds the integration of a new server: the workspace's own before the
-// organisation's. One that does not exist and one that is not open to the workspace
-// are the same.
+// bind finds the integration of a new server: the workspace's own before the organisation's. A
+// missing integration and one that is not available to the workspace are indistinguishable.
 func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 	if !ch.Creates() {
 		return nil
@@ -73,7 +72,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 	return admin.Denied()
 }
 
-// whole returns the server that the path names, and its integration.
+// whole returns the server in the path, and its integration.
 func (f *family) whole(c *admin.Call) (server, integration, error) {
 	it, err := f.servers.Find(c)
 	if err != nil {
@@ -91,7 +90,7 @@ func (f *family) whole(c *admin.Call) (server, integration, error) {
 	return it, integration{Record: &rec, Form: form}, err
 }
 
-// serverRoutes returns the routes of one server beside those of every record.
+// serverRoutes returns the routes of one server in addition to the standard ones.
 func (f *family) serverRoutes() []admin.Route {
 	const item = "/agent-servers/{serverId}"
 	return f.servers.Below(

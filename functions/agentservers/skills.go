@@ -10,10 +10,10 @@ import (
 	"gateway/shared/resource"
 )
 
-// maxNamed is how many skills one call names.
+// maxNamed is the number of skills in one call.
 const maxNamed = 1000
 
-// describeSwitches are what an integration, or a server, says of skills.
+// describeSwitches describes the switches of skills of an integration or a server.
 func (f *family) describeSwitches(kind resource.Kind, object, path, scope string, parent *admin.Parent) *admin.Collection[a2a.Switch] {
 	return &admin.Collection[a2a.Switch]{
 		Kind: kind, Object: object, Path: path, Param: "skillId", Scope: scope, WriteRole: admin.Manager, Parent: parent,
@@ -28,7 +28,7 @@ func (f *family) describeSwitches(kind resource.Kind, object, path, scope string
 	}
 }
 
-// skillOf returns the skill of an entry of the call's body, by the id of its switch.
+// skillOf returns the skill of an entry in the call's body by the id of its switch.
 func skillOf(c *admin.Call, id string) string {
 	for _, in := range c.Body.Objects("skills") {
 		if s := in.Text("id"); a2a.SwitchID(s) == id {
@@ -42,7 +42,7 @@ var skillsSchema = admin.MoreEnvelope.Schema(admin.Closed(map[string]admin.Schem
 	"id": {"type": "string"}, "name": {"type": "string"}, "description": {"type": "string"}, "tags": {"type": "array", "items": admin.Schema{"type": "string"}}, "enabled": {"type": "boolean"},
 }))
 
-// skillRoutes list and switch the skills of integrations and servers.
+// skillRoutes returns the routes to list and switch the skills of integrations and servers.
 func (f *family) skillRoutes() []admin.Route {
 	var routes []admin.Route
 	for _, of := range []struct {
@@ -62,7 +62,7 @@ func (f *family) skillRoutes() []admin.Route {
 	return routes
 }
 
-// switches are what a record says of skills, by id of the skill.
+// switches returns the switches of a record by skill id.
 func switches(c *admin.Call, rec *resource.Record, kind resource.Kind) (map[string]bool, error) {
 	rows, err := c.Resources.List(c.Context, rec.Scope, kind.Of(rec.ID))
 	if err != nil {
@@ -133,8 +133,7 @@ func (f *family) listOfServer(c *admin.Call) (any, error) {
 	return listSkills(c, of.Form, off)
 }
 
-// listSkills returns the skills of the card, and behind them those that are known by their
-// switch alone.
+// listSkills returns the skills of the card, followed by those that only have a switch.
 func listSkills(c *admin.Call, of *a2a.Integration, off map[string]bool) (any, error) {
 	page, err := sharing.FromOne().Of(c.Query)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package auth is the family of people who sign in: the identity providers and domains
-// of an organisation, the way in, who they are, their sessions and the end of them.
+// Package auth is the API for signing in: the identity providers and domains of an
+// organisation, the sign-in itself, the current user, and sessions.
 package auth
 
 import (
@@ -21,35 +21,35 @@ import (
 	"gateway/shared/signin/sso"
 )
 
-// Deps is what the family works with.
+// Deps are the dependencies of the package.
 type Deps struct {
 	Sessions *signin.Sessions
-	// Self finds the callers of routes about themselves, SessionOf their session.
+	// Self authenticates callers of routes about themselves, SessionOf their session.
 	Self      admin.Authenticate
 	SessionOf func(context.Context, *http.Request) (*signin.Session, string, error)
-	// Keys authenticates API keys; CallerOf returns what a key may do now. Browser finds the
-	// callers of routes about the session of a browser.
+	// Keys authenticates API keys; CallerOf returns the current permissions of a key. Browser
+	// authenticates callers of routes about a browser's session.
 	Keys     *identity.Authenticator
 	CallerOf func(context.Context, *identity.Principal) (admin.Caller, error)
 	Browser  admin.Authenticate
-	// CheckURL is the egress rule for hosts that people name; Via is the guarded way
-	// out to identity providers, LookUpTXT to the domain name system.
+	// CheckURL is the egress rule for hosts that users configure; Via is the guarded transport
+	// to identity providers, LookUpTXT the DNS resolver.
 	CheckURL  func(raw, field string) (*url.URL, error)
 	Via       http.RoundTripper
 	LookUpTXT sso.LookUp
-	// Record takes audit records of sign-ins that fail; nil: nobody does.
+	// Record receives audit records of failed sign-ins. It may be nil.
 	Record    func(ctx context.Context, org string, e audit.Entry) error
 	Loader    *resource.Loader
 	Resources *resource.Resources
-	// MCPAddress is that of MCP servers and their authorization server, as
-	// oauthserver.Public gives it.
+	// MCPAddress is the address of MCP servers and their authorization server, as
+	// oauthserver.Public returns it.
 	MCPAddress string
-	PublicURL  string // where people reach the gateway; "": where the request went
+	PublicURL  string // public address of the gateway; empty for the address of the request
 }
 
-// Of is what the family works with in an installation.
+// Of returns the dependencies in an installation.
 func Of(c *app.Core) Deps {
-	c.Renewal = renewal(c) // whoever has people call in this process may ask for it
+	c.Renewal = renewal(c) // this process may renew sessions at identity providers
 	sessions := console.Sessions(c)
 	d := Deps{Sessions: sessions, Self: console.Self(c), SessionOf: console.SessionOf(c, sessions), Keys: c.Auth, Browser: console.Browser(c), CheckURL: c.Egress.CheckURL, Via: c.Transport, PublicURL: c.PublicURL, MCPAddress: oauthserver.Public(c.PublicURL), Loader: c.Loader, Resources: c.Resources}
 	d.LookUpTXT = func(ctx context.Context, name string) ([]string, error) {
@@ -84,5 +84,5 @@ type family struct {
 	domains     *admin.Collection[sso.Domain]
 }
 
-// about are the scopes of routes about the caller, which everybody has who signed in.
+// about are the scopes of routes about the caller, which every signed-in user has.
 var about = []string{"auth.self"}

@@ -25,7 +25,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// grantRoutes let a client in, and give it tokens.
+// grantRoutes returns the routes that authorize a client and issue tokens.
 func (f *granting) grantRoutes() []admin.Route {
 	text := func(name string, most int64, doc string) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
@@ -60,7 +60,7 @@ func (f *granting) grantRoutes() []admin.Route {
 	}
 }
 
-// asked is a client's request that a person shall decide.
+// asked is a client's authorization request.
 type asked struct {
 	admin.Values
 	client *oauthserver.Client
@@ -69,14 +69,14 @@ type asked struct {
 	issuer string
 }
 
-// back is where the browser goes with a response: RFC 9207 names who answers.
+// back returns the redirect with a response. RFC 9207 requires the issuer in it.
 func (a *asked) back(answer url.Values) admin.Answer {
 	if s := a.Text("state"); s != "" {
 		answer.Set("state", s)
 	}
 	answer.Set("iss", a.issuer)
 	u, err := url.Parse(a.Text("redirect_uri"))
-	if err != nil { // it was checked
+	if err != nil { // validated before
 		return page.New(http.StatusBadRequest, "This cannot go on", "<p>The address to go back to is none.</p>")
 	}
 	q := u.Query()
@@ -93,8 +93,8 @@ func (a *asked) refuse(code, why string) admin.Answer {
 	return a.back(url.Values{"error": {code}, "error_description": {why}})
 }
 
-// read checks what a client asks for. stop is what the person gets instead: nobody is sent
-// to an address that is not the client's.
+// read validates an authorization request. stop is the response otherwise: browsers are never
+// redirected to an address that is not the client's.
 func (f *granting) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.Answer) {
 	a = &asked{Values: v, issuer: f.issuer(c)}
 	wrong := func(why string) (*asked, *admin.Answer) {
@@ -155,7 +155,7 @@ func (f *granting) authorize(c *admin.Call) (any, error) {
 	return f.askPerson(a, p, facts), nil
 }
 
-// query returns the request again, as a page of ours sends it.
+// query returns the request as query parameters of a page of the gateway.
 func (a *asked) query(more url.Values) url.Values {
 	for _, name := range []string{"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "resource"} {
 		if v := a.Text(name); v != "" {
@@ -165,17 +165,17 @@ func (a *asked) query(more url.Values) url.Values {
 	return more
 }
 
-// deciding is who sits at the browser.
+// deciding is the user who decides.
 type deciding struct {
 	token string
 	of    *signin.Session
 	user  *membership.User
 	view  *resource.View
-	// Of the server that is asked for.
+	// Of the requested server.
 	workspace *resource.Record
 }
 
-// person is who has signed in; Unauthorized where nobody has.
+// person returns the signed-in user, or an Unauthorized fault.
 func (f *granting) person(c *admin.Call) (*deciding, error) {
 	token, ok := browser.Token(c.Request)
 	if !ok {
@@ -195,8 +195,7 @@ func (f *granting) person(c *admin.Call) (*deciding, error) {
 	return &deciding{token: token, of: of, user: u, view: v}, nil
 }
 
-// reaches reports whether the person may use a server; nil where it may not, or where there is
-// none.
+// reaches returns the facts about a server if the user may use it, or nil.
 func (p *deciding) reaches(ctx context.Context, f *family, t oauthserver.Target) (*authz.Facts, error) {
 	at, _, ok, err := mcp.FindBySlug(ctx, f.Resources.Store(), store.Scope{Org: p.of.Org}, t.Slug)
 	if err != nil || !ok {
@@ -221,13 +220,13 @@ func (p *deciding) reaches(ctx context.Context, f *family, t oauthserver.Target)
 	return facts, nil
 }
 
-// errNotOurs rejects a decision that no page of ours has sent for the person.
+// errNotOurs returns the fault for a decision that no page of the gateway sent for the user.
 func errNotOurs() error {
 	return fault.New(fault.NotAllowed, "csrf", "The decision must come from the gateway's own page. Begin again")
 }
 
-// fromOwnPage reports whether a decision comes from a page that the gateway showed to the
-// person in its session.
+// fromOwnPage reports whether a decision comes from a page that the gateway showed to the user
+// in its session.
 func (f *granting) fromOwnPage(c *admin.Call, p *deciding) bool {
 	return browser.SameOrigin(c.Request, f.issuer(c)) &&
 		subtle.ConstantTimeCompare([]byte(c.Body.Text("csrf")), []byte(signin.WriteToken(p.token))) == 1
@@ -272,5 +271,5 @@ func (f *granting) consent(c *admin.Call) (any, error) {
 	return a.back(url.Values{"code": {secret}}), nil
 }
 
-// used reports whether an error is of a code or token that was used before.
+// used reports whether an error is that of a reused code or token.
 func used(err error) bool { return errors.Is(err, oauthserver.ErrReused) }

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/signin/attempts"
 )
 
-// How often the ways in may be tried from one address. Tokens are requested by applications
-// that serve many people from one.
+// Rate limits of public routes per address. Applications that request tokens serve many users
+// from one address.
 var (
 	ofBrowsers     = attempts.Bound{Name: "pages of sign-in", Most: 120, Take: 5, Each: time.Minute}
 	ofClients      = attempts.Bound{Name: "calls of clients", Most: 1200, Take: 20, Each: time.Minute}
@@ -20,7 +20,7 @@ var (
 )
 
 // bound makes a public route reject an address that calls it too often. Routes that only
-// describe the gateway cost nothing and are not bounded.
+// describe the gateway are cheap and not limited.
 func (f *family) bound(r *admin.Route) {
 	by := ofBrowsers
 	if r.Refusals != nil && r.Produces != page.HTML {

@@ -30,8 +30,7 @@ func scopes(action string) []string {
 
 const connectionsPath = "/auth/sso-configurations"
 
-// describeConnections returns the identity providers that people of the organisation sign in
-// with.
+// describeConnections describes the identity providers of the organisation.
 func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 	return &admin.Collection[sso.Connection]{
 		Kind: sso.KindConnection, Object: "sso-configuration", Path: connectionsPath, Param: "configurationId", UUIDOnly: true,
@@ -61,7 +60,7 @@ func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 	}
 }
 
-// redirectURI is where the identity provider sends browsers back to.
+// redirectURI returns the redirect URI for the identity provider.
 func (f *family) redirectURI(c *admin.Call, it connection) string {
 	return admin.Address(f.PublicURL, c.Request) + callbackPath + it.Scope.Org
 }
@@ -78,8 +77,8 @@ func (f *family) redirectShown() admin.Shown[sso.Connection] {
 	}
 }
 
-// ownersWrite has new and changed configurations ask for an owner: who chooses the identity
-// provider decides who everybody is, owners included.
+// ownersWrite requires an owner for new and changed configurations: the identity provider
+// determines who every user is, owners included.
 func ownersWrite(action string, r *admin.Route) {
 	recentWrites(action, r)
 	if action == "create" || action == "update" {
@@ -88,7 +87,7 @@ func ownersWrite(action string, r *admin.Route) {
 	}
 }
 
-// recentWrites has changes ask for a recent sign-in.
+// recentWrites requires a recent sign-in for changes.
 func recentWrites(action string, r *admin.Route) {
 	r.Recent = action != "list" && action != "read"
 }
@@ -156,8 +155,8 @@ func (f *family) checkOIDC(ch *joining) (bad []fault.Detail) {
 	return sorted(bad)
 }
 
-// verifyConnection asks the identity provider once, so that a mistake is known before
-// somebody signs in.
+// verifyConnection calls the identity provider once, so that errors are found before the first
+// sign-in.
 func (f *family) verifyConnection() []admin.Route {
 	return f.connections.Below(admin.Route{
 		Method: "POST", Path: connectionsPath + "/{configurationId}/verify", Name: "verifySsoConfiguration", Action: audit.Test, Scopes: scopes("read"),
@@ -176,7 +175,7 @@ func (f *family) verifyConnection() []admin.Route {
 	})
 }
 
-// described tells why people could not be sent to an identity provider.
+// described returns why users could not be sent to an identity provider.
 func (f *family) described(c *admin.Call, it connection) error {
 	if it.Form.IsSAML() {
 		_, err := bySAML{f}.provider(c, it, true)
@@ -195,7 +194,7 @@ type verified struct {
 	Message string `json:"message"`
 }
 
-// client returns the gateway at an identity provider.
+// client returns the gateway's client at an identity provider.
 func (f *family) client(c *admin.Call, it connection) (*oidc.Client, error) {
 	out, err := clientOf(c.Context, it, c.Sealer)
 	if err != nil {

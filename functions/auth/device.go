@@ -28,11 +28,11 @@ const (
 // grantDevice is the grant type of RFC 8628.
 const grantDevice = "urn:ietf:params:oauth:grant-type:device_code"
 
-// codesOfPerson limits how many codes a person may try. Valid ones count too, so that the count
-// does not tell which of many was valid. The 34 random bits of a code withstand so many tries.
+// codesOfPerson limits how many codes a user may try. Valid ones count too, so that the count
+// does not reveal which of many was valid. A code has 34 random bits.
 var codesOfPerson = attempts.Bound{Name: "device codes", Most: 30, Take: 1, Each: 10 * time.Minute}
 
-// devices is the gateway's way in for devices without a browser.
+// devices serves devices without a browser.
 type devices struct{ granting *granting }
 
 func (f *devices) routes() []admin.Route {
@@ -62,7 +62,7 @@ func (f *devices) routes() []admin.Route {
 	return routes
 }
 
-// authorizing is what a device gets first.
+// authorizing is the first response to a device.
 type authorizing struct {
 	Device   string `json:"device_code"`
 	User     string `json:"user_code"`
@@ -72,7 +72,7 @@ type authorizing struct {
 	Interval int64  `json:"interval"`
 }
 
-// ofClient returns the name of who asks.
+// ofClient returns the name of the client.
 func (f *devices) ofClient(c *admin.Call, id string) (name string, err error) {
 	if id == device.ClientGateway {
 		return oauthserver.BuiltIn, nil
@@ -116,8 +116,7 @@ func (f *devices) begin(c *admin.Call) (any, error) {
 	}, nil
 }
 
-// show leads a person to the decision, by up to three steps: to this site, to the sign-in,
-// to the code.
+// show leads a user to the decision, in up to three steps: this site, sign-in, code.
 func (f *devices) show(c *admin.Call) (any, error) {
 	at := f.granting.issuer(c) + pathDevice
 	q := url.Values{"here": {"true"}}
@@ -156,7 +155,7 @@ func (f *devices) askCode(c *admin.Call, status int, why string) admin.Answer {
 	return page.New(status, "Let a device in", body)
 }
 
-// find returns the request of a code. stop is the page for a person whose code does not exist.
+// find returns the request of a code. stop is the page if the code does not exist.
 func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Request, stop *admin.Answer, err error) {
 	if err := f.granting.family.attempts.Try(c.Context, codesOfPerson, p.of.Org+"\x00"+p.of.User, c.Now); err != nil {
 		f.failed(c, p, "too many codes")
@@ -171,7 +170,7 @@ func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Requ
 	return nil, &missing, nil
 }
 
-// tooLongAgo asks a person for a new sign-in where a key is to be made.
+// tooLongAgo requires a new sign-in before a key is created.
 func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *admin.Answer {
 	if r.Wants != device.APIKey || c.Now.Sub(p.of.Authenticated) <= admin.RecentFor {
 		return nil
@@ -185,7 +184,7 @@ func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *adm
 	return &out
 }
 
-// maxOffered limits the workspaces that a page offers; others are typed.
+// maxOffered is the number of workspaces that a page offers; others can be typed.
 const maxOffered = 100
 
 func (f *devices) askDecision(c *admin.Call, p *deciding, r *device.Request, status int, why string) (any, error) {
@@ -263,7 +262,7 @@ func (f *devices) decide(c *admin.Call) (any, error) {
 	return f.settle(c, p, r, workspace, "It is in", "Go back to your device: it goes on by itself.", func(tx *resource.Tx) { r.Allow(tx, by, workspace) })
 }
 
-// settle writes a decision down, with its record.
+// settle stores a decision with its audit record.
 func (f *devices) settle(c *admin.Call, p *deciding, r *device.Request, workspace, title, text string, stage func(*resource.Tx)) (any, error) {
 	err := c.Resources.Change(c.Context, scopeOf(p), func(tx *resource.Tx) error {
 		stage(tx)

@@ -20,7 +20,7 @@ import (
 
 func scopeOf(p *deciding) store.Scope { return store.Scope{Org: p.of.Org} }
 
-// deviceEntry returns the audit record of something that becomes of a device's request.
+// deviceEntry returns the audit record of an event of a device's request.
 func (f *devices) deviceEntry(c *admin.Call, user string, status int, r *device.Request) audit.Entry {
 	e := audit.Entry{
 		Method: c.Request.Method, URI: c.Request.URL.EscapedPath(), RequestID: c.RequestID, UserID: user, UserType: audit.UserTypeUser, StatusCode: status,
@@ -32,7 +32,7 @@ func (f *devices) deviceEntry(c *admin.Call, user string, status int, r *device.
 	return e
 }
 
-// failed tells the audit log of a person who could not decide, and why.
+// failed records in the audit log that a user could not decide, and why.
 func (f *devices) failed(c *admin.Call, p *deciding, why string) {
 	if f.granting.family.Record == nil {
 		return
@@ -44,8 +44,7 @@ func (f *devices) failed(c *admin.Call, p *deciding, why string) {
 	}
 }
 
-// offered returns the slugs of workspaces in which a person may have a key, as many as a page
-// shows.
+// offered returns the slugs of workspaces in which a user may have a key, up to maxOffered.
 func (f *devices) offered(c *admin.Call, p *deciding) (out []string, err error) {
 	names := p.user.Workspaces
 	if p.user.RunsOrganisation() {
@@ -73,8 +72,8 @@ func (f *devices) offered(c *admin.Call, p *deciding) (out []string, err error) 
 	return out, nil
 }
 
-// keyed returns a workspace in which a person may have a key separate, either because it could
-// make one there itself or because everybody who joins gets one. nil: there is none.
+// keyed returns a workspace in which a user may have a key, either because the user may create
+// one there or because every member gets one. It returns nil if there is none.
 func (f *devices) keyed(c *admin.Call, p *deciding, name string) (*resource.Record, error) {
 	if name == "" {
 		return nil, nil
@@ -112,7 +111,7 @@ func (f *devices) keyed(c *admin.Call, p *deciding, name string) (*resource.Reco
 	return ws, nil
 }
 
-// fetch returns a device what its person has allowed.
+// fetch responds to a device with what its user has allowed.
 func (f *devices) fetch(c *admin.Call) (any, error) {
 	r, err := device.Ask(c.Context, c.Resources.Store(), c.Body.Text("device_code"), c.Body.Text("client_id"), c.Now)
 	switch err {
@@ -140,8 +139,8 @@ func (f *devices) fetch(c *admin.Call) (any, error) {
 	return out, err
 }
 
-// errLeft is for people who have meanwhile lost the rights that they had when they allowed
-// it.
+// errLeft is returned for users who have lost the required permissions since they allowed the
+// request.
 var errLeft = errors.New("the person may not have this any more")
 
 func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
@@ -161,7 +160,7 @@ func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
 		if err := tx.Same(&rec); err != nil {
 			return err
 		}
-		// A person who has signed out since, or was signed out, lets no device in.
+		// A user who has signed out since then allows no device.
 		signin.Lives(tx, r.By.Org, r.By.User, r.By.Session, errLeft)
 		r.Take(tx)
 		e := f.deviceEntry(c, r.By.User, http.StatusOK, r)
@@ -190,7 +189,7 @@ func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
 	return out, nil
 }
 
-// handKey returns the key that a device gets.
+// handKey creates the key of a device.
 func (f *devices) handKey(tx *resource.Tx, r *device.Request, user *resource.Record, out *tokens, now time.Time) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: r.Workspace}
 	if _, err := membership.Holds(tx, sc, user.ID, "user_id"); err != nil {
@@ -199,12 +198,12 @@ func (f *devices) handKey(tx *resource.Tx, r *device.Request, user *resource.Rec
 		}
 		return err
 	}
-	rec, raw, err := membership.Hand(tx, f.granting.family.Resources, nil, sc, user, nil, identity.RankOwner, user.ID) // bounded by the present role of the user
+	rec, raw, err := membership.Hand(tx, f.granting.family.Resources, nil, sc, user, nil, identity.RankOwner, user.ID) // limited by the current role of the user
 	if err != nil {
 		return err
 	}
 	if rec == nil {
-		return errLeft // the workspace is gone, or has as many keys as it may
+		return errLeft // the workspace was deleted, or its key limit is reached
 	}
 	k, err := resource.Decode[identity.Key](*rec)
 	if err != nil {

@@ -14,7 +14,7 @@ const domainsPath = "/auth/domains"
 
 type domain = admin.Item[sso.Domain]
 
-// describeDomains returns the domains of the addresses of people who may sign in.
+// describeDomains describes the email domains of users who may sign in.
 func (f *family) describeDomains() *admin.Collection[sso.Domain] {
 	record := func(value func(d *sso.Domain) string) func(*admin.Call, domain) any {
 		return func(_ *admin.Call, it domain) any { return value(it.Form) }
@@ -67,7 +67,7 @@ func checkDomain(_ *admin.Call, _ *resource.Tx, ch *admin.Change[sso.Domain]) er
 	return nil
 }
 
-// verifyDomain looks for the TXT record.
+// verifyDomain looks up the TXT record.
 func (f *family) verifyDomain() []admin.Route {
 	return f.domains.Below(admin.Route{
 		Method: "POST", Path: domainsPath + "/{domainId}/verify", Name: "verifyDomain", Action: audit.Update, Recent: true, Errors: []int{409},

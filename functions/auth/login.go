@@ -20,15 +20,15 @@ import (
 	"gateway/shared/store"
 )
 
-// callbackPath is where browsers come back to. Each organisation has an address separate below
-// it, so that a response of one's identity provider ends no sign-in to another: not every
-// provider names itself in its answers, as RFC 9207 has it.
+// callbackPath is the path of redirect URIs. Each organisation has a separate one below it, so
+// that a response of one identity provider cannot end a sign-in at another: not every provider
+// sends the issuer of RFC 9207.
 const callbackPath = "/auth/callback/"
 
-// pathLogin is where sign-ins start.
+// pathLogin is the path that starts sign-ins.
 const pathLogin = "/auth/login"
 
-// loginRoutes bring a browser to the identity provider and back.
+// loginRoutes returns the routes of a sign-in at an identity provider.
 func (f *family) loginRoutes() []admin.Route {
 	text := func(name string, most int64, doc string) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
@@ -61,8 +61,8 @@ func errNoLogin() error {
 	return fault.New(fault.NotFound, "", "There is nothing to sign in with: no organisation of this name or domain has an identity provider")
 }
 
-// login starts a sign-in. It asks first if the user may not expect it: a sign-in replaces
-// the session that the browser has, and an identity provider may respond without a page.
+// login starts a sign-in. It asks for confirmation if the user may not expect it: a sign-in
+// replaces the browser's session, and an identity provider may respond without a page.
 func (f *family) login(c *admin.Call) (any, error) {
 	a, err := f.readLogin(c, c.Query)
 	if err != nil {
@@ -96,7 +96,7 @@ func (f *family) confirmLogin(c *admin.Call) (any, error) {
 	return got, err
 }
 
-// readLogin reads and checks the parameters of a sign-in.
+// readLogin validates the parameters of a sign-in.
 func (f *family) readLogin(c *admin.Call, v admin.Values) (*loginRequest, error) {
 	a := &loginRequest{Values: v}
 	var ok bool
@@ -133,7 +133,7 @@ func (f *family) readLogin(c *admin.Call, v admin.Values) (*loginRequest, error)
 	return a, err
 }
 
-// startLogin sends the browser to the identity provider.
+// startLogin redirects the browser to the identity provider.
 func (f *family) startLogin(c *admin.Call, a *loginRequest) (any, error) {
 	p := &sso.Pending{Pending: oidc.Pending{Fresh: a.Bool("fresh")}, Org: a.by.Scope.Org, Connection: a.by.ID, ReturnTo: a.back}
 	if a.by.Form.IsSAML() {
@@ -153,7 +153,7 @@ func (f *family) startLogin(c *admin.Call, a *loginRequest) (any, error) {
 	return redirect(to, browser.Bind(p.Binding, c.Now.Add(sso.PendingFor))), nil
 }
 
-// chosen returns the configuration of an organisation that is asked for, or its only one.
+// chosen returns the requested configuration of an organisation, or its only one.
 func (f *family) chosen(c *admin.Call, org store.Scope, id string) (connection, error) {
 	rows, err := c.Resources.List(c.Context, org, sso.KindConnection)
 	if err != nil {
@@ -191,8 +191,8 @@ func redirect(to string, cookies ...*http.Cookie) admin.Answer {
 	return a
 }
 
-// told is what people are told of an identity provider that fails; its own words are never
-// shown whole.
+// told returns the description of an identity provider's failure for users; it never quotes the
+// provider in full.
 func told(err error) string {
 	s := fault.From(err).Message
 	if f := (*fault.Fault)(nil); !errors.As(err, &f) {
@@ -201,7 +201,7 @@ func told(err error) string {
 	return s[:min(len(s), 300)]
 }
 
-// callback ends a sign-in: with a session, or with a rejection that the audit log has.
+// callback ends a sign-in: with a session, or with a rejection in the audit log.
 func (f *family) callback(c *admin.Call) (any, error) {
 	if more := c.Request.URL.Query()["state"]; len(more) > 1 {
 		return nil, fault.Invalid("state", "was given %d times; give it once", len(more))
@@ -215,7 +215,7 @@ func (f *family) callback(c *admin.Call) (any, error) {
 		return nil, f.stray(c, store.Scope{Org: p.Org}, signin.ByOIDC, p.Connection, err)
 	}
 	if err != nil {
-		return nil, err // whose it is nobody knows: it was counted
+		return nil, err // the organisation is unknown; the attempt was counted
 	}
 	if p.Org != org.Org {
 		return nil, f.stray(c, store.Scope{Org: p.Org}, signin.ByOIDC, p.Connection, sso.NoPending())
@@ -242,8 +242,8 @@ func (f *family) callback(c *admin.Call) (any, error) {
 	return redirect(p.ReturnTo, append(browser.ClearKey(), browser.Set(token, s.Until), browser.Unbind())...), nil
 }
 
-// admit returns a session for a person for whom an identity provider has vouched. until is when
-// it ends at the latest; zero: as the settings say.
+// admit creates the session of a user whom an identity provider authenticated. until limits its
+// end; zero means the limit of the settings.
 func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until time.Time) (token string, s *signin.Session, err error) {
 	email, domain := sso.DomainOf(who.Email)
 	if email == "" {
@@ -266,8 +266,7 @@ func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until tim
 			if more, err = a.Step(tx); err != nil || more {
 				return err
 			}
-			// Somebody who is deactivated at the same moment gets no session that outlives
-			// it.
+			// A user who is deactivated concurrently gets no session that outlives it.
 			if err := tx.Same(a.User); err != nil {
 				return err
 			}
@@ -284,7 +283,7 @@ func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until tim
 			return audit.Append(tx, f.entry(c, it, http.StatusFound, a.User.ID, map[string]string{"email": email, "session_id": s.ID, "provisioned": yes(a.New)}))
 		})
 		if fault.Is(err, fault.Conflict) && again < maxAgain {
-			more, again = true, again+1 // another sign-in of the same person was faster
+			more, again = true, again+1 // a concurrent sign-in of the same user was faster
 			continue
 		}
 		if errors.Is(err, sso.ErrStopped) {
@@ -300,10 +299,10 @@ func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until tim
 	return token, s, nil
 }
 
-// maxAgain is how often a sign-in that met another one is tried again.
+// maxAgain is the number of retries after a conflict with another sign-in.
 const maxAgain = 5
 
-// method is how people of a configuration sign in.
+// method returns the sign-in method of a configuration.
 func method(it connection) string {
 	if it.Form.IsSAML() {
 		return signin.BySAML
@@ -318,7 +317,7 @@ func yes(b bool) string {
 	return "false"
 }
 
-// maxAgent limits what is kept of a browser's name.
+// maxAgent is the length limit of a stored user agent.
 const maxAgent = 255
 
 func agent(r *http.Request) string {
@@ -326,7 +325,7 @@ func agent(r *http.Request) string {
 	return s[:min(len(s), maxAgent)]
 }
 
-// reject tells the audit log of a sign-in that failed, and gives the rejection.
+// refuse records a failed sign-in in the audit log and returns the fault.
 func (f *family) refuse(c *admin.Call, it connection, email string, why error) error {
 	f.record(c, it.Scope, f.entry(c, it, fault.From(why).Status(), "", map[string]string{"email": email, "error": fault.From(why).Message}))
 	return why
@@ -341,9 +340,9 @@ func (f *family) record(c *admin.Call, org store.Scope, e audit.Entry) {
 	}
 }
 
-// stray tells the audit log of a response that ends no sign-in: nobody began one, another
-// browser did, or it cannot be read. Anybody can send such responses, so only the first of each
-// minute are logged. id is the configuration; "": none is known.
+// stray records in the audit log a response without a pending sign-in: none was begun, another
+// browser began it, or the response cannot be read. Anyone can send such responses, so only the
+// first of each minute are logged. id is the configuration, or "".
 func (f *family) stray(c *admin.Call, org store.Scope, method, id string, why error) error {
 	if fault.From(why).Status() >= http.StatusInternalServerError || f.attempts.Try(c.Context, ofStrays, org.Org, c.Now) != nil {
 		return why
@@ -364,7 +363,7 @@ func entryBy(c *admin.Call, method, id string, status int, user string, details 
 	}
 }
 
-// logoutURL is where a browser ends the session at the identity provider.
+// logoutURL returns the address that ends the session at the identity provider.
 func (f *family) logoutURL(c *admin.Call, it connection, who *oidc.Person) string {
 	return oidc.LogoutURL(who.EndSession, it.Form.ClientID, admin.Address(f.PublicURL, c.Request))
 }

@@ -14,15 +14,15 @@ import (
 	"gateway/shared/store"
 )
 
-// loginRequest is a checked request to start a sign-in.
+// loginRequest is a validated request to start a sign-in.
 type loginRequest struct {
 	admin.Values
 	by    connection
-	email string // "" if none was given
+	email string // may be empty
 	back  string // path to return to
 }
 
-// query returns the parameters as they were sent.
+// query returns the parameters of the request.
 func (a *loginRequest) query() url.Values {
 	out := url.Values{}
 	for _, name := range []string{"organisation_id", "email", "sso_client_id", "return_to"} {
@@ -36,11 +36,11 @@ func (a *loginRequest) query() url.Values {
 	return out
 }
 
-// action is what a confirmation is valid for: this very sign-in.
+// action returns the action of a confirmation: exactly this sign-in.
 func (a *loginRequest) action() string { return "log in " + a.query().Encode() }
 
-// otherSession returns the e-mail address of the user who is signed in in this browser, if
-// that may not be the user who signs in now; "" otherwise.
+// otherSession returns the email address of the signed-in user of this browser if that may be
+// another user than the one who signs in, otherwise "".
 func (f *family) otherSession(c *admin.Call, a *loginRequest) (email string, err error) {
 	token, ok := browser.Token(c.Request)
 	if !ok {
@@ -60,8 +60,8 @@ func (f *family) otherSession(c *admin.Call, a *loginRequest) (email string, err
 	return u.Email, nil
 }
 
-// askLogin shows the page that confirms a sign-in. signedIn is the address of the user
-// whose session would be replaced, or "".
+// askLogin shows the confirmation page of a sign-in. signedIn is the address of the user whose
+// session would be replaced, or "".
 func (f *family) askLogin(c *admin.Call, a *loginRequest, signedIn string) admin.Answer {
 	rows := [][2]string{{"Organization", a.by.Scope.Org}, {"You sign in as", a.email}, {"You are signed in as", signedIn}}
 	body := "<p>Continue only if you want to sign in here. A session that you have in this browser is replaced.</p><dl>"
@@ -77,7 +77,7 @@ func (f *family) askLogin(c *admin.Call, a *loginRequest, signedIn string) admin
 	for name, v := range fields {
 		body += `<input type="hidden" name="` + page.Escape(name) + `" value="` + page.Escape(v[0]) + `">`
 	}
-	// The form leads to the identity provider, which may be anywhere.
+	// The form redirects to the identity provider, on any host.
 	out := page.New(http.StatusOK, "Sign in?", body+"<button>Sign in</button></form>", "https:", "http:")
 	out.Header.Set("Cache-Control", "no-store")
 	out.Header.Add("Set-Cookie", cookie.String())

@@ -14,10 +14,10 @@ import (
 
 const form = "application/x-www-form-urlencoded"
 
-// granting is the gateway as authorization server.
+// granting is the gateway's authorization server.
 type granting struct{ family *family }
 
-// oauthRoutes returns the gateway as authorization server for clients of MCP servers.
+// oauthRoutes returns the routes of the authorization server for clients of MCP servers.
 func (f *granting) oauthRoutes() []admin.Route {
 	routes := slices.Concat(f.describedRoutes(), f.grantRoutes(), (&devices{f}).routes())
 	for i := range routes {
@@ -30,7 +30,7 @@ func (f *granting) oauthRoutes() []admin.Route {
 	return routes
 }
 
-// oauthRefusals writes rejections as RFC 6749 does.
+// oauthRefusals encodes rejections as RFC 6749 specifies.
 var oauthRefusals = &admin.Refusals{
 	ContentType: "application/json",
 	Schema: admin.Closed(map[string]admin.Schema{
@@ -52,13 +52,13 @@ var oauthRefusals = &admin.Refusals{
 	},
 }
 
-// problem is an error of OAuth.
+// problem is an OAuth error.
 type problem struct {
 	Error       string `json:"error"`
 	Description string `json:"error_description,omitempty"`
 }
 
-// sentence tells all that is wrong in characters that RFC 6749 allows there.
+// sentence joins all faults with the characters that RFC 6749 allows.
 func sentence(f *fault.Fault) string {
 	said := f.Message
 	if f.Field != "" && !strings.HasPrefix(said, f.Field) {
@@ -86,7 +86,7 @@ func (f *granting) issuer(c *admin.Call) string {
 	return oauthserver.Issuer(f.family.MCPAddress, c.Request)
 }
 
-// server is RFC 8414's description of an authorization server.
+// server is authorization server metadata (RFC 8414).
 type server struct {
 	Issuer        string   `json:"issuer"`
 	Authorization string   `json:"authorization_endpoint"`
@@ -106,7 +106,7 @@ type server struct {
 	NamesItself   bool     `json:"authorization_response_iss_parameter_supported"`
 }
 
-// protected is RFC 9728's description of a server.
+// protected is protected resource metadata (RFC 9728).
 type protected struct {
 	Resource string   `json:"resource"`
 	Servers  []string `json:"authorization_servers"`
@@ -114,8 +114,8 @@ type protected struct {
 	Methods  []string `json:"bearer_methods_supported"`
 }
 
-// describedRoutes say what there is. The forms with the gateway's path in them are those that
-// clients make of its address.
+// describedRoutes returns the metadata routes. Clients derive the paths that contain the
+// gateway's path from its address.
 func (f *granting) describedRoutes() []admin.Route {
 	const of = oauthserver.PathProtected
 	about := "Describe an MCP server as a protected resource (RFC 9728). The address says nothing of whether there is such a server."
@@ -157,7 +157,7 @@ func (f *granting) describeProtected(c *admin.Call) (any, error) {
 	return protected{Resource: t.Resource(at), Servers: []string{at}, Scopes: []string{oauthserver.All}, Methods: []string{"header"}}, nil
 }
 
-// registered is what a registration answers.
+// registered is the response to a registration.
 type registered struct {
 	ID        string   `json:"client_id"`
 	Issued    int64    `json:"client_id_issued_at"`
@@ -205,7 +205,7 @@ func (f *granting) register(c *admin.Call) (any, error) {
 	}, nil
 }
 
-// grantEntry returns the audit record of something that becomes of a grant.
+// grantEntry returns the audit record of an event of a grant.
 func grantEntry(c *admin.Call, g *oauthserver.Grant, action string) audit.Entry {
 	e := audit.Entry{
 		RequestID: c.RequestID, UserID: g.User, UserType: audit.UserTypeUser, WorkspaceID: g.Scope.Workspace, StatusCode: http.StatusOK,
@@ -216,5 +216,5 @@ func grantEntry(c *admin.Call, g *oauthserver.Grant, action string) audit.Entry 
 	return e
 }
 
-// clip keeps an id of a client within a line.
+// clip truncates a client id to one line.
 func clip(s string) string { return s[:min(len(s), 255)] }

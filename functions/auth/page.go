@@ -13,11 +13,11 @@ import (
 	"gateway/shared/signin"
 )
 
-// arrive finds the person at the browser. again is the address of the page, with the query
-// parameter here; first is what the browser must get before the page.
+// arrive returns the user at the browser. again is the address of the page, with the query
+// parameter here; first is the response that must precede the page.
 func (f *granting) arrive(c *admin.Call, again string) (p *deciding, first *admin.Answer, err error) {
 	if !c.Query.Bool("here") {
-		// The session's cookie comes with requests of this site's own pages only.
+		// Browsers send the session cookie only with requests from this site's pages.
 		lead := page.Leading(again)
 		return nil, &lead, nil
 	}
@@ -29,12 +29,13 @@ func (f *granting) arrive(c *admin.Call, again string) (p *deciding, first *admi
 	return p, nil, err
 }
 
-// signInFirst asks who sits there, so that the way in of its organisation is found.
+// signInFirst asks for the email address, which determines the organisation's identity
+// provider.
 func (f *granting) signInFirst(c *admin.Call, again string) admin.Answer {
 	back := again
 	if u, err := url.Parse(again); err == nil {
-		// A browser that comes from the identity provider's site sends no session cookie
-		// yet, so it first gets a page that leads here.
+		// After a redirect from the identity provider the browser does not send the session
+		// cookie, so it first gets a page that leads here.
 		q := u.Query()
 		q.Del("here")
 		back = u.EscapedPath() + "?" + q.Encode()
@@ -44,9 +45,9 @@ func (f *granting) signInFirst(c *admin.Call, again string) admin.Answer {
 	return page.New(http.StatusOK, "Sign in to continue", body, "https:", "http:")
 }
 
-// askPerson shows who asks for what.
+// askPerson shows the client and what it requests.
 func (f *granting) askPerson(a *asked, p *deciding, facts *authz.Facts) admin.Answer {
-	to, _ := url.Parse(a.Text("redirect_uri")) // it was checked
+	to, _ := url.Parse(a.Text("redirect_uri")) // validated before
 	fields := ""
 	for name, v := range a.query(url.Values{"csrf": {signin.WriteToken(p.token)}}) {
 		fields += `<input type="hidden" name="` + page.Escape(name) + `" value="` + page.Escape(v[0]) + `">`
@@ -66,8 +67,8 @@ func (f *granting) askPerson(a *asked, p *deciding, facts *authz.Facts) admin.An
 	return page.New(http.StatusOK, "Allow an application?", body, formSource(to))
 }
 
-// shownHost is what people are shown of a redirect address: its host, or the scheme of an
-// application on their own machine.
+// shownHost returns the displayed form of a redirect URI: its host, or the scheme of an
+// application on the user's machine.
 func shownHost(to *url.URL) string {
 	if to.Scheme == "https" || to.Scheme == "http" {
 		return to.Host
@@ -75,8 +76,8 @@ func shownHost(to *url.URL) string {
 	return "an application on this computer (" + to.Scheme + ":)"
 }
 
-// formSource returns the source of a redirect address in a content security policy, which knows
-// no hosts of other schemes.
+// formSource returns the source of a redirect URI in a content security policy, which has no
+// hosts for other schemes.
 func formSource(to *url.URL) string {
 	if to.Scheme == "https" || to.Scheme == "http" {
 		return to.Scheme + "://" + to.Host
@@ -84,7 +85,7 @@ func formSource(to *url.URL) string {
 	return to.Scheme + ":"
 }
 
-// may says what scopes allow.
+// may describes scopes.
 func may(scopes []string) string {
 	switch strings.Join(scopes, " ") {
 	case oauthserver.Read:

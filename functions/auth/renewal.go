@@ -14,7 +14,7 @@ import (
 	"gateway/shared/store"
 )
 
-// renewal asks the identity providers of sessions whether their people are still there.
+// renewal renews sessions at their identity providers.
 func renewal(c *app.Core) *signin.Renewal {
 	return &signin.Renewal{
 		Sealer: c.Sealer,
@@ -24,7 +24,7 @@ func renewal(c *app.Core) *signin.Renewal {
 				return "", err
 			}
 			if !ok || rec.Archived() {
-				return "", signin.ErrNotRenewed // nobody could renew it any more
+				return "", signin.ErrNotRenewed // it can never be renewed
 			}
 			form, err := sso.DecodeConnection(rec)
 			if err != nil {

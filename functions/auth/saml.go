@@ -17,18 +17,18 @@ import (
 
 const metadataType = "application/samlmetadata+xml"
 
-// Limits of what a browser posts: base64 of a response, and the form around it.
+// Limits of a posted response: base64 of a response, and the form around it.
 const (
 	maxPosted = saml.MaxResponse/3*4 + 1024
 	maxForm   = 512 << 10
 	maxState  = 1024
 )
 
-// bySAML is the part of the family that speaks SAML.
+// bySAML implements sign-in with SAML.
 type bySAML struct{ family *family }
 
-// samlRoutes are what identity providers that speak SAML know of the gateway. The way
-// there is /auth/login.
+// samlRoutes returns the routes that SAML identity providers use. Sign-ins start at
+// /auth/login.
 func (f bySAML) samlRoutes() []admin.Route {
 	routes := []admin.Route{
 		{Method: "GET", Path: samlPath + "{organisationId}" + metadata, Name: "getSamlMetadata", Public: true, Errors: []int{404, 429}, Produces: metadataType, Answer: admin.Schema{"type": "string"}, Do: f.ownMetadata,
@@ -66,8 +66,8 @@ func (f bySAML) ownMetadata(c *admin.Call) (any, error) {
 	return admin.Answer{ContentType: metadataType, Body: s.Metadata()}, nil
 }
 
-// loginBySAML sends a browser to an identity provider. The id of the request is made of
-// the nonce, so that whoever finds the sign-in by its state knows both.
+// loginBySAML redirects a browser to an identity provider. The request id is derived from the
+// nonce, so that the sign-in that a state identifies contains both.
 func (f bySAML) loginBySAML(c *admin.Call, it connection, p *sso.Pending) (any, error) {
 	provider, err := f.provider(c, it, false)
 	if err != nil {
@@ -89,7 +89,7 @@ func (f bySAML) loginBySAML(c *admin.Call, it connection, p *sso.Pending) (any, 
 
 func requestID(p *sso.Pending) string { return "_" + p.Nonce }
 
-// consume ends a sign-in: with a session, or with a rejection that the audit log has.
+// consume ends a sign-in: with a session, or with a rejection in the audit log.
 func (f bySAML) consume(c *admin.Call) (any, error) {
 	org, err := organisation(c)
 	if err != nil {
@@ -130,8 +130,8 @@ func failed(err error) error {
 	return fault.New(fault.Unauthorized, "", "The sign-in failed: "+told(err))
 }
 
-// unsolicited accepts a response that nobody here asked for, where that is allowed. The
-// address to which it wants to lead is ignored.
+// unsolicited accepts an unsolicited response if that is allowed. Its target address is
+// ignored.
 func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 	m, err := saml.Open(c.Body.Text("SAMLResponse"))
 	if err != nil {
@@ -150,7 +150,7 @@ func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 	return f.enter(c, it, m, saml.Wanted{Now: c.Now}, "/")
 }
 
-// idOf returns the id of a configuration that may not have been found.
+// idOf returns the id of a configuration, or "" if it was not found.
 func idOf(it connection) string {
 	if it.Record == nil {
 		return ""
@@ -158,8 +158,8 @@ func idOf(it connection) string {
 	return it.ID
 }
 
-// issuedBy finds the identity provider of a name among those of an organisation; one
-// that may begin by itself comes before the others.
+// issuedBy finds the identity provider of an issuer in an organisation; one that allows
+// unsolicited responses takes precedence.
 func (f bySAML) issuedBy(c *admin.Call, org store.Scope, issuer string) (found connection, ok bool, err error) {
 	rows, err := c.Resources.List(c.Context, org, sso.KindConnection)
 	if err != nil || issuer == "" {
@@ -168,7 +168,7 @@ func (f bySAML) issuedBy(c *admin.Call, org store.Scope, issuer string) (found c
 	for i := range rows {
 		it, err := stored(c, org, rows[i].ID)
 		if fault.Is(err, fault.NotFound) {
-			continue // deleted meanwhile
+			continue // deleted in the meantime
 		}
 		if err != nil {
 			return found, false, err
@@ -178,7 +178,7 @@ func (f bySAML) issuedBy(c *admin.Call, org store.Scope, issuer string) (found c
 		}
 		p, err := f.provider(c, it, false)
 		if err != nil || p.EntityID != issuer {
-			continue // one that cannot be asked lets nobody in
+			continue // an unreachable provider admits no user
 		}
 		if found, ok = it, true; it.Form.Unsolicited {
 			break
@@ -187,7 +187,7 @@ func (f bySAML) issuedBy(c *admin.Call, org store.Scope, issuer string) (found c
 	return found, ok, nil
 }
 
-// enter checks a response, and lets in the person whom it names.
+// enter validates a response and signs its user in.
 func (f bySAML) enter(c *admin.Call, it connection, m *saml.Message, w saml.Wanted, to string) (any, error) {
 	who, err := f.believe(c, it, m, w)
 	if err != nil {
@@ -207,8 +207,8 @@ func (f bySAML) enter(c *admin.Call, it connection, m *saml.Message, w saml.Want
 	return out, nil
 }
 
-// believe checks a response. An identity provider that publishes its metadata may have
-// changed its keys since they were read.
+// believe validates a response. An identity provider that publishes its metadata may have
+// rotated its keys since they were fetched.
 func (f bySAML) believe(c *admin.Call, it connection, m *saml.Message, w saml.Wanted) (*saml.Person, error) {
 	p, err := f.provider(c, it, false)
 	if err != nil {

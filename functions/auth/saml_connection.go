@@ -52,7 +52,7 @@ func (f bySAML) checkSAML(c *admin.Call, ch *joining) (bad []fault.Detail) {
 	return sorted(bad)
 }
 
-// equip returns a new connection the gateway's names there and its key.
+// equip sets the gateway's identifiers and key of a new connection.
 func (f bySAML) equip(c *admin.Call, ch *joining) error {
 	if ch.Form.Base == "" {
 		ch.Form.Base = admin.Address(f.family.PublicURL, c.Request)
@@ -71,7 +71,7 @@ func (f bySAML) equip(c *admin.Call, ch *joining) error {
 	return nil
 }
 
-// serviceShown is what an identity provider has to know of the gateway.
+// serviceShown describes what an identity provider needs to know about the gateway.
 func (f bySAML) serviceShown() []admin.Shown[sso.Connection] {
 	shown := func(name, doc string, value func(it connection) string) admin.Shown[sso.Connection] {
 		return admin.Shown[sso.Connection]{Field: admin.Field{Name: name, Type: admin.String, Single: true, Optional: true, Doc: doc}, Value: func(_ *admin.Call, it connection) any {
@@ -91,20 +91,20 @@ func (f bySAML) serviceShown() []admin.Shown[sso.Connection] {
 	}
 }
 
-// What stands below the entity id of an organisation.
+// Paths below the entity id of an organisation.
 const (
 	samlPath = "/auth/saml/"
 	acs      = "/acs"
 	metadata = "/metadata"
 )
 
-// entityID is what the gateway is called at the identity providers of an organisation.
+// entityID returns the gateway's entity id at the identity providers of an organisation.
 func (f bySAML) entityID(it connection) string {
 	return strings.TrimRight(cmp.Or(f.family.PublicURL, it.Form.Base), "/") + samlPath + it.Scope.Org
 }
 
-// provider returns an identity provider as its metadata say. renew asks for what is newer than
-// the copy that is there.
+// provider returns the metadata of an identity provider. renew requests newer metadata than the
+// cached copy.
 func (f bySAML) provider(c *admin.Call, it connection, renew bool) (*saml.Provider, error) {
 	if it.Form.MetadataXML != "" {
 		return saml.ParseMetadata([]byte(it.Form.MetadataXML), it.Form.Issuer, c.Now)
@@ -113,7 +113,7 @@ func (f bySAML) provider(c *admin.Call, it connection, renew bool) (*saml.Provid
 	return source.Get(c.Context, c.Now, renew)
 }
 
-// service returns the gateway at an identity provider; p may be nil where only its own names
+// service returns the gateway as a service provider; p may be nil if only its own identifiers
 // are needed.
 func (f bySAML) service(c *admin.Call, it connection, p *saml.Provider) (*saml.Service, error) {
 	secrets, err := it.OpenSecrets(c.Context, c.Sealer)
@@ -131,7 +131,7 @@ func (f bySAML) service(c *admin.Call, it connection, p *saml.Provider) (*saml.S
 	}, nil
 }
 
-// organisation returns the one of a path; there may be none.
+// organisation returns the organisation of a path, which may not exist.
 func organisation(c *admin.Call) (store.Scope, error) {
 	org := store.Scope{Org: c.Param("organisationId")}
 	if len(org.Org) > 64 {

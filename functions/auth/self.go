@@ -14,7 +14,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// self is who calls.
+// self describes the caller.
 type self struct {
 	Object         string   `json:"object"`
 	Type           string   `json:"type"` // session or jwt
@@ -58,11 +58,10 @@ type sessions struct {
 	Data   []session `json:"data"`
 }
 
-// themselves is the part of the family that tells people of themselves and their
-// sessions.
+// themselves is the part of the API about the current user and its sessions.
 type themselves struct{ family *family }
 
-// selfRoutes are about who calls.
+// selfRoutes returns the routes about the caller.
 func (f themselves) selfRoutes() []admin.Route {
 	routes := []admin.Route{
 		{Method: "GET", Path: "/auth/self", Name: "getSelf", AnswerOf: admin.SchemaOf[self], Do: f.self,
@@ -116,7 +115,7 @@ func (f themselves) self(c *admin.Call) (any, error) {
 	return out, err
 }
 
-// placesOf returns the workspaces of a user and what it is there.
+// placesOf returns the workspaces and roles of a user.
 func placesOf(c *admin.Call, id string, u *membership.User) ([]place, error) {
 	rows, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
 	if err != nil {
@@ -152,7 +151,7 @@ func show(s *signin.Session, current string) session {
 	}
 }
 
-// own returns the session that calls, of a person.
+// own returns the calling session of a user.
 func (f themselves) own(c *admin.Call) (*signin.Session, error) {
 	of, _, err := f.family.SessionOf(c.Context, c.Request)
 	if err == nil && of == nil {
@@ -161,7 +160,7 @@ func (f themselves) own(c *admin.Call) (*signin.Session, error) {
 	return of, err
 }
 
-// all returns the session that calls, and all of its person.
+// all returns the calling session, and all sessions of its user.
 func (f themselves) all(c *admin.Call) (of *signin.Session, all []*signin.Session, err error) {
 	if of, err = f.own(c); err != nil {
 		return nil, nil, err

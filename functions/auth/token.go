@@ -10,14 +10,14 @@ import (
 	"gateway/shared/resource"
 )
 
-// tokens is what a client gets.
+// tokens is the response of the token endpoint.
 type tokens struct {
 	Access  string `json:"access_token"`
 	Type    string `json:"token_type"`
-	Expires int64  `json:"expires_in,omitempty"` // seconds; of keys that never expire none
+	Expires int64  `json:"expires_in,omitempty"` // seconds; omitted for keys that never expire
 	Refresh string `json:"refresh_token,omitempty"`
 	Scope   string `json:"scope"`
-	// Of an API key that a device gets.
+	// Of an API key for a device.
 	KeyID       string `json:"api_key_id,omitempty"`
 	WorkspaceID string `json:"workspace_id,omitempty"`
 }
@@ -26,7 +26,7 @@ func refuseToken(code, why string) (any, error) {
 	return admin.Answer{Status: http.StatusBadRequest, JSON: problem{code, why}}, nil
 }
 
-// noGrant returns the one rejection of codes and tokens that are not good.
+// noGrant returns the one error for invalid codes and tokens.
 func noGrant() (any, error) {
 	return refuseToken("invalid_grant", "the code or token is not known, has expired, was used before, or is of another client")
 }
@@ -49,7 +49,7 @@ func (f *granting) token(c *admin.Call) (any, error) {
 	return refuseToken("unsupported_grant_type", "grant_type must be authorization_code, refresh_token or "+grantDevice)
 }
 
-// elsewhere reports whether a client asks for another server than the grant's.
+// elsewhere reports whether a client requests another server than the grant's.
 func elsewhere(c *admin.Call, g *oauthserver.Grant) bool {
 	asked := c.Body.Text("resource")
 	return asked != "" && asked != g.Resource
@@ -96,8 +96,8 @@ func (f *granting) renew(c *admin.Call) (any, error) {
 	return f.give(c, &held.Grant, scopes, audit.Rotate, func(tx *resource.Tx) (*oauthserver.Tokens, error) { return held.Renew(tx, scopes) })
 }
 
-// give makes tokens for a grant whose user still exists. If the code or token was used
-// meanwhile, the grant ends.
+// give issues tokens for a grant whose user still exists. If the code or token was used
+// concurrently, the grant ends.
 func (f *granting) give(c *admin.Call, g *oauthserver.Grant, scopes []string, action string, stage func(*resource.Tx) (*oauthserver.Tokens, error)) (any, error) {
 	view, err := f.family.Loader.Fresh(c.Context, g.Scope.Org)
 	if err != nil {
@@ -125,8 +125,7 @@ func (f *granting) give(c *admin.Call, g *oauthserver.Grant, scopes []string, ac
 	return tokens{Access: t.Access, Type: "Bearer", Expires: int64(t.Expires.Seconds()), Refresh: t.Refresh, Scope: strings.Join(scopes, " ")}, nil
 }
 
-// reused ends a grant of which something was used twice, since one of the two users is a
-// thief.
+// reused ends a grant after a reuse, since one of the two clients is an attacker.
 func (f *granting) reused(c *admin.Call, g *oauthserver.Grant) (any, error) {
 	if err := f.endGrant(c, g.ID); err != nil {
 		return nil, err
@@ -134,7 +133,7 @@ func (f *granting) reused(c *admin.Call, g *oauthserver.Grant) (any, error) {
 	return noGrant()
 }
 
-// endGrant ends a grant, if it is still there.
+// endGrant ends a grant if it exists.
 func (f *granting) endGrant(c *admin.Call, id string) error {
 	held, err := oauthserver.FindGrant(c.Context, c.Resources.Store(), id, c.Now)
 	if err == oauthserver.ErrUnknown {
@@ -149,7 +148,7 @@ func (f *granting) endGrant(c *admin.Call, id string) error {
 	})
 }
 
-// named returns the grant of an access or refresh token, also of a used one.
+// named returns the grant of an access or refresh token, even of a used one.
 func (f *granting) named(c *admin.Call) (held *oauthserver.StoredGrant, until int64, err error) {
 	token := c.Body.Text("token")
 	if oauthserver.IsAccess(token) {
@@ -174,7 +173,7 @@ func (f *granting) revoke(c *admin.Call) (any, error) {
 	return nil, f.endGrant(c, held.ID)
 }
 
-// inspected is what a token is.
+// inspected is the introspection response.
 type inspected struct {
 	Active       bool   `json:"active"`
 	Subject      string `json:"sub,omitempty"`
@@ -192,8 +191,8 @@ type inspected struct {
 	Organisation string `json:"organisation_id,omitempty"`
 }
 
-// introspect tells callers who may see a token's workspace what the token is; to others it
-// does not exist.
+// introspect describes a token to callers with access to its workspace; for others it does not
+// exist.
 func (f *granting) introspect(c *admin.Call) (any, error) {
 	held, until, err := f.named(c)
 	if err == oauthserver.ErrUnknown || used(err) {

@@ -1,5 +1,5 @@
-// Package guardrails is the family of saved guardrails: checks of requests and
-// answers with what becomes of their outcome, of the organisation or a workspace.
+// Package guardrails is the administration API of saved guardrails of the organisation or a
+// workspace: checks of requests and responses, and the actions for their outcome.
 package guardrails
 
 import (
@@ -15,9 +15,9 @@ import (
 	"gateway/shared/seal/hostpin"
 )
 
-// Deps is what the family works with.
+// Deps are the dependencies of the package.
 type Deps struct {
-	// CheckURL is the egress rule for hosts that people name.
+	// CheckURL is the egress rule for hosts that users configure.
 	CheckURL guard.URLCheck
 }
 
@@ -28,7 +28,7 @@ func New(d Deps) admin.Family {
 
 type family struct{ Deps }
 
-// item and change are a guardrail and what happens to it.
+// item and change are a guardrail and its change.
 type (
 	item   = admin.Item[guard.Guardrail]
 	change = admin.Change[guard.Guardrail]
@@ -87,7 +87,7 @@ func shownChecks(checks []guard.Applied) []guard.Applied {
 	return checks
 }
 
-// checked returns all errors of the checks.
+// checked returns all faults of the checks.
 func (f *family) checked(raw json.RawMessage) []fault.Detail {
 	checks, bad := guard.ParseChecks(raw, f.CheckURL)
 	if len(bad) > 0 {
@@ -97,8 +97,7 @@ func (f *family) checked(raw json.RawMessage) []fault.Detail {
 	return bad
 }
 
-// actions writes out the actions of the checks, with defaults for those that were not
-// given.
+// actions normalizes the actions, with defaults for omitted ones.
 func actions(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 	a, bad := guard.ParseActions(raw)
 	if len(bad) > 0 {
@@ -111,7 +110,7 @@ func actions(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 	return out, nil
 }
 
-// link keeps the secret references that checks use from being deleted.
+// link stages the references to secrets that checks use, which prevent their deletion.
 func link(tx *resource.Tx, by resource.Ref, who hostpin.Caller, was, now []guard.Applied) error {
 	return guard.LinkSecrets(func(l provider.Links) error {
 		l.By = who
@@ -119,8 +118,8 @@ func link(tx *resource.Tx, by resource.Ref, who hostpin.Caller, was, now []guard
 	}, was, now)
 }
 
-// before puts the checks into the record: as they are, or where they hold secrets
-// sealed as a whole, with a masked copy to show.
+// before stores the checks in the record: as they are, or sealed as a whole with a masked copy
+// if they contain secrets.
 func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if c.Caller.OfOrganisation() && ch.Rec.Scope.Workspace == "" {
 		c.AuditAs("organisation_guardrails")
@@ -140,7 +139,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if err := link(tx, ch.Rec.Ref(), c.SecretReferences(), was, masked); err != nil {
 		return err
 	}
-	for i := range masked { // the mappings as they are marked now
+	for i := range masked { // with the current marks of the mappings
 		if raw, mapped := masked[i].Parameters[guard.MappingsParameter]; mapped {
 			checks[i].Parameters[guard.MappingsParameter] = raw
 		}

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// retire keeps a guardrail that configs name, or that stands in the defaults of a
-// workspace or the organisation.
+// retire prevents the deletion of a guardrail that configs or the defaults of a workspace or
+// the organisation name.
 func retire(c *admin.Call, tx *resource.Tx, it item) error {
 	if it.Scope.Workspace == "" {
 		c.AuditAs("organisation_guardrails")
@@ -38,8 +38,8 @@ func retire(c *admin.Call, tx *resource.Tx, it item) error {
 	return link(tx, it.Ref(), hostpin.Caller{}, it.Form.Checks, nil)
 }
 
-// standard returns the workspaces, and perhaps the organisation, that apply the guardrail to
-// every request.
+// standard returns the workspaces, and the organisation, that apply the guardrail to every
+// request.
 func standard(c *admin.Call, scopes []store.Scope, of *resource.Record) ([]resource.Ref, error) {
 	ids := make([]string, len(scopes))
 	for i := range scopes {

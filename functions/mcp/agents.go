@@ -13,16 +13,16 @@ import (
 	"gateway/shared/relay/mcpserved"
 )
 
-// Variables of agents.
+// Environment variables for agents.
 const (
 	envAgentTimeout = "A2A_REQUEST_TIMEOUT_MS" // how long an agent may be silent
-	envPublicURL    = "GATEWAY_PUBLIC_URL"     // where clients reach the gateway
+	envPublicURL    = "GATEWAY_PUBLIC_URL"     // public address of the gateway
 )
 
-// belowAgents is what the addresses of agents stand below.
+// belowAgents is the path prefix of agents.
 const belowAgents = "/agent"
 
-// agentRoutes returns the routes of the agent protocol: JSON-RPC at an agent's address,
+// agentRoutes returns the routes of the Agent2Agent protocol: JSON-RPC at an agent's address,
 // HTTP+JSON and the card below it.
 func agentRoutes() []relay.Route {
 	host := gate.New(gate.Options{Timeout: mcpserved.Timeout(os.Getenv(envAgentTimeout)), MaxResult: maxResult})
@@ -43,14 +43,14 @@ func agentRoutes() []relay.Route {
 	}
 }
 
-// agents answers by the gate of agents.
+// agents serves agents through package a2a/gate.
 type agents struct {
 	host   *gate.Host
-	public string // where clients reach the gateway; "": where the request went
+	public string // public address of the gateway; empty for the address of the request
 	rest   bool
 }
 
-// base is what agents stand below, as clients write it.
+// base returns the address of all agents as clients see it.
 func (a agents) base(r *http.Request) string {
 	if a.public != "" {
 		return a.public + belowAgents
@@ -73,14 +73,14 @@ func (a agents) Answer(g *relay.Governed) error {
 	return nil
 }
 
-// AppendError implements chat.ErrorWriter: what is rejected before the message was read answers
+// AppendError implements chat.ErrorWriter. A request that was rejected before it was parsed has
 // no id.
 func (a agents) AppendError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
 	return gate.AppendError(dst, f, a.rest)
 }
 
-// AppendStreamError implements chat.ErrorWriter; no stream begins before the gate has
-// the request.
+// AppendStreamError implements chat.ErrorWriter. No stream begins before the gate receives the
+// request.
 func (a agents) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return a.AppendError(dst, f, o)
 }

@@ -1,5 +1,5 @@
-// Package mcp is the family by which clients reach what is registered in their
-// workspace: servers by the Model Context Protocol, and agents by the agent protocol.
+// Package mcp serves clients of registered servers (Model Context Protocol) and agents
+// (Agent2Agent protocol).
 package mcp
 
 import (
@@ -10,8 +10,8 @@ import (
 // Limits of agents, in bytes.
 const (
 	maxBody   = 12 << 20
-	maxResult = 6_000_000 // of a function
+	maxResult = 6_000_000 // size limit of a response of a function
 )
 
-// Routes returns the family's routes.
+// Routes returns the routes of the package.
 func Routes() []relay.Route { return append(mcpserved.Routes(), agentRoutes()...) }

@@ -16,7 +16,7 @@ import (
 
 const maxNamed = 1000
 
-// describeKnown returns the capabilities of an integration.
+// describeKnown describes the capabilities of an integration.
 func (f *family) describeKnown() *admin.Collection[mcp.Capability] {
 	return &admin.Collection[mcp.Capability]{
 		Kind: mcp.KindCapability, Object: "mcp-capability", Path: "/mcp-integrations/{integrationId}/capabilities", Param: "capabilityId",
@@ -24,7 +24,7 @@ func (f *family) describeKnown() *admin.Collection[mcp.Capability] {
 	}
 }
 
-// describeOverrides are what a server says of them.
+// describeOverrides describes a server's settings for capabilities.
 func (f *family) describeOverrides() *admin.Collection[mcp.Override] {
 	return &admin.Collection[mcp.Override]{
 		Kind: mcp.KindOverride, Object: "mcp-server-capability", Path: "/mcp-servers/{serverId}/capabilities", Param: "capabilityId",
@@ -87,14 +87,14 @@ func (f *family) overrideRoutes() []admin.Route {
 	)
 }
 
-// named is what one entry of a body switches.
+// named is a capability that an entry of the body names.
 type named struct {
 	id, kind, name string
 	enabled        bool
 }
 
-// toggle switches what the body names. of is the integration, whose capabilities are
-// looked up; owner is whose records are written.
+// toggle enables or disables the capabilities in the body. of is the integration with the
+// capabilities; owner is the resource whose records are written.
 func (f *family) toggle(c *admin.Call, of *resource.Record, owner resource.Ref, kind resource.Kind, write func(*admin.Call, *resource.Tx, resource.Record, bool, named) error) (any, error) {
 	rows, err := c.Resources.List(c.Context, of.Scope, mcp.KindCapability.Of(of.ID))
 	if err != nil {
@@ -134,7 +134,7 @@ func (f *family) toggle(c *admin.Call, of *resource.Record, owner resource.Ref, 
 }
 
 // wanted returns the capabilities that an entry names: by name, and resources and templates
-// also by address. One that is not known yet is noted under its name.
+// also by URI. An unknown one is stored under its name.
 func wanted(rows []resource.Row, in admin.Values) (out []named) {
 	kind, name, on := in.Text("type"), in.Text("name"), in.Bool("enabled")
 	kinds := []string{kind}
@@ -184,8 +184,8 @@ func write(tx *resource.Tx, rec *resource.Record, known bool) error {
 	return tx.Create(rec)
 }
 
-// listCapabilities returns a page of what an integration can do. server is whose overrides
-// count; nil: the integration alone.
+// listCapabilities returns a page of an integration's capabilities. server is the server with
+// overrides, or nil.
 func (f *family) listCapabilities(c *admin.Call, of, server *resource.Record) (any, error) {
 	page, err := sharing.FromOne().Of(c.Query)
 	if err != nil {
@@ -257,7 +257,7 @@ type count struct {
 
 func place(r *resource.Row) int { return slices.Index(mcp.Types, r.Fields[mcp.FieldType]) }
 
-// overridesOf are what a server says of capabilities, by id.
+// overridesOf returns a server's settings for capabilities by id.
 func overridesOf(c *admin.Call, server *resource.Record) (map[string]bool, error) {
 	kind := mcp.KindOverride.Of(server.ID)
 	rows, err := c.Resources.List(c.Context, server.Scope, kind)
@@ -283,8 +283,8 @@ func overridesOf(c *admin.Call, server *resource.Record) (map[string]bool, error
 	return out, nil
 }
 
-// asOfServer shows a capability as a server has it. Service keys are also told what the
-// integration says.
+// asOfServer shows a capability with the server's setting. Service keys also see the
+// integration's.
 func asOfServer(c *admin.Call, e admin.Members, rec *resource.Record, overrides map[string]bool) {
 	delete(e, "created_at")
 	delete(e, "last_updated_at")
@@ -298,7 +298,8 @@ func asOfServer(c *admin.Call, e admin.Members, rec *resource.Record, overrides 
 	e["enabled"] = own && e["enabled"] == true
 }
 
-// members of a capability that are as the upstream said, and what answers call them.
+// members are the fields of a capability that are the upstream's, with their names in
+// responses.
 var members = [][2]string{
 	{"title", "title"}, {"description", "description"}, {"icons", "icons"}, {"inputSchema", "input_schema"}, {"outputSchema", "output_schema"}, {"execution", "execution"},
 	{"annotations", "annotations"}, {"arguments", "arguments"}, {"uri", "uri"}, {"uriTemplate", "uri_template"}, {"mimeType", "mime_type"}, {"size", "size"},

@@ -14,7 +14,7 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// describeConnections returns the sign-ins of users at a server's upstream.
+// describeConnections describes the sign-ins of users at a server's upstream.
 func (f *family) describeConnections() *admin.Collection[mcp.Connection] {
 	return &admin.Collection[mcp.Connection]{
 		Kind: mcp.KindConnection, Object: "mcp-connection", Path: "/mcp-servers/{serverId}/connections", Param: "userId", Parent: f.servers.AsParent(),
@@ -38,7 +38,7 @@ func (f *family) connectionRoutes() []admin.Route {
 	return routes
 }
 
-// whose returns the user that a call may act for: "" is anybody.
+// whose returns the user that a call may act for, or "" for any user.
 func whose(c *admin.Call) (string, error) {
 	named := c.Query.Text("user_id")
 	if c.Caller.AtLeast(admin.Manager) {
@@ -83,8 +83,8 @@ func (f *family) listConnections(c *admin.Call) (any, error) {
 	return admin.MoreEnvelope.Wrap(entries, len(ids), page), nil
 }
 
-// deleteConnection deletes the tokens of a user, also of one who has none: the response does
-// not tell who had signed in.
+// deleteConnection deletes a user's tokens. The response is the same if there are none, so that
+// it does not reveal who has signed in.
 func (f *family) deleteConnection(c *admin.Call) (any, error) {
 	user, err := whose(c)
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *family) deleteConnection(c *admin.Call) (any, error) {
 	})
 }
 
-// connected tells who of some users has signed in.
+// connected returns which of some users have signed in.
 func connected(c *admin.Call, server *resource.Record, users []string) (map[string]bool, error) {
 	recs, err := c.Resources.GetMany(c.Context, server.Scope, mcp.KindConnection.Of(server.ID), users)
 	if err != nil {

@@ -33,10 +33,10 @@ const (
 	quiet = `{"name":"Up","slug":"up","url":"https://mcp.example.com/mcp","auth_type":"oauth_auto","transport":"http"}`
 )
 
-// newHouse returns an installation that reaches this machine.
+// newHouse returns an installation that can reach this machine.
 func newHouse(t testing.TB) *admintest.House { return newHouseAt(t, time.Now) }
 
-// newHouseAt is newHouse whose secret managers are asked by a clock.
+// newHouseAt is newHouse with a clock for secret managers.
 func newHouseAt(t testing.TB, now func() time.Time) *admintest.House {
 	t.Helper()
 	policy, err := egress.ParseAllow("127.0.0.0/8")
@@ -55,18 +55,18 @@ func newHouseAt(t testing.TB, now func() time.Time) *admintest.House {
 	})
 }
 
-// fixture is a server of the official SDK.
+// fixture is a server built with the official SDK.
 type fixture struct {
 	*httptest.Server
 	server *sdk.Server
 	mu     sync.Mutex
-	token  string // what it wants as Authorization; "": nothing
+	token  string // required Authorization header; may be empty
 }
 
-// want changes what the server wants as Authorization.
+// want changes the required Authorization header.
 func (u *fixture) want(token string) { u.mu.Lock(); u.token = token; u.mu.Unlock() }
 
-// takes reports whether a request has what the server wants.
+// takes reports whether a request has the required header.
 func (u *fixture) takes(r *http.Request) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -116,8 +116,8 @@ func (u *fixture) tool(name string) {
 	})
 }
 
-// register creates an integration of the first workspace, as an admin of the organization,
-// who may map secret references.
+// register creates an integration of the first workspace, as an admin of the organization, who
+// may map secret references.
 func register(h *admintest.House, url, more string) admintest.Answer {
 	return h.Do("POST", "/mcp-integrations?workspace_id="+h.One, chief, fmt.Sprintf(`{"name":"Up","url":%q,"transport":"http",%s}`, url, strings.TrimPrefix(more, ","))).OK()
 }

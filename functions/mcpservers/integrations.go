@@ -68,7 +68,7 @@ func shownOfIntegration() []admin.Shown[mcp.Integration] {
 	return all
 }
 
-// said are the members of lists that the server told itself.
+// said are the fields of list entries that the server reported.
 var said = []struct {
 	admin.Field
 	of func(m *mcp.Metadata) any
@@ -95,10 +95,10 @@ func rawOrNull(raw json.RawMessage) any {
 	return raw
 }
 
-// changed is where a call notes that the server has to be asked again.
+// changed marks a call after which the server must be inspected again.
 const changed = "changed"
 
-// before puts the configurations into place and checks the whole.
+// before applies the configurations and validates the integration.
 func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) error {
 	form := ch.Form
 	touched := ch.Creates()
@@ -163,7 +163,7 @@ func (f *family) decorateIntegrations(c *admin.Call, items []integration, object
 	return nil
 }
 
-// integrationRoutes returns the routes of one integration beside those of every record.
+// integrationRoutes returns the routes of one integration in addition to the standard ones.
 func (f *family) integrationRoutes() []admin.Route {
 	const item = "/mcp-integrations/{integrationId}"
 	routes := sharing.Workspaces[mcp.Integration]{Of: f.integrations, Name: "McpIntegration", Entries: func(i *mcp.Integration) *access.Workspaces { return &i.Access }}.Routes(item + "/workspaces")

@@ -1,6 +1,6 @@
-// Package mcpservers is the family of registered MCP servers: integrations, which
-// the organisation or a workspace registers, and servers, which are integrations in
-// one workspace, with what they can do and who may use them.
+// Package mcpservers is the administration API of registered MCP servers: integrations of the
+// organisation or a workspace, and servers, which are integrations in one workspace, with their
+// capabilities and access.
 package mcpservers
 
 import (
@@ -17,25 +17,25 @@ import (
 	"gateway/shared/signin"
 )
 
-// Deps is what the family works with.
+// Deps are the dependencies of the package.
 type Deps struct {
-	// CheckURL is the egress rule for hosts that people name.
+	// CheckURL is the egress rule for hosts that users configure.
 	CheckURL provider.URLCheck
-	// Opener calls servers, to test them and to learn what they can do.
+	// Opener calls servers to test and inspect them.
 	Opener *mcp.Opener
-	// PublicURL is where clients reach the gateway, such as
-	// https://gateway.example.com/v1; "": where the request went.
+	// PublicURL is the gateway's public address, such as https://gateway.example.com/v1; empty
+	// for the address of the request.
 	PublicURL string
-	// MCPAddress is that of MCP servers, as oauthserver.Public gives it.
+	// MCPAddress is the address of MCP servers, as oauthserver.Public returns it.
 	MCPAddress string
-	// Sessions and Loader find who signs in at a server, and at which browser.
+	// Sessions and Loader identify the user and the browser of a sign-in.
 	Sessions *signin.Sessions
 	Loader   *resource.Loader
 	// Signing are the keys whose public halves are published.
 	Signing *signing.Keys
 }
 
-// Of is what the family works with in an installation. secrets reach secret managers.
+// Of returns the dependencies in an installation. secrets connects to secret managers.
 func Of(c *app.Core, secrets *provider.Loaded) Deps {
 	return Deps{
 		CheckURL: c.Egress.CheckURL, PublicURL: c.PublicURL, MCPAddress: oauthserver.Public(c.PublicURL), Sessions: signin.New(c.Loader, c.Resources), Loader: c.Loader, Signing: c.Signing,
@@ -63,7 +63,7 @@ type family struct {
 	connections  *admin.Collection[mcp.Connection]
 }
 
-// Items and changes of the two.
+// Items and changes of integrations and servers.
 type (
 	integration       = admin.Item[mcp.Integration]
 	integrationChange = admin.Change[mcp.Integration]
@@ -71,10 +71,10 @@ type (
 	serverChange      = admin.Change[mcp.Server]
 )
 
-// base returns the address that servers are reached below.
+// base returns the address below which servers are reached.
 func (f *family) base(r *http.Request) string { return admin.Address(f.PublicURL, r) }
 
-// issuer returns the gateway's name as an authorization server, below which MCP servers are.
+// issuer returns the address of the authorization server.
 func (f *family) issuer(c *admin.Call) string { return oauthserver.Issuer(f.MCPAddress, c.Request) }
 
 func text(name string) admin.Field {

@@ -67,7 +67,7 @@ func TestAnswersArePinned(t *testing.T) {
 	h.Golden(*update, "answers.txt", calls...)
 }
 
-func TestAServerIsAskedWhenItIsRegistered(t *testing.T) {
+func TestRegistrationInspectsTheServer(t *testing.T) {
 	t.Parallel()
 	for _, transport := range []string{"http", "sse"} {
 		t.Run(transport, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestAServerIsAskedWhenItIsRegistered(t *testing.T) {
 	}
 }
 
-// What somebody disabled stays disabled, whatever the server lists.
+// Disabled capabilities stay disabled, whatever the server lists.
 func TestSynchronisationKeepsWhatIsDisabled(t *testing.T) {
 	t.Parallel()
 	h, up := newHouse(t), newUpstream(t, false)
@@ -117,7 +117,7 @@ func TestSynchronisationKeepsWhatIsDisabled(t *testing.T) {
 	if fmt.Sprint(state) != fmt.Sprint(want) {
 		t.Errorf("%v\n%v", state, want)
 	}
-	// Nothing is written where nothing has changed.
+	// Nothing is written if nothing has changed.
 	before, err := h.Resources.Generation(context.Background(), admintest.Org)
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestSynchronisationKeepsWhatIsDisabled(t *testing.T) {
 	}
 }
 
-func TestAServerThatCannotBeAskedIsRegisteredAllTheSame(t *testing.T) {
+func TestRegistrationSucceedsWithAnUnreachableServer(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	inner := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:1/", http.StatusTemporaryRedirect))
@@ -185,7 +185,7 @@ func TestCredentialsOpenServersAndAreNeverShown(t *testing.T) {
 		t.Errorf("%s", shown.Body)
 	}
 	h.Do("PUT", at, key, fmt.Sprintf(`{"configurations":{"headers":{"Authorization":%q}}}`, mask)).Refused(400, "AB01", "configurations.headers.Authorization")
-	// An update that does not name them leaves them; one that does replaces them.
+	// An update that does not name them keeps them; one that does replaces them.
 	h.Do("PUT", at, key, `{"description":"d","configurations":{"forward_headers":null}}`).OK()
 	if got := h.Do("POST", at+"/test", key, nil).OK(); got.At("success") != true {
 		t.Errorf("%s", got.Body)
@@ -283,7 +283,7 @@ func TestServersNeedAnIntegrationThatIsOpenToTheirWorkspace(t *testing.T) {
 		t.Errorf("a workspace without access lists %v", n)
 	}
 	h.Do("PUT", "/mcp-integrations/"+of+"/workspaces", chief, `{"global_workspace_access":{"enabled":true}}`).OK()
-	// A slug is one of a kind in the organisation, and free again when its server goes.
+	// A slug is unique in the organisation, and free again when its server is deleted.
 	h.Do("POST", "/mcp-servers", admintest.WorkspaceB, server).Refused(409, "AB07", "slug")
 	if got := h.Do("GET", "/mcp-servers/same", key, nil).OK(); got.Text("url") != "https://gateway.example.com/v1/mcp/same/mcp" || got.Text("workspace_slug") != admintest.OneSlug || got.Text("mcp_integration_slug") != "up" {
 		t.Errorf("%s", got.Body)
@@ -303,7 +303,7 @@ func TestServersNeedAnIntegrationThatIsOpenToTheirWorkspace(t *testing.T) {
 	}
 }
 
-func TestAnIntegrationInUseKeepsItsCapabilities(t *testing.T) {
+func TestIntegrationInUseCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	h, up := newHouse(t), newUpstream(t, false)
 	at := "/mcp-integrations/" + register(h, up.URL, `"auth_type":"none","slug":"up"`).Text("id")

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// pages are rejections for people.
+// pages renders rejections as HTML pages.
 var pages = &admin.Refusals{ContentType: page.HTML, Schema: admin.Schema{"type": "string"}, Body: func(_ *admin.Call, f *fault.Fault) any {
 	return page.New(f.Status(), "This cannot go on", "<p>"+page.Escape(f.Field+" "+f.Message)+"</p>")
 }}
@@ -16,7 +16,7 @@ var pages = &admin.Refusals{ContentType: page.HTML, Schema: admin.Schema{"type":
 // bindingCookie ties a sign-in at an upstream to the browser that began it.
 const bindingCookie = "__Host-gateway-connect"
 
-// bound returns the cookie for so many seconds; below 0 it goes.
+// bound returns the cookie with a lifetime in seconds; a negative one removes it.
 func bound(secret string, seconds int) *http.Cookie {
 	return &http.Cookie{Name: bindingCookie, Value: secret, Path: "/", MaxAge: seconds, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }

@@ -13,8 +13,8 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Times that a call waits for a server: one that tests it, and one that makes or
-// changes an integration, which stands without the server too.
+// Timeouts of a call to a server: of a test, and of a call that creates or changes an
+// integration, which succeeds without the server.
 const (
 	testTime  = 20 * time.Second
 	learnTime = 10 * time.Second
@@ -25,7 +25,7 @@ var probeSchema = admin.Closed(map[string]admin.Schema{
 	"server_name": {"type": []string{"string", "null"}}, "error": {"type": []string{"string", "null"}},
 })
 
-// probe asks a server and tells how it went. What it can do is stored.
+// probe inspects a server, stores its capabilities and returns the result.
 func (f *family) probe(c *admin.Call, rec *resource.Record, in store.Scope) (any, error) {
 	form, err := mcp.DecodeIntegration(*rec)
 	if err != nil {
@@ -50,8 +50,8 @@ func (f *family) probe(c *admin.Call, rec *resource.Record, in store.Scope) (any
 	return out, mcp.StoreFailure(c.Context, c.Resources, rec.Ref(), why)
 }
 
-// reason tells why a server could not be asked, without quoting it; known is false where the
-// failure is the gateway's.
+// reason returns why a server could not be inspected, without quoting it. known is false for a
+// failure of the gateway.
 func reason(err error) (why string, status int, known bool) {
 	var failed *upstream.Failure
 	var refused *mcp.Error
@@ -72,8 +72,8 @@ func (f *family) look(ctx context.Context, rec *resource.Record, in store.Scope,
 	return f.Opener.Inspect(ctx, rec, in)
 }
 
-// learn asks the server of an integration that is new or has changed. The integration
-// stands without it: what went wrong is in its metadata.
+// learn inspects the server of a new or changed integration. A failure is stored in its
+// metadata.
 func (f *family) learn(c *admin.Call, ref resource.Ref) {
 	rec, ok, err := c.Resources.Get(c.Context, ref.Scope, ref.Kind, ref.ID)
 	if err != nil || !ok {
@@ -81,7 +81,7 @@ func (f *family) learn(c *admin.Call, ref resource.Ref) {
 	}
 	form, err := mcp.DecodeIntegration(rec)
 	if err != nil || form.AuthType == mcp.AuthOAuth {
-		return // known with the first user who signs in
+		return // inspected when the first user signs in
 	}
 	snap, err := f.look(c.Context, &rec, rec.Scope, learnTime)
 	if err == nil {

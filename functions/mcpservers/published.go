@@ -9,16 +9,16 @@ import (
 	"gateway/shared/identity/signing"
 )
 
-// pathKeys is where the gateway's public keys are.
+// pathKeys is the path of the gateway's public keys.
 const pathKeys = "/.well-known/jwks.json"
 
-// published is the key set by which others verify what the gateway signed.
+// published is the cached key set for verifying the gateway's signatures.
 type published struct {
 	Keys *signing.Keys
 
 	mu   sync.Mutex
 	text json.RawMessage
-	made *admin.Document // of text
+	made *admin.Document // of the text
 }
 
 func (p *published) routes() []admin.Route {
@@ -32,7 +32,7 @@ func (p *published) routes() []admin.Route {
 	}}
 }
 
-// document returns the set as it is now, made ready once for as long as it stays.
+// document returns the current set, rendered once per change.
 func (p *published) document(c *admin.Call) (*admin.Document, error) {
 	text, err := p.Keys.Set(c.Context)
 	if err != nil {

@@ -16,20 +16,20 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Limits of the catalogue.
+// Limits of the registry.
 const (
 	defaultShown = 50
 	maxShown     = 100
 	readAtOnce   = 100  // servers
-	maxLooked    = 2000 // servers that one page looks at; the next one goes on from there
+	maxLooked    = 2000 // servers that one page examines; the next page continues there
 	maxCursor    = 512  // characters
 	namespace    = "ai.gateway."
 	noVersion    = "0.0.0"
 	schemaOfOne  = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
-	maxSaid      = 100 // characters of a title and of a description, by that schema
+	maxSaid      = 100 // characters of a title and of a description in that schema
 )
 
-// listing is a page of the catalogue, in the form of the public registry of MCP servers.
+// listing is a page in the format of the public registry of MCP servers.
 type listing struct {
 	Servers  []listed `json:"servers"`
 	Metadata struct {
@@ -38,7 +38,7 @@ type listing struct {
 	} `json:"metadata"`
 }
 
-// listed is a server of the catalogue.
+// listed is a server in that format.
 type listed struct {
 	Server described `json:"server"`
 	Meta   struct {
@@ -91,8 +91,8 @@ type catalogued struct {
 	in *resource.Record
 }
 
-// after reports whether a row comes later than a place of the list, whose newest rows come
-// first.
+// after reports whether a row follows a position in the list, which begins with the newest
+// rows.
 func (e *catalogued) after(order, id string) int {
 	return cmp.Or(strings.Compare(order, e.Order), strings.Compare(id, e.ID))
 }
@@ -122,7 +122,7 @@ func (f directory) listRegistry(c *admin.Call) (any, error) {
 	return f.pageOf(c, rows, limit)
 }
 
-// pageOf returns the first servers of rows that are open, and where the next page begins.
+// pageOf returns the first available servers of rows, and the cursor of the next page.
 func (f directory) pageOf(c *admin.Call, rows []catalogued, limit int) (*listing, error) {
 	out := &listing{Servers: []listed{}}
 	since := instant.Of(c.Query, "updated_since")
@@ -154,8 +154,8 @@ func (f directory) pageOf(c *admin.Call, rows []catalogued, limit int) (*listing
 	return out, nil
 }
 
-// placesOf returns the workspaces whose servers the caller is shown: the one that it names, or
-// else all that it reaches. One out of reach is treated like one that does not exist.
+// placesOf returns the workspaces whose servers the caller may list: the one that it names, or
+// all that it can access. An inaccessible one is treated like one that does not exist.
 func (f directory) placesOf(c *admin.Call) ([]*resource.Record, error) {
 	if named := c.Query.Text("workspace_id"); named != "" {
 		rec, ok, err := c.Workspace(named)
@@ -202,7 +202,7 @@ func (f directory) placesOf(c *admin.Call) ([]*resource.Record, error) {
 	return out, nil
 }
 
-// holdsIn reports whether somebody with several workspaces may list servers in this one.
+// holdsIn reports whether a user with several workspaces may list servers in this one.
 func holdsIn(c *admin.Call, workspace string) (bool, error) {
 	if c.Caller.In == nil || c.Caller.OfOrganisation() {
 		return true, nil
@@ -211,7 +211,7 @@ func holdsIn(c *admin.Call, workspace string) (bool, error) {
 	return err == nil && there.HasAny(c.Route.Scopes), err
 }
 
-// catalogue returns the rows of all servers of workspaces that the search finds, newest first.
+// catalogue returns the rows of all servers of workspaces that match the search, newest first.
 func (f directory) catalogue(c *admin.Call, spaces []*resource.Record) ([]catalogued, error) {
 	scopes := make([]store.Scope, len(spaces))
 	for i, ws := range spaces {
@@ -235,14 +235,14 @@ func (f directory) catalogue(c *admin.Call, spaces []*resource.Record) ([]catalo
 	return out, nil
 }
 
-// offer is a server of the catalogue with its integration, which virtual ones have not.
+// offer is a server with its integration, which is nil for a virtual one.
 type offer struct {
 	server
 	of *integration
 }
 
-// open returns the servers of rows, in their order: nil for one that is not active, or not on
-// every level, or has not changed since. known are integrations that were read before.
+// open returns the servers of rows in order: nil for one that is not active, or not available
+// on every level, or has not changed since. known are integrations that were read before.
 func (f directory) open(c *admin.Call, rows []catalogued, since time.Time, known integrations) ([]*offer, error) {
 	ids := map[string][]string{}
 	for i := range rows {
@@ -287,7 +287,7 @@ func (f directory) open(c *admin.Call, rows []catalogued, since time.Time, known
 	return out, nil
 }
 
-// cursor returns the place behind a row, for clients that do not look into it.
+// cursor returns the opaque position after a row.
 func (e *catalogued) cursor() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(e.Order + " " + e.ID))
 }

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/mcp/oauthserver"
 )
 
-// icon is one of a server, of those that the registry's schema takes.
+// icon is an icon of a server in the registry's schema.
 type icon struct {
 	Source string   `json:"src"`
 	Media  string   `json:"mimeType,omitempty"`
@@ -22,7 +22,7 @@ type icon struct {
 
 // Limits of the registry's schema, in characters.
 const (
-	maxIcon    = 255 // of its address
+	maxIcon    = 255 // of its URL
 	maxVersion = 255
 )
 
@@ -32,7 +32,7 @@ var (
 	iconTheme = map[string]bool{"": true, "light": true, "dark": true}
 )
 
-// shownIn returns a server as the catalogue shows it.
+// shownIn returns a server in the registry's format.
 func (f directory) shownIn(c *admin.Call, at *catalogued, o *offer) listed {
 	of := &mcp.Integration{}
 	if o.of != nil {
@@ -53,7 +53,7 @@ func (f directory) shownIn(c *admin.Call, at *catalogued, o *offer) listed {
 	return out
 }
 
-// cut shortens a text to what the registry's schema takes.
+// cut truncates a text to the limit of the registry's schema.
 func cut(s string) string {
 	if utf8.RuneCountInString(s) <= maxSaid {
 		return s
@@ -61,7 +61,7 @@ func cut(s string) string {
 	return string([]rune(s)[:maxSaid-1]) + "…"
 }
 
-// website returns an address that people can be sent to; "" for another.
+// website returns a URL that is safe to link, or "".
 func website(raw string) string {
 	if u, err := url.Parse(raw); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		return ""
@@ -69,10 +69,10 @@ func website(raw string) string {
 	return raw
 }
 
-// icons returns those that are taken: servers say them as they like.
+// icons returns the valid icons among those that a server reports.
 func icons(raw json.RawMessage) (out []icon) {
 	var all []json.RawMessage
-	_ = json.Unmarshal(raw, &all) // another form is none
+	_ = json.Unmarshal(raw, &all) // an unexpected type counts as empty
 	for _, one := range all {
 		var i icon
 		if json.Unmarshal(one, &i) != nil {
@@ -90,5 +90,5 @@ func icons(raw json.RawMessage) (out []icon) {
 	return out
 }
 
-// statusActive is that of what is in use.
+// statusActive is the status of an active resource.
 const statusActive = "active"

@@ -24,7 +24,7 @@ import (
 
 const registry = "/v0.1/servers"
 
-// catalogue returns the names of a page, without the part that all have, and its cursor.
+// catalogue returns the names of a page, without their common prefix, and its cursor.
 func catalogue(t testing.TB, h *admintest.House, who, query string) (names []string, next string) {
 	t.Helper()
 	got := h.Do("GET", registry+query, who, nil).OK()
@@ -41,7 +41,7 @@ func catalogue(t testing.TB, h *admintest.House, who, query string) (names []str
 	return names, next
 }
 
-// serve returns a server of the workspace of a key.
+// serve creates a server in the workspace of a key.
 func serve(h *admintest.House, who, slug string) admintest.Answer {
 	return h.Do("POST", "/mcp-servers", who, fmt.Sprintf(`{"name":"Server of %s","slug":%q,"mcp_integration_id":"up"}`, slug, slug)).OK()
 }
@@ -53,7 +53,7 @@ func same(t testing.TB, what string, got []string, want ...string) {
 	}
 }
 
-func TestTheRegistryShowsServersAsThePublicOneDoes(t *testing.T) {
+func TestRegistryMatchesThePublicSchema(t *testing.T) {
 	t.Parallel()
 	h, up := newHouse(t), newUpstream(t, false)
 	register(h, up.URL, `"auth_type":"none","slug":"up"`)
@@ -87,7 +87,7 @@ func TestTheRegistryShowsServersAsThePublicOneDoes(t *testing.T) {
 	}
 }
 
-func TestWhatServersSayIsTakenAsFarAsTheRegistryTakesIt(t *testing.T) {
+func TestRegistryTruncatesReportedTexts(t *testing.T) {
 	t.Parallel()
 	good := `{"src":"https://example.com/i.png","mimeType":"image/png","sizes":["48x48"],"theme":"dark","more":1}`
 	got := icons(json.RawMessage(`[` + good + `,1,{"src":"data:image/png;base64,AA"},{"src":"http://example.com/i"},{"src":"https://e/i","sizes":["big"]},{"src":"https://e/i","mimeType":"text/html"},{"src":"https://` + strings.Repeat("e", 255) + `"}]`))
@@ -104,7 +104,7 @@ func TestWhatServersSayIsTakenAsFarAsTheRegistryTakesIt(t *testing.T) {
 	}
 }
 
-func TestTheRegistryIsPagedNewestFirst(t *testing.T) {
+func TestRegistryPagesNewestFirst(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
@@ -133,7 +133,7 @@ func TestTheRegistryIsPagedNewestFirst(t *testing.T) {
 	}
 	names, next = catalogue(t, h, chief, "?limit=2")
 	same(t, "all workspaces", names, admintest.TwoSlug+"/s-b", one+"s-6")
-	// What comes and goes between pages moves nothing that was not shown yet.
+	// Changes between pages do not move servers that were not shown yet.
 	serve(h, key, "later")
 	h.Do("DELETE", "/mcp-servers/s-5", key, nil).OK()
 	names, _ = catalogue(t, h, chief, "?limit=2&cursor="+next)
@@ -146,12 +146,12 @@ func TestTheRegistryIsPagedNewestFirst(t *testing.T) {
 	same(t, "search of nothing", names)
 }
 
-func TestTheRegistryKnowsWhatHasChanged(t *testing.T) {
+func TestRegistryFiltersByUpdateTime(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
 	serve(h, key, "old")
-	time.Sleep(2 * time.Millisecond) // times are kept to the millisecond
+	time.Sleep(2 * time.Millisecond) // times are stored in milliseconds
 	serve(h, key, "new")
 	since := h.Do("GET", registry+"?limit=1", key, nil).OK().Text("servers", "0", "_meta", "io.gateway.ai/registry", "updatedAt")
 	names, _ := catalogue(t, h, key, "?updated_since="+url.QueryEscape(since))
@@ -164,8 +164,8 @@ func TestTheRegistryKnowsWhatHasChanged(t *testing.T) {
 	same(t, "later than all", names)
 }
 
-// A server is there as long as everything that it stands on is.
-func TestTheRegistryHasWhatIsActive(t *testing.T) {
+// A server is listed while everything that it depends on is active.
+func TestRegistryListsOnlyActiveServers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.Do("POST", "/mcp-integrations", chief, `{"name":"Up","slug":"top","url":"https://mcp.example.com/mcp","auth_type":"oauth_auto","transport":"http"}`).OK()
@@ -193,7 +193,7 @@ func TestTheRegistryHasWhatIsActive(t *testing.T) {
 		for who, query := range map[string]string{key: "", chief: "?workspace_id=" + h.One} {
 			answer := h.Do("GET", registry+query, who, nil)
 			if answer.Status == http.StatusNotFound && !want {
-				continue // the workspace itself is gone
+				continue // the workspace itself was deleted
 			}
 			if got := strings.Contains(string(answer.OK().Body), "top-server"); got != want {
 				t.Errorf("%s: %s is shown it: %t", what, who, got)
@@ -219,7 +219,7 @@ func TestTheRegistryHasWhatIsActive(t *testing.T) {
 	}
 }
 
-func TestTheRegistryTakesKeysInTheirHeaderAndIsOfTheirWorkspace(t *testing.T) {
+func TestRegistryListsTheWorkspaceOfTheKey(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
@@ -246,7 +246,7 @@ func TestTheRegistryTakesKeysInTheirHeaderAndIsOfTheirWorkspace(t *testing.T) {
 		names, _ := catalogue(t, h, who, "")
 		same(t, who, names)
 	}
-	// What is another's is as unknown as what is not there.
+	// Foreign resources are indistinguishable from missing ones.
 	for who, foreign := range map[string][]string{admintest.WorkspaceB: {h.One, admintest.OneSlug, h.Three}, admintest.OtherAdmin: {h.One, admintest.OneSlug}} {
 		missing := h.Do("GET", registry+"?workspace_id=nobody", who, nil).Refused(404, "AB08", "workspace_id").Same()
 		for _, ws := range foreign {
@@ -257,7 +257,7 @@ func TestTheRegistryTakesKeysInTheirHeaderAndIsOfTheirWorkspace(t *testing.T) {
 	}
 }
 
-func TestThePeopleOfSeveralWorkspacesSeeThemAll(t *testing.T) {
+func TestRegistryListsAllWorkspacesOfAUser(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()
@@ -282,7 +282,7 @@ func TestThePeopleOfSeveralWorkspacesSeeThemAll(t *testing.T) {
 	h.Do("GET", registry+"?workspace_id="+h.Two, "person", nil).Refused(404, "AB08", "workspace_id")
 }
 
-func TestTheRegistryRefusesBadQueries(t *testing.T) {
+func TestRegistryRejectsInvalidQueries(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for query, field := range map[string]string{

@@ -28,15 +28,15 @@ func TestSecretsOfIntegrationsStayAtTheirAddress(t *testing.T) {
 	}
 	h.Do("PUT", at, key, "{"+move+","+headers+"}").OK()
 	h.Do("PUT", at, key, fmt.Sprintf(`{"url":%q,"auth_type":"none","configurations":null}`, own.URL)).OK()
-	// A token that client credentials give is sent to the server too.
+	// A token of the client credentials grant is also sent to the server.
 	h.Do("PUT", at, key, `{"auth_type":"oauth_client_credentials","configurations":{"oauth_metadata":{"token_endpoint":"https://idp.example.com/token","client_id":"me","client_secret":"shh-not-told"}}}`).OK()
 	h.Do("PUT", at, key, "{"+move+"}").Refused(400, "AB01", "url")
-	// Users of references may not send them to an address of their own.
+	// Users of references must not send them to another address.
 	h.VaultReference("ref", "https://vault.example.com")
 	h.Do("POST", "/mcp-integrations", key, `{"name":"Mapped","url":"https://attacker.example.com","transport":"http","auth_type":"headers","secret_mappings":[{"target_field":"configurations.headers.A","secret_reference_id":"ref"}]}`).Refused(400, "AB01", "url")
 }
 
-// A restricted mapping stops when its reference names another member of the secret.
+// A restricted mapping fails when its reference names another field of the secret.
 func TestRestrictedMappingsFollowTheirReference(t *testing.T) {
 	t.Parallel()
 	h, up, vault := newHouse(t), newUpstream(t, false), admintest.NewVault(t, "Bearer one")

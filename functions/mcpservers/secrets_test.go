@@ -12,7 +12,7 @@ import (
 	"gateway/shared/admin/admintest"
 )
 
-// A header from a secret manager is sent. When the server rejects it, the manager is asked
+// A header from a secret manager is sent. If the server rejects it, the manager is called
 // again, although its last response is still valid.
 func TestSecretsOfManagersAreResolved(t *testing.T) {
 	t.Parallel()
@@ -48,8 +48,8 @@ func TestSecretsOfManagersAreResolved(t *testing.T) {
 	}
 }
 
-// A token that the server rejects is forgotten and fetched again, once.
-func TestATokenThatIsRefusedIsFetchedAgainOnce(t *testing.T) {
+// A token that the server rejects is dropped and fetched again once.
+func TestRejectedTokenIsFetchedAgainOnce(t *testing.T) {
 	t.Parallel()
 	h, up := newHouse(t), newUpstream(t, false)
 	up.want("Bearer 1")

@@ -56,9 +56,8 @@ func (f *family) describeServers() *admin.Collection[mcp.Server] {
 	}
 }
 
-// bind finds the integration of a new server: the workspace's own before the
-// organisation's. One that does not exist and one that is not open to the workspace
-// are the same.
+// bind finds the integration of a new server: the workspace's own before the organisation's. A
+// missing integration and one that is not available to the workspace are indistinguishable.
 func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 	if virtual, err := f.bundle(c, tx, ch); virtual || err != nil || !ch.Creates() {
 		return err
@@ -87,8 +86,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 	return admin.Denied()
 }
 
-// decorateServers adds what the integrations and the workspace say, which are read
-// together.
+// decorateServers adds data of the integrations and the workspace, which are read in batches.
 func (f *family) decorateServers(c *admin.Call, items []server, objects []admin.Members) error {
 	found := integrations{}
 	if err := readIntegrations(c, items, found); err != nil {
@@ -109,7 +107,7 @@ func (f *family) decorateServers(c *admin.Call, items []server, objects []admin.
 	return nil
 }
 
-// integrations are those that were read, by where they are: nil for one that is not there.
+// integrations caches integrations by scope and id; nil for a missing one.
 type integrations map[store.Scope]map[string]*integration
 
 // of returns the integration of a server.
@@ -117,7 +115,7 @@ func (known integrations) of(it server) *integration {
 	return known[it.Form.IntegrationScope(it.Scope)][it.Form.IntegrationID]
 }
 
-// readIntegrations reads the integrations of servers that are not known yet, together.
+// readIntegrations reads the integrations of servers that are not cached, in one batch.
 func readIntegrations(c *admin.Call, servers []server, known integrations) error {
 	missing := map[store.Scope][]string{}
 	for _, it := range servers {
@@ -149,7 +147,7 @@ func readIntegrations(c *admin.Call, servers []server, known integrations) error
 	return nil
 }
 
-// workspacesOf returns the workspaces that servers are in, by id.
+// workspacesOf returns the workspaces of servers by id.
 func (f *family) workspacesOf(c *admin.Call, items []server) (map[string]*resource.Record, error) {
 	ids := make([]string, len(items))
 	for i, it := range items {
@@ -176,7 +174,7 @@ func showIntegration(c *admin.Call, of *integration, o admin.Members) {
 	}
 }
 
-// serverRoutes returns the routes of one server beside those of every record.
+// serverRoutes returns the routes of one server in addition to the standard ones.
 func (f *family) serverRoutes() []admin.Route {
 	const item = "/mcp-servers/{serverId}"
 	routes := f.servers.Below(
@@ -205,7 +203,7 @@ func (f *family) serverRoutes() []admin.Route {
 	return append(routes, f.connectionRoutes()...)
 }
 
-// ofServer returns the server that the path names, and its integration.
+// ofServer returns the server in the path, and its integration.
 func (f *family) ofServer(c *admin.Call) (server, integration, error) {
 	it, err := f.servers.Find(c)
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// signIn brings a user's browser to the authorization server of an upstream and back.
+// signIn connects a user with the authorization server of an upstream.
 type signIn struct{ family *family }
 
 func (f signIn) routes() []admin.Route {
@@ -58,13 +58,13 @@ func (f signIn) routes() []admin.Route {
 
 var texts = admin.Schema{"type": "array", "items": map[string]any{"type": "string"}}
 
-// ours returns the gateway's addresses as authorization servers hear of them.
+// ours returns the gateway's addresses for authorization servers.
 func (f signIn) ours(c *admin.Call) oauthclient.Endpoints {
 	at := f.family.issuer(c)
 	return oauthclient.Endpoints{Callback: at + oauthclient.PathCallback, Document: at + oauthclient.PathDocument}
 }
 
-// joining is a user who signs in at the server behind an MCP server.
+// joining is a user who signs in at an upstream.
 type joining struct {
 	link  oauthclient.Link
 	facts *authz.Facts
@@ -75,8 +75,8 @@ func (j *joining) place() oauthclient.Place {
 	return oauthclient.Place{Scope: j.link.Scope(), Server: j.link.Server, User: j.link.User}
 }
 
-// joins finds who is to sign in where; nil where the user may not use the server, or
-// where nobody signs in.
+// joins returns the user and the server of a link; nil if the user may not use the server, or
+// if users do not sign in there.
 func (f signIn) joins(ctx context.Context, link *oauthclient.Link) (*joining, error) {
 	v, err := f.family.Loader.Fresh(ctx, link.Org)
 	if err != nil {
@@ -110,10 +110,10 @@ func (f signIn) joins(ctx context.Context, link *oauthclient.Link) (*joining, er
 	return &joining{link: *link, facts: facts, email: u.Email}, nil
 }
 
-// here checks that the user of the link is signed in to the gateway in this browser. stop
-// is the page to show otherwise. An organization without an identity provider has no
-// sessions; there only the confirmation protects the user. again is the address to return
-// to after a sign-in.
+// here checks that the user of the link is signed in to the gateway in this browser. stop is
+// the page to show otherwise. An organization without an identity provider has no sessions;
+// there only the confirmation protects the user. again is the address to return to after a
+// sign-in.
 func (f signIn) here(c *admin.Call, j *joining, again string) (stop *admin.Answer, err error) {
 	shown := func(a admin.Answer) (*admin.Answer, error) { return &a, nil }
 	if token, ok := browser.Token(c.Request); ok {
@@ -139,7 +139,7 @@ func (f signIn) here(c *admin.Call, j *joining, again string) (stop *admin.Answe
 		`" required></label><input type="hidden" name="return_to" value="`+page.Escape(back)+`"><button>Sign in</button></form>`, "https:", "http:"))
 }
 
-// opened reads a link. stop is the page to show if it is not valid.
+// opened reads a link. stop is the page to show if it is invalid.
 func (f signIn) opened(c *admin.Call, text string) (j *joining, stop any, err error) {
 	link, err := oauthclient.ReadLink(c.Context, c.Sealer, text, c.Now)
 	if err != nil {
@@ -152,8 +152,8 @@ func (f signIn) opened(c *admin.Call, text string) (j *joining, stop any, err er
 	return nil, page.New(http.StatusForbidden, "This cannot go on", "<p>There is no such MCP server for this user.</p>"), nil
 }
 
-// show shows which account is about to be connected, since nothing may happen before the
-// user has read that.
+// show shows the account that is about to be connected; nothing happens before the user
+// confirms it.
 func (f signIn) show(c *admin.Call) (any, error) {
 	j, stop, err := f.opened(c, c.Query.Text("link"))
 	if err != nil || stop != nil {
@@ -162,7 +162,7 @@ func (f signIn) show(c *admin.Call) (any, error) {
 	return f.askFirst(c, j), nil
 }
 
-// action is what a confirmation of a link is valid for.
+// action returns the action that a confirmation of a link is valid for.
 func action(link string) string { return "connect " + link }
 
 func (f signIn) connect(c *admin.Call) (any, error) {
@@ -213,7 +213,7 @@ func (f signIn) askFirst(c *admin.Call, j *joining) admin.Answer {
 	return out
 }
 
-// begin finds the authorization server, and who the gateway is there.
+// begin finds the authorization server, and the gateway's client there.
 func (f signIn) begin(c *admin.Call, j *joining) (to, binding string, err error) {
 	i := j.facts.Integration
 	_, conf, err := f.family.Opener.Open(c.Context, i.Record, j.link.Scope())
@@ -244,14 +244,14 @@ func (f signIn) begin(c *admin.Call, j *joining) (to, binding string, err error)
 
 const secretClient = "client"
 
-// clientRecord is where the gateway is kept as the client of an authorization server: for
-// one server, by the issuer, with the address that browsers come back to.
+// clientRecord returns the record of the gateway's client at an authorization server: for one
+// server, by issuer and redirect URI.
 func clientRecord(j *joining, issuer, callback string) resource.Record {
 	sum := sha256.Sum256([]byte(issuer + "\n" + callback))
 	return resource.Record{Scope: j.link.Scope(), Kind: mcp.KindClient.Of(j.link.Server), ID: "client-" + hex.EncodeToString(sum[:16]), Name: "client", Status: "active", Body: []byte("{}"), CreatedBy: j.link.User}
 }
 
-// registered returns the gateway as it was registered at an authorization server, or is now.
+// registered returns the stored client at an authorization server, or registers one.
 func (f signIn) registered(c *admin.Call, j *joining, a *oauthclient.Authority, conf *mcp.Configuration, ours oauthclient.Endpoints) (*oauthclient.Client, error) {
 	rec := clientRecord(j, a.Issuer, ours.Callback)
 	old, known, err := c.Resources.Get(c.Context, rec.Scope, rec.Kind, rec.ID)
@@ -328,7 +328,7 @@ func (f signIn) callback(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-// forget drops a registration that the authorization server does not know any more.
+// forget deletes a registration that the authorization server no longer recognizes.
 func (f signIn) forget(c *admin.Call, of resource.Record) error {
 	return c.Resources.Change(c.Context, of.Scope, func(tx *resource.Tx) error {
 		rec, ok, err := tx.Get(of.Scope, of.Kind, of.ID)
@@ -339,7 +339,7 @@ func (f signIn) forget(c *admin.Call, of resource.Record) error {
 	})
 }
 
-// keep stores that the user has signed in, and the tokens.
+// keep stores the connection and its tokens.
 func (f signIn) keep(c *admin.Call, j *joining, issuer string, held *oauthclient.StoredTokens) error {
 	kind := mcp.KindConnection.Of(j.link.Server)
 	return c.Resources.Change(c.Context, j.link.Scope(), func(tx *resource.Tx) error {
@@ -376,7 +376,7 @@ func (f signIn) keep(c *admin.Call, j *joining, issuer string, held *oauthclient
 	})
 }
 
-// learnAs asks the server what it can do, as the user. The sign-in stands without it.
+// learnAs inspects the server as the user. The connection succeeds without it.
 func (f signIn) learnAs(c *admin.Call, j *joining, held *oauthclient.StoredTokens) {
 	of := j.facts.Integration.Record
 	up, _, err := f.family.Opener.Open(c.Context, of, j.link.Scope())
@@ -397,7 +397,7 @@ func (f signIn) learnAs(c *admin.Call, j *joining, held *oauthclient.StoredToken
 	}
 }
 
-// cannot returns the page for what a person or an authorization server did wrong.
+// cannot returns the page for an error of a user or an authorization server.
 func cannot(err error) (any, error) {
 	var failed *upstream.Failure
 	if errors.As(err, &failed) {

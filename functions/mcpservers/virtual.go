@@ -10,8 +10,8 @@ import (
 	"gateway/shared/resource"
 )
 
-// bundle checks a virtual server and finds its members, which are kept by their ids from
-// then on. virtual is false for the server of an integration.
+// bundle validates a virtual server and resolves its members, which are stored by id. virtual
+// is false for the server of an integration.
 func (f *family) bundle(c *admin.Call, tx *resource.Tx, ch *serverChange) (virtual bool, err error) {
 	if !ch.Form.Virtual() && !ch.Was.Virtual() {
 		if ch.Creates() && c.Body.Has("members") && !c.Body.Given("mcp_integration_id") {
@@ -47,8 +47,8 @@ func (f *family) bundle(c *admin.Call, tx *resource.Tx, ch *serverChange) (virtu
 	return true, nil
 }
 
-// found puts the ids of members in the place of what they are named by, and gives those
-// that are not there. What another workspace has is not there.
+// found replaces the names of members by their ids, and returns faults for missing ones.
+// Members of another workspace are missing.
 func found(tx *resource.Tx, ch *serverChange) (bad []fault.Detail, err error) {
 	ch.Form.Members = slices.Clone(ch.Form.Members)
 	for i := range ch.Form.Members {
@@ -74,7 +74,7 @@ func found(tx *resource.Tx, ch *serverChange) (bad []fault.Detail, err error) {
 	return bad, nil
 }
 
-// link stages what a server stands on: that cannot be deleted meanwhile.
+// link stages the references of a server, which prevent their deletion.
 func link(tx *resource.Tx, ch *serverChange) error {
 	by := ch.Rec.Ref()
 	now := ch.Form.Uses(ch.Rec.Scope)

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/resource"
 )
 
-// houseOfServers has two servers of the first workspace, a-server and b-server, and one
-// of the second, c-server.
+// houseOfServers has two servers of the first workspace, a-server and b-server, and one of the
+// second, c-server.
 func houseOfServers(t *testing.T) *admintest.House {
 	t.Helper()
 	h := newHouse(t)
@@ -24,7 +24,7 @@ func houseOfServers(t *testing.T) *admintest.House {
 
 const bundled = `{"name":"All","slug":"all","description":"d","members":[{"server":"a-server","prefix":"a_"},{"server":"b-server","tools":["x","y"],"rename":{"y":"z"}}],"search":"always","search_threshold":3}`
 
-func TestVirtualServersAreMadeOfServers(t *testing.T) {
+func TestVirtualServersListMemberTools(t *testing.T) {
 	t.Parallel()
 	h := houseOfServers(t)
 	a, b := h.Do("GET", "/mcp-servers/a-server", key, nil).OK().Text("id"), h.Do("GET", "/mcp-servers/b-server", key, nil).OK().Text("id")
@@ -55,7 +55,7 @@ func TestVirtualServersAreMadeOfServers(t *testing.T) {
 	h.Do("PUT", "/mcp-servers/all/user-access", key, `{"default_user_access":"deny"}`).OK()
 }
 
-func TestMembersOfVirtualServersStay(t *testing.T) {
+func TestMembersOfVirtualServersCannotBeDeleted(t *testing.T) {
 	t.Parallel()
 	h := houseOfServers(t)
 	h.Do("POST", "/mcp-servers", key, bundled).OK()
@@ -74,7 +74,7 @@ func TestMembersOfVirtualServersStay(t *testing.T) {
 	h.Do("POST", "/mcp-servers", key, `{"name":"x","slug":"all","mcp_integration_id":"up"}`).OK() // the slug is free again
 }
 
-func TestVirtualServersThatCannotBeAreRefused(t *testing.T) {
+func TestInvalidVirtualServersAreRejected(t *testing.T) {
 	t.Parallel()
 	h := houseOfServers(t)
 	h.Do("POST", "/mcp-servers", key, bundled).OK()
@@ -113,7 +113,7 @@ func TestVirtualServersThatCannotBeAreRefused(t *testing.T) {
 			got.Refused(400, "AB01", c.field)
 		}
 	}
-	// What another workspace has is as missing as what nobody has.
+	// Foreign resources are indistinguishable from missing ones.
 	one := func(server string) string {
 		return strings.ReplaceAll(h.Do("POST", "/mcp-servers", key, fmt.Sprintf(`{"name":"x","members":[{"server":%q}]}`, server)).Same(), server, "S")
 	}

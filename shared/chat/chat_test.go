@@ -44,7 +44,7 @@ func TestLossReportsOncePerPathAndRefusesWhenStrict(t *testing.T) {
 	}
 }
 
-func TestLossHeaderIsBounded(t *testing.T) {
+func TestLossHeaderIsLimited(t *testing.T) {
 	var l Loss
 	for i := range 1000 {
 		l.Add(strings.Repeat("x", i%50)+string(rune('a'+i%26)), "reason")
@@ -82,7 +82,7 @@ func TestLegalNamesFitAndCanBeMappedBack(t *testing.T) {
 	})
 }
 
-func TestSignedReasoningGoesWithTheCallBehindIt(t *testing.T) {
+func TestSignedReasoningIsStoredWithTheFollowingCall(t *testing.T) {
 	thought := Part{Kind: Reasoned, Text: "t", Signature: "s"}
 	hidden := Part{Kind: RedactedReasoned, Data: "d"}
 	unsigned := Part{Kind: Reasoned, Text: "u"}

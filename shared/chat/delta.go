@@ -34,7 +34,7 @@ const (
 // A decoder emits a DeltaStart first, a DeltaToolStart before the arguments of each call (Call
 // counts from 0 without gaps within a choice), the arguments of each call as one JSON object in
 // pieces ("{}" for a call without arguments), and a DeltaStop for each choice that ended.
-// Blocks of different tool calls may overlap; encoders whose format forbids it must buffer.
+// Blocks of different tool calls may overlap; encoders for formats that forbid it must buffer.
 type Delta struct {
 	Kind   DeltaKind
 	Choice int

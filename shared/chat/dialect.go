@@ -124,14 +124,14 @@ type ErrorWriter interface {
 	AppendStreamError(dst []byte, f *fault.Fault, o *Options) []byte
 }
 
-// Refuser is an ErrorWriter whose clients may request final rejections of streamed requests as
+// Refuser is an ErrorWriter with clients that may request final rejections of streamed requests as
 // the only event of a stream, because they repeat requests after every error status.
 type Refuser interface {
 	// AppendRefusal appends that event.
 	AppendRefusal(dst []byte, f *fault.Fault, o *Options) []byte
 }
 
-// Breaker is an ErrorWriter whose clients treat the orderly end of a stream as a success, or
+// Breaker is an ErrorWriter with clients that treat the orderly end of a stream as a success, or
 // repeat the request, even after an error event.
 type Breaker interface {
 	// BreaksConnection reports whether the connection must be cut after the error event.
@@ -170,7 +170,7 @@ type Passer interface {
 	NewStreamFilter(o *FilterOptions) StreamFilter
 }
 
-// Conformer is a Passer whose format many hosts implement inexactly.
+// Conformer is a Passer for a format that many hosts implement inexactly.
 type Conformer interface {
 	// Conform returns a response that clients of the format can read: body itself if they can.
 	// finish is the response's Meter.Finish.

@@ -2,7 +2,7 @@ package chat
 
 import "gateway/shared/wire"
 
-// TextTool is the schema of a free-text tool for providers whose tools take JSON.
+// TextTool is the schema of a free-text tool for providers with tools that take JSON.
 const TextTool = `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`
 
 // CustomTool reports whether the client's tool of this name takes free text. r may be nil.

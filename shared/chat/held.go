@@ -37,7 +37,7 @@ type Held struct {
 	// Content is the path of a response's parts within a choice; Choice is the path of the
 	// choice, without its number. Both are empty for a format with one response.
 	Content, Choice string
-	// Broken is the handling of tool calls whose arguments are not a JSON object.
+	// Broken is the handling of tool calls with arguments that are not a JSON object.
 	Broken BrokenCalls
 	// WholeCalls is set if the format cannot split calls: a stream holds each back until it is
 	// complete.

@@ -9,7 +9,7 @@ import (
 
 // A client that relies on the exact shape is refused only for what it would miss in the
 // response, and the refusal names only that: removing what is lost without harm would not help.
-func TestTheRefusalNamesWhatTheAnswerMisses(t *testing.T) {
+func TestStrictLossNamesMissingParts(t *testing.T) {
 	loss := Loss{StrictAnswer: true}
 	loss.Add("seed", "not taken")
 	loss.Add("logprobs", "not taken")

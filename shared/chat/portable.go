@@ -6,7 +6,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Named is a Dialect whose paths differ from those that encoders report, which are those of
+// Named is a Dialect with paths that differ from those that encoders report, which are those of
 // chat completions: messages[2].content[0], reasoning_effort, response_format.
 type Named interface {
 	// ClientPath returns the client's path for an encoder's path.
@@ -20,7 +20,7 @@ type Portable interface {
 	Portable(r *Request) error
 }
 
-// Referring is a Dialect whose requests can refer to the items of an earlier response.
+// Referring is a Dialect with requests that can refer to the items of an earlier response.
 type Referring interface {
 	// Output returns the items of an encoded response and the id under which they are stored,
 	// or "" if it has none.

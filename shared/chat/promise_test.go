@@ -85,7 +85,7 @@ func FuzzPromised(f *testing.F) {
 	})
 }
 
-func TestWhatIsNoAnswerIsNotHeldAgainstAFormat(t *testing.T) {
+func TestPromisedIgnoresIncompleteResponses(t *testing.T) {
 	r := &Request{UnboundJSON: true}
 	for name, c := range map[string]Choice{
 		"cut":      {Stop: StopLength, Parts: []Part{{Kind: Text, Text: `{"a":`}}},

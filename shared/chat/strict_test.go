@@ -2,7 +2,7 @@ package chat
 
 import "testing"
 
-func TestWhichSchemasHoldStrict(t *testing.T) {
+func TestHoldsStrict(t *testing.T) {
 	t.Parallel()
 	for schema, want := range map[string]bool{
 		`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}`: true,

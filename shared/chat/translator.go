@@ -47,13 +47,13 @@ type EventParser interface {
 
 var _ EventParser = (*wire.SSEParser)(nil)
 
-// FramedWriter is an AnswerWriter whose streams do not consist of server-sent events.
+// FramedWriter is an AnswerWriter with streams that do not consist of server-sent events.
 type FramedWriter interface {
 	// StreamType returns the Content-Type of such a stream. Callers must not change it.
 	StreamType() []string
 }
 
-// Framed is a StreamDecoder whose stream does not consist of server-sent events.
+// Framed is a StreamDecoder for a stream that does not consist of server-sent events.
 type Framed interface {
 	// Parser returns the parser that splits the stream into the decoder's events.
 	Parser() EventParser

@@ -18,7 +18,7 @@ import (
 //   - a response with tool calls waits for their results, even if the host's stop reason is
 //     "stop".
 
-// BrokenCalls is the handling of a tool call whose arguments are not a JSON object.
+// BrokenCalls is the handling of a tool call with arguments that are not a JSON object.
 type BrokenCalls uint8
 
 // The ways. A call that was truncated at a token limit is omitted from formats in which the
@@ -81,7 +81,7 @@ func ObjectArguments(args string) string {
 	return args
 }
 
-// Verify verifies a complete response for a client whose format supports h. It reports omitted
+// Verify verifies a complete response for a client with a format that supports h. It reports omitted
 // calls in loss.
 func Verify(r *Response, h Held, loss *Loss) error {
 	if len(r.Choices) == 0 {
@@ -131,7 +131,7 @@ func (c *Choice) verify(h Held, loss *Loss) error {
 	return nil
 }
 
-// Verified returns a decoder that verifies its response for a client whose format supports h,
+// Verified returns a decoder that verifies its response for a client with a format that supports h,
 // see Verify. In a stream an invalid call may have been sent already: the response then ends
 // with an error, or with StopMalformed if the format supports it. Split surrogate pairs are
 // joined.

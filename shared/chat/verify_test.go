@@ -25,9 +25,9 @@ type outcome struct {
 	Failed bool
 }
 
-// TestVerifyNeverInventsACall goes through what a model may write as arguments, for shapes
+// TestVerifyNeverInventsCalls goes through what a model may write as arguments, for shapes
 // that do each of the three things with those that cannot be read, whole and streamed.
-func TestVerifyNeverInventsACall(t *testing.T) {
+func TestVerifyNeverInventsCalls(t *testing.T) {
 	broken := []string{`{"a":`, `{"a":1}{"a":1}`, "```json\n{}\n```", `["x"]`, `"{}"`, `{"a":1 "b":2}`, `7`, `true`}
 	valid := []string{``, ` `, `null`, `{}`, `{"a":1}`, " {\"a\":1}\n"}
 	for _, args := range valid {
@@ -102,7 +102,7 @@ func (d *replayed) End() error            { return nil }
 func (d *replayed) Meter() chat.Meter     { return chat.Meter{Complete: d.done} }
 func (d *replayed) Signed() []chat.Signed { return nil }
 
-func TestVerifyRejectsAnAnswerWithoutChoices(t *testing.T) {
+func TestVerifyRejectsResponsesWithoutChoices(t *testing.T) {
 	both := []error{
 		chat.Verify(&chat.Response{}, chat.Held{}, &chat.Loss{}),
 		chat.Verified(&replayed{}, chat.Held{}, &chat.Loss{}).Event("", nil, func(*chat.Delta) error { return nil }),

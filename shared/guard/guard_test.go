@@ -20,7 +20,7 @@ func public(raw, field string) (*url.URL, error) {
 	return u, nil
 }
 
-func TestTheTableIsSound(t *testing.T) {
+func TestTableIsConsistent(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, c := range Table() {
@@ -224,7 +224,7 @@ func TestEveryParameterIsChecked(t *testing.T) {
 	}
 }
 
-func TestChecksTellAllTheirErrors(t *testing.T) {
+func TestParseChecksReportsAllFaults(t *testing.T) {
 	t.Parallel()
 	for raw, fields := range map[string]string{
 		`{}`: "", `[]`: "", `null`: "", `"x"`: "", `[1]`: "[0]", `[{}]`: "[0].id", `[{"id":5}]`: "[0].id", `[{"id":"default.nothing"}]`: "[0].id",
@@ -311,7 +311,7 @@ func TestSecretsOfChecksAreMasked(t *testing.T) {
 	}
 }
 
-func TestActionsHaveStandards(t *testing.T) {
+func TestActionsHaveDefaults(t *testing.T) {
 	t.Parallel()
 	a, bad := ParseActions(json.RawMessage(`{}`))
 	if len(bad) > 0 || a.Deny || a.Async || a.OnFail.Feedback.Value != -5 || a.OnSuccess.Feedback.Value != 5 || a.OnFail.Feedback.Weight != 1 {

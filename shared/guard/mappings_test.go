@@ -112,7 +112,7 @@ func cutLast(path string) (before, last string, more bool) {
 	return "", path, false
 }
 
-func TestMappingsAreStoredAsTheyAreMarked(t *testing.T) {
+func TestLinkSecretsStoresMarkedMappings(t *testing.T) {
 	t.Parallel()
 	of := func(list string) Applied {
 		return Applied{ID: "azure.pii", Parameters: map[string]json.RawMessage{MappingsParameter: json.RawMessage(list), "credentials": json.RawMessage(`{"pii":{"resourceName":"mine","customHost":"https://attacker.example.com"}}`)}}

@@ -2,15 +2,15 @@ package identity
 
 import "strings"
 
-// prefixes begin the credentials that the gateway itself issues, which have secretLength
-// random characters: keys, sessions, tokens of identity providers and of MCP clients.
+// prefixes are the prefixes of credentials that the gateway issues, which have secretLength
+// random characters: keys, sessions, SCIM tokens and tokens of MCP clients.
 var prefixes = [...]string{"gw-", "gs-", "gk-", "scim-", "ga-", "gr-"}
 
 // secretLength is the length of 32 random bytes in base64url.
 const secretLength = 43
 
-// HoldsCredential reports whether a header value contains a credential that the gateway
-// has issued, whatever scheme it stands behind. Such values are not forwarded to anybody.
+// HoldsCredential reports whether a header value contains a credential that the gateway issued,
+// with any scheme. Such values are never forwarded.
 func HoldsCredential(value string) bool {
 	for i := 0; i+secretLength < len(value); i++ {
 		if value[i] != 'g' && value[i] != 's' || i > 0 && tokenByte(value[i-1]) {

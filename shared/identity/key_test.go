@@ -163,7 +163,7 @@ func TestAuthenticateFollowsTheKey(t *testing.T) {
 
 // A token that was entrusted is not written again, which would empty the caches of its
 // organisation, until it is to last longer.
-func TestATokenIsEntrustedOnce(t *testing.T) {
+func TestEntrustWritesOnce(t *testing.T) {
 	k := newKeyRing(t)
 	k.now = time.Now() // the store forgets by its own clock
 	p := &Principal{KeyID: "jwt", Type: SignedToken, Scope: store.Scope{Org: "o", Workspace: "w"}, Scopes: NewScopeSet("completions.write")}
@@ -200,9 +200,9 @@ func TestBothSecretsOfARotatedKeyWorkInTransition(t *testing.T) {
 	k.check(t, fresh, "")
 }
 
-// TestSharedSecretOfARotatedKeyActsForNobody checks that the secret which others knew before a
+// TestSharedSecretOfARotatedKeyActsForNoUser checks that the secret which others knew before a
 // rotation has the key's rank, and does not act for the key's user.
-func TestSharedSecretOfARotatedKeyActsForNobody(t *testing.T) {
+func TestSharedSecretOfARotatedKeyActsForNoUser(t *testing.T) {
 	k := newKeyRing(t)
 	old, oldSecret := NewSecret()
 	fresh, freshSecret := NewSecret()

@@ -57,7 +57,7 @@ func TestNextRotationLiesAhead(t *testing.T) {
 	})
 }
 
-func TestRotationPolicyRefuses(t *testing.T) {
+func TestRotationPolicyRejectsInvalidFields(t *testing.T) {
 	now := day("2026-11-20")
 	past := day("2026-11-20")
 	for field, p := range map[string]RotationPolicy{

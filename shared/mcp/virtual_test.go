@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestMembersShareNoName(t *testing.T) {
+func TestCheckMembersRejectsAmbiguousNames(t *testing.T) {
 	t.Parallel()
 	name := rapid.StringMatching(`[ab_]{1,3}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -49,7 +49,7 @@ func TestMembersShareNoName(t *testing.T) {
 	})
 }
 
-func TestMembersThatCollideAreNamed(t *testing.T) {
+func TestCheckMembersNamesCollidingMembers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		what    string
@@ -83,7 +83,7 @@ func TestMembersThatCollideAreNamed(t *testing.T) {
 	}
 }
 
-func TestToolsAreFoundUnderTheirNames(t *testing.T) {
+func TestUpstreamToolResolvesExposedNames(t *testing.T) {
 	t.Parallel()
 	m := &Member{Prefix: "git_", Rename: map[string]string{"create": "git_new", "drop": "remove"}}
 	for name, want := range map[string]string{"git_list": "list", "git_new": "create", "remove": "drop", "git_create": "", "git_drop": "", "git_": "", "list": "", "": "", "GIT_list": ""} {

@@ -111,7 +111,7 @@ func used(t *testing.T, c *clock, token string, in ...process) {
 	}
 }
 
-func TestASessionLivesOnWhileItsProviderRenewsIt(t *testing.T) {
+func TestSessionEndsWithoutRenewalByItsProvider(t *testing.T) {
 	t.Parallel()
 	a, b, c := processes(t)
 	idp := &provider{good: "refresh-1"}
@@ -158,7 +158,7 @@ func TestASessionLivesOnWhileItsProviderRenewsIt(t *testing.T) {
 	}
 }
 
-func TestOneOfManyAsksTheProvider(t *testing.T) {
+func TestConcurrentRenewalsCallTheProviderOnce(t *testing.T) {
 	t.Parallel()
 	a, b, c := processes(t)
 	idp := &provider{good: "refresh-1"}
@@ -180,7 +180,7 @@ func TestOneOfManyAsksTheProvider(t *testing.T) {
 }
 
 // A process that may ask nobody leaves it to others, for an hour.
-func TestWhoMayNotAskLeavesItToOthers(t *testing.T) {
+func TestProcessWithoutRenewalDefersToOthers(t *testing.T) {
 	t.Parallel()
 	a, b, c := processes(t)
 	idp := &provider{good: "refresh-1"}
@@ -204,7 +204,7 @@ func TestWhoMayNotAskLeavesItToOthers(t *testing.T) {
 }
 
 // An end that comes while the provider is asked stays one, and the token is shown nowhere.
-func TestTheEndOfASessionIsTheEndOfItsRenewal(t *testing.T) {
+func TestRenewalEndsWithTheSession(t *testing.T) {
 	t.Parallel()
 	a, b, c := processes(t)
 	idp := &provider{good: "refresh-1"}

@@ -117,7 +117,7 @@ func endsIn(t *testing.T, a, b process, c *clock) {
 	b.want(t, "an unknown one", "gs-"+strings.Repeat("A", 43), false)
 }
 
-func TestASessionGrowsTooOldAndIdle(t *testing.T) {
+func TestSessionsExpireByAgeAndIdleTime(t *testing.T) {
 	t.Parallel()
 	a, b, c := processes(t)
 	ctx := context.Background()
@@ -162,7 +162,7 @@ func TestASessionGrowsTooOldAndIdle(t *testing.T) {
 }
 
 // However often a session is used, a sign of life is written once a minute.
-func TestSignsOfLifeAreWrittenOnceAMinute(t *testing.T) {
+func TestTouchWritesOnceAMinute(t *testing.T) {
 	t.Parallel()
 	a, _, c := processes(t)
 	ctx := context.Background()
@@ -205,7 +205,7 @@ func TestSignsOfLifeAreWrittenOnceAMinute(t *testing.T) {
 	}
 }
 
-func TestManySessionsEndInRounds(t *testing.T) {
+func TestEndAllTakesSeveralTransactions(t *testing.T) {
 	t.Parallel()
 	a, _, _ := processes(t)
 	var keep *signin.Session
@@ -230,7 +230,7 @@ func TestManySessionsEndInRounds(t *testing.T) {
 }
 
 // What is stored opens nothing: neither the token nor its write token is in a row.
-func TestTheTokenIsStoredNowhere(t *testing.T) {
+func TestSessionTokenIsNotStored(t *testing.T) {
 	t.Parallel()
 	a, _, _ := processes(t)
 	token, s := a.begin(t, "u1")

@@ -8,7 +8,7 @@ import (
 // maxCacheMaxAge is the bound of Settings.CacheMaxAge.
 const maxCacheMaxAge = 25_923_000
 
-func TestCacheAgeIsTheLesser(t *testing.T) {
+func TestCacheAgeReturnsTheShorterTime(t *testing.T) {
 	for _, c := range []struct {
 		own         int64
 		asked, want time.Duration

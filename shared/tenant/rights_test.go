@@ -2,7 +2,7 @@ package tenant
 
 import "testing"
 
-func TestWhatRightsSay(t *testing.T) {
+func TestRuleOfEachRight(t *testing.T) {
 	yes, no := true, false
 	for _, c := range []struct {
 		rights      Rights
@@ -53,7 +53,7 @@ func TestWhatRightsSay(t *testing.T) {
 	}
 }
 
-func TestEveryRightHasAPlace(t *testing.T) {
+func TestEveryRightHasARule(t *testing.T) {
 	for _, r := range AllRights() {
 		if r.Category == "" {
 			continue // the organisation's alone

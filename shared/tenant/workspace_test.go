@@ -59,7 +59,7 @@ func TestDecodedWorkspaceCountsUnderItsOwnScope(t *testing.T) {
 	}
 }
 
-func TestBoundsAreInCharacters(t *testing.T) {
+func TestLimitsCountCharacters(t *testing.T) {
 	w := Workspace{Description: strings.Repeat("ü", maxDescription), Icon: strings.Repeat("ü", maxIcon)}
 	if d := w.Validate(strings.Repeat("ü", MaxName)); len(d) != 0 {
 		t.Errorf("the longest texts are refused: %v", d)

@@ -1,4 +1,4 @@
-// Command lambda serves the family agentservers as a function.
+// Command lambda serves the routes of package agentservers as a function.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command lambda serves the family auth as a function.
+// Command lambda serves the routes of package auth as a function.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Command lambda serves the family guardrails as a function.
+// Command lambda serves the routes of package guardrails as a function.
 package main
 
 import (

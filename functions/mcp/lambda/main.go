@@ -1,4 +1,4 @@
-// Command lambda serves the family mcp as a function.
+// Command lambda serves the routes of package mcp as a function.
 package main
 
 import (

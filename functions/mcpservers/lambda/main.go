@@ -1,4 +1,4 @@
-// Command lambda serves the family mcpservers as a function.
+// Command lambda serves the routes of package mcpservers as a function.
 package main
 
 import (

@@ -40,7 +40,7 @@ var pairs = []struct {
 	{"pushes of", PushList, `{"taskId":"t"}`, `{"id":"t"}`, `{"id":"t"}`},
 }
 
-func TestTheSameInAllShapes(t *testing.T) {
+func TestConvertRoundTripsAllFormats(t *testing.T) {
 	t.Parallel()
 	for _, p := range pairs {
 		forms := map[Format]string{V1: p.v1, Old: p.old, OldREST: p.rest}

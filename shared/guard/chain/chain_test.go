@@ -78,9 +78,9 @@ func BenchmarkFiveChecks(b *testing.B) {
 	}
 }
 
-// TestWhenStreamsAreJudged: a hook that denies judges them in a window unless it says
+// TestStreamModeOfHooks: a hook that denies judges them in a window unless it says
 // otherwise, and holds them if the window cannot do what it must.
-func TestWhenStreamsAreJudged(t *testing.T) {
+func TestStreamModeOfHooks(t *testing.T) {
 	t.Parallel()
 	const match = `"regexMatch":{"rule":"a","not":true}`
 	for raw, want := range map[string]guard.When{

@@ -90,9 +90,9 @@ func consulted(t *testing.T, c *cell, phase guard.Phase, scope string) bool {
 	return o.Denied
 }
 
-// TestWhatChecksSee: for each endpoint, direction and content which scopes see it. A
+// TestScopesOfEachEndpoint: for each endpoint, direction and content which scopes see it. A
 // check is asked for each of them, also where there is nothing to see.
-func TestWhatChecksSee(t *testing.T) {
+func TestScopesOfEachEndpoint(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	fmt.Fprintf(&out, "%-20s %-7s %-16s seen by\n", "endpoint", "side", "content")
@@ -130,8 +130,8 @@ func TestWhatChecksSee(t *testing.T) {
 	}
 }
 
-// TestWhatIsPassedThroughIsJudgedByItsType: and by nothing else.
-func TestWhatIsPassedThroughIsJudgedByItsType(t *testing.T) {
+// TestPassThroughIsJudgedByRequestType: and by nothing else.
+func TestPassThroughIsJudgedByRequestType(t *testing.T) {
 	t.Parallel()
 	c := &Call{Kind: "proxy", Passed: true, Now: time.Now}
 	if o := (Hooks{hook(`{"contains":{"words":["x"]},"deny":true}`)}).Run(context.Background(), guard.Before, c); len(o.Results) != 0 || o.Denied {

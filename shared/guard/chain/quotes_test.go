@@ -101,9 +101,9 @@ func TestRedactedTextIsInNoResult(t *testing.T) {
 	}
 }
 
-// TestAHookThatChangesAndDeniesStaysDenied: its second run, on what another hook has left,
+// TestSecondRunKeepsTheDenialOfAHook: its second run, on what another hook has left,
 // does not take back that it failed.
-func TestAHookThatChangesAndDeniesStaysDenied(t *testing.T) {
+func TestSecondRunKeepsTheDenialOfAHook(t *testing.T) {
 	t.Parallel()
 	o := Hooks{
 		hook(`{"regexReplace":{"rule":"/hunter2/g","redactText":"***"}}`),

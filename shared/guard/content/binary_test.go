@@ -90,8 +90,8 @@ func TestDocumentsThatCannotBeReadAreUnread(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoDocumentIsRead covers values in base64 that are not files.
-func TestWhatIsNoDocumentIsRead(t *testing.T) {
+// TestReadAcceptsBodiesWithoutDocuments covers values in base64 that are not files.
+func TestReadAcceptsBodiesWithoutDocuments(t *testing.T) {
 	t.Parallel()
 	random := base64.StdEncoding.EncodeToString([]byte(formats()["unknown"]))
 	for _, body := range []string{

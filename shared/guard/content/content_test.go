@@ -58,7 +58,7 @@ func TestTextsOfRequests(t *testing.T) {
 	}
 }
 
-func TestTextsOfAnswers(t *testing.T) {
+func TestTextsOfResponses(t *testing.T) {
 	t.Parallel()
 	const chat = `{"choices":[{"index":0,"message":{"role":"assistant","content":"one"}},{"index":1,"message":{"content":"two","tool_calls":[{"function":{"arguments":"{}"}}]}}]}`
 	const messages = `{"role":"assistant","content":[{"type":"text","text":"a"},{"type":"tool_use","name":"f","input":{"a":1}},{"type":"text","text":"b"}]}`
@@ -105,7 +105,7 @@ func TestChoicesAreTheTextsOfEachAlternative(t *testing.T) {
 	}
 }
 
-func TestChangedTextsAndNothingElse(t *testing.T) {
+func TestWithChangesOnlyTheTexts(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{ "messages" : [{"role":"user","content":[{"type":"text","text":"a \u00e4 b"}, {"type":"image"},{"text":"c","x":1}]}] , "n":1.0}`)
 	f := InRequest("chatComplete", body, "")

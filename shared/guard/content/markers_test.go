@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestMembersHideNoText: a field that a client adds to its own words does not take them out of
+// TestFieldsHideNoText: a field that a client adds to its own words does not take them out of
 // what is judged.
-func TestMembersHideNoText(t *testing.T) {
+func TestFieldsHideNoText(t *testing.T) {
 	t.Parallel()
 	const word = "FORBIDDENWORD"
 	for _, body := range map[string]string{

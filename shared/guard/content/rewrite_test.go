@@ -148,8 +148,8 @@ func (s *streamed) pieces(t *rapid.T, body []byte, n int) (out []string) {
 	return out
 }
 
-// TestRewriteRefusesWhatIsNotInEvents has changes that cannot be written back.
-func TestRewriteRefusesWhatIsNotInEvents(t *testing.T) {
+// TestRewriteRejectsTextOutsideOfEvents has changes that cannot be written back.
+func TestRewriteRejectsTextOutsideOfEvents(t *testing.T) {
 	t.Parallel()
 	frame := wire.AppendEventStream(nil, "chunk", []byte(`{}`))
 	for name, c := range map[string]struct{ kind, body, changed string }{

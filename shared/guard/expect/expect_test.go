@@ -9,7 +9,7 @@ import (
 	"gateway/shared/prompt"
 )
 
-func TestAssertionsHoldOrTellWhy(t *testing.T) {
+func TestJudgeReportsWhyAnAssertionFails(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		kind, value, text string

@@ -35,7 +35,7 @@ func known(_ context.Context, host string) ([]string, error) {
 	return nil, errors.New("no such host")
 }
 
-func TestAddressesOfAnswers(t *testing.T) {
+func TestValidURLsChecksAddresses(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -114,8 +114,8 @@ func TestImagesTakeThePlaceOfTheirAddresses(t *testing.T) {
 	}
 }
 
-// TestWhatIsSentIsSigned: with a secret, and by it alone.
-func TestWhatIsSentIsSigned(t *testing.T) {
+// TestWebhooksAreSigned: with a secret, and by it alone.
+func TestWebhooksAreSigned(t *testing.T) {
 	t.Parallel()
 	var got http.Header
 	var want string

@@ -40,7 +40,7 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-func TestWhatIsRedactedComesBack(t *testing.T) {
+func TestRedactedValuesAreRestored(t *testing.T) {
 	t.Parallel()
 	s := &judge.Subject{Kind: "chatComplete", Texts: []string{"to ann@example.com", "hello"}, Parameters: map[string]json.RawMessage{"categories": json.RawMessage(`["EMAIL_ADDRESS"]`), "redact": json.RawMessage("true"), "restore": json.RawMessage("true")}}
 	v := Makers()["gateway.pii"](s.Parameters)(context.Background(), s)

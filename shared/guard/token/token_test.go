@@ -133,7 +133,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-func TestClaimsGoAlongAsHeaders(t *testing.T) {
+func TestExtractedClaimsBecomeHeaders(t *testing.T) {
 	t.Parallel()
 	tok := sign(t, golangjwt.SigningMethodRS256, strong, map[string]any{"kid": "a"}, map[string]any{"user_id": "u1", "roles": []string{"a", "b"}, "evil": "x\r\ny", "deep": map[string]any{"a": 1}})
 	v := ask(made(t, `{"jwks":`+set(t)+`,"extractClaims":["user_id","roles","evil","deep","gone"]}`), "Authorization", tok)

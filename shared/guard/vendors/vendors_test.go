@@ -86,8 +86,8 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// TestNothingToCheck: nobody is asked about no text.
-func TestNothingToCheck(t *testing.T) {
+// TestEmptyTextIsNotSent: nobody is asked about no text.
+func TestEmptyTextIsNotSent(t *testing.T) {
 	t.Parallel()
 	p := *proofOf("f5-guardrails.scan")
 	p.texts = []string{"", ""}
@@ -109,9 +109,9 @@ func TestRedactsInputsOfEmbeddings(t *testing.T) {
 	}
 }
 
-// TestPartsAreAskedSideBySide: each part of a message is its own call, and its redaction
+// TestPartsAreJudgedConcurrently: each part of a message is its own call, and its redaction
 // goes to its place; one that breaks does not undo those of others.
-func TestPartsAreAskedSideBySide(t *testing.T) {
+func TestPartsAreJudgedConcurrently(t *testing.T) {
 	t.Parallel()
 	p := *proofOf("f5-guardrails.scan")
 	p.texts = []string{"a", "", "b", "c"}
@@ -133,9 +133,9 @@ func TestPartsAreAskedSideBySide(t *testing.T) {
 	}
 }
 
-// TestAnOutageCostsItsTimeOnce: after three outages nobody asks the vendor for half a
+// TestBreakerOpensAfterConsecutiveOutages: after three outages nobody asks the vendor for half a
 // minute; then one caller does. Callers with other credentials are not held up.
-func TestAnOutageCostsItsTimeOnce(t *testing.T) {
+func TestBreakerOpensAfterConsecutiveOutages(t *testing.T) {
 	t.Parallel()
 	p := *proofOf("aporia.validateProject")
 	p.header = map[string]string{"X-Aporia-Api-Key": "*"}
@@ -191,8 +191,8 @@ func TestAnOutageCostsItsTimeOnce(t *testing.T) {
 	}
 }
 
-// TestBreakersAreBounded: settings without end are forgotten.
-func TestBreakersAreBounded(t *testing.T) {
+// TestBreakersAreLimited: settings without end are forgotten.
+func TestBreakersAreLimited(t *testing.T) {
 	t.Parallel()
 	b := &breakers{now: time.Now, known: map[[32]byte]*circuit{}}
 	for i := range 3 * maxCircuits {
@@ -203,8 +203,8 @@ func TestBreakersAreBounded(t *testing.T) {
 	}
 }
 
-// TestARequestThatLeavesSaysNothing: a client that goes away is no outage of the vendor.
-func TestARequestThatLeavesSaysNothing(t *testing.T) {
+// TestCanceledRequestIsNotAnOutage: a client that goes away is no outage of the vendor.
+func TestCanceledRequestIsNotAnOutage(t *testing.T) {
 	t.Parallel()
 	p := *proofOf("aporia.validateProject")
 	s := serve(t, &p)
@@ -229,8 +229,8 @@ func TestARequestThatLeavesSaysNothing(t *testing.T) {
 	}
 }
 
-// TestHeadersOfTheClientGoAlong, and never in the place of the vendor's own.
-func TestHeadersOfTheClientGoAlong(t *testing.T) {
+// TestClientHeadersAreForwarded, and never in the place of the vendor's own.
+func TestClientHeadersAreForwarded(t *testing.T) {
 	t.Parallel()
 	p := *proofOf("aporia.validateProject")
 	p.header = map[string]string{"X-Aporia-Api-Key": "the-key", "X-Team": "ads", "Traceparent": "*"}
@@ -292,9 +292,9 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// TestLongTextsAreAskedPieceByPiece: nobody hides behind a text that is longer than the
+// TestLongTextsAreSplit: nobody hides behind a text that is longer than the
 // vendor takes.
-func TestLongTextsAreAskedPieceByPiece(t *testing.T) {
+func TestLongTextsAreSplit(t *testing.T) {
 	t.Parallel()
 	p := *proofOf("azure.contentSafety")
 	p.texts = []string{strings.Repeat("é", 25_000) + "bad"}
@@ -368,9 +368,9 @@ func TestScopesOfPrismaAIRS(t *testing.T) {
 	}
 }
 
-// TestSearchesFindAPlace: what was found goes before the messages where nobody speaks
+// TestSearchResultsPrecedeTheMessages: what was found goes before the messages where nobody speaks
 // for the system, and into no request of another type.
-func TestSearchesFindAPlace(t *testing.T) {
+func TestSearchResultsPrecedeTheMessages(t *testing.T) {
 	t.Parallel()
 	const found = `{"results":[{"title":"T","url":"https://t.example","text":"b"}]}`
 	const block = `\n<web_search_context>\n[1] \"T\"\nURL: https://t.example\nb\n\n</web_search_context>`

@@ -147,9 +147,9 @@ func atCharacters(text string, cuts []int) []int {
 	return cuts
 }
 
-// TestNothingForbiddenLeaves: however a stream is cut and however long a match is, what was
+// TestWindowNeverSendsForbiddenText: however a stream is cut and however long a match is, what was
 // sent never contains what the check forbids, and everything else arrives completely.
-func TestNothingForbiddenLeaves(t *testing.T) {
+func TestWindowNeverSendsForbiddenText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.SampledFrom([]string{"top", "secret", "top secret", "123-45", "123", "-45", "xxy", "x", "y", "ö", "word", "a@b", ".c", "\n", "-", "", strings.Repeat("x", 50), strings.Repeat("ab", 40)}), 0, 60).Draw(t, "words")

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/identity"
 )
 
-func TestGrantIsBoundedByRankAndScopes(t *testing.T) {
+func TestGrantIsLimitedByRankAndScopes(t *testing.T) {
 	some := identity.NewScopeSet("configs.list")
 	for name, c := range map[string]struct {
 		by      Grantor

@@ -33,9 +33,9 @@ func setOf(key *rsa.PrivateKey) string {
 	return fmt.Sprintf(`{"keys":[{"kty":"RSA","kid":"a","n":%q,"e":%q}]}`, b64(key.N.Bytes()), b64(big.NewInt(int64(key.E)).Bytes()))
 }
 
-// TestAKeyIsReplacedUnderItsName: an address is asked again when a signature does not
+// TestFailedSignatureFetchesAReplacedKey: an address is asked again when a signature does not
 // fit, not more than every ten seconds, and not for a token that has ended anyway.
-func TestAKeyIsReplacedUnderItsName(t *testing.T) {
+func TestFailedSignatureFetchesAReplacedKey(t *testing.T) {
 	t.Parallel()
 	first, _ := rsa.GenerateKey(rand.Reader, 2048)
 	second, _ := rsa.GenerateKey(rand.Reader, 2048)
@@ -75,9 +75,9 @@ func TestAKeyIsReplacedUnderItsName(t *testing.T) {
 	step("no end", signed(t, second, golangjwt.MapClaims{"sub": "x"}), "The token does not say when it ends", 3)
 }
 
-// TestAnswersAreOfWhoAsked: what a service said to one caller is not told to another who
+// TestIntrospectionResponsesAreCachedPerClient: what a service said to one caller is not told to another who
 // identifies differently.
-func TestAnswersAreOfWhoAsked(t *testing.T) {
+func TestIntrospectionResponsesAreCachedPerClient(t *testing.T) {
 	t.Parallel()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, secret, _ := r.BasicAuth()

@@ -42,7 +42,7 @@ func TestReadSetSkipsKeysThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-func TestBadTimeNamesTimesThatAreNoNumbers(t *testing.T) {
+func TestBadTimeReturnsTheFirstNonNumericTime(t *testing.T) {
 	t.Parallel()
 	for _, name := range times {
 		for _, bad := range []string{`"4102444800"`, `"x"`, `null`, `true`, `[1]`, `{}`} {

@@ -165,7 +165,7 @@ func (h *house) good(change map[string]any) string {
 	return sign(h.t, signing(), golangjwt.SigningMethodRS256, nil, h.claims(change))
 }
 
-func TestWhatATokenStandsFor(t *testing.T) {
+func TestPrincipalOfAToken(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	full := map[string]any{
@@ -200,7 +200,7 @@ func TestWhatATokenStandsFor(t *testing.T) {
 
 // Every forgery of the usual list, and every token that says too little, too much or is too
 // long. Beside each is the valid token that differs only in that.
-func TestTokensThatAreRefused(t *testing.T) {
+func TestInvalidTokensAreRejected(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	rs := golangjwt.SigningMethodRS256
@@ -284,7 +284,7 @@ func TestTokensThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestTokensAreToldFromKeys(t *testing.T) {
+func TestIsDistinguishesTokensFromKeys(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	for credential, want := range map[string]bool{
@@ -297,7 +297,7 @@ func TestTokensAreToldFromKeys(t *testing.T) {
 	}
 }
 
-func TestATokenIsGoodAsLongAsWhatItLeansOn(t *testing.T) {
+func TestTokenIsRejectedAfterItsDependenciesEnd(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	ctx := context.Background()
@@ -345,7 +345,7 @@ func (m members) Member(_ context.Context, _ *resource.View, sc store.Scope, ema
 	return m.id, sc.Workspace == m.workspace, nil
 }
 
-func TestATokenOfAPlatformUserNeedsTheMembership(t *testing.T) {
+func TestTokenOfAPlatformUserRequiresMembership(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	users := members{"u-1", "ann@example.com", h.workspace[org]}
@@ -435,7 +435,7 @@ func TestKeysAtAnAddress(t *testing.T) {
 	step("an answer without end", token("k2", foreign()), 200, 7)
 }
 
-func TestTheAddressIsAskedOnceAtATime(t *testing.T) {
+func TestKeySetIsFetchedOnceAtATime(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	release := make(chan struct{})
@@ -510,7 +510,7 @@ func TestKeySetsAreChecked(t *testing.T) {
 }
 
 // The audit log hears of a rejected token once a minute, and never sees the token.
-func TestRefusalsAreTold(t *testing.T) {
+func TestRejectionsAreReported(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	ctx := context.Background()

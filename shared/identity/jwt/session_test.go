@@ -13,7 +13,7 @@ import (
 
 // The time that an organisation gives to sessions counts from the claim iat, also for
 // tokens that were found good before it was set.
-func TestATokenGrowsTooOld(t *testing.T) {
+func TestTokenExceedingMaxAgeIsRejected(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, nil)
 	keys := set(jwk("k1", &signing().PublicKey))

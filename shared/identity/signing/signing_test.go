@@ -136,8 +136,8 @@ func TestKeysAreRenewed(t *testing.T) {
 	verify(t, old, token, in.now())
 }
 
-// TestOneSetIsMade: processes that begin together have the same keys.
-func TestOneSetIsMade(t *testing.T) {
+// TestConcurrentProcessesCreateOneKeySet: processes that begin together have the same keys.
+func TestConcurrentProcessesCreateOneKeySet(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t)
 	var wg sync.WaitGroup
@@ -237,9 +237,9 @@ func pemOf(t *testing.T, kind string, der []byte, err error) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// TestGivenKeys: the first key of the variable signs tokens, and all are published; the key
+// TestKeysFromTheEnvironment: the first key of the variable signs tokens, and all are published; the key
 // for cards is the one in the tables. A wrong key fails and is not shown.
-func TestGivenKeys(t *testing.T) {
+func TestKeysFromTheEnvironment(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t)
 	a, _ := rsa.GenerateKey(rand.Reader, 2048)

@@ -111,9 +111,9 @@ func TestAddressesOfTemplates(t *testing.T) {
 	}
 }
 
-// TestUnlistedNamesAreUnknownBesideDisabledOnes: servers may accept other spellings of a
+// TestDecideDeniesUnlistedNamesOfRestrictedTypes: servers may accept other spellings of a
 // disabled name, also while they do not list it.
-func TestUnlistedNamesAreUnknownBesideDisabledOnes(t *testing.T) {
+func TestDecideDeniesUnlistedNamesOfRestrictedTypes(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		off       string // disabled

@@ -11,9 +11,9 @@ import (
 	"gateway/shared/tenant/access"
 )
 
-// TestCapabilitiesAreKnownByTheirExactName covers spellings that a server may take for the
+// TestDecideRequiresExactCapabilityNames covers spellings that a server may take for the
 // name of a disabled capability, for every type.
-func TestCapabilitiesAreKnownByTheirExactName(t *testing.T) {
+func TestDecideRequiresExactCapabilityNames(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{mcp.Tool, mcp.Prompt, mcp.Resource, mcp.ResourceTemplate} {
 		var recs []resource.Record

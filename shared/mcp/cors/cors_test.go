@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestBrowsersAreToldWhichPagesMayCall(t *testing.T) {
+func TestHandlerSetsCORSHeadersForAllowedOrigins(t *testing.T) {
 	t.Parallel()
 	const page, long = "https://app.example.com", "/v1/mcp/tools/mcp"
 	p := Pages{Origins: []string{page}}
@@ -53,7 +53,7 @@ func TestBrowsersAreToldWhichPagesMayCall(t *testing.T) {
 	}
 }
 
-func TestNamesOfHeadersThatAreNoneAreNotSentBack(t *testing.T) {
+func TestInvalidHeaderNamesAreNotEchoed(t *testing.T) {
 	t.Parallel()
 	h := Pages{Origins: []string{"https://app.example.com"}}.Handler(http.NotFoundHandler())
 	for _, names := range []string{"a\x00b", "a: b", "a;b", "é", strings.Repeat("a,", maxRequestHeaders)} {

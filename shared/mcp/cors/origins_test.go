@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestPagesThatMayCall: pages of other origins may not, nor those whose name was made to
+// TestAllowsChecksTheOrigin: pages of other origins may not, nor those whose name was made to
 // lead to this machine.
-func TestPagesThatMayCall(t *testing.T) {
+func TestAllowsChecksTheOrigin(t *testing.T) {
 	t.Parallel()
 	const here, elsewhere = "127.0.0.1:5000", "192.0.2.7:5000"
 	for _, c := range []struct {

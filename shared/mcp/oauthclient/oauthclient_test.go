@@ -43,9 +43,9 @@ const (
 	ofOpenID2 = "/a/.well-known/openid-configuration"
 )
 
-// TestAuthoritiesAreFound: in each place that the specifications name, and only as they
+// TestFindDiscoversAuthorizationServers: in each place that the specifications name, and only as they
 // say of themselves.
-func TestAuthoritiesAreFound(t *testing.T) {
+func TestFindDiscoversAuthorizationServers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		documents map[string]string
@@ -88,8 +88,8 @@ func TestAuthoritiesAreFound(t *testing.T) {
 	}
 }
 
-// TestWhatTheIntegrationSaysGoesFirst: nothing is asked where both addresses are known.
-func TestWhatTheIntegrationSaysGoesFirst(t *testing.T) {
+// TestFindPrefersConfiguredEndpoints: nothing is asked where both addresses are known.
+func TestFindPrefersConfiguredEndpoints(t *testing.T) {
 	t.Parallel()
 	f := Finder{Via: nil, CheckURL: anywhere} // any call would panic
 	a, err := f.Find(context.Background(), "https://mcp.example.com/mcp", &mcp.Configuration{OAuth: &mcp.OAuthMetadata{AuthorizationEndpoint: "https://a.example.com/in", TokenEndpoint: "https://a.example.com/t"}})
@@ -105,8 +105,8 @@ func TestWhatTheIntegrationSaysGoesFirst(t *testing.T) {
 	}
 }
 
-// TestAddedParametersReplaceNothing: what the integration adds to the way out.
-func TestAddedParametersReplaceNothing(t *testing.T) {
+// TestAuthorizationParamsCannotReplaceProtocolParameters: what the integration adds to the way out.
+func TestAuthorizationParamsCannotReplaceProtocolParameters(t *testing.T) {
 	t.Parallel()
 	f := &Flow{Authority: Authority{Authorization: "https://a.example.com/in?state=theirs&tenant=1", Resource: "https://mcp.example.com/mcp"}, Client: Client{ID: "me"}, Callback: "https://g.example.com/cb", Verifier: "v"}
 	to, err := f.address(&mcp.Configuration{OAuth: &mcp.OAuthMetadata{Scope: "a b", AuthorizationParams: map[string]string{"prompt": "consent", "state": "evil", "client_id": "evil"}}}, "ours")

@@ -14,9 +14,9 @@ import (
 	"gateway/shared/store"
 )
 
-// TestScopesThatServersWant: what a refusal for scopes asks for, and what is asked of the
+// TestInsufficientParsesChallenges: what a refusal for scopes asks for, and what is asked of the
 // user then.
-func TestScopesThatServersWant(t *testing.T) {
+func TestInsufficientParsesChallenges(t *testing.T) {
 	t.Parallel()
 	for challenge, want := range map[string]string{
 		`Bearer error="insufficient_scope", scope="a b"`:                                          "a b",
@@ -57,9 +57,9 @@ func TestScopesThatServersWant(t *testing.T) {
 	}
 }
 
-// TestChallengesNameScopes: what the server itself asks for goes before what its
+// TestFindPrefersScopesOfChallenges: what the server itself asks for goes before what its
 // description lists.
-func TestChallengesNameScopes(t *testing.T) {
+func TestFindPrefersScopesOfChallenges(t *testing.T) {
 	t.Parallel()
 	var self string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -85,9 +85,9 @@ func TestChallengesNameScopes(t *testing.T) {
 	}
 }
 
-// TestWhoTheGatewayIsWhenRegistered: by what an authorization server gives, and by what it
+// TestRegisterSelectsTheAuthMethod: by what an authorization server gives, and by what it
 // says that it takes.
-func TestWhoTheGatewayIsWhenRegistered(t *testing.T) {
+func TestRegisterSelectsTheAuthMethod(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		takes         []string

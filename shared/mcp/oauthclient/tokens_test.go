@@ -17,9 +17,9 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// TestHowLongTokensAreUsed: a token whose end the server does not state is used until it is
+// TestAccessRenewsExpiringTokens: a token whose end the server does not state is used until it is
 // refused, and only the end of a grant makes the user sign in again.
-func TestHowLongTokensAreUsed(t *testing.T) {
+func TestAccessRenewsExpiringTokens(t *testing.T) {
 	t.Parallel()
 	const forgotten = "sign in"
 	for name, c := range map[string]struct {

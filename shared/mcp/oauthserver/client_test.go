@@ -13,7 +13,7 @@ import (
 	"gateway/shared/fault"
 )
 
-func TestTheIDOfARegistrationDescribesIt(t *testing.T) {
+func TestRegisteredIDContainsTheMetadata(t *testing.T) {
 	t.Parallel()
 	c, err := Register("An app", "https://app.example.com", []string{"http://127.0.0.1/cb", "https://app.example.com/cb"})
 	if err != nil {
@@ -118,7 +118,7 @@ func TestClientsAreDescribedByTheirDocuments(t *testing.T) {
 	}
 }
 
-func TestAddressesOfServersAreOursByteForByte(t *testing.T) {
+func TestParseResourceRequiresExactAddresses(t *testing.T) {
 	t.Parallel()
 	const issuer = "https://gw.example.com/v1"
 	for resource, want := range map[string]Target{
@@ -156,9 +156,9 @@ func FuzzClients(f *testing.F) {
 	})
 }
 
-// TestWhichRedirectsMayBeUsed has the bodies with which editors register, and schemes that
+// TestWrongRedirect has the bodies with which editors register, and schemes that
 // systems handle themselves.
-func TestWhichRedirectsMayBeUsed(t *testing.T) {
+func TestWrongRedirect(t *testing.T) {
 	t.Parallel()
 	cursor := []string{"cursor://anysphere.cursor-mcp/oauth/callback", "https://www.cursor.com/agents/mcp/oauth/callback", "http://localhost:8787/callback"}
 	code := []string{"https://insiders.vscode.dev/redirect", "https://vscode.dev/redirect", "http://127.0.0.1/", "http://127.0.0.1:33418/"}
@@ -194,7 +194,7 @@ func TestWhichRedirectsMayBeUsed(t *testing.T) {
 	}
 }
 
-func TestUnknownScopesAreLeftOut(t *testing.T) {
+func TestUnknownScopesAreIgnored(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{"": "mcp", "mcp offline_access": "mcp", "openid mcp:read": "mcp:read", "claudeai": "mcp", "mcp:read mcp:read": "mcp:read"} {
 		if got := strings.Join(ScopesOf(text), " "); got != want {

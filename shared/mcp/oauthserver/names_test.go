@@ -6,7 +6,7 @@ import (
 	"gateway/shared/fault"
 )
 
-func TestNoClientHasTheNameOfABuiltInOne(t *testing.T) {
+func TestRegisterRejectsNamesOfBuiltInClients(t *testing.T) {
 	t.Parallel()
 	redirects := []string{"http://127.0.0.1/callback"}
 	for _, name := range []string{

@@ -98,8 +98,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestEraOfARequest: what decides in which era a request is read.
-func TestEraOfARequest(t *testing.T) {
+// TestReadDetectsTheEra: what decides in which era a request is read.
+func TestReadDetectsTheEra(t *testing.T) {
 	plain := func(version string) http.Header {
 		h := http.Header{"Content-Type": {"application/json"}}
 		if version != "" {
@@ -139,7 +139,7 @@ func TestHeaderValues(t *testing.T) {
 	})
 }
 
-func TestMarksOfSchemas(t *testing.T) {
+func TestHeaderParamsOfSchemas(t *testing.T) {
 	for schema, want := range map[string][]string{
 		`{"properties":{"a":{"type":"string"}}}`:                                                                                            {},
 		`{"properties":{"a":{"type":"string","x-mcp-header":"Region"}}}`:                                                                    {"Mcp-Param-Region a"},

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/provider"
 )
 
-func TestTheTableIsSound(t *testing.T) {
+func TestTableIsConsistent(t *testing.T) {
 	t.Parallel()
 	for k, m := range table() {
 		if _, ok := provider.ByID(k.provider); !ok {

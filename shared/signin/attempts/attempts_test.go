@@ -24,7 +24,7 @@ func open(t *testing.T) store.Store {
 	return s
 }
 
-func TestProcessesTogetherLetNoMoreThrough(t *testing.T) {
+func TestProcessesShareOneLimit(t *testing.T) {
 	t.Parallel()
 	s, now := open(t), time.Unix(1_900_000_000, 0)
 	b := Bound{Name: "x", Most: 23, Take: 5, Each: time.Minute}
@@ -88,7 +88,7 @@ func TestMostAttemptsWriteNothing(t *testing.T) {
 	}
 }
 
-func TestWhatAProcessKnowsIsBounded(t *testing.T) {
+func TestCachesAreLimited(t *testing.T) {
 	t.Parallel()
 	c, now := &Counter{}, time.Unix(1_900_000_000, 0)
 	for i := range maxHeld + 10 {
@@ -99,7 +99,7 @@ func TestWhatAProcessKnowsIsBounded(t *testing.T) {
 	}
 }
 
-func TestNewerAddressesStandForTheirNetwork(t *testing.T) {
+func TestFromMapsIPv6AddressesToTheirNetwork(t *testing.T) {
 	t.Parallel()
 	for a, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64", "fe80::1%eth0": "fe80::/64", "x": "x", "": ""} {
 		if got := From(a); got != want {

@@ -25,7 +25,7 @@ func at(t *testing.T) (store.Store, *resource.Resources, *time.Time) {
 	return s, resource.New(s, resource.Clock(func() time.Time { return now })), &now
 }
 
-func TestADeviceWaitsForItsPerson(t *testing.T) {
+func TestPollIsPendingUntilTheUserDecides(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, r, now := at(t)
@@ -116,7 +116,7 @@ func TestRequestsEnd(t *testing.T) {
 	}
 }
 
-func TestCodesAreReadAsPeopleTypeThem(t *testing.T) {
+func TestNormalizeCodeAcceptsTypedVariants(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for range 200 {

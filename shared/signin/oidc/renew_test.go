@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestASignInIsRenewed(t *testing.T) {
+func TestRenewReturnsTheNextToken(t *testing.T) {
 	t.Parallel()
 	status, body := http.StatusOK, ""
 	var form, basic string

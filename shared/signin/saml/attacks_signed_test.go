@@ -101,7 +101,7 @@ var roundTrips = []attack{
 
 // There are several ways to confirm: the assertion is remembered until none of them is
 // valid any more; otherwise it could be used again by the second one.
-func TestAnAssertionIsRememberedAsLongAsItIsGood(t *testing.T) {
+func TestUsedAssertionIsStoredWhileValid(t *testing.T) {
 	t.Parallel()
 	first, last := now.Add(2*time.Minute), now.Add(time.Hour)
 	for name, order := range map[string][2]time.Time{"the earlier first": {first, last}, "the later first": {last, first}} {

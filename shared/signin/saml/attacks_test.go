@@ -385,9 +385,9 @@ func mail(all ...string) string {
 	return out + `</saml:Attribute></saml:AttributeStatement>`
 }
 
-// TestAttacksAreRefused: each for its own reason, and what is as like it as it can be
+// TestAttacksAreRejected: each for its own reason, and what is as like it as it can be
 // is taken.
-func TestAttacksAreRefused(t *testing.T) {
+func TestAttacksAreRejected(t *testing.T) {
 	t.Parallel()
 	n := 0
 	for _, table := range [][]attack{wrappings, changes, keysAndMethods, addresses, times, documents, encrypted, twofold, roundTrips} {

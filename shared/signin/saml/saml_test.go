@@ -31,7 +31,7 @@ import (
 	"gateway/shared/store/sqlite"
 )
 
-func TestWhoAnAssertionNames(t *testing.T) {
+func TestPersonOfAnAssertion(t *testing.T) {
 	t.Parallel()
 	f := newForge(t)
 	f.signResponse, f.sessionUntil = true, at(now.Add(time.Hour))
@@ -134,7 +134,7 @@ func slices(b []byte, n int) (out [][]byte) {
 	return out
 }
 
-func TestRequestsGoByRedirect(t *testing.T) {
+func TestRequestURLRoundTrips(t *testing.T) {
 	t.Parallel()
 	s := service()
 	s.Provider.SignOn = "https://idp.example.com/sso?tenant=1&x=a%20b"
@@ -271,8 +271,8 @@ func TestPublishedMetadata(t *testing.T) {
 	}
 }
 
-// TestAnAssertionIsGoodOnce, in its organisation and of its issuer.
-func TestAnAssertionIsGoodOnce(t *testing.T) {
+// TestAssertionIsAcceptedOnce, in its organisation and of its issuer.
+func TestAssertionIsAcceptedOnce(t *testing.T) {
 	t.Parallel()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "s.db"), sqlite.Options{})
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestMembersOfChosenValues: Microsoft Entra ID compares a member behind the condition on
+// TestFilterComparesFieldsOfSelectedValues: Microsoft Entra ID compares a member behind the condition on
 // the values, which the grammar of RFC 7644 does not have.
-func TestMembersOfChosenValues(t *testing.T) {
+func TestFilterComparesFieldsOfSelectedValues(t *testing.T) {
 	t.Parallel()
 	user := map[string]any{"active": true, "emails": []any{
 		map[string]any{"type": "work", "value": "a@corp.test"}, map[string]any{"type": "home", "value": "b@home.test"},

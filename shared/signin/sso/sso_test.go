@@ -9,7 +9,7 @@ import (
 	"gateway/shared/signin/sso"
 )
 
-func TestDomainsAreSpelledInOneWay(t *testing.T) {
+func TestNormalizeDomain(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"example.com": "example.com", " Example.COM. ": "example.com", "a.b.example.co.uk": "a.b.example.co.uk", "xn--bcher-kva.example": "xn--bcher-kva.example",

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestWhyAServerWasNotReached: what is told says nothing of addresses.
-func TestWhyAServerWasNotReached(t *testing.T) {
+// TestUnreachableHidesTransportErrors: what is told says nothing of addresses.
+func TestUnreachableHidesTransportErrors(t *testing.T) {
 	t.Parallel()
 	for err, want := range map[error]string{
 		errors.New("dial tcp 10.1.2.3:80: connection refused"): "the server cannot be reached",

@@ -43,7 +43,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-func TestAShortPromptIsNoSecret(t *testing.T) {
+func TestShareIgnoresShortPrompts(t *testing.T) {
 	t.Parallel()
 	if share, longest := Share("You are a helpful assistant.", "You are a helpful assistant."); share != 0 || longest != 0 {
 		t.Errorf("share %v, %d words", share, longest)

@@ -29,7 +29,7 @@ func TestOneValueHasOneTokenInAllTexts(t *testing.T) {
 	}
 }
 
-func TestWhatIsPutBackIsNotLookedAtAgain(t *testing.T) {
+func TestRestoredValuesAreNotRescanned(t *testing.T) {
 	t.Parallel()
 	var r Restorer
 	r.Add(map[string]string{"{{NAME_1}}": "{{NAME_2}}", "{{NAME_2}}": "Ann"})
@@ -49,7 +49,7 @@ func TestValuesAreEscapedWithinJSON(t *testing.T) {
 	}
 }
 
-func TestAStreamHoldsBackNoMoreThanABeginning(t *testing.T) {
+func TestStreamDelaysOnlyPossibleTokens(t *testing.T) {
 	t.Parallel()
 	var r Restorer
 	r.Add(map[string]string{"{{NAME_1}}": "Ann"})
@@ -100,8 +100,8 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// TestNoEndOfAnOverlapStaysReadable: spans of any order that overlap are masked as one.
-func TestNoEndOfAnOverlapStaysReadable(t *testing.T) {
+// TestOverlapsAreMaskedCompletely: spans of any order that overlap are masked as one.
+func TestOverlapsAreMaskedCompletely(t *testing.T) {
 	t.Parallel()
 	const text = "0123456789"
 	for a := range 8 {

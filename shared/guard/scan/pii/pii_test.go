@@ -94,7 +94,7 @@ func holds(spans []mask.Span, s mask.Span) bool {
 	return false
 }
 
-func TestOnlyTheKindsAskedForAreFound(t *testing.T) {
+func TestFindReturnsOnlyRequestedKinds(t *testing.T) {
 	t.Parallel()
 	text := "Ann Smith, ann@example.com, card 4111 1111 1111 1111"
 	for labels, want := range map[string]int{"EMAIL_ADDRESS": 1, "NAME": 1, "CREDIT_CARD": 1, "PHONE_NUMBER": 0, "EMAIL_ADDRESS NAME CREDIT_CARD IBAN": 3, "": 0, "OTHER": 0} {
