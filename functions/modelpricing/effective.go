@@ -42,7 +42,7 @@ func priceRoute(b *pricing.Book) admin.Route {
 			}
 			o := pricing.Options{
 				Mode: c.Query.Text("mode"), Region: c.Query.Text("region"), ContextTokens: c.Query.Int("input_tokens"),
-				Quality: c.Query.Text("quality"), Size: c.Query.Text("size"),
+				Quality: c.Query.Text("quality"), Size: c.Query.Text("size"), At: c.Now,
 			}
 			d, ok := b.Tell(o, func(o pricing.Options) (pricing.Price, bool) {
 				_, p, ok := at.Find(c.Param("model"), o)

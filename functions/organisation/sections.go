@@ -61,7 +61,7 @@ func sections() []admin.Field {
 			{Name: "unbounded", Absent: tenant.UnboundedRefuse, Doc: "Whether requests may be made, while a budget is in force, whose cost has no bound: their input is stored at a provider or fetched by it and the model's context window is unknown, or they are batches whose rows cannot be read."},
 		}},
 		{Name: "pricing_settings", Doc: "What models cost the organisation, where that is not what the list says. An integration's own prices and multipliers come first.", Fields: []admin.Field{
-			{Name: "models", In: "model_prices", Type: admin.Object, Open: true, Doc: "Prices in place of the list's, by provider/model, each as pricing_config of an integration's model: US cents per unit; null: none.", Check: ownPrices},
+			{Name: "models", In: "model_prices", Type: admin.Object, Open: true, Doc: "Prices in place of the list's, by provider/model, each as pricing_config of an integration's model: US cents per unit; null: none. Beside pay_as_you_go, from and until (a day or a time), days, hours (UTC) and above_tokens limit a price; a list has several. While none applies, the list's price does.", Check: ownPrices},
 			{Name: "multiplier", In: "price_multiplier", Type: admin.Object, Open: true, Doc: "Multipliers on prices, as pricing_adjustments.multiplier of integrations, for those that have none; null: none.", Check: multipliers},
 		}},
 		{Name: "workspace_overrides", Doc: "Which settings workspaces may have of their own. One that is switched off gives every workspace the organisation's again.", Fields: categories()},

@@ -175,7 +175,7 @@ func (b *Book) Price(provider, model string, o Options) (p Price, ok bool) {
 }
 
 // listDate is the date of the data in data/prices.txt.
-const listDate = "2026-08-21"
+const listDate = "2026-11-29"
 
 // Version names the list: its date, and a checksum of all of it.
 func (b *Book) Version() string { return b.index().version }

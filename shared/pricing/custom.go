@@ -11,7 +11,20 @@ import (
 // Custom is the price that an integration sets for one of its models (pricing_config). It
 // replaces the whole price of the book: a class that it does not name is charged as its
 // nearest relative, not at the book's rate.
-type Custom struct{ rates rates }
+//
+// It may be one price, or several that are limited in time, in hours of the day or to long
+// prompts.
+type Custom struct {
+	rates rates // of the one that is not limited, or the first one
+	parts []part
+}
+
+// part is a price that applies under a condition.
+type part struct {
+	when  period
+	over  int64 // applies when the prompt has more tokens than this; 0: always
+	rates rates
+}
 
 // centsScale turns cents into femto-dollars: 1 cent is 10^13 of them.
 const centsScale = 13
@@ -116,6 +129,9 @@ func (o *object) price(key string) (int64, bool) {
 func ParseCustom(raw []byte, field string) (*Custom, []fault.Detail) {
 	var errs []fault.Detail
 	c := new(Custom)
+	if list := listOf(raw); list != nil {
+		return parseCustoms(list, field)
+	}
 	top := readObject(raw, field, &errs)
 	for key, want := range map[string]string{"type": `"static"`, "currency": `"USD"`, "price_unit": `"` + PriceUnit + `"`} {
 		if v, ok := top.take(key); ok && string(v) != want {
@@ -137,6 +153,7 @@ func ParseCustom(raw []byte, field string) (*Custom, []fault.Detail) {
 		}
 		o.done()
 	}
+	p := part{when: top.period(), over: top.tokens("above_tokens")}
 	top.done()
 	if len(errs) == 0 && c.rates.has == 0 && len(c.rates.tables) == 0 {
 		top.fail("pay_as_you_go", "must name at least one price")
@@ -145,6 +162,10 @@ func ParseCustom(raw []byte, field string) (*Custom, []fault.Detail) {
 		return nil, errs
 	}
 	c.rates.complete()
+	if p.when.limited() || p.over > 0 {
+		p.rates = c.rates
+		c.parts = []part{p}
+	}
 	return c, nil
 }
 
@@ -196,21 +217,46 @@ func keysOf(m map[string]json.RawMessage) []string {
 // Depends tells whether the cost of a usage depends on more than the usage, such as the
 // size of images.
 func (c *Custom) Depends(u Usage) bool {
-	for i := range c.rates.tables {
-		if u.n[c.rates.tables[i].class] > 0 {
-			return true
-		}
+	depends := func(r *rates) bool {
+		return slices.ContainsFunc(r.tables, func(t choice) bool { return u.n[t.class] > 0 })
 	}
-	return false
+	return depends(&c.rates) || slices.ContainsFunc(c.parts, func(p part) bool { return depends(&p.rates) })
 }
 
 // ownLine replaces the name of a line of the list where an integration has prices of its
 // own.
 const ownLine = "integration"
 
-// Price is the custom price under the options. Mode and region do not change it.
+// Applies reports whether there is a price under the options.
+func (c *Custom) Applies(o Options) bool { return c.at(&o) != nil }
+
+// at is the price under the options: of those that apply, the one for the longest prompts,
+// then the one that began last. nil: none applies.
+func (c *Custom) at(o *Options) *rates {
+	if len(c.parts) == 0 {
+		return &c.rates
+	}
+	var best *part
+	for i := range c.parts {
+		p := &c.parts[i]
+		switch {
+		case !p.when.includes(o.At) || p.over > 0 && o.ContextTokens <= p.over:
+		case best == nil || p.over > best.over || p.over == best.over && !p.when.lessThan(&best.when):
+			best = p
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return &best.rates
+}
+
+// Price is the custom price under the options; zero if none applies. Mode and region do not
+// change it.
 func (c *Custom) Price(o Options) (p Price) {
-	c.rates.resolve(&p, &o)
+	if r := c.at(&o); r != nil {
+		r.resolve(&p, &o)
+	}
 	p.line = ownLine
 	return p
 }

@@ -7,10 +7,18 @@
 // space-separated name=price. The first section holds the base rates, the
 // others a header first:
 //
-//	mode[@region,region][>tokens]   a complete set of rates for a mode
+//	mode[@region,region][>tokens][[when]]   a complete set of rates for a mode
 //	                                (standard, batch, flex, priority, fast), in
-//	                                those regions, above so many input tokens
+//	                                those regions, above so many input tokens, at
+//	                                that time
 //	+batch                          rates that differ from the base in batches
+//
+// A time has up to three parts with commas between, all in UTC: from..until, each a day
+// (2026-12-31; until includes the day) or a time (2026-08-16T16:00; until excludes it),
+// either may be absent; mon-fri, days of the week; and hours, 01:00-04:00+06:00-10:00, whose
+// ends are excluded and which may pass midnight:
+//
+//	standard[2026-08-16T16:00..,mon-fri,01:00-04:00+06:00-10:00]
 //
 // Prices in that file are US dollars per million units, with up to nine digits after the
 // point: every such price is a whole number of femto-dollars per unit. List prices with

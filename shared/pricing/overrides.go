@@ -81,7 +81,7 @@ const organisationLine = "organisation"
 // book's.
 func (v *Overrides) Price(b *Book, provider, model string, o Options) (p Price, ok bool) {
 	if v != nil {
-		if own, has := v.prices[provider+"/"+model]; has {
+		if own, has := v.prices[provider+"/"+model]; has && own.Applies(o) {
 			p = own.Price(o)
 			p.line = organisationLine + " " + provider + "/" + model
 			return p, true

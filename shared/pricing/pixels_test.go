@@ -48,7 +48,7 @@ func TestImagesAreChargedByTheirPixels(t *testing.T) {
 			t.Errorf("%s: the price does not cover %+v", name, got)
 		}
 	}
-	if got, want := schnell.Cost(schnell.CountPixels(images(1), ImageSizes{Each: 2048 * 2048})), NanoDollars((4_194_304*per/1_000_000+500_000)/1_000_000); got != want || got == 0 {
+	if got, want := schnell.Cost(schnell.CountPixels(images(1), ImageSizes{Each: 2048 * 2048})), NanoDollars((4_194_304*(per/1_000_000)+500_000)/1_000_000); got != want || got == 0 {
 		t.Errorf("%d, want %d", got, want)
 	}
 	if schnell.Covers(images(1)) {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"strings"
+	"time"
 )
 
 // Options are the facts of a request that its price depends on. The zero value
@@ -15,6 +16,9 @@ type Options struct {
 	ContextTokens int64  // tokens in, cached ones included
 	Quality, Size string // of images (hd, 1024x1024); Size also of video, Quality of video given to an embedding
 	SearchContext string // low, medium, high
+	// At is the time of the request. Prices that are limited in time do not apply to the zero
+	// time.
+	At time.Time
 }
 
 // Price is the price of one model under given options. It is a value: adjusting one does
@@ -224,25 +228,32 @@ func (p *Price) dearest(classes uint64) int64 {
 }
 
 // pick chooses the rates for the options. Among the variants of the mode it takes one for
-// the region (or for any region) and for a prompt of this size: first one that names the
-// region, then the one with the highest context tier. Without a variant it takes the batch
+// the region (or for any region), for the time and for a prompt of this size: first one that
+// names the region, then one that is limited in time, then the one with the highest context
+// tier; of several with the same, the last one in the list. Without a variant it takes the batch
 // or base rates. sure is false if those replace a mode that is not priced like the standard
 // one.
 func (e *entry) pick(o *Options) (r *rates, sure bool) {
 	mode := cmp.Or(o.Mode, Standard)
 	var best *variant
-	bestRegion := false
+	most := int64(-1)
 	for i := range e.variants {
 		v := &e.variants[i]
-		if v.mode != mode || v.over > 0 && o.ContextTokens <= v.over {
+		if v.mode != mode || v.over > 0 && o.ContextTokens <= v.over || !v.when.includes(o.At) {
 			continue
 		}
-		region := v.regions != ""
-		if region && !listed(v.regions, o.Region) {
-			continue
+		rank := v.over
+		if v.when.limited() {
+			rank += timed
 		}
-		if best == nil || region && !bestRegion || region == bestRegion && v.over > best.over {
-			best, bestRegion = v, region
+		if v.regions != "" {
+			if !listed(v.regions, o.Region) {
+				continue
+			}
+			rank += regional
+		}
+		if rank >= most {
+			best, most = v, rank
 		}
 	}
 	switch {
@@ -253,6 +264,12 @@ func (e *entry) pick(o *Options) (r *rates, sure bool) {
 	}
 	return &e.base, mode != Fast && mode != ultrafast && mode != scaled
 }
+
+// What makes a variant fit better than any context tier.
+const (
+	timed    = 1 << 60
+	regional = 1 << 61
+)
 
 // listed reports whether a comma list holds the item.
 func listed(list, item string) bool {

@@ -33,6 +33,7 @@ type variant struct {
 	mode    string
 	regions string // comma list; empty: any
 	over    int64  // applies when the prompt has more tokens than this; 0: always
+	when    period // the zero value: always
 	rates   rates
 }
 
@@ -73,6 +74,13 @@ func parseEntry(name, sections string) (*entry, error) {
 		}
 		var v variant
 		v.rates.line = name + " " + header
+		if head, when, ok := strings.Cut(header, "["); ok {
+			var err error
+			if v.when, err = parsePeriod(when); err != nil {
+				return nil, err
+			}
+			header = head
+		}
 		if head, over, ok := strings.Cut(header, ">"); ok {
 			header = head
 			n, exact, err := parseDecimal(over, 0)

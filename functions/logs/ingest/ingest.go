@@ -153,7 +153,7 @@ func (m *Maker) price(r *usage.Record, x *Exchange, seen *Seen, got *chat.Meter)
 		r.Priced = true // it cost nothing
 		return
 	}
-	o := pricing.Options{ContextTokens: r.Usage.InputTokens(), Region: got.Region, SearchContext: got.SearchContext, Mode: got.Mode}
+	o := pricing.Options{ContextTokens: r.Usage.InputTokens(), Region: got.Region, SearchContext: got.SearchContext, Mode: got.Mode, At: r.Start}
 	book := m.Book
 	if book == nil {
 		book = pricing.Default()

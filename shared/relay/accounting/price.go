@@ -104,7 +104,7 @@ func priceOfLine(b *Bill, line chat.Line, inputTokens int64) (pricing.Price, boo
 // priceOptions are the facts of the request that prices depend on.
 func priceOptions(b *Bill, inputTokens int64, mode string) pricing.Options {
 	s := &b.Heard.Served
-	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, b.Target.To.Region()), Quality: b.Target.Wanted.Quality, Size: cmp.Or(b.Heard.Size, b.Target.Wanted.Size), Mode: mode, SearchContext: s.SearchContext}
+	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, b.Target.To.Region()), Quality: b.Target.Wanted.Quality, Size: cmp.Or(b.Heard.Size, b.Target.Wanted.Size), Mode: mode, SearchContext: s.SearchContext, At: b.Target.Req.Start}
 }
 
 // priceOf finds what a model of the target costs. named: the model may go by the name

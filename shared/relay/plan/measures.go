@@ -48,7 +48,7 @@ func (p *Plan) priceOf(from *Sources, l *route.Leaf, input int64) (pricing.Price
 	if slug == "" && (l.Provider == "" || l.Passthrough) {
 		slug = p.SlugAsked(l)
 	}
-	o := pricing.Options{ContextTokens: input, Mode: p.Body.Own.Wanted.Mode, Quality: p.Body.Own.Wanted.Quality, Size: p.Body.Own.Wanted.Size}
+	o := pricing.Options{ContextTokens: input, Mode: p.Body.Own.Wanted.Mode, Quality: p.Body.Own.Wanted.Quality, Size: p.Body.Own.Wanted.Size, At: p.Req.Start}
 	if slug != "" {
 		s, err := saved.Load(p.Req.Ctx, p.Req.View, p.Req.Who.Scope, slug, from.Now())
 		if err != nil || s.Provider == nil {

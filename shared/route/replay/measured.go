@@ -123,7 +123,7 @@ func (r *Run) costAt(ctx context.Context, c *course, t Target, used pricing.Usag
 	if !used.Known() {
 		return 0, false, nil
 	}
-	price, ok, err := r.means.Price(ctx, c.rec.Workspace, t, pricing.Options{ContextTokens: used.InputTokens(), Mode: pricing.ModeOfLine(c.rec.Tariff)})
+	price, ok, err := r.means.Price(ctx, c.rec.Workspace, t, pricing.Options{ContextTokens: used.InputTokens(), Mode: pricing.ModeOfLine(c.rec.Tariff), At: c.rec.Start})
 	if err != nil || !ok || !price.Covers(used) {
 		return 0, false, err
 	}

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"time"
 
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
@@ -63,7 +64,7 @@ func (r *Run) charge(c *course) {
 	for i := range c.calls {
 		call := &c.calls[i]
 		if r.q.Prices != nil && call.usage.Known() {
-			cost, known := r.q.Prices.cost(call, tariffs > len(c.calls))
+			cost, known := r.q.Prices.cost(call, tariffs > len(c.calls), c.rec.Start)
 			if !known {
 				c.unjudged(PriceFacts)
 			}
@@ -76,13 +77,14 @@ func (r *Run) charge(c *course) {
 // cost is the cost of a call. known is false if the record does not have what the price
 // depends on; the cost is then what was charged. several: one call was charged as several
 // models.
-func (p *Prices) cost(c *call, several bool) (cost pricing.NanoDollars, known bool) {
+func (p *Prices) cost(c *call, several bool, at time.Time) (cost pricing.NanoDollars, known bool) {
 	cost, known = c.cost, true
-	if own := p.models[c.Provider+"/"+c.Model]; own != nil {
+	o := pricing.Options{ContextTokens: c.usage.InputTokens(), At: at}
+	if own := p.models[c.Provider+"/"+c.Model]; own != nil && own.Applies(o) {
 		if several || own.Depends(c.usage) {
 			return c.cost, false
 		}
-		cost = min(own.Price(pricing.Options{ContextTokens: c.usage.InputTokens()}).Cost(c.usage), maxCharge)
+		cost = min(own.Price(o).Cost(c.usage), maxCharge)
 	}
 	for _, name := range [...]string{c.Provider + "/" + c.Model, c.Provider + "/*", "*"} {
 		if by, ok := p.by[name]; ok {

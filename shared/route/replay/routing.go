@@ -179,7 +179,7 @@ func (r *Run) ask(ctx context.Context, c *course, t try, used pricing.Usage) err
 		c.calls = append(c.calls, made)
 		return nil
 	}
-	o := pricing.Options{ContextTokens: used.InputTokens(), Mode: pricing.ModeOfLine(c.rec.Tariff)}
+	o := pricing.Options{ContextTokens: used.InputTokens(), Mode: pricing.ModeOfLine(c.rec.Tariff), At: c.rec.Start}
 	price, ok, err := r.means.Price(ctx, c.rec.Workspace, t.Target, o)
 	if err != nil {
 		return err

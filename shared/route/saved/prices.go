@@ -16,7 +16,7 @@ type Prices struct {
 // it may be looked for elsewhere where ok is false.
 func (s Prices) Find(model string, o pricing.Options) (name string, p pricing.Price, ok bool) {
 	if s.Saved != nil {
-		if own, ok := s.Saved.Prices[model]; ok {
+		if own, ok := s.Saved.Prices[model]; ok && own.Applies(o) {
 			return model, s.By.Adjust(own.Price(o), s.Saved.Adjust), true
 		}
 		if m := s.Saved.Model(model); m != nil && m.BaseModelSlug != "" {
