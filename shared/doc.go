@@ -1,3 +1,3 @@
-// Package shared is the folder of the rooms below functions, local and infra. rooms.txt
-// lists them in order, and the tests beside it enforce that order. It holds no code.
+// Package shared is the parent of the packages below functions, local and infra. layers.txt
+// lists them in order, and the tests in this folder enforce that order. It contains no code.
 package shared

@@ -12,34 +12,34 @@ import (
 	"testing"
 )
 
-// readRooms gives each room's floor: 0 is the top.
-func readRooms(t *testing.T) map[string]int {
+// readLayers returns the layer of each package tree; 0 is the top.
+func readLayers(t *testing.T) map[string]int {
 	t.Helper()
-	f, err := os.Open("rooms.txt")
+	f, err := os.Open("layers.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	floors := make(map[string]int)
-	floor := 0
+	layers := make(map[string]int)
+	layer := 0
 	for sc := bufio.NewScanner(f); sc.Scan(); {
 		line := strings.TrimSpace(sc.Text())
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		for _, room := range strings.Fields(line) {
-			if _, twice := floors[room]; twice {
-				t.Fatalf("rooms.txt: %s stands twice", room)
+		for _, name := range strings.Fields(line) {
+			if _, duplicate := layers[name]; duplicate {
+				t.Fatalf("layers.txt: %s is listed twice", name)
 			}
-			floors[room] = floor
+			layers[name] = layer
 		}
-		floor++
+		layer++
 	}
-	return floors
+	return layers
 }
 
-// roomOf names the room of a package path relative to the module.
-func roomOf(pkg string) string {
+// treeOf returns the entry of layers.txt for a package path relative to the module.
+func treeOf(pkg string) string {
 	parts := strings.Split(pkg, "/")
 	if parts[0] == "shared" && len(parts) > 1 {
 		return parts[1]
@@ -47,17 +47,16 @@ func roomOf(pkg string) string {
 	return parts[0]
 }
 
-// TestImportsGoDownOnly reads every Go file's imports and holds them against
-// rooms.txt.
+// TestImportsGoDownOnly compares the imports of every Go file with layers.txt.
 func TestImportsGoDownOnly(t *testing.T) {
-	floors := readRooms(t)
+	layers := readLayers(t)
 	seen := 0
 	walkGo(t, func(pkg, file string) {
-		room := roomOf(pkg)
-		own, known := floors[room]
+		tree := treeOf(pkg)
+		own, known := layers[tree]
 		if !known {
-			if room != "scripts" && pkg != "shared" {
-				t.Errorf("%s: %s is not a room of rooms.txt", file, pkg)
+			if tree != "scripts" && pkg != "shared" {
+				t.Errorf("%s: %s is not in layers.txt", file, pkg)
 			}
 			return
 		}
@@ -73,53 +72,53 @@ func TestImportsGoDownOnly(t *testing.T) {
 				continue
 			}
 			seen++
-			checkImport(t, floors, file, pkg, own, target)
+			checkImport(t, layers, file, pkg, own, target)
 		}
 	})
 	if seen < 20 {
-		t.Fatalf("only %d imports between rooms seen: the walk is broken", seen)
+		t.Fatalf("found only %d imports: the traversal is broken", seen)
 	}
 }
 
-func checkImport(t *testing.T, floors map[string]int, file, pkg string, own int, target string) {
+func checkImport(t *testing.T, layers map[string]int, file, pkg string, own int, target string) {
 	t.Helper()
-	from, to := roomOf(pkg), roomOf(target)
-	floor, known := floors[to]
+	from, to := treeOf(pkg), treeOf(target)
+	layer, known := layers[to]
 	switch {
 	case !known:
-		t.Errorf("%s imports %s, which is not in a room", file, target)
+		t.Errorf("%s imports %s, which is not in layers.txt", file, target)
 	case from == to && from != "functions":
-		return // inside one room
+		return // within one tree
 	case from == "functions" && to == "functions":
-		// A function's main and the long-running container assemble families.
-		if !strings.HasSuffix(pkg, "/lambda") && pkg != "functions/container" && !strings.HasPrefix(pkg, "functions/assembly") && !sameFamily(pkg, target) {
-			t.Errorf("%s: family %s imports family %s", file, pkg, target)
+		// A function's main and the long-running container assemble the functions.
+		if !strings.HasSuffix(pkg, "/lambda") && pkg != "functions/container" && !strings.HasPrefix(pkg, "functions/assembly") && !sameFunction(pkg, target) {
+			t.Errorf("%s: function %s imports function %s", file, pkg, target)
 		}
 	case own == 0 && to == "functions" && (from == "local" || from == "infra"):
 		return
-	case floor <= own:
-		t.Errorf("%s: %s may not import %s: imports go down only", file, from, to)
+	case layer <= own:
+		t.Errorf("%s: %s must not import %s: imports go down only", file, from, to)
 	}
 }
 
-func sameFamily(a, b string) bool {
+func sameFunction(a, b string) bool {
 	as, bs := strings.Split(a, "/"), strings.Split(b, "/")
 	return len(as) > 1 && len(bs) > 1 && as[1] == bs[1]
 }
 
-// TestNoUtilityDrawers keeps packages named after what they are.
-func TestNoUtilityDrawers(t *testing.T) {
+// TestNoUtilityPackages rejects package names that do not describe the contents.
+func TestNoUtilityPackages(t *testing.T) {
 	forbidden := map[string]bool{"util": true, "utils": true, "common": true, "helper": true, "helpers": true, "misc": true, "types": true, "models": true, "lib": true}
 	walkGo(t, func(pkg, file string) {
 		base := filepath.Base(pkg)
 		if forbidden[base] && pkg != "functions/models" {
-			t.Errorf("%s: package %s is a drawer; name it after the thing", file, base)
+			t.Errorf("%s: package name %s does not describe its contents", file, base)
 		}
 	})
 }
 
-// TestEveryPackageSaysWhatItIs wants a package comment somewhere in each package.
-func TestEveryPackageSaysWhatItIs(t *testing.T) {
+// TestEveryPackageIsDocumented requires a package comment in each package.
+func TestEveryPackageIsDocumented(t *testing.T) {
 	documented := map[string]bool{}
 	walkGo(t, func(pkg, file string) {
 		if strings.HasSuffix(file, "_test.go") {
