@@ -6,7 +6,7 @@ NICE  ?=
 # are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run console test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract release agents quickstart vulncheck outdated cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix senders load localstack synth infra-test lambdas deps clean
+.PHONY: help run console test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract release agents quickstart vulncheck outdated cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix prices findings senders load localstack synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -164,6 +164,14 @@ clients: deps ## real clients against a local gateway
 
 matrix: ## write shared/provider/MATRIX.md from the results of its test
 	$(GO) test -count=1 -run 'TestMatrix$$' ./local -args -update
+
+prices: ## compare the price list with pinned public data sets; refuse changed rows without a source
+	npm ci --silent --no-audit --no-fund --prefix scripts/prices
+	node scripts/prices/compare.mjs
+	node scripts/prices/compare.mjs --check
+
+findings: ## run the scripts of findings/, which fail when a behavior has changed
+	@set -e; for f in findings/*.sh; do echo "$$f"; bash $$f; done
 
 release: ## static binaries, checksums, SBOM, image definition and changelog into dist/release
 	$(GO) run ./scripts/release

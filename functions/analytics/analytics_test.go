@@ -137,7 +137,11 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, query := range []string{day, hour, day + all, "time_of_generation_min=2020-01-01&time_of_generation_max=2020-03-05"} {
-			got := h.Do("GET", at+"?"+query, admintest.AdminKey, nil).OK()
+			separator := "?"
+			if strings.Contains(at, "?") {
+				separator = "&"
+			}
+			got := h.Do("GET", at+separator+query, admintest.AdminKey, nil).OK()
 			v, err := jsonschema.UnmarshalJSON(bytes.NewReader(got.Body))
 			if err != nil {
 				t.Fatal(err)

@@ -10,6 +10,28 @@ import (
 	"testing"
 )
 
+// Every script of findings/ is in its index, and the index names no other.
+func TestFindingsAreListed(t *testing.T) {
+	t.Parallel()
+	const at = "../../../findings"
+	index, err := os.ReadFile(filepath.Join(at, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	scripts, err := filepath.Glob(filepath.Join(at, "*.sh"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatal(scripts, err)
+	}
+	for _, s := range scripts {
+		if !strings.Contains(string(index), "]("+filepath.Base(s)+")") {
+			t.Errorf("%s is not in findings/README.md", filepath.Base(s))
+		}
+	}
+	if listed := strings.Count(string(index), ".sh) |"); listed != len(scripts) {
+		t.Errorf("findings/README.md lists %d scripts, there are %d", listed, len(scripts))
+	}
+}
+
 // Every file is a guide in the order, with one H1 and short paragraphs.
 func TestEveryFileIsAGuide(t *testing.T) {
 	t.Parallel()
