@@ -174,7 +174,7 @@ func firstKeys() (app.First, error) {
 // assemble puts the data plane, the administration and the workers together.
 func (g *gateway) assemble() error {
 	sender := g.sender
-	archive := segment.New(g.core.Store, g.core.Bucket, segment.Options{Retention: g.core.Retention, Kept: g.core.KeptDays})
+	archive := segment.New(g.core.Store, g.core.Bucket, segment.Options{Retention: g.core.Retention, WorkspaceRetention: g.core.KeptDays})
 	totals, metrics, err := meter.Exposed()
 	if err != nil {
 		return err
@@ -203,7 +203,7 @@ func (g *gateway) assemble() error {
 		g.every(time.Hour, "retention", archive.Retain),
 		g.every(time.Hour, "retention of feedback", func(ctx context.Context) error {
 			rated := feedback.New(g.core.Store, g.core.Now, g.core.Retention.Records, g.core.KeptDays)
-			return rated.Retain(ctx, feedback.Places{Organisations: archive.Organisations, Workspaces: g.core.Workspaces})
+			return rated.Retain(ctx, feedback.Places{Organisations: archive.Organizations, Workspaces: g.core.Workspaces})
 		}),
 		g.every(time.Minute, "budget repair", func(ctx context.Context) error { _, err := g.core.Ledger.RepairAll(ctx); return err }),
 		g.every(noticePace, "notices", notices.Worker(g.core).Run),
@@ -236,7 +236,7 @@ const maxBatch = 500
 
 func (g *gateway) usageWorker(archive *segment.Archive, told *observe.Queue) worker {
 	g.stores.Journal.Watch(logs.Followed)
-	w := usage.Worker{Source: g.stores.Journal, Ingester: archive, Settler: g.core.Ledger, Kept: told.Offer, MaxRecords: maxBatch, OnError: logged("usage worker")}
+	w := usage.Worker{Source: g.stores.Journal, Ingester: archive, Settler: g.core.Ledger, OnStored: told.Offer, MaxRecords: maxBatch, OnError: logged("usage worker")}
 	return w.Run
 }
 

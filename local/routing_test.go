@@ -412,7 +412,7 @@ func TestAnExhaustedFallbackTellsWhatWasTried(t *testing.T) {
 		}
 	}
 	rec := r.records(2)[1]
-	if len(rec.Attempts) != 2 || len(rec.Skips) != 1 || rec.Skips[0].Path != "config.targets[1]" || rec.Skips[0].Reason != usage.SkipRefused || rec.Skips[0].Status != 400 || rec.Skips[0].Code == "" {
+	if len(rec.Attempts) != 2 || len(rec.Skips) != 1 || rec.Skips[0].Path != "config.targets[1]" || rec.Skips[0].Reason != usage.SkipRejected || rec.Skips[0].Status != 400 || rec.Skips[0].Code == "" {
 		t.Errorf("%+v %+v", rec.Attempts, rec.Skips)
 	}
 	got := r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), "X-Gateway-Config", `{"provider":"@mock","metadata":"`+strings.Repeat("x", 16<<10)+`"}`)

@@ -34,7 +34,7 @@ func (f *family) feedbackGraphs(query []admin.Field) (routes []admin.Route) {
 // marks is the feedback that was given in the time of the question. Where the question
 // filters by more than time and workspace, a feedback counts if its trace has a request of
 // that time which passes the filter; models are those of such requests.
-func (f *family) marks(c *admin.Call, sc store.Scope, filter *report.Filter, models bool) (marks []report.Mark, err error) {
+func (f *family) marks(c *admin.Call, sc store.Scope, filter *report.Filter, models bool) (marks []report.Feedback, err error) {
 	scopes, err := usagequery.Workspaces(c, sc)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (f *family) marks(c *admin.Call, sc store.Scope, filter *report.Filter, mod
 	wanted := map[string]struct{}{}
 	over := false
 	for _, in := range scopes {
-		from, err := f.reader.Since(c.Context, in, filter.From)
+		from, err := f.reader.RetainedSince(c.Context, in, filter.From)
 		if err != nil {
 			return nil, usagequery.Failed(err)
 		}
@@ -52,7 +52,7 @@ func (f *family) marks(c *admin.Call, sc store.Scope, filter *report.Filter, mod
 			if over = len(marks) == usagequery.MaxFeedback; over {
 				return false
 			}
-			marks = append(marks, report.Mark{At: r.Created, Value: r.Value, Weighted: r.Weighted()})
+			marks = append(marks, report.Feedback{At: r.Created, Value: r.Value, Weighted: r.Weighted()})
 			if join {
 				traces, wanted[r.Trace] = append(traces, r.Trace), struct{}{}
 			}

@@ -137,7 +137,7 @@ func (f *family) groups(c *admin.Call, g *grouping) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if rated, err = f.reader.Rated(c.Context, sc, &filter, g.metadataKey, of); err != nil {
+		if rated, err = f.reader.RateByMetadata(c.Context, sc, &filter, g.metadataKey, of); err != nil {
 			return nil, usagequery.Failed(err)
 		}
 	}

@@ -49,7 +49,7 @@ func (f *family) draw(c *admin.Call, of func(store.Scope, *report.Filter) (repor
 	if out.Graph, err = of(sc, &now); err != nil || c.Query.Text(compare) == "" {
 		return out, err
 	}
-	filter.Before()
+	filter.ShiftBack()
 	if wrong := fault.Invalids(filter.Validate(usagequery.From, usagequery.To)); wrong != nil {
 		return nil, wrong
 	}

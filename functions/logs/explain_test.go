@@ -20,7 +20,7 @@ func TestExplanationTellsTheWalkInItsOrder(t *testing.T) {
 	r.Breakers = []usage.Breaker{{Path: "config.targets[1].targets[0]", Open: true}, {Path: "config.targets[1].targets[1]", Probe: true}, {Path: "config.targets[1].targets[3]"}}
 	r.Skips = []usage.Skip{
 		{Path: "config.targets[1].targets[0]", Reason: usage.SkipOpen}, {Path: "config.targets[1].targets[1]", Reason: usage.SkipProbe},
-		{Path: "config.targets[1].targets[9]", Reason: usage.SkipRefused, Code: "rate_limit_exceeded", Status: 429},
+		{Path: "config.targets[1].targets[9]", Reason: usage.SkipRejected, Code: "rate_limit_exceeded", Status: 429},
 	}
 	r.Attempts = []usage.Attempt{
 		{Provider: "openai", ProviderSlug: "main", Model: "m", OptionIndex: r.OptionIndex, Status: 500, ErrorCode: "provider_error"},

@@ -114,7 +114,7 @@ func whole(r *usage.Record, c *content, organisation, configVersion string) log 
 		Request:  message.Request(&c.Bodies, r.Method, r.Path),
 		Response: response{message.Of(c.ResponseHeaders, c.Response), r.ClientStatus, milliseconds(r.Duration), orNull(r.OptionIndex)},
 		Metrics:  metricsOf(r, organisation, configVersion), Usage: units(&r.Usage),
-		Attempts: attempts(r), Decision: decisionOf(r), Hooks: hooksOf(r), Feedback: []rating{}, Cut: c.Cut, Unreadable: c.unreadable,
+		Attempts: attempts(r), Decision: decisionOf(r), Hooks: hooksOf(r), Feedback: []rating{}, Cut: c.Truncated, Unreadable: c.unreadable,
 	}
 	fromClient(&out.Metrics, out.Request.Headers)
 	if len(c.Sent) > 0 {

@@ -173,7 +173,7 @@ func TestLogShowsWhatWasAskedAndAnswered(t *testing.T) {
 	seals(t, &r, usage.Bodies{
 		RequestHeaders: []byte(`{"Authorization":"*****","User-Agent":"OpenAI/Python 1","X-Gateway-Api-Key":"*****","X-Gateway-Provider":"@main","X-Stainless-Runtime":"CPython","X-Stainless-Runtime-Version":"3.12","X-Stainless-Package-Version":"1.2"}`),
 		Request:        []byte(request), SentHeaders: []byte(`{"X-Api-Key":"*****"}`), Sent: []byte(`{"sent":true}`), Received: []byte(`{"received":true}`),
-		ResponseHeaders: []byte(`{"Content-Type":"text/event-stream"}`), Response: []byte(stream), Cut: true,
+		ResponseHeaders: []byte(`{"Content-Type":"text/event-stream"}`), Response: []byte(stream), Truncated: true,
 	})
 	in.keep(t, r)
 	a := in.Do("GET", "/logs/"+r.ID, admintest.WorkspaceA, nil).OK()

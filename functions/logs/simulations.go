@@ -148,7 +148,7 @@ func (f *family) replay(ctx context.Context, sc store.Scope, q *report.LogQuery,
 	for seen := 0; ; {
 		q.Limit = min(simulatedPage, most-seen)
 		late := false
-		next, err = f.Reader.Walk(ctx, sc, q, func(rec *usage.Record) (bool, error) {
+		next, err = f.Reader.EachLog(ctx, sc, q, func(rec *usage.Record) (bool, error) {
 			seen++
 			var b replay.Bodies
 			if q.Bodies {
@@ -170,7 +170,7 @@ func (f *family) replay(ctx context.Context, sc store.Scope, q *report.LogQuery,
 // ones.
 func (f *family) readable(ctx context.Context, rec *usage.Record) (b replay.Bodies, err error) {
 	opened, err := f.open(ctx, rec)
-	if err != nil || opened.unreadable || opened.Cut {
+	if err != nil || opened.unreadable || opened.Truncated {
 		return b, err
 	}
 	return replay.Bodies{Request: opened.Request, Response: opened.Response}, nil

@@ -174,7 +174,7 @@ func (t *follower) look() {
 }
 
 // news are the logs since the last look that the caller may see now.
-func (t *follower) news(now time.Time) ([]report.Fresh, int, error) {
+func (t *follower) news(now time.Time) ([]report.TailRecord, int, error) {
 	ctx, cancel := context.WithTimeout(t.ctx, time.Minute)
 	defer cancel()
 	t.call.Context, t.call.Now = ctx, now
@@ -203,7 +203,7 @@ func (t *follower) news(now time.Time) ([]report.Fresh, int, error) {
 
 // row is a log as the list shows it. The id of its config's version is left out where it
 // cannot be read.
-func (t *follower) row(f *report.Fresh) row {
+func (t *follower) row(f *report.TailRecord) row {
 	version, _ := t.versions.id(t.call, &f.Record)
 	m := metricsOf(&f.Record, t.org, version)
 	m.WorkspaceName = orNull(t.spaces[f.Record.Workspace])

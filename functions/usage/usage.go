@@ -34,6 +34,6 @@ func (w *Worker) Handle(ctx context.Context, messages []queue.Message) (unread [
 	if len(records) == 0 {
 		return unread, nil
 	}
-	process := usage.Worker{Ingester: w.Ingester, Settler: w.Settler, Kept: w.Kept}
+	process := usage.Worker{Ingester: w.Ingester, Settler: w.Settler, OnStored: w.Kept}
 	return unread, process.Process(ctx, usage.Batch{Records: records})
 }

@@ -330,7 +330,7 @@ func (m *measured) usageWorker(t *testing.T) map[string]calls {
 	}
 	compact := func(later time.Duration) {
 		at := time.Now().Add(later)
-		archive := segment.New(core.Store, core.Bucket, segment.Options{Inline: segment.Cheapest, MinMerge: segment.FewerMerges, Clock: func() time.Time { return at }})
+		archive := segment.New(core.Store, core.Bucket, segment.Options{Inline: segment.CheapestInline, MinMerge: segment.CheapestMinMerge, Clock: func() time.Time { return at }})
 		if err := archive.Compact(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -81,7 +81,7 @@ func (b *books) logged(t *testing.T) (records int64, cost pricing.NanoDollars, t
 		t.Fatal(err)
 	}
 	for _, p := range segment.Parts(list) {
-		left, err := b.archive.Twice(ctx, &p)
+		left, err := b.archive.Duplicates(ctx, &p)
 		if err != nil {
 			t.Fatal(err)
 		}

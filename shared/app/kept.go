@@ -9,14 +9,14 @@ import (
 	"gateway/shared/usage"
 )
 
-// KeptDays tells for how many days the workspaces of an organisation keep their logs by
+// WorkspaceRetention tells for how many days the workspaces of an organisation keep their logs by
 // their present settings. A scope with a workspace asks for that workspace only.
-func (c *Core) KeptDays(ctx context.Context, sc store.Scope) (usage.KeptDays, error) {
+func (c *Core) KeptDays(ctx context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
 	of, err := tenant.FetchSettings(ctx, c.Resources, sc)
 	if err != nil {
-		return usage.KeptDays{}, err
+		return usage.WorkspaceRetention{}, err
 	}
-	kept := usage.KeptDays{Standard: int(of.Settings.LogDays)}
+	kept := usage.WorkspaceRetention{Standard: int(of.Settings.LogDays)}
 	if sc.Workspace != "" || !of.Settings.Open.LoggingMode {
 		return kept, nil
 	}

@@ -19,7 +19,7 @@ func withAttempts(tg *chosen.Target, bill *accounting.Bill, body []byte) []byte 
 	}
 	refused, skips := 0, tg.Plan.Walker.Skips(nil)
 	for i := range skips {
-		if skips[i].Reason == usage.SkipRefused {
+		if skips[i].Reason == usage.SkipRejected {
 			refused++
 		}
 	}
@@ -37,7 +37,7 @@ func appendAttempts(bill *accounting.Bill, dst []byte, skips []usage.Skip) []byt
 		dst = appendAttempt(dst, a.OptionIndex, a.Provider, a.Model, a.Status, a.ErrorCode)
 	}
 	for i := range skips {
-		if s := &skips[i]; s.Reason == usage.SkipRefused {
+		if s := &skips[i]; s.Reason == usage.SkipRejected {
 			dst = appendAttempt(dst, s.Path, "", "", s.Status, s.Code)
 		}
 	}

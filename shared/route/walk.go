@@ -133,7 +133,7 @@ func (w *Walk) Skips(dst []usage.Skip) []usage.Skip { return append(dst, w.skips
 // Refused notes that the gateway refused the target that Next has just given.
 func (w *Walk) Refused(code fault.Code, status int) {
 	if w.at != nil {
-		w.skip(usage.Skip{Path: w.at.path, Reason: usage.SkipRefused, Code: string(code), Status: status})
+		w.skip(usage.Skip{Path: w.at.path, Reason: usage.SkipRejected, Code: string(code), Status: status})
 	}
 }
 

@@ -10,41 +10,39 @@ import (
 	"gateway/shared/seal"
 )
 
-// Bodies is what a log keeps of a request's content. Encoded, it is sealed by
-// the relay with the organisation's data key and rides in Record.Bodies or lies
-// in a blob.
+// Bodies is the content of a request that a log stores. The relay encodes it, seals it
+// with the organization's data key and puts it into Record.Bodies or into a blob.
 type Bodies struct {
 	RequestHeaders  []byte // JSON object of strings, secrets masked
-	Request         []byte // as the client sent it
+	Request         []byte // sent by the client
 	SentHeaders     []byte // JSON object of strings, secrets masked; only when translated
 	Sent            []byte // to the provider, when it differs
 	Received        []byte // from the provider, when it differs
 	ResponseHeaders []byte
-	Response        []byte // as the client got it; a stream as its events
-	Cut             bool   // a body was longer than the log keeps
+	Response        []byte // sent to the client; a stream as its events
+	Truncated       bool   // a body exceeded the log's limit
 }
 
-// Versions of the encoding: a version, a flag byte, then the parts. In the plain version a
-// part is its length and its bytes. In the packed one the length is shifted left by a bit;
-// the lowest bit tells whether the part is an S2 block, which stands behind its own length
-// (4 bytes, little endian).
+// Versions of the encoding: a version, a flag byte, then the parts. In the plain version
+// a part is its length and its bytes. In the packed one the length is shifted left by one
+// bit; the lowest bit is set if the part is an S2 block, which follows its own length (4
+// bytes, little endian).
 const (
 	bodiesPlain  = 1
 	bodiesPacked = 2
 )
 
 const (
-	// packFrom is the size from which a part may be compressed: below it there is
-	// too little to save.
+	// packFrom is the minimum size for compression: smaller parts save too little.
 	packFrom = 4 << 10
-	// trial is how much of a part is tried first, from its middle. A part is compressed
-	// when the trial shrinks to packBelow or less. Events of a stream repeat each other:
-	// compressing them takes less time than sealing and writing what is saved. Prose
-	// shrinks by a third only, and would take ten times the time that this saves; it is
-	// kept as it is.
+	// trial is the size of the sample, from the middle of a part, that is compressed
+	// first. The part is compressed if the sample shrinks to packBelow or less. Events of
+	// a stream repeat each other: compressing them costs less than sealing and writing
+	// the bytes saved. Prose shrinks only by a third and would cost ten times what it
+	// saves, so it stays uncompressed.
 	trial     = 2 << 10
 	packBelow = trial * 3 / 8
-	// maxPart bounds what a packed part may say its length is.
+	// maxPart limits the declared length of a packed part.
 	maxPart = MaxEvent
 )
 
@@ -54,7 +52,7 @@ func (b *Bodies) parts() [7]*[]byte {
 
 func packs(p []byte) bool { return len(p) >= packFrom && len(p) <= maxPart }
 
-// Size is an estimate of the bytes that Append uses, and never too small.
+// Size returns an upper bound of the bytes that Append writes.
 func (b *Bodies) Size() int {
 	n := 2
 	for _, p := range b.parts() {
@@ -66,13 +64,13 @@ func (b *Bodies) Size() int {
 	return n
 }
 
-// blockHead is the length of a block's length.
+// blockHead is the size of a block's length field.
 const blockHead = 4
 
-// Append encodes the bodies behind dst.
+// Append appends the encoded bodies to dst.
 func (b *Bodies) Append(dst []byte) []byte {
 	version, cut := byte(bodiesPlain), byte(0)
-	if b.Cut {
+	if b.Truncated {
 		cut = 1
 	}
 	parts := b.parts()
@@ -90,19 +88,20 @@ func (b *Bodies) Append(dst []byte) []byte {
 	return dst
 }
 
-// repeats tells whether compressing a part pays. room is memory for the trial.
-func repeats(room, p []byte) bool {
+// compressible reports whether compression of a part pays. scratch is memory for the
+// trial.
+func compressible(room, p []byte) bool {
 	middle := len(p)/2 - trial/2
 	return len(s2.Encode(room, p[middle:middle+trial])) <= packBelow
 }
 
-// appendPacked appends a part, compressed when that makes it much shorter.
+// appendPacked appends a part, compressed if that makes it much shorter.
 func appendPacked(dst, p []byte) []byte {
 	from := len(dst)
 	if packs(p) {
 		dst = slices.Grow(dst, binary.MaxVarintLen64+blockHead+s2.MaxEncodedLen(len(p)))
 	}
-	if packs(p) && repeats(dst[from:cap(dst)], p) {
+	if packs(p) && compressible(dst[from:cap(dst)], p) {
 		dst = binary.AppendUvarint(dst, uint64(len(p))<<1|1)
 		at := len(dst) + blockHead
 		block := s2.Encode(dst[at:cap(dst)], p)
@@ -116,16 +115,16 @@ func appendPacked(dst, p []byte) []byte {
 
 var (
 	errBodiesVersion = errors.New("usage: bodies of an unknown version")
-	errBodiesCut     = errors.New("usage: bodies are cut short or damaged")
+	errBodiesCut     = errors.New("usage: bodies are truncated or damaged")
 )
 
-// DecodeBodies reads what Append wrote; parts that were not compressed alias raw.
+// DecodeBodies decodes the output of Append; parts that were not compressed alias raw.
 func DecodeBodies(raw []byte) (Bodies, error) {
 	var b Bodies
 	if len(raw) < 2 || raw[0] != bodiesPlain && raw[0] != bodiesPacked {
 		return b, errBodiesVersion
 	}
-	b.Cut = raw[1] == 1
+	b.Truncated = raw[1] == 1
 	packed := raw[0] == bodiesPacked
 	raw = raw[2:]
 	for _, p := range b.parts() {
@@ -152,7 +151,7 @@ func DecodeBodies(raw []byte) (Bodies, error) {
 	return b, nil
 }
 
-// unpackPart reads a block of n bytes of content and gives what follows it.
+// unpackPart reads a block with n bytes of content and returns the rest of raw.
 func unpackPart(raw []byte, n uint64) (part, rest []byte, err error) {
 	if len(raw) < blockHead || n > maxPart {
 		return nil, nil, errBodiesCut
@@ -171,7 +170,7 @@ func unpackPart(raw []byte, n uint64) (part, rest []byte, err error) {
 	return part, raw[length:], nil
 }
 
-// BodiesBinding is the place that the record's sealed bodies belong to.
+// BodiesBinding returns the location to which the record's sealed bodies are bound.
 func (r *Record) BodiesBinding() seal.Binding {
 	return seal.Binding{Org: r.Org, Table: "log", PK: r.Workspace, SK: r.ID}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func TestBodiesComeBackAsTheyWere(t *testing.T) {
-	in := Bodies{RequestHeaders: []byte(`{"a":"b"}`), Request: []byte("{}"), Received: []byte{0, 255}, Response: make([]byte, 70_000), Cut: true}
+	in := Bodies{RequestHeaders: []byte(`{"a":"b"}`), Request: []byte("{}"), Received: []byte{0, 255}, Response: make([]byte, 70_000), Truncated: true}
 	out, err := DecodeBodies(in.Append(nil))
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestLargeBodiesAreWrittenShorter(t *testing.T) {
 		"at the bound":    {Bodies{Response: make([]byte, packFrom-1)}, packFrom + 40},
 		"events":          {Bodies{Request: []byte("{}"), Response: bytes.Repeat([]byte(`data: {"id":"x","delta":"y"}`+"\n\n"), 700)}, 2000},
 		"noise":           {Bodies{Request: noise, Received: noise}, 2*len(noise) + 40},
-		"noise and zeros": {Bodies{Request: noise, Sent: make([]byte, 1<<20), Response: noise, Cut: true}, 2*len(noise) + 4000},
+		"noise and zeros": {Bodies{Request: noise, Sent: make([]byte, 1<<20), Response: noise, Truncated: true}, 2*len(noise) + 4000},
 	} {
 		raw := c.in.Append([]byte("before"))
 		if !bytes.HasPrefix(raw, []byte("before")) {
@@ -62,8 +62,8 @@ func TestLargeBodiesAreWrittenShorter(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if out.Cut != c.in.Cut {
-			t.Errorf("%s: cut %t", name, out.Cut)
+		if out.Truncated != c.in.Truncated {
+			t.Errorf("%s: cut %t", name, out.Truncated)
 		}
 		for i, p := range c.in.parts() {
 			if !bytes.Equal(*p, *out.parts()[i]) {
@@ -93,7 +93,7 @@ func TestPlainBodiesAreRead(t *testing.T) {
 		raw = append(append(raw, byte(len(p))), p...)
 	}
 	b, err := DecodeBodies(raw)
-	if err != nil || string(b.RequestHeaders) != "a" || string(b.SentHeaders) != "bc" || string(b.Response) != "d" || !b.Cut {
+	if err != nil || string(b.RequestHeaders) != "a" || string(b.SentHeaders) != "bc" || string(b.Response) != "d" || !b.Truncated {
 		t.Errorf("%+v %v", b, err)
 	}
 }

@@ -10,8 +10,8 @@ import (
 // dontNeed is POSIX_FADV_DONTNEED.
 const dontNeed = 4
 
-// dropCache takes a part of a file out of the page cache as far as it is on the
-// disk, and begins to write what is not. It is advice: nothing depends on it.
+// dropCache evicts the written part of a file range from the page cache and starts to
+// write the rest. It is advice: correctness does not depend on it.
 func dropCache(f *os.File, off, length int64) {
 	if length <= 0 {
 		return

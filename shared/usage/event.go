@@ -16,12 +16,12 @@ import (
 //
 //	magic 0xA7 | version | length of the payload, 4 bytes little endian | payload | CRC-32C of all before
 //
-// The payload of version 1 is the record's fields in the order of AppendEvent:
-// strings and lists as length and content, numbers as varints. Version 2 adds
-// what explains a decision (see explained) behind it; a record that has nothing
-// of that is written as version 1. Version 3 adds what guardrails said behind both
-// others, version 4 what the request was priced by behind all, version 5 the feedback
-// that guardrails give, version 6 notes (see appendNotes). Later versions may only be read by gateways that know them.
+// The payload of version 1 is the record's fields in the order of AppendEvent: strings
+// and lists as length and content, numbers as varints. Each later version appends to the
+// earlier ones, and a record is written in the lowest version that can represent it:
+// version 2 adds the explanation of routing decisions (see hasExplanation), version 3
+// guardrail results, version 4 the pricing inputs, version 5 guardrail feedback, version
+// 6 notes (see appendNotes). A gateway rejects versions newer than its own.
 const (
 	eventMagic     = 0xA7
 	eventVersion   = 6
@@ -34,12 +34,12 @@ const (
 	eventTail      = 4
 )
 
-// MaxEvent bounds one event; a larger length in a file is damage.
+// MaxEvent limits the size of an event; a larger length in a file means damage.
 const MaxEvent = 64 << 20
 
-// Errors of reading events.
+// Errors returned by the decoding functions.
 var (
-	ErrTruncated  = errors.New("usage: the event is cut short")
+	ErrTruncated  = errors.New("usage: the event is truncated")
 	ErrDamaged    = errors.New("usage: the event is damaged")
 	ErrNewVersion = errors.New("usage: the event was written by a newer gateway")
 )
@@ -52,7 +52,7 @@ func (r *Record) AppendEvent(dst []byte) []byte {
 	dst = append(dst, eventMagic, eventPlain, 0, 0, 0, 0)
 	dst = r.appendPayload(dst)
 	if dst[start+1] = r.version(); dst[start+1] >= eventExplained {
-		dst = r.appendExplained(dst)
+		dst = r.appendExplanation(dst)
 	}
 	if dst[start+1] >= eventGuarded {
 		dst = r.appendGuards(dst)
@@ -70,7 +70,7 @@ func (r *Record) AppendEvent(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// appendAround appends the event without its bodies, which belong at cut.
+// appendAround appends the event without its bodies, which belong at offset cut.
 func (r *Record) appendAround(dst []byte) (event []byte, cut int) {
 	start := len(dst)
 	dst = append(dst, eventMagic, eventPlain, 0, 0, 0, 0)
@@ -78,7 +78,7 @@ func (r *Record) appendAround(dst []byte) (event []byte, cut int) {
 	cut = len(dst)
 	dst = r.appendBare(dst)
 	if dst[start+1] = r.version(); dst[start+1] >= eventExplained {
-		dst = r.appendExplained(dst)
+		dst = r.appendExplanation(dst)
 	}
 	if dst[start+1] >= eventGuarded {
 		dst = r.appendGuards(dst)
@@ -104,7 +104,7 @@ func (r *Record) appendPayload(b []byte) []byte {
 	return r.appendBare(append(b, r.Bodies...))
 }
 
-// appendBare appends what follows the bodies in a payload.
+// appendBare appends the part of the payload after the bodies.
 func (r *Record) appendBare(b []byte) []byte {
 	b = appendString(b, r.ID)
 	b = appendTime(b, r.Start)
@@ -162,7 +162,7 @@ func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// noTime stands for the zero time, which has no UnixNano.
+// noTime represents the zero time, which has no UnixNano.
 const noTime = math.MinInt64
 
 func appendTime(b []byte, t time.Time) []byte {
@@ -182,8 +182,8 @@ func flags(a, b, c, d bool) (f byte) {
 	return f
 }
 
-// limitedUsage is the bit of a usage head for pricing.Usage.Limited. It is the last one, so
-// that there is room for classes.
+// limitedUsage is the bit of a usage head for pricing.Usage.Limited. It is the last bit,
+// which leaves space for more classes.
 const limitedUsage = 1 << 63
 
 func appendUsage(b []byte, u *pricing.Usage) []byte {
@@ -199,8 +199,8 @@ func appendUsage(b []byte, u *pricing.Usage) []byte {
 	return b
 }
 
-// eventSize gives the length of the event at the front of b. ErrTruncated: b
-// ends before the event does.
+// eventSize returns the length of the event at the start of b, or ErrTruncated if b ends
+// before the event.
 func eventSize(b []byte) (int, error) {
 	if len(b) > 0 && b[0] != eventMagic {
 		return 0, ErrDamaged
@@ -219,8 +219,8 @@ func eventSize(b []byte) (int, error) {
 	return size, nil
 }
 
-// DecodeEvent reads one event, which must be all of b. The record keeps nothing
-// of b. Errors: ErrTruncated, ErrDamaged, ErrNewVersion.
+// DecodeEvent decodes a single event that occupies all of b. The record does not alias b.
+// Errors: ErrTruncated, ErrDamaged, ErrNewVersion.
 func DecodeEvent(b []byte) (Record, error) {
 	var r Record
 	n, err := r.decode(b)
@@ -230,7 +230,7 @@ func DecodeEvent(b []byte) (Record, error) {
 	return r, err
 }
 
-// DecodeEvents reads the events that a message or a part of a journal holds.
+// DecodeEvents decodes the events in a message or in a part of a journal.
 func DecodeEvents(b []byte) ([]Record, error) {
 	var records []Record
 	for len(b) > 0 {
@@ -253,7 +253,7 @@ func (r *Record) decode(b []byte) (int, error) {
 	return size, err
 }
 
-// decodeBare is decode without the bodies, which it gives as a part of b.
+// decodeBare decodes the event without its bodies, which it returns as a slice of b.
 func (r *Record) decodeBare(b []byte) (_ int, bodies []byte, _ error) {
 	size, err := eventSize(b)
 	if err != nil {
@@ -277,14 +277,14 @@ func (r *Record) decodeBare(b []byte) (_ int, bodies []byte, _ error) {
 	return size, payload[w : w+int(n)], nil
 }
 
-// readBare reads what follows the bodies in a payload of a version; false when it
-// is not sound.
+// readBare reads the part of the payload after the bodies; it returns false if it is
+// invalid.
 func (r *Record) readBare(b []byte, version byte) bool {
 	c := cursor{rest: string(b), attempts: r.Attempts[:0], metadata: r.Metadata} // one allocation for all strings
 	r.Attempts, r.Metadata = nil, nil
 	c.record(r)
 	if version > eventPlain {
-		c.explained(r)
+		c.explanation(r)
 	}
 	if version > eventExplained {
 		c.guards(r)
@@ -301,12 +301,12 @@ func (r *Record) readBare(b []byte, version byte) bool {
 	return !c.bad && c.rest == ""
 }
 
-// cursor reads a payload from the front; bad sticks.
+// cursor reads a payload from the front; bad is sticky.
 type cursor struct {
 	rest string
 	bad  bool
 
-	// Memory of a record that was read before; empty.
+	// Empty slices whose memory is reused from an earlier record.
 	attempts []Attempt
 	metadata map[string]string
 }
@@ -412,7 +412,7 @@ func (c *cursor) str() string {
 	return s
 }
 
-// count reads the length of a list whose items take at least size bytes.
+// count reads the length of a list with items of at least size bytes.
 func (c *cursor) count(size int) int {
 	n := c.uint()
 	if n > uint64(len(c.rest)/size) {

@@ -2,7 +2,7 @@ package usage
 
 import "encoding/binary"
 
-// append appends the parts of a call. What is added later goes behind them.
+// append appends the fields of a call. New fields must be appended after them.
 func (c *Call) append(b []byte) []byte {
 	for _, s := range [...]string{c.Protocol, c.Server, c.Method, c.Name, c.Auth, c.Decision} {
 		b = appendString(b, s)
@@ -20,7 +20,7 @@ func (c *Call) append(b []byte) []byte {
 	return b
 }
 
-// call reads what append wrote.
+// call reads the output of append.
 func (c *cursor) call(r *Record) {
 	r.Call = new(Call)
 	for _, s := range [...]*string{&r.Call.Protocol, &r.Call.Server, &r.Call.Method, &r.Call.Name, &r.Call.Auth, &r.Call.Decision} {
@@ -28,7 +28,7 @@ func (c *cursor) call(r *Record) {
 	}
 	c.flags(&r.Call.Refreshed)
 	r.Call.Code = c.int()
-	if c.rest == "" { // of a version that knew no more
+	if c.rest == "" { // an older version without the remaining fields
 		return
 	}
 	r.Call.Version = c.str()

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// version is the first version of the encoding that can carry the record.
+// version returns the lowest version of the encoding that can represent the record.
 func (r *Record) version() byte {
 	switch {
-	case r.noted():
+	case r.needsNotes():
 		return eventVersion
 	case slices.ContainsFunc(r.Guards, func(g Guard) bool { return g.Feedback != nil }):
 		return eventRated
@@ -17,7 +17,7 @@ func (r *Record) version() byte {
 		return eventPriced
 	case len(r.Guards) > 0:
 		return eventGuarded
-	case r.explained():
+	case r.hasExplanation():
 		return eventExplained
 	}
 	return eventPlain
@@ -30,7 +30,7 @@ const (
 	guardChanges
 )
 
-// appendGuards appends what version 3 adds.
+// appendGuards appends the part of version 3.
 func (r *Record) appendGuards(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(r.Guards)))
 	for i := range r.Guards {
@@ -53,11 +53,11 @@ func (r *Record) appendGuards(b []byte) []byte {
 	return b
 }
 
-// weights are the parts of 1 that weights of feedback are written in.
+// weights is the fixed-point scale of feedback weights: parts per million.
 const weights = 1_000_000
 
-// appendFeedback appends what version 5 adds: for each guardrail whether it gives
-// feedback, and which.
+// appendFeedback appends the part of version 5: for each guardrail whether it has
+// feedback, and the feedback.
 func (r *Record) appendFeedback(b []byte) []byte {
 	for i := range r.Guards {
 		f := r.Guards[i].Feedback
@@ -72,7 +72,7 @@ func (r *Record) appendFeedback(b []byte) []byte {
 	return b
 }
 
-// feedback reads what appendFeedback wrote. needed: there is some.
+// feedback reads the output of appendFeedback. needed requires at least one feedback.
 func (c *cursor) feedback(r *Record, needed bool) {
 	given := false
 	for i := range r.Guards {
@@ -85,10 +85,10 @@ func (c *cursor) feedback(r *Record, needed bool) {
 		r.Guards[i].Feedback = f
 		given, c.bad = true, c.bad || parts > weights
 	}
-	c.bad = c.bad || needed && !given // it would be of a version before
+	c.bad = c.bad || needed && !given // otherwise the event would have a lower version
 }
 
-// guards reads what appendGuards wrote.
+// guards reads the output of appendGuards.
 func (c *cursor) guards(r *Record) {
 	n := c.count(7)
 	if n == 0 {

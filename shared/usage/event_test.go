@@ -161,7 +161,7 @@ func TestEventOfTheSecondVersionStaysReadable(t *testing.T) {
 	r.Draws = []Draw{{Path: "config", Number: 7, Chosen: 1, Sticky: StickyHash}}
 	r.Breakers = []Breaker{{Path: "config.targets[0]", Open: true}, {Path: "config.targets[1]", Probe: true}}
 	r.Matches = []Match{{Path: "config.targets[1]", Condition: -1, Chosen: 2}}
-	r.Skips = []Skip{{Path: "config.targets[0]", Reason: SkipOpen}, {Path: "config.targets[2]", Reason: SkipRefused, Code: "model_not_allowed", Status: 403}}
+	r.Skips = []Skip{{Path: "config.targets[0]", Reason: SkipOpen}, {Path: "config.targets[2]", Reason: SkipRejected, Code: "model_not_allowed", Status: 403}}
 	r.Attempts = append(r.Attempts, r.Attempts[0])
 	r.Attempts[1].Retry, r.Attempts[1].Wait, r.Attempts[1].WaitReason = 1, time.Second, WaitBackoff
 	b := r.AppendEvent(nil)
@@ -213,7 +213,7 @@ func TestFallbackIsTheLastIndexOfTheOption(t *testing.T) {
 func FuzzDecodeEvent(f *testing.F) {
 	r := sample()
 	f.Add(r.AppendEvent(nil))
-	r = Record{Bodies: []byte("x"), Losses: []string{"a"}, Draws: []Draw{{"p", 1, 2, StickyHash}}, Breakers: []Breaker{{"b", true, false}}, Matches: []Match{{"m", -1, 1}}, Skips: []Skip{{"s", SkipRefused, "not_allowed", 403}},
+	r = Record{Bodies: []byte("x"), Losses: []string{"a"}, Draws: []Draw{{"p", 1, 2, StickyHash}}, Breakers: []Breaker{{"b", true, false}}, Matches: []Match{{"m", -1, 1}}, Skips: []Skip{{"s", SkipRejected, "not_allowed", 403}},
 		Book: "2026-08-21-00000000", Tariff: "openai/gpt-5.6 priority; openai/gpt-image-1",
 		Guards: []Guard{{Hook: "h", Phase: GuardAfter, Path: "config", Verdict: true, Transformed: true, TookMS: 3, Failed: []string{"a", "b"}, Errored: []string{"c"}}, {Denied: true, Async: true, Feedback: &GuardFeedback{-5, 0.25, `{"a":"b"}`}}}}
 	f.Add(r.AppendEvent(nil))

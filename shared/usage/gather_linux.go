@@ -7,8 +7,7 @@ import (
 	"unsafe"
 )
 
-// gather writes parts, none of them empty, behind one another in one call to the
-// system.
+// gather writes nonempty parts consecutively in one system call.
 func gather(f *os.File, parts ...[]byte) (n int, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -37,7 +36,7 @@ func gather(f *os.File, parts ...[]byte) (n int, err error) {
 				return true
 			}
 			n, left = n+int(w), left-int(w)
-			for left > 0 && w >= uintptr(vec[0].Len) { // a signal or a full disk cut it short
+			for left > 0 && w >= uintptr(vec[0].Len) { // interrupted by a signal or a full disk
 				w -= uintptr(vec[0].Len)
 				vec = vec[1:]
 			}

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// gather writes parts behind one another.
+// gather writes parts consecutively.
 func gather(f *os.File, parts ...[]byte) (int, error) {
 	return f.Write(bytes.Join(parts, nil))
 }

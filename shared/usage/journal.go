@@ -15,68 +15,67 @@ import (
 	"gateway/shared/blob"
 )
 
-// Journal takes events before the last byte of their request goes out: a
-// directory of append-only files, one write(2) per event, and before them, where
-// the bucket is a Linker, a ring that is mapped into memory. What was written
-// survives the death of the process (not of the machine, unless Durable). One
-// process owns the directory; it writes through Emit from many goroutines and
-// reads through Next from one.
+// Journal stores events before the last byte of their response is sent: a directory of
+// append-only files with one write(2) per event and, if the bucket is a Linker, a
+// memory-mapped ring in front of them. Written events survive the death of the process
+// (of the machine only if Durable). One process owns the directory; many goroutines write
+// through Emit and one reads through Next.
 type Journal struct {
 	dir string
 	o   JournalOptions
 
 	mu     sync.Mutex // guards the file being written
 	file   *os.File
-	seq    uint64       // number of that file
-	size   int64        // its length
-	day    int64        // of its newest event, since 1970
-	closed bool         //
-	live   atomic.Int64 // its length up to the last whole event; for the reader
-	fresh  *fresh       // what the reader need not read; nil when it needs the bodies
-	ring   *ring        // takes events first; nil: there is none
+	seq    uint64        // number of the current file
+	size   int64         // its length
+	day    int64         // day of its newest event, since 1970
+	closed bool          //
+	live   atomic.Int64  // its length up to the last complete event; for the reader
+	recent *recentEvents // events that need not be read from the file; nil if the reader needs the bodies
+	ring   *ring         // receives events first; nil if there is none
 
 	sync struct {
 		sync.Mutex
 		seq  uint64 // everything before this file is on disk,
-		size int64  // and so many bytes of it
+		size int64  // and this many bytes of it
 	}
 
-	wake    chan struct{} // holds one token when something was written
+	wake    chan struct{} // holds one token after a write
 	watched atomic.Pointer[func() bool]
 	reader  reader
 }
 
-// JournalOptions are the choices of a journal.
+// JournalOptions configures a journal.
 type JournalOptions struct {
-	// MaxFileBytes starts a new file when the current one reaches it. 64 MiB when 0.
+	// MaxFileBytes is the size at which a new file is started; 64 MiB if zero.
 	MaxFileBytes int64
-	// Durable waits for the disk: many events share one fsync.
+	// Durable waits for the disk; many events share one fsync.
 	Durable bool
-	// NoRing writes every event to a file, with one write(2), and maps nothing.
-	// Rings that earlier processes left are read.
+	// NoRing writes every event to a file, with one write(2), and maps nothing. Rings of
+	// earlier processes are still read.
 	NoRing bool
-	// Bucket takes sealed bodies above MaxInlineBody; without it they stay in the
-	// event. A bucket that is also a Linker gets the journal's files as objects,
-	// and bodies are written no second time: see Record.Pack.
+	// Bucket stores sealed bodies above MaxInlineBody; without it they stay in the event.
+	// If the bucket is also a Linker, the journal's files become its objects and bodies
+	// are written only once: see Record.Pack.
 	Bucket blob.Bucket
-	// OnDamage hears of bytes in a file that are no event, or that the system
-	// cannot give; reading goes on behind them. nil: they go to slog.
+	// OnDamage is called for bytes of a file that are not an event or cannot be read;
+	// reading continues after them. If nil, damage is logged with slog.
 	OnDamage func(file string, offset int64, err error)
 }
 
-// Linker is a bucket on the journal's own file system: Link makes a file an
-// object without copying it. fs.ErrExist: the key is another object's.
+// Linker is a bucket on the journal's file system: Link makes a file an object without a
+// copy. It returns fs.ErrExist if the key belongs to another object.
 type Linker interface {
 	Link(ctx context.Context, key, file string) error
 }
 
-// ErrClosed is returned by a closed journal.
+// ErrClosed is returned by methods of a closed journal.
 var ErrClosed = errors.New("usage: the journal is closed")
 
 const journalSuffix = ".events"
 
-// OpenJournal opens the journal of a directory, making it when it is absent.
-// Files of earlier processes are read first; a new one is begun for writing.
+// OpenJournal opens the journal in a directory, which it creates if necessary. It reads
+// files of earlier processes first and starts a new one for writing.
 func OpenJournal(dir string, o JournalOptions) (*Journal, error) {
 	if o.MaxFileBytes <= 0 {
 		o.MaxFileBytes = 64 << 20
@@ -99,7 +98,7 @@ func OpenJournal(dir string, o JournalOptions) (*Journal, error) {
 		next = files[len(files)-1] + 1
 	}
 	if j.reader.linker, _ = o.Bucket.(Linker); j.reader.linker != nil {
-		j.fresh = new(fresh)
+		j.recent = new(recentEvents)
 	}
 	if err := j.reader.open(dir, files, next); err != nil {
 		return nil, err
@@ -114,8 +113,7 @@ func OpenJournal(dir string, o JournalOptions) (*Journal, error) {
 	return j, nil
 }
 
-// openRings opens the rings of earlier processes for reading and makes one for
-// writing.
+// openRings opens the rings of earlier processes for reading and creates one for writing.
 func openRings(j *Journal) error {
 	seqs, err := j.numbered(ringSuffix)
 	if err != nil {
@@ -124,9 +122,9 @@ func openRings(j *Journal) error {
 	rd, next := &j.reader, uint64(1)
 	for _, seq := range seqs {
 		next = seq + 1
-		g, err := oldRing(j, seq)
+		g, err := reopenRing(j, seq)
 		switch {
-		case errors.Is(err, errNoRing):
+		case errors.Is(err, errRingDamaged):
 			path := ringPath(j.dir, seq)
 			j.o.OnDamage(path, 0, err)
 			err = os.Rename(path, path+".damaged")
@@ -142,16 +140,16 @@ func openRings(j *Journal) error {
 	if rd.linker != nil && !j.o.Durable && !j.o.NoRing {
 		if j.ring, err = newRing(j, next); err == nil {
 			rd.rings = append(rd.rings, j.ring)
-		} // else events go to files, as on systems that have no rings
+		} // otherwise events go to files, as on systems without rings
 	}
 	if len(rd.rings) > 0 {
-		rd.ringAt = rd.rings[0].at.acked.Load()
+		rd.ringAt = rd.rings[0].offsets.acked.Load()
 	}
 	return nil
 }
 
-// hurt returns the function to which a ring reports its damage.
-func (j *Journal) hurt(seq uint64) func(offset int64, err error) {
+// damageReporter returns the function to which a ring reports damage.
+func (j *Journal) damageReporter(seq uint64) func(offset int64, err error) {
 	return func(offset int64, err error) { j.o.OnDamage(ringPath(j.dir, seq), offset, err) }
 }
 
@@ -159,7 +157,7 @@ func (j *Journal) path(seq uint64) string {
 	return filepath.Join(j.dir, fmt.Sprintf("%016x%s", seq, journalSuffix))
 }
 
-// files lists the numbers of the files there are, in order.
+// files lists the numbers of the existing files in order.
 func (j *Journal) files() ([]uint64, error) { return j.numbered(journalSuffix) }
 
 func (j *Journal) numbered(suffix string) ([]uint64, error) {
@@ -174,10 +172,10 @@ func (j *Journal) numbered(suffix string) ([]uint64, error) {
 			seqs = append(seqs, seq)
 		}
 	}
-	return seqs, nil // ReadDir sorts by name, the names have one length
+	return seqs, nil // ReadDir sorts by name, and names have the same length
 }
 
-// begin makes the file that is written to. j.mu is held, or j is not shared yet.
+// begin creates the current file. j.mu is held, or j is not shared yet.
 func (j *Journal) begin(seq uint64) error {
 	f, err := os.OpenFile(j.path(seq), os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -185,7 +183,7 @@ func (j *Journal) begin(seq uint64) error {
 	}
 	if j.o.Durable {
 		if err := syncDir(j.dir); err != nil {
-			_ = f.Close() // nothing was written to it
+			_ = f.Close() // empty
 			return err
 		}
 	}
@@ -194,7 +192,7 @@ func (j *Journal) begin(seq uint64) error {
 	return nil
 }
 
-// syncDir makes the entry of a new file durable.
+// syncDir makes the directory entry of a new file durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -206,20 +204,20 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// pack puts a file's number and length into one word that the reader loads
-// whole: 24 bits of number, 40 of length.
+// pack combines a file's number (24 bits) and length (40 bits) in one word, which the
+// reader loads atomically.
 func pack(seq uint64, size int64) int64 { return int64(seq<<40) | size }
 
 func unpack(seq uint64, live int64) (size int64, current bool) {
 	return live & (1<<40 - 1), uint64(live)>>40 == seq&(1<<24-1)
 }
 
-// buffers are reused between events; one that grew beyond a body's size is not kept.
+// buffers are reused between events; one that grew beyond a body's size is dropped.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 8<<10); return &b }}
 
-// Emit writes the record; when it returns nil, the event survives the process. Where there
-// is no room for its bodies, as on a full disk, the record alone may be written; then the
-// error says so.
+// Emit writes the record; if it returns nil, the event survives the process. If there is
+// no space for its bodies, as on a full disk, the record may be written without them; the
+// error then states that.
 func (j *Journal) Emit(ctx context.Context, r *Record) error {
 	err := j.emit(ctx, r)
 	if err == nil || len(r.Bodies) == 0 || errors.Is(err, ErrClosed) {
@@ -228,7 +226,7 @@ func (j *Journal) Emit(ctx context.Context, r *Record) error {
 	bodies := r.Bodies
 	r.Bodies = nil
 	if j.emit(ctx, r) == nil {
-		err = fmt.Errorf("%w; the record is kept without its bodies", err)
+		err = fmt.Errorf("%w; the record is stored without its bodies", err)
 	}
 	r.Bodies = bodies
 	return err
@@ -274,22 +272,21 @@ func (j *Journal) emit(ctx context.Context, r *Record) error {
 
 const secondsOfDay = 24 * 60 * 60
 
-// gatherFrom is the size of bodies that are written from where they are, instead
-// of being copied into their event.
+// gatherFrom is the size from which bodies are written from their own memory instead of
+// being copied into the event.
 const gatherFrom = 16 << 10
 
-// entry is an event to be written.
+// entry is an event to write.
 type entry struct {
 	event  []byte
-	cut    int    // where in event the part behind the bodies begins
+	cut    int    // offset in event of the part after the bodies
 	bodies int    // their length
-	apart  []byte // the bodies, when they are not in event but belong at cut
+	apart  []byte // the bodies if they are not in event but belong at cut
 	day    int64  // since 1970
 }
 
-// write appends one event and gives the file and its length behind the event.
-// Events of a later day begin a new file: bodies that stay where the journal wrote
-// them are deleted with their file.
+// write appends one event and returns the file and its length after the event. Events of
+// a later day start a new file, because stored bodies are deleted with their file.
 func (j *Journal) write(e *entry) (seq uint64, size int64, err error) {
 	length := len(e.event) + len(e.apart)
 	if length > MaxEvent {
@@ -313,21 +310,21 @@ func (j *Journal) write(e *entry) (seq uint64, size int64, err error) {
 		n, err = gather(j.file, e.event[:e.cut], e.apart, e.event[e.cut:])
 	}
 	if err != nil {
-		// A part of an event must not stand before the next one.
+		// A partial event must not precede the next one.
 		if n > 0 && j.file.Truncate(j.size) != nil {
 			err = errors.Join(err, j.rotate())
 		}
 		return 0, 0, fmt.Errorf("usage: journal: %w", err)
 	}
-	if j.fresh != nil {
-		j.fresh.add(position{j.seq, j.size}, e, length)
+	if j.recent != nil {
+		j.recent.add(position{j.seq, j.size}, e, length)
 	}
 	j.size += int64(n)
 	j.live.Store(pack(j.seq, j.size))
 	return j.seq, j.size, nil
 }
 
-// rotate ends the current file and begins the next. j.mu is held.
+// rotate closes the current file and starts the next. j.mu is held.
 func (j *Journal) rotate() error {
 	old := j.file
 	if j.o.Durable {
@@ -341,8 +338,8 @@ func (j *Journal) rotate() error {
 	return old.Close()
 }
 
-// flush returns when the file is on disk up to size. Whoever gets the lock
-// first syncs for all that wrote until then.
+// flush returns when the file is on disk up to size. The first to get the lock syncs for
+// all writes until then.
 func (j *Journal) flush(seq uint64, size int64) error {
 	j.sync.Lock()
 	defer j.sync.Unlock()
@@ -357,13 +354,13 @@ func (j *Journal) flush(seq uint64, size int64) error {
 			return fmt.Errorf("usage: journal: %w", err)
 		}
 	} else {
-		upTo = 0 // rotate synced every file before the current one
+		upTo = 0 // rotate synced all earlier files
 	}
 	j.sync.seq, j.sync.size = current, upTo
 	return nil
 }
 
-// Close ends writing. What was not read stays for the next process.
+// Close stops writing. Unread events remain for the next process.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

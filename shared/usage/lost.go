@@ -8,20 +8,19 @@ import (
 	"unsafe"
 )
 
-// lostPage is a page of a ring's file that the system cannot give, or cannot
-// write: the disk fails there, the file was cut, or the file system has no room
-// for another copy of the page. Memory that is mapped has no other way to say so
-// than a signal, which would end the process.
-type lostPage struct{ offset int64 } // in the file, of what was wanted
+// lostPage is a page of a ring's file that the system cannot read or write: the disk
+// failed, the file was truncated, or a copy-on-write file system is full. For mapped
+// memory this arrives as a signal, which would end the process.
+type lostPage struct{ offset int64 } // of the access, in the file
 
 func (e *lostPage) Error() string {
 	return fmt.Sprintf("usage: the ring's file has lost what stood at %d", e.offset)
 }
 
-// spare keeps the process alive when a page of the ring is lost. The function that deferred
-// it ends at that point, with err where there is one, and the ring takes no more events. It
-// is given what debug.SetPanicOnFault(true) returned.
-func (g *ring) spare(err *error, before bool) {
+// recoverLostPage keeps the process alive when a page of the ring is lost. It must be
+// deferred with the result of debug.SetPanicOnFault(true): the function then returns,
+// with err set if not nil, and the ring is disabled.
+func (g *ring) recoverLostPage(err *error, before bool) {
 	debug.SetPanicOnFault(before)
 	p := recover()
 	if p == nil {
@@ -36,34 +35,34 @@ func (g *ring) spare(err *error, before bool) {
 		panic(p)
 	}
 	lost := &lostPage{int64(offset)}
-	g.giveUp(lost)
+	g.disable(lost)
 	if err != nil {
 		*err = lost
 	}
 }
 
-// giveUp takes no more events: they go to files.
-func (g *ring) giveUp(lost *lostPage) {
+// disable makes the ring reject events: they go to files.
+func (g *ring) disable(lost *lostPage) {
 	if !g.failed.Swap(true) {
-		g.hurt(lost.offset, lost)
+		g.onDamage(lost.offset, lost)
 	}
 }
 
-// keep stores into the head. Where the head is lost, the process goes on without it: nobody
-// will read there.
-func (g *ring) keep(store func(h *ringHead)) {
-	defer g.spare(nil, debug.SetPanicOnFault(true))
+// storeHead updates the head. If its page is lost, the process continues without it: it
+// is read only after a restart.
+func (g *ring) storeHead(store func(h *ringHead)) {
+	defer g.recoverLostPage(nil, debug.SetPanicOnFault(true))
 	store(g.head)
 }
 
-// writeOut writes whole pages of the ring's bodies into a pack; zeros in the place
-// of pages that are lost, so that their records and all behind them go on.
-func (g *ring) writeOut(p *packFile, area []byte, off int64) error {
+// writePages writes whole pages of the ring's bodies to a pack. Lost pages become zeros,
+// so that the later records survive.
+func (g *ring) writePages(p *packFile, area []byte, off int64) error {
 	err := p.write(area, off)
 	for errors.Is(err, syscall.EFAULT) && len(area) > 0 {
 		page := area[:ringPage]
 		if err = p.write(page, off); errors.Is(err, syscall.EFAULT) {
-			g.giveUp(&lostPage{int64(uintptr(unsafe.Pointer(&page[0])) - uintptr(unsafe.Pointer(&g.mem[0])))})
+			g.disable(&lostPage{int64(uintptr(unsafe.Pointer(&page[0])) - uintptr(unsafe.Pointer(&g.mem[0])))})
 			err = p.write(make([]byte, ringPage), off)
 		}
 		if area, off = area[ringPage:], off+ringPage; err == nil && len(area) > 0 {
@@ -73,10 +72,10 @@ func (g *ring) writeOut(p *packFile, area []byte, off int64) error {
 	return err
 }
 
-// read reads the record of the slot at an offset, and gives the offset behind the
-// slot: 0 when it is not known. key is replaced when the slot names another pack.
+// read decodes the record of the slot at an offset and returns the offset after the slot,
+// or 0 if it is unknown. key is replaced if the slot names another pack.
 func (g *ring) read(at uint64, r *Record, key *string) (s slot, next uint64, err error) {
-	defer g.spare(&err, debug.SetPanicOnFault(true))
+	defer g.recoverLostPage(&err, debug.SetPanicOnFault(true))
 	s, next, ok := g.slot(at)
 	if !ok {
 		return slot{}, 0, ErrDamaged
@@ -90,12 +89,12 @@ func (g *ring) read(at uint64, r *Record, key *string) (s slot, next uint64, err
 	return s, next, err
 }
 
-// behindDamage finds the next whole event behind a slot whose length is not known,
-// or the end of the slots.
-func (g *ring) behindDamage(at uint64) uint64 {
+// skipDamage returns the next complete event after a slot of unknown length, or the end
+// of the slots.
+func (g *ring) skipDamage(at uint64) uint64 {
 	var r Record
 	var key string
-	end := g.at.events.Load()
+	end := g.offsets.events.Load()
 	for at += 8; at < end; at += 8 {
 		s, _, err := g.read(at, &r, &key)
 		if err == nil && len(s.event) > 0 {
@@ -103,7 +102,7 @@ func (g *ring) behindDamage(at uint64) uint64 {
 		}
 		var lost *lostPage
 		if errors.As(err, &lost) && lost.offset/ringPage == int64(at%ringEvents)/ringPage+1 {
-			at = wholePages(at+1) - 8 // nothing begins in this page
+			at = wholePages(at+1) - 8 // no event starts in this page
 		}
 	}
 	return end

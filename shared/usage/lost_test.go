@@ -109,7 +109,7 @@ func TestLostPageAmongOthers(t *testing.T) {
 	lose(t, j.ring.mem[from:to])
 	got := s.ids(j, func(r *Record) { s.check(r, 10) })
 	missing := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(got, id) })
-	sizeOf := int(j.ring.at.events.Load()) / len(ids)
+	sizeOf := int(j.ring.offsets.events.Load()) / len(ids)
 	if most := ringPage/sizeOf + 2; len(missing) == 0 || len(missing) > most || len(got)+len(missing) != len(ids) {
 		t.Errorf("%v are missing, of slots of %d bytes", missing, sizeOf)
 	}
@@ -167,7 +167,7 @@ func TestOtherPanicsGoOn(t *testing.T) {
 					t.Errorf("%v came out, given up: %v", p, j.ring.failed.Load())
 				}
 			}()
-			defer j.ring.spare(nil, false)
+			defer j.ring.recoverLostPage(nil, false)
 			panic(cause)
 		}()
 	}

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// mapShared maps a file into memory, where stores outlive the process. A new file
-// is written first: a store never finds the disk full, and the page cache takes
-// large pieces, which cost less than half when they are written to the disk.
+// mapShared maps a file into memory, where stores outlive the process. A new file is
+// filled first: stores then never find the disk full, and the page cache uses large
+// pages, which halve the cost of writing them back.
 func mapShared(f *os.File, size int64, fresh bool) ([]byte, error) {
 	if fresh {
 		zeros := make([]byte, 1<<20)
@@ -25,8 +25,7 @@ func mapShared(f *os.File, size int64, fresh bool) ([]byte, error) {
 
 func unmapShared(b []byte) error { return syscall.Munmap(b) }
 
-// openDirect opens a file whose writes go past the page cache, where the
-// file system can do that.
+// openDirect opens a file with direct I/O if the file system supports it.
 func openDirect(path string, flags int) (f *os.File, direct bool, err error) {
 	f, err = os.OpenFile(path, flags|syscall.O_DIRECT, 0o600)
 	if errors.Is(err, syscall.EINVAL) {
@@ -36,7 +35,7 @@ func openDirect(path string, flags int) (f *os.File, direct bool, err error) {
 	return f, true, err
 }
 
-// useBuffers sends the file's writes through the page cache.
+// useBuffers switches the file's writes back to the page cache.
 func useBuffers(f *os.File) error {
 	_, _, no := syscall.Syscall(syscall.SYS_FCNTL, f.Fd(), syscall.F_SETFL, 0)
 	if no != 0 {

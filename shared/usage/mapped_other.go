@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// Elsewhere events go to files at once.
+// On other systems events go to files directly.
 
 func mapShared(*os.File, int64, bool) ([]byte, error) { return nil, errors.ErrUnsupported }
 

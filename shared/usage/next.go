@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Next gives the next records, oldest first, at most max. With wait > 0 it waits
-// for the first one until ctx is done, then for wait while there are few; with
-// wait 0 it gives what is there, perhaps nothing. Done of the batch acknowledges it
-// and all before it; records of a batch that was not acknowledged come again
-// after a restart. The slice of records is used again by the next call.
+// Next returns at most max records, oldest first. With wait > 0 it waits for the first
+// one until ctx is done, then up to wait for a full batch; with wait 0 it returns what is
+// available, perhaps nothing. The batch's Done acknowledges it and all earlier ones;
+// unacknowledged records are returned again after a restart. The next call reuses the
+// slice of records.
 func (j *Journal) Next(ctx context.Context, max int, wait time.Duration) (Batch, error) {
 	j.reader.mu.Lock()
 	defer j.reader.mu.Unlock()
@@ -18,27 +18,27 @@ func (j *Journal) Next(ctx context.Context, max int, wait time.Duration) (Batch,
 			return Batch{}, err
 		}
 	}
-	j.reader.giveUpCache()
+	j.reader.dropPageCache()
 	for i := range j.reader.records {
 		j.reader.records[i].reuse()
 	}
-	j.reader.records, j.reader.held = j.reader.records[:0], 0
+	j.reader.records, j.reader.bodyBytes = j.reader.records[:0], 0
 	if err := j.read(max); err != nil {
 		return Batch{}, err
 	}
-	end := mark{position: j.reader.at, ring: j.reader.reading(), ringAt: j.reader.ringAt}
+	end := mark{position: j.reader.at, ring: j.reader.currentRing(), ringAt: j.reader.ringAt}
 	return Batch{Records: j.reader.records, Done: func(context.Context) error { return j.acknowledge(end) }}, nil
 }
 
-// fullBatch is how much unread data is worth a batch without waiting for more,
-// where bodies are read into memory.
+// fullBatch is the amount of unread data that is a batch without waiting for more, if
+// bodies are read into memory.
 const fullBatch = 512 << 10
 
-// lookAgain is the pause between two looks at a batch that is filling.
-const lookAgain = 20 * time.Millisecond
+// pollInterval is the pause between two checks of a batch that is filling.
+const pollInterval = 20 * time.Millisecond
 
-// await returns when there is something to read, and when it is little, once it
-// is a batch or wait is over. Events that arrive meanwhile wake nobody.
+// await returns when data is available and, if it is little, once it fills a batch or
+// wait has passed. Events that arrive meanwhile do not wake the reader.
 func (j *Journal) await(ctx context.Context, wait time.Duration, max int) error {
 	for j.unread() == 0 {
 		select {
@@ -51,18 +51,18 @@ func (j *Journal) await(ctx context.Context, wait time.Duration, max int) error 
 			return ctx.Err()
 		}
 	}
-	for begun := time.Now(); ctx.Err() == nil && !worthABatch(j, max); {
+	for begun := time.Now(); ctx.Err() == nil && !batchReady(j, max); {
 		left := time.Until(begun.Add(j.patience(wait)))
 		if left <= 0 {
 			break
 		}
-		sleep(ctx, min(left, lookAgain))
+		sleep(ctx, min(left, pollInterval))
 	}
 	return nil
 }
 
-// Watch sets a function that reports whether somebody waits for records: then a batch waits
-// for more of them only a quarter of its time. It is safe for concurrent use.
+// Watch sets a function that reports whether a client is waiting for records: then a batch
+// waits only a quarter of its time for more. It is safe for concurrent use.
 func (j *Journal) Watch(watched func() bool) { j.watched.Store(&watched) }
 
 // patience returns how long a batch waits for more records.
@@ -73,22 +73,22 @@ func (j *Journal) patience(wait time.Duration) time.Duration {
 	return wait
 }
 
-// worthABatch tells whether the waiting events fill a batch: by their number, or by their
-// bytes where bytes count.
-func worthABatch(j *Journal, max int) bool {
+// batchReady reports whether the waiting events fill a batch: by their number, or by their
+// bytes if bytes count.
+func batchReady(j *Journal, max int) bool {
 	if j.ring != nil && j.reader.ringsFull(max) {
 		return true
 	}
-	if j.fresh == nil {
+	if j.recent == nil {
 		return j.unread() >= fullBatch
 	}
 	if _, current := unpack(j.reader.at.seq, j.live.Load()); !current {
 		return true // files before the current one
 	}
-	return j.fresh.waiting() >= min(max, maxFreshEvents)
+	return j.recent.waiting() >= min(max, maxRecentEvents)
 }
 
-// unread tells roughly how many bytes there are to read.
+// unread estimates how many bytes are unread.
 func (j *Journal) unread() int64 {
 	rings := j.reader.unreadOfRings()
 	if size, current := unpack(j.reader.at.seq, j.live.Load()); current {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// SetPrompt notes which version of a prompt made the request's body, and the experiment
-// that chose it; "": none did. PromptID holds all, as id@version or
-// id@version@experiment: one field, which every gateway can read.
+// SetPrompt records which version of a prompt rendered the request's body, and the
+// experiment that selected it, or "". PromptID contains all of them, as id@version or
+// id@version@experiment: one field, which every gateway version can read.
 func (r *Record) SetPrompt(id string, version int64, experiment string) {
 	r.PromptID = id + "@" + strconv.FormatInt(version, 10)
 	if experiment != "" {
@@ -15,7 +15,7 @@ func (r *Record) SetPrompt(id string, version int64, experiment string) {
 	}
 }
 
-// PromptVersion is the prompt's id and the version that was used; 0: not known.
+// PromptVersion returns the prompt's id and version; version 0 means unknown.
 func (r *Record) PromptVersion() (id string, version int64) {
 	id, rest, _ := strings.Cut(r.PromptID, "@")
 	if n, _, _ := strings.Cut(rest, "@"); n != "" { // most requests have no prompt
@@ -24,7 +24,7 @@ func (r *Record) PromptVersion() (id string, version int64) {
 	return id, version
 }
 
-// Experiment is the id of the experiment that chose the version; "": none did.
+// Experiment returns the id of the experiment that selected the version, or "".
 func (r *Record) Experiment() string {
 	_, rest, _ := strings.Cut(r.PromptID, "@")
 	_, experiment, _ := strings.Cut(rest, "@")

@@ -14,33 +14,33 @@ import (
 	"time"
 )
 
-// reader is the reading side of a journal: a position in memory, which runs
-// ahead, and one on disk, which is what was acknowledged.
+// reader is the reading side of a journal: a position in memory, which is ahead, and the
+// acknowledged one on disk.
 type reader struct {
 	mu    sync.Mutex
 	dir   string
 	at    position
 	acked position
-	old   []uint64 // files of earlier processes, not yet read to the end
+	old   []uint64 // files of earlier processes with unread events
 	file  *os.File // open for reading: file at.seq
 	buf   []byte
-	kept  *os.File // the durable position; nil until it is written
+	saved *os.File // the durable position; nil until it is first written
 	line  []byte
 
-	// What was read is not read again: the system's page cache is given up behind
-	// the reader. Up to dropped it was told so, up to flushed a first time.
+	// Data already read is evicted from the page cache: dropped is the end of the evicted
+	// range, flushed the end of the range that is being written to disk.
 	dropped, flushed int64
 
-	rings  []*ring // of earlier processes, then the one being written
-	ring   int     // of them, the one being read
-	ringAt uint64  // how far
-	taken  int64   // events of the ring being written
+	rings  []*ring // of earlier processes, then the current one
+	ring   int     // index of the ring being read
+	ringAt uint64  // offset in it
+	taken  int64   // number of events taken from the current ring
 	key    string  // of the last pack
 
-	linker  Linker // nil: bodies are copied into the records
-	pack    string // key of the file at.seq in the bucket; empty: not linked yet
-	records []Record
-	held    int // bytes of the bodies among records
+	linker    Linker // nil if bodies are copied into the records
+	pack      string // key of the file at.seq in the bucket; "" if not linked yet
+	records   []Record
+	bodyBytes int // size of the bodies in records
 }
 
 // position is a file and an offset in it.
@@ -58,7 +58,7 @@ type mark struct {
 
 const positionFile = "position"
 
-// open reads the durable position and drops files before it.
+// open reads the durable position and deletes earlier files.
 func (rd *reader) open(dir string, files []uint64, next uint64) error {
 	rd.dir = dir
 	text, err := os.ReadFile(filepath.Join(dir, positionFile))
@@ -66,7 +66,7 @@ func (rd *reader) open(dir string, files []uint64, next uint64) error {
 		return fmt.Errorf("usage: journal: %w", err)
 	}
 	if _, err := fmt.Sscanf(string(text), "%x %d", &rd.at.seq, &rd.at.off); err != nil {
-		rd.at = position{} // no position: read everything again, ingestion drops what it knows
+		rd.at = position{} // no valid position: read everything again, ingestion skips duplicates
 	}
 	for _, seq := range files {
 		if seq >= rd.at.seq {
@@ -82,7 +82,7 @@ func (rd *reader) open(dir string, files []uint64, next uint64) error {
 	rd.acked = rd.at
 	for _, seq := range files {
 		if seq < rd.at.seq {
-			_ = os.Remove(filepath.Join(dir, fmt.Sprintf("%016x%s", seq, journalSuffix))) // tried again at the next start
+			_ = os.Remove(filepath.Join(dir, fmt.Sprintf("%016x%s", seq, journalSuffix))) // retried at the next start
 		}
 	}
 	return nil
@@ -92,7 +92,7 @@ func (rd *reader) close() error {
 	rd.mu.Lock()
 	defer rd.mu.Unlock()
 	var err error
-	for _, f := range []**os.File{&rd.file, &rd.kept} {
+	for _, f := range []**os.File{&rd.file, &rd.saved} {
 		if *f != nil {
 			err = errors.Join(err, (*f).Close())
 			*f = nil
@@ -105,11 +105,10 @@ func (rd *reader) close() error {
 	return err
 }
 
-// readChunk is how much of a file is read at once.
+// readChunk is the size of one read.
 const readChunk = 256 << 10
 
-// record is one more record of the batch, empty but for memory that its decoding
-// uses again.
+// record appends an empty record to the batch; decoding reuses its memory.
 func (rd *reader) record() *Record {
 	if n := len(rd.records); n < cap(rd.records) {
 		rd.records = rd.records[:n+1]
@@ -119,18 +118,17 @@ func (rd *reader) record() *Record {
 	return &rd.records[len(rd.records)-1]
 }
 
-// reuse empties the record and keeps its list of attempts and its metadata as
-// memory for the next one that is decoded into it.
+// reuse clears the record but keeps the memory of its attempts and metadata for decoding.
 func (r *Record) reuse() {
 	clear(r.Attempts)
 	clear(r.Metadata)
 	*r = Record{Attempts: r.Attempts[:0], Metadata: r.Metadata}
 }
 
-// full tells whether a batch takes no more.
-func (rd *reader) full(max int) bool { return len(rd.records) >= max || rd.held >= maxBatchBytes }
+// full reports whether the batch is complete.
+func (rd *reader) full(max int) bool { return len(rd.records) >= max || rd.bodyBytes >= maxBatchBytes }
 
-// read gathers records that are there, up to max in all.
+// read collects available records, up to max in total.
 func (j *Journal) read(max int) error {
 	rd := &j.reader
 	if err := takeFromRings(j, max); err != nil {
@@ -142,7 +140,7 @@ func (j *Journal) read(max int) error {
 			return err
 		}
 		if rd.at.off < end {
-			if takeFresh(j) {
+			if takeRecent(j) {
 				continue
 			}
 			if err := j.readChunk(max, end); err != nil {
@@ -160,7 +158,7 @@ func (j *Journal) read(max int) error {
 	return nil
 }
 
-// openCurrent opens the file of the position and gives its readable length.
+// openCurrent opens the file of the position and returns its readable length.
 func (j *Journal) openCurrent() (end int64, current bool, err error) {
 	rd := &j.reader
 	if rd.file == nil {
@@ -183,7 +181,7 @@ func (j *Journal) openCurrent() (end int64, current bool, err error) {
 	return info.Size(), false, nil
 }
 
-// advance goes on to the following file; false: there is none yet.
+// advance moves to the next file; false if there is none yet.
 func (j *Journal) advance() bool {
 	rd := &j.reader
 	if len(rd.old) > 0 && rd.old[0] == rd.at.seq {
@@ -202,7 +200,7 @@ func (j *Journal) advance() bool {
 	}
 	if rd.file != nil {
 		dropCache(rd.file, rd.dropped, rd.at.off-rd.dropped)
-		_ = rd.file.Close() // was only read
+		_ = rd.file.Close() // opened for reading only
 		rd.file = nil
 	}
 	rd.at, rd.pack = position{seq: next}, ""
@@ -210,16 +208,14 @@ func (j *Journal) advance() bool {
 	return true
 }
 
-// cacheStep is how much of a file is read before its page cache is given up.
+// cacheStep is how much of a file is read before its page cache is released.
 const cacheStep = 1 << 20
 
-// giveUpCache tells the system that what lies behind the reader is not wanted in
-// memory. A log of bodies would else take a new page for every page that it
-// writes, which is most of the cost of writing it and, in a container, memory
-// that counts. Each part is named twice: the first time it is written to the
-// disk, the second time, when that is done, its memory is free for what is
-// written next.
-func (rd *reader) giveUpCache() {
+// dropPageCache evicts the pages before the reader's position. Otherwise a log of bodies
+// would need a new page for every page written, which is most of the cost of writing and
+// counts as memory of the container. Each range is passed twice: the first call starts
+// its write to disk, the second, when it is written, frees its memory.
+func (rd *reader) dropPageCache() {
 	if rd.file == nil || rd.at.off-rd.flushed < cacheStep {
 		return
 	}
@@ -227,9 +223,9 @@ func (rd *reader) giveUpCache() {
 	rd.dropped, rd.flushed = rd.flushed, rd.at.off
 }
 
-// readChunk decodes the events of one read. In a file that nobody writes any
-// more, what stands behind its last whole event is a write that the death of
-// its process cut short: it was never acknowledged to a client.
+// readChunk decodes the events of one read. In a file of an earlier process, the bytes
+// after the last complete event are a write cut off by the death of the process: no
+// client was told that it succeeded.
 func (j *Journal) readChunk(max int, end int64) error {
 	rd := &j.reader
 	want := min(end-rd.at.off, readChunk)
@@ -256,8 +252,8 @@ func (j *Journal) readChunk(max int, end int64) error {
 	}
 }
 
-// skipTail goes on behind an event that the file ends within: to the next whole
-// event when its length was damaged, else to the end.
+// skipTail moves past an event that extends beyond the file: to the next valid event if
+// its length was damaged, otherwise to the end.
 func skipTail(j *Journal, end int64) error {
 	rd := &j.reader
 	b := make([]byte, min(end-rd.at.off, MaxEvent))
@@ -272,8 +268,8 @@ func skipTail(j *Journal, end int64) error {
 	return nil
 }
 
-// decode reads whole events off b. need is the length of the event that b ends
-// within, when that is known.
+// decode decodes complete events from b. need is the length, if known, of a last event
+// that is incomplete.
 func (j *Journal) decode(b []byte, max int) (used, need int) {
 	rd := &j.reader
 	for len(b) > used && !rd.full(max) {
@@ -285,17 +281,17 @@ func (j *Journal) decode(b []byte, max int) (used, need int) {
 		}
 		switch {
 		case err == nil:
-			place(j, r, bodies, rd.at.off+int64(used+bodiesAt(bodies)))
+			locateBodies(j, r, bodies, rd.at.off+int64(used+bodiesAt(bodies)))
 		case errors.Is(err, ErrTruncated):
 			if n == 0 {
 				n = eventHead
 			}
 			return used, n
-		case n > 0: // one damaged event between whole ones
+		case n > 0: // one damaged event between valid ones
 			damage(j, int64(used), err)
-		default: // not at an event at all: look for the next one
+		default: // no event starts here: search for the next one
 			if used > 0 {
-				return used, 0 // with a full chunk from here
+				return used, 0 // retry with a full chunk from here
 			}
 			damage(j, 0, err)
 			n = nextEvent(b)
@@ -305,37 +301,37 @@ func (j *Journal) decode(b []byte, max int) (used, need int) {
 	return used, 0
 }
 
-// place says where the record's bodies are: in the journal's file, which stays
-// as an object of the bucket, or else in memory. off is where they begin.
-func place(j *Journal, r *Record, bodies []byte, off int64) {
+// locateBodies records where the bodies are: in the journal's file, which becomes an
+// object of the bucket, or else in memory. off is their offset.
+func locateBodies(j *Journal, r *Record, bodies []byte, off int64) {
 	if len(bodies) == 0 {
 		return
 	}
-	if j.linked() {
+	if j.linkCurrent() {
 		r.Pack = Pack{Key: j.reader.pack, Offset: off, Length: int64(len(bodies))}
 		return
 	}
 	r.Bodies = append([]byte(nil), bodies...)
-	j.reader.held += len(bodies)
+	j.reader.bodyBytes += len(bodies)
 }
 
-// bodiesAt is the offset of bodies in their event: they stand first in the
-// payload, behind their length.
+// bodiesAt returns the offset of the bodies in their event: they are first in the
+// payload, after their length.
 func bodiesAt(bodies []byte) int {
 	var length [binary.MaxVarintLen64]byte
 	return eventHead + binary.PutUvarint(length[:], uint64(len(bodies)))
 }
 
-// linked makes the file of the position an object of the bucket, once. Numbers
-// of files begin anew with a new directory, so a key may be taken.
-func (j *Journal) linked() bool {
+// linkCurrent makes the file of the position an object of the bucket, once. A new
+// directory restarts the file numbers, so a key may exist already.
+func (j *Journal) linkCurrent() bool {
 	rd := &j.reader
 	if rd.pack != "" || rd.linker == nil {
 		return rd.pack != ""
 	}
 	var err error
 	if rd.pack, err = j.link(j.path(rd.at.seq)); err != nil {
-		rd.linker = nil // a file system without hard links: bodies are copied
+		rd.linker = nil // the file system has no hard links: copy bodies
 	}
 	return err == nil
 }
@@ -359,8 +355,8 @@ func damage(j *Journal, off int64, err error) {
 	j.o.OnDamage(j.path(j.reader.at.seq), j.reader.at.off+off, err)
 }
 
-// nextEvent gives the offset of the next whole event behind the first byte, or
-// the length of b.
+// nextEvent returns the offset of the next valid event after the first byte, or the
+// length of b.
 func nextEvent(b []byte) int {
 	for i := 1; i < len(b); i++ {
 		if b[i] != eventMagic {
@@ -374,22 +370,22 @@ func nextEvent(b []byte) int {
 	return len(b)
 }
 
-// keepPosition writes the durable position in place, by one write of one length:
-// the death of the process leaves the old or the new one.
-func (rd *reader) keepPosition(p position) error {
-	if rd.kept == nil {
+// savePosition writes the durable position with one fixed-size write: after a crash it is
+// the old or the new one.
+func (rd *reader) savePosition(p position) error {
+	if rd.saved == nil {
 		f, err := os.OpenFile(filepath.Join(rd.dir, positionFile), os.O_CREATE|os.O_WRONLY, 0o600)
 		if err != nil {
 			return err
 		}
-		rd.kept = f
+		rd.saved = f
 	}
 	rd.line = fmt.Appendf(rd.line[:0], "%016x %020d\n", p.seq, p.off)
-	_, err := rd.kept.WriteAt(rd.line, 0)
+	_, err := rd.saved.WriteAt(rd.line, 0)
 	return err
 }
 
-// acknowledge makes the position durable and deletes the files before it.
+// acknowledge makes the position durable and deletes earlier files.
 func (j *Journal) acknowledge(end mark) error {
 	rd := &j.reader
 	rd.mu.Lock()
@@ -400,7 +396,7 @@ func (j *Journal) acknowledge(end mark) error {
 	if end.seq < rd.acked.seq || end.seq == rd.acked.seq && end.off <= rd.acked.off {
 		return nil
 	}
-	if err := rd.keepPosition(end.position); err != nil {
+	if err := rd.savePosition(end.position); err != nil {
 		return fmt.Errorf("usage: journal: %w", err)
 	}
 	from := rd.acked.seq

@@ -8,11 +8,11 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Record is what one data-plane request leaves behind: made once by the relay
-// when the last byte has gone out, never changed afterwards. A request that
-// tried several targets has one record with several Attempts.
+// Record is the usage record of one data-plane request: created once by the relay after
+// the last byte was sent, then immutable. A request that tried several targets has one
+// record with several Attempts.
 type Record struct {
-	ID    string    // ULID made at arrival; the log id and the event id. Its time part is Start
+	ID    string    // ULID created at arrival; the log id and the event id. Its time is Start
 	Start time.Time // arrival
 
 	// Identity.
@@ -30,11 +30,11 @@ type Record struct {
 	Endpoint      string // request type: chatComplete, complete, embed, messages, proxy, ...
 	Method        string
 	Path          string // as called, without query
-	RequestModel  string // as the client named it, without @slug/
+	RequestModel  string // as named by the client, without @slug/
 	Stream        bool
 	RequestBytes  int64
 	ResponseBytes int64
-	ClientStatus  int // status the client got
+	ClientStatus  int // status sent to the client
 	ClientGone    bool
 
 	// Decision inputs, for explain.
@@ -45,70 +45,70 @@ type Record struct {
 	Measured             []Measured // choices by figures, in order
 	Breakers             []Breaker
 	Matches              []Match // conditional strategies, in order
-	Skips                []Skip  // targets that were passed over, in order
-	Guards               []Guard // guardrails that were run, in order
+	Skips                []Skip  // targets not called, in order
+	Guards               []Guard // guardrails that ran, in order
 	PromptID, PromptSlug string  // see SetPrompt
 
-	Reported bool // by telemetry of another sender: the request did not pass through the gateway
+	Reported bool // reported by another system's telemetry: the request did not pass through the gateway
 
-	Call *Call // of a protocol that asks no model; nil for all others
+	Call *Call // of a protocol without models; nil otherwise
 
 	// Outcome.
 	Provider       string // type name, e.g. openai
 	ProviderSlug   string // saved provider, without @; empty for direct credentials
 	IntegrationID  string
-	Model          string // as the provider reported it, else as sent
+	Model          string // reported by the provider, else as sent
 	OptionIndex    string // config.targets[1].targets[0]; "config" for a flat one
 	RetryCount     int    // value of x-gateway-retry-attempt-count
 	CacheStatus    string // HIT, SEMANTIC HIT, MISS, SEMANTIC MISS, REFRESH, DISABLED
-	FinishReason   string // in the provider's own word
+	FinishReason   string // in the provider's terms
 	Losses         []string
 	ErrorCode      string // fault code or the provider's code
 	ErrorMessage   string
-	Refusal        *Refusal // the limit that refused the request; nil: none did
-	Unconfirmed    bool     // settled by repair, not by an answer
+	Refusal        *Refusal // the limit that rejected the request; nil if none did
+	Unconfirmed    bool     // settled by repair, not by a response
 	Cost           pricing.NanoDollars
-	Priced         bool                // false: a price is not known, and Cost is without it
+	Priced         bool                // false if a price is unknown and Cost omits it
 	Book           string              // version of the price list; empty without Tariff
-	Tariff         string              // lines of it that Cost was made of, with "; " between them
-	CacheSaved     pricing.NanoDollars // what a cache hit would have cost at the provider
-	Running        pricing.NanoDollars // what the gateway itself cost; 0: not counted for each request
+	Tariff         string              // price list entries used for Cost, separated by "; "
+	CacheSaved     pricing.NanoDollars // provider cost avoided by a cache hit
+	Running        pricing.NanoDollars // cost of running the gateway; 0 if not counted per request
 	Usage          pricing.Usage       // sum over the attempts
 	Attempts       []Attempt
-	SettleSubjects []Settle // budgets that this request reserved; the worker repeats the settle
+	SettleSubjects []Settle // budgets reserved by this request; the worker repeats the settlement
 
 	// Timing, from arrival.
 	TimeToFirstByte time.Duration // to the first byte sent to the client
 	Duration        time.Duration // to the last byte
-	UpstreamLatency time.Duration // of the answering attempt: dispatch to response head
-	GatewayTime     time.Duration // Duration less the time waited for the provider
+	UpstreamLatency time.Duration // of the responding attempt: dispatch to response head
+	GatewayTime     time.Duration // Duration minus the time spent waiting for the provider
 
-	// Bodies, sealed by the relay before they leave the request (observability.md
-	// 1.3 says which are kept). Larger than MaxInlineBody: in Blob.
+	// Bodies, sealed by the relay before they leave the request. Larger than
+	// MaxInlineBody: in Blob.
 	Bodies []byte
-	Blob   string // key in the bucket, when Bodies is empty
-	// Pack is where a journal left the bodies, when both are empty. It is not
-	// part of the event.
+	Blob   string // key in the bucket if Bodies is empty
+	// Pack locates the bodies in a journal's file if both are empty. It is not part of
+	// the event.
 	Pack Pack
 }
 
-// EndpointSpan is the type of records of spans that are stored for their trace: they are no
-// requests, and analytics do not count them.
+// EndpointSpan is the endpoint of records of stored trace spans that are not requests;
+// analytics ignore them.
 const EndpointSpan = "span"
 
-// Pack is a stretch of an object in the bucket.
+// Pack is a byte range of an object in the bucket.
 type Pack struct {
-	Key            string // empty: none
+	Key            string // "" if none
 	Offset, Length int64
 }
 
-// Success reports whether the client got a status from 200 to 299, or a session, whose
-// status is 101. A response that broke off has the status of its failure.
+// Success reports whether the client received a status from 200 to 299, or a session,
+// with status 101. A truncated response has the status of its failure.
 func (r *Record) Success() bool {
 	return r.ClientStatus >= 200 && r.ClientStatus <= 299 || r.ClientStatus == http.StatusSwitchingProtocols
 }
 
-// AnsweringModel is the model that answered, else the one that was asked for.
+// AnsweringModel returns the model that responded, or the requested one if unknown.
 func (r *Record) AnsweringModel() string {
 	if r.Model == "" {
 		return r.RequestModel
@@ -116,8 +116,8 @@ func (r *Record) AnsweringModel() string {
 	return r.Model
 }
 
-// Fallback reports whether a later target of a fallback answered: the last
-// index of the option path is not the first one.
+// Fallback reports whether a later target of a fallback responded: the last index of the
+// option path is not the first one.
 func (r *Record) Fallback() bool {
 	if r.Mode != "fallback" || !r.Success() {
 		return false
@@ -126,13 +126,13 @@ func (r *Record) Fallback() bool {
 	return ok && last != "0]"
 }
 
-// MaxInlineBody is the size up to which sealed bodies ride in the event.
+// MaxInlineBody is the maximum size of sealed bodies inside an event.
 const MaxInlineBody = 256 << 10
 
 // Attempt is one call to a provider.
 type Attempt struct {
 	Provider, ProviderSlug, Model, OptionIndex string
-	Status                                     int // 0: no answer
+	Status                                     int // 0 without a response
 	RequestID                                  string
 	ErrorCode                                  string
 	Start                                      time.Duration // from arrival
@@ -140,7 +140,7 @@ type Attempt struct {
 	Usage                                      pricing.Usage
 	Cost                                       pricing.NanoDollars
 	Retry                                      int           // 0 the first call of the target, n its nth retry
-	Wait                                       time.Duration // waited before this call; 0 for a first one
+	Wait                                       time.Duration // delay before this call; 0 for a first one
 	WaitReason                                 string        // WaitBackoff or WaitNamed; empty for a first call
 }
 
@@ -158,68 +158,67 @@ func (a *Attempt) Repeats(n int, waited time.Duration, reason string) {
 	a.Retry, a.Wait, a.WaitReason = n, waited, reason
 }
 
-// Why a retry waited as long as it did.
+// Reasons for a retry's delay.
 const (
 	WaitBackoff = "backoff"     // doubling from one second
-	WaitNamed   = "retry_after" // as the provider asked, in this answer or an earlier one
+	WaitNamed   = "retry_after" // requested by the provider, in this response or an earlier one
 )
 
-// Draw is one decision by weight: where, the number drawn in [0,1) as parts per
-// 2^32, and the index chosen.
+// Draw is one weighted choice: its path, the number drawn from [0,1) in parts per 2^32,
+// and the selected index.
 type Draw struct {
 	Path   string
 	Number uint32
 	Chosen int
-	Sticky string // StickyHash or StickyKept; empty: drawn at random
+	Sticky string // StickyHash or StickyKept; "" if drawn at random
 }
 
-// How a sticky rule decided.
+// How a sticky rule selected.
 const (
-	StickyHash = "hash" // the values of the rule's fields gave Number; it alone decides
-	StickyKept = "kept" // an earlier request with the same values went there; Number is 0
+	StickyHash = "hash" // from the hash Number of the rule's field values
+	StickyKept = "kept" // an earlier request with the same values used this target; Number is 0
 )
 
-// Breaker is the state of a circuit breaker as the routing saw it. Probe: the
-// cooldown is over, and one request at a time may try the target.
+// Breaker is the state of a circuit breaker at routing time. Probe means that the
+// cooldown has passed and one request at a time may try the target.
 type Breaker struct {
 	Path  string
 	Open  bool
 	Probe bool
 }
 
-// Match is the choice of one conditional strategy: Condition is the index of
-// the first one that held, -1 for the default, Chosen the index of the target.
-// The conditions before it were false.
+// Match is the choice of one conditional strategy: Condition is the index of the first
+// condition that matched, or -1 for the default, Chosen the index of the target.
 type Match struct {
 	Path      string
 	Condition int
 	Chosen    int
 }
 
-// Skip is a target that was not called, though its turn had come or might have.
+// Skip is a target that was not called although it was a candidate.
 type Skip struct {
 	Path   string
 	Reason string // SkipOpen, SkipProbe or SkipRefused
-	Code   string // fault code of a refusal
+	Code   string // fault code of a rejection
 	Status int    // its status
 }
 
-// Why a target was passed over.
+// Reasons for a skip.
 const (
-	SkipOpen    = "breaker_open"
-	SkipProbe   = "breaker_probe_taken" // another request is trying it
-	SkipRefused = "refused"             // the gateway itself refused it: limits, credentials, an unknown provider
+	SkipOpen     = "breaker_open"
+	SkipProbe    = "breaker_probe_taken" // another request is trying it
+	SkipRejected = "refused"             // rejected by the gateway: limits, credentials, an unknown provider
 )
 
-// Guard is what one guardrail said of the request or of an answer, of each target that
-// was tried.
+// Guard is the result of one guardrail, for the request or for the response of one
+// target.
 type Guard struct {
 	Hook    string
 	Phase   string // GuardBefore or GuardAfter
 	Path    string // of the target
 	Verdict bool
-	Denied  bool // it has failed and denies
-	Async   bool // it ran beside the request
+	Denied  bool // it failed and is configured to deny
+	Async   bool // it ran in parallel with the request
 	// Transformed: it changed the body.
 	Transformed     bool
 	TookMS          int64
@@ -227,50 +226,50 @@ type Guard struct {
 	Feedback        *GuardFeedback
 }
 
-// GuardFeedback is what a guardrail records of the answer, as its actions ask for.
+// GuardFeedback is the feedback that a guardrail's actions record for a response.
 type GuardFeedback struct {
 	Value    int64 // -10 to 10
 	Weight   float64
 	Metadata string // an object as JSON
 }
 
-// When guardrails run.
+// Phases of guardrails.
 const (
 	GuardBefore = "before"
 	GuardAfter  = "after"
 )
 
-// Call is what is told of a request of the Model Context Protocol or of a like one.
+// Call describes a request of the Model Context Protocol or of a similar protocol.
 type Call struct {
 	Protocol  string // mcp
 	Server    string // id of the server; its slug is the record's ProviderSlug
 	Method    string // of the protocol, such as tools/call
 	Name      string // of the tool or prompt, or the address of the resource
-	Auth      string // how the caller signed in: api_key or Bearer
-	Decision  string // CallAllowed, or what did not allow it
-	Refreshed bool   // the credentials towards the server were fetched anew
-	Code      int64  // error code that the client was told in the protocol; 0: none
-	Version   string // of the protocol, as the client speaks it
-	Failed    bool   // the tool said that it failed
-	Virtual   string // id of the virtual server that the client called, where Server is a member of it
-	Gateway   string // version of the gateway; "": of one that did not tell it
-	Scope     string // what the caller was let in by: scopes with spaces between them; "": none
+	Auth      string // how the caller authenticated: api_key or Bearer
+	Decision  string // CallAllowed, or the reason for the denial
+	Refreshed bool   // the credentials for the server were renewed
+	Code      int64  // protocol error code sent to the client; 0 if none
+	Version   string // protocol version of the client
+	Failed    bool   // the tool reported a failure
+	Virtual   string // id of the virtual server that the client called, of which Server is a part
+	Gateway   string // version of the gateway; "" from versions that did not record it
+	Scope     string // the caller's scopes, separated by spaces; "" if none
 }
 
-// Refusal is the limit that refused a request, and what the request had to find there.
+// Refusal is the limit that rejected a request and the amount that the request needed.
 type Refusal struct {
-	Subject string // kind of what is limited: key, workspace, policy, ...
-	ID      string // of what is limited
+	Subject string // kind of the limited subject: key, workspace, policy, ...
+	ID      string // of the subject
 	Entity  string // of a policy: the counter, such as metadata.team:red
 	Type    string // cost, tokens or requests
-	Unit    string // of a rate, such as rpm; empty: a budget
-	Needed  int64  // nano-dollars, tokens or requests; 0: not known
+	Unit    string // of a rate limit, such as rpm; "" for a budget
+	Needed  int64  // nano-dollars, tokens or requests; 0 if unknown
 }
 
-// CallAllowed is the decision on a call that may be made.
+// CallAllowed is the decision for an admitted call.
 const CallAllowed = "allowed"
 
-// Settle names one budget reservation of the request and what it settled at.
+// Settle is one budget reservation of the request with its settled amount.
 type Settle struct {
 	PK     string // partition of the subject's spend row, see ledger
 	Entry  string // id of the open entry

@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// Retention is how long usage is kept; whole days of UTC go at once. Zero keeps
-// for ever.
+// Retention is how long usage is stored; whole UTC days expire together. Zero means
+// forever.
 type Retention struct {
-	Bodies  time.Duration // requests and answers
-	Records time.Duration // records and what is counted from them
+	Bodies  time.Duration // requests and responses
+	Records time.Duration // records and their aggregates
 }
 
-// Standard retention where an installation says nothing.
+// Defaults of an installation.
 const (
 	standardBodyDays   = 90
 	standardRecordDays = 365
 	maxRetentionDays   = 36_500
 )
 
-// ParseRetention reads the two settings of an installation, in days: "" is the
-// standard, 0 keeps for ever. Bodies cannot outlive their records.
+// ParseRetention parses the two settings of an installation, in days: "" is the default,
+// 0 means forever. Bodies cannot outlive their records.
 func ParseRetention(bodyDays, recordDays string) (Retention, error) {
 	bodies, err := days(bodyDays, standardBodyDays)
 	if err != nil {

@@ -13,60 +13,59 @@ import (
 	"unsafe"
 )
 
-// ring is where events wait for the worker, and bodies for the disk: a file of
-// one size that is mapped into memory and written round and round. A store into
-// it costs no call to the system and no new page, and outlives the process as a
-// write does.
+// ring buffers events for the worker and bodies for the disk: a fixed-size memory-mapped
+// file that is written circularly. A store needs no system call and no new page, and
+// outlives the process as a write does.
 //
 //	head    one page: ringHead
-//	events  slots, one behind the other; free again when they are acknowledged
-//	bodies  the end of the stream of sealed bodies; free again when it is on the disk
+//	events  slots, consecutive; free again when they are acknowledged
+//	bodies  the end of the stream of sealed bodies; free again when it is on disk
 //
-// Offsets into the two areas only grow; an offset's place in its area is the
-// remainder by the area's size. A pack is a stretch of the stream of bodies as a
-// file and an object of the bucket: where bodies will lie is known before they
-// are there, and they are written to the disk once, many at a time, past the
-// page cache. Whoever takes events off the ring first sees to that.
+// Offsets into the two areas only grow; the location in the area is the offset modulo the
+// area's size. A pack is a section of the body stream as a file and as an object of the
+// bucket: the location of bodies is known before they are written, and they are written
+// to disk once, many at a time, bypassing the page cache. The reader flushes bodies
+// before it takes their events.
 type ring struct {
-	dir  string
-	seq  uint64
-	file *os.File
-	mem  []byte
-	head *ringHead
-	at   places                                    // what head says, read from here: head's page may be lost
-	link func(file string) (key string, err error) // makes a pack an object
-	hurt func(offset int64, err error)             // hears once of a page of the file that is lost
-	size int64                                     // of a pack
+	dir      string
+	seq      uint64
+	file     *os.File
+	mem      []byte
+	head     *ringHead
+	offsets  ringOffsets                               // copy of the head's offsets: the head's page may be lost
+	link     func(file string) (key string, err error) // makes a pack an object
+	onDamage func(offset int64, err error)             // called once when a page of the file is lost
+	size     int64                                     // of a pack
 
 	mu     sync.Mutex
 	closed bool
-	failed atomic.Bool  // a page is lost, or packs cannot be made: nothing is taken any more
-	packs  [2]*packFile // the one before the last, unless it is on the disk; the last
+	failed atomic.Bool  // a page is lost, or packs cannot be created: no more events are accepted
+	packs  [2]*packFile // the second to last pack unless it is on disk; the last one
 	count  atomic.Int64 // events written by this process
 
-	flushing sync.Mutex    // held by whoever writes bodies to the disk
-	wake     chan struct{} // tells the flusher that there is a step to write
+	flushing sync.Mutex    // held while bodies are written to disk
+	wake     chan struct{} // signals the flusher that flushStep bytes are waiting
 	done     chan struct{} // closed when the flusher has ended
 }
 
-// ringHead is what the next process must know.
+// ringHead is the state that the next process needs.
 type ringHead struct {
 	magic atomic.Uint64
-	places
+	ringOffsets
 	packs [2]struct{ number, base atomic.Uint64 }
 }
 
-// places are how far a ring is written and free again. They are stored in the
-// head first: what another process would find there is never ahead of it.
-type places struct {
+// ringOffsets are the ends of the written and of the freed ranges. They are stored in the
+// head first, so that another process never finds them ahead of it.
+type ringOffsets struct {
 	events  atomic.Uint64 // end of the slots
-	acked   atomic.Uint64 // slots before it were acknowledged
+	acked   atomic.Uint64 // earlier slots were acknowledged
 	bodies  atomic.Uint64 // end of the stream of bodies
-	flushed atomic.Uint64 // bodies before it are in their packs
+	flushed atomic.Uint64 // earlier bodies are in their packs
 }
 
-// sound tells whether the head can be that of a ring.
-func (h *ringHead) sound() bool {
+// valid reports whether the head can be that of a ring.
+func (h *ringHead) valid() bool {
 	events, acked, bodies, flushed := h.events.Load(), h.acked.Load(), h.bodies.Load(), h.flushed.Load()
 	return h.magic.Load() == ringMagic && (events|acked)%8 == 0 && flushed%ringPage == 0 &&
 		events-acked <= ringEvents && bodies-flushed <= ringBodies
@@ -78,27 +77,25 @@ const (
 	ringEvents = 1<<20 - ringPage
 	ringBodies = 2560 << 10
 	ringBytes  = ringPage + ringEvents + ringBodies
-	// flushStep is how much is written to the disk at once: direct writes cost by
-	// their number.
+	// flushStep is the size of a write to disk: direct writes have a high fixed cost.
 	flushStep = 1 << 20
 
 	ringSuffix = ".ring"
 	packSuffix = ".pack"
 )
 
-// slotHead is the front of a slot: the slot's length (a multiple of 8), the
-// event's, 0 for room that is left out at the end of the area, the offset of the
-// bodies in their pack, their length, and the length of the pack's key. Key and
-// event follow.
+// slotHead is the size of a slot's head: the slot's length (a multiple of 8), the event's
+// length (0 for padding at the end of the area), the offset of the bodies in their pack,
+// their length, and the length of the pack's key. Key and event follow.
 const slotHead = 4 + 4 + 8 + 4 + 4
 
 func ringPath(dir string, seq uint64) string {
 	return filepath.Join(dir, fmt.Sprintf("%016x%s", seq, ringSuffix))
 }
 
-// newRing makes the ring that the process of a journal writes to.
+// newRing creates the ring that the process of a journal writes to.
 func newRing(j *Journal, seq uint64) (*ring, error) {
-	g := &ring{dir: j.dir, seq: seq, link: j.link, hurt: j.hurt(seq), size: j.o.MaxFileBytes, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	g := &ring{dir: j.dir, seq: seq, link: j.link, onDamage: j.damageReporter(seq), size: j.o.MaxFileBytes, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	f, err := os.OpenFile(ringPath(j.dir, seq), os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("usage: journal: %w", err)
@@ -114,25 +111,25 @@ func newRing(j *Journal, seq uint64) (*ring, error) {
 	return g, nil
 }
 
-// errNoRing is a file that is no whole ring.
-var errNoRing = errors.New("usage: the ring is damaged")
+// errRingDamaged is returned for a file that is not a complete ring.
+var errRingDamaged = errors.New("usage: the ring is damaged")
 
-// oldRing opens the ring of an earlier process for reading; its bodies are on the
-// disk when that succeeds. It is nil when that process died before it used it.
-func oldRing(j *Journal, seq uint64) (*ring, error) {
-	g := &ring{dir: j.dir, seq: seq, hurt: j.hurt(seq), closed: true}
+// reopenRing opens the ring of an earlier process for reading, with its bodies on disk.
+// It returns nil if that process died before it used the ring.
+func reopenRing(j *Journal, seq uint64) (*ring, error) {
+	g := &ring{dir: j.dir, seq: seq, onDamage: j.damageReporter(seq), closed: true}
 	f, err := os.OpenFile(ringPath(j.dir, seq), os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("usage: journal: %w", err)
 	}
-	var magic [8]byte // written last when a ring is made
+	var magic [8]byte // written last when a ring is created
 	_, err = f.ReadAt(magic[:], 0)
 	if err == io.EOF || err == nil && magic == [8]byte{} {
 		return nil, f.Close()
 	}
 	info, failed := f.Stat()
 	if failed == nil && (err != nil || info.Size() != ringBytes) {
-		err = errors.Join(errNoRing, err)
+		err = errors.Join(errRingDamaged, err)
 	}
 	if err = errors.Join(err, failed); err == nil {
 		g.mem, err = mapShared(f, ringBytes, false)
@@ -158,17 +155,17 @@ func oldRing(j *Journal, seq uint64) (*ring, error) {
 	return g, nil
 }
 
-// readHead learns what an earlier process left in the head.
+// readHead reads the head that an earlier process wrote.
 func (g *ring) readHead() (packs [2]struct{ number, base uint64 }, err error) {
-	defer g.spare(&err, debug.SetPanicOnFault(true))
+	defer g.recoverLostPage(&err, debug.SetPanicOnFault(true))
 	h := g.head
-	if !h.sound() {
-		return packs, errNoRing
+	if !h.valid() {
+		return packs, errRingDamaged
 	}
-	g.at.events.Store(h.events.Load())
-	g.at.acked.Store(h.acked.Load())
-	g.at.bodies.Store(h.bodies.Load())
-	g.at.flushed.Store(h.flushed.Load())
+	g.offsets.events.Store(h.events.Load())
+	g.offsets.acked.Store(h.acked.Load())
+	g.offsets.bodies.Store(h.bodies.Load())
+	g.offsets.flushed.Store(h.flushed.Load())
 	for i := range packs {
 		packs[i].number, packs[i].base = h.packs[i].number.Load(), h.packs[i].base.Load()
 	}
@@ -178,8 +175,7 @@ func (g *ring) readHead() (packs [2]struct{ number, base uint64 }, err error) {
 func (g *ring) events() []byte { return g.mem[ringPage : ringPage+ringEvents] }
 func (g *ring) bodies() []byte { return g.mem[ringPage+ringEvents:] }
 
-// put takes an event without its bodies, and the bodies; false when there is no
-// room.
+// put stores an event without its bodies, and the bodies; false if there is no space.
 func (g *ring) put(event, bodies []byte, day int64) bool {
 	took, wait := g.tryPut(event, bodies, day)
 	if wait && g.flush(false) == nil {
@@ -188,19 +184,19 @@ func (g *ring) put(event, bodies []byte, day int64) bool {
 	return took
 }
 
-// tryPut is one try of put; with wait it may succeed when bodies were written to
-// the disk. An event whose pages are lost was not taken.
+// tryPut tries to store once; wait reports that it may succeed after bodies are written
+// to disk. An event with lost pages was not stored.
 func (g *ring) tryPut(event, bodies []byte, day int64) (took, wait bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed || g.failed.Load() {
 		return false, false
 	}
-	defer g.spare(nil, debug.SetPanicOnFault(true))
+	defer g.recoverLostPage(nil, debug.SetPanicOnFault(true))
 	var key string
-	at := g.at.bodies.Load()
+	at := g.offsets.bodies.Load()
 	if len(bodies) > 0 {
-		if at+uint64(len(bodies))+ringPage-g.at.flushed.Load() > ringBodies {
+		if at+uint64(len(bodies))+ringPage-g.offsets.flushed.Load() > ringBodies {
 			return false, true
 		}
 		if p := g.packs[1]; p == nil || day > p.day || int64(at-p.base)+int64(len(bodies)) > g.size && at > p.base {
@@ -222,7 +218,7 @@ func (g *ring) tryPut(event, bodies []byte, day int64) (took, wait bool) {
 		area, from := g.bodies(), at%ringBodies
 		copy(area, bodies[copy(area[from:], bodies):])
 		g.head.bodies.Store(at + uint64(len(bodies)))
-		g.at.bodies.Store(at + uint64(len(bodies)))
+		g.offsets.bodies.Store(at + uint64(len(bodies)))
 		at -= g.packs[1].base
 	}
 	binary.LittleEndian.PutUint32(room[4:], uint32(len(event)))
@@ -230,9 +226,9 @@ func (g *ring) tryPut(event, bodies []byte, day int64) (took, wait bool) {
 	binary.LittleEndian.PutUint32(room[16:], uint32(len(bodies)))
 	binary.LittleEndian.PutUint32(room[20:], uint32(len(key)))
 	copy(room[slotHead+copy(room[slotHead:], key):], event)
-	g.goOn(len(room)) // with this the event is there
+	g.advanceEvents(len(room)) // this publishes the event
 	g.count.Add(1)
-	if g.at.bodies.Load()-g.at.flushed.Load() >= flushStep {
+	if g.offsets.bodies.Load()-g.offsets.flushed.Load() >= flushStep {
 		select {
 		case g.wake <- struct{}{}:
 		default:
@@ -241,26 +237,25 @@ func (g *ring) tryPut(event, bodies []byte, day int64) (took, wait bool) {
 	return true, false
 }
 
-// goOn moves the end of the slots. g.mu is held.
-func (g *ring) goOn(n int) {
-	end := g.at.events.Load() + uint64(n)
+// advanceEvents moves the end of the slots. g.mu is held.
+func (g *ring) advanceEvents(n int) {
+	end := g.offsets.events.Load() + uint64(n)
 	g.head.events.Store(end)
-	g.at.events.Store(end)
+	g.offsets.events.Store(end)
 }
 
-// reserve gives the next slot for n bytes, with its length written; nil when there
-// is no room. A slot lies in one piece: what is left at the end of the area is
-// left out.
+// reserve returns the next slot with n bytes and sets its length; nil if there is no
+// space. A slot is contiguous: too small a space at the end of the area becomes padding.
 func (g *ring) reserve(n int) []byte {
 	n = (n + 7) &^ 7
-	end := g.at.events.Load()
-	at, free := int(end%ringEvents), ringEvents-int(end-g.at.acked.Load())
+	end := g.offsets.events.Load()
+	at, free := int(end%ringEvents), ringEvents-int(end-g.offsets.acked.Load())
 	if rest := ringEvents - at; rest < n {
 		if free < rest+n {
 			return nil
 		}
-		binary.LittleEndian.PutUint64(g.events()[at:], uint64(rest)) // a slot without an event
-		g.goOn(rest)
+		binary.LittleEndian.PutUint64(g.events()[at:], uint64(rest)) // padding
+		g.advanceEvents(rest)
 		at = 0
 	} else if free < n {
 		return nil
@@ -270,19 +265,19 @@ func (g *ring) reserve(n int) []byte {
 	return slot
 }
 
-// slot is an event on the ring, and where its bodies are.
+// slot is an event on the ring and the location of its bodies.
 type slot struct {
 	event          []byte
 	key            []byte // of the pack
 	offset, length int64
 }
 
-// slot gives the slot at an offset and the offset behind it; false when it is
-// damaged. Room that was left out is a slot without an event.
+// slot returns the slot at an offset and the offset after it; false if it is damaged.
+// Padding is a slot without an event.
 func (g *ring) slot(at uint64) (s slot, next uint64, ok bool) {
 	b := g.events()[at%ringEvents:]
 	n := binary.LittleEndian.Uint32(b)
-	if n < 8 || n%8 != 0 || uint64(n) > uint64(len(b)) || at+uint64(n) > g.at.events.Load() {
+	if n < 8 || n%8 != 0 || uint64(n) > uint64(len(b)) || at+uint64(n) > g.offsets.events.Load() {
 		return slot{}, 0, false
 	}
 	b, next = b[:n], at+uint64(n)
@@ -304,13 +299,13 @@ func (g *ring) slot(at uint64) (s slot, next uint64, ok bool) {
 
 // acknowledge frees the slots before an offset.
 func (g *ring) acknowledge(end uint64) {
-	if end > g.at.acked.Load() {
-		g.keep(func(h *ringHead) { h.acked.Store(end) })
-		g.at.acked.Store(end)
+	if end > g.offsets.acked.Load() {
+		g.storeHead(func(h *ringHead) { h.acked.Store(end) })
+		g.offsets.acked.Store(end)
 	}
 }
 
-// stop takes no more events and writes the bodies that are there to the disk.
+// stop rejects new events and writes the waiting bodies to disk.
 func (g *ring) stop() error {
 	g.mu.Lock()
 	was := g.closed
@@ -323,7 +318,7 @@ func (g *ring) stop() error {
 	return g.flush(true)
 }
 
-// close gives the ring's memory back. When nothing on it waits, its file goes.
+// close unmaps the ring and, if nothing on it is unread, deletes its file.
 func (g *ring) close() error {
 	g.flushing.Lock()
 	defer g.flushing.Unlock()
@@ -332,7 +327,7 @@ func (g *ring) close() error {
 	if g.head == nil {
 		return nil
 	}
-	idle := g.at.acked.Load() == g.at.events.Load() && g.at.flushed.Load() == g.at.bodies.Load()
+	idle := g.offsets.acked.Load() == g.offsets.events.Load() && g.offsets.flushed.Load() == g.offsets.bodies.Load()
 	var errs []error
 	for i, p := range g.packs {
 		if p != nil {
@@ -353,8 +348,8 @@ func (g *ring) unmap() error {
 	return errors.Join(err, g.file.Close())
 }
 
-// remove deletes the ring's file, then the names of its packs: they are objects
-// of the bucket.
+// remove deletes the ring's file, then the names of its packs, which are objects of the
+// bucket.
 func (g *ring) remove() error {
 	if err := os.Remove(ringPath(g.dir, g.seq)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("usage: journal: %w", err)

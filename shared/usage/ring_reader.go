@@ -2,43 +2,43 @@ package usage
 
 import "errors"
 
-// reading is the ring being read; nil: there is none.
-func (rd *reader) reading() *ring {
+// currentRing returns the ring being read; nil if there is none.
+func (rd *reader) currentRing() *ring {
 	if rd.ring >= len(rd.rings) {
 		return nil
 	}
 	return rd.rings[rd.ring]
 }
 
-// unreadOfRings tells roughly how many bytes of events wait on rings.
+// unreadOfRings estimates how many bytes of events wait on rings.
 func (rd *reader) unreadOfRings() int64 {
-	g := rd.reading()
+	g := rd.currentRing()
 	if g == nil {
 		return 0
 	}
 	if rd.ring < len(rd.rings)-1 {
-		return ringEvents // and what the next one holds
+		return ringEvents // and the content of the next one
 	}
-	return int64(g.at.events.Load() - rd.ringAt)
+	return int64(g.offsets.events.Load() - rd.ringAt)
 }
 
-// ringsFull tells whether what waits on rings is a batch.
+// ringsFull reports whether the events on rings fill a batch.
 func (rd *reader) ringsFull(max int) bool {
-	g := rd.reading()
+	g := rd.currentRing()
 	if g == nil {
 		return false
 	}
 	return rd.unreadOfRings() >= ringEvents/2 || g.count.Load()-rd.taken >= int64(max)
 }
 
-// takeFromRings gathers records that are on the rings. Their bodies are in their
-// packs when it returns.
+// takeFromRings collects records from the rings. Their bodies are in their packs when it
+// returns.
 func takeFromRings(j *Journal, max int) error {
 	rd := &j.reader
 	ring, at, taken := rd.ring, rd.ringAt, rd.taken
 	bodies := false
-	for g := rd.reading(); g != nil && !rd.full(max); g = rd.reading() {
-		if rd.ringAt < g.at.events.Load() {
+	for g := rd.currentRing(); g != nil && !rd.full(max); g = rd.currentRing() {
+		if rd.ringAt < g.offsets.events.Load() {
 			bodies = takeSlot(j, g) || bodies
 			continue
 		}
@@ -46,20 +46,20 @@ func takeFromRings(j *Journal, max int) error {
 			break
 		}
 		rd.ring++
-		rd.ringAt, rd.taken = rd.reading().at.acked.Load(), 0
+		rd.ringAt, rd.taken = rd.currentRing().offsets.acked.Load(), 0
 	}
 	if !bodies {
 		return nil
 	}
-	if err := rd.reading().flush(true); err != nil {
-		rd.ring, rd.ringAt, rd.taken = ring, at, taken // they are taken again
+	if err := rd.currentRing().flush(true); err != nil {
+		rd.ring, rd.ringAt, rd.taken = ring, at, taken // take them again next time
 		return err
 	}
 	return nil
 }
 
-// takeSlot takes the slot at the reader's place; with bodies when its record has
-// some.
+// takeSlot takes the slot at the reader's offset and reports whether its record has
+// bodies.
 func takeSlot(j *Journal, g *ring) (bodies bool) {
 	rd := &j.reader
 	at, r := rd.ringAt, rd.record()
@@ -67,7 +67,7 @@ func takeSlot(j *Journal, g *ring) (bodies bool) {
 	if err != nil {
 		j.o.OnDamage(ringPath(j.dir, g.seq), int64(at%ringEvents)+ringPage, err)
 		if next == 0 {
-			next = g.behindDamage(at)
+			next = g.skipDamage(at)
 		}
 	}
 	rd.ringAt = next
@@ -85,8 +85,8 @@ func takeSlot(j *Journal, g *ring) (bodies bool) {
 	return s.length > 0
 }
 
-// acknowledgeRings frees what was read before a place. A ring of an earlier
-// process that was read to its end is deleted.
+// acknowledgeRings frees the slots before an offset. It deletes a ring of an earlier
+// process that was read completely.
 func (rd *reader) acknowledgeRings(ring *ring, at uint64) error {
 	for i, g := range rd.rings {
 		if g != ring {
@@ -95,7 +95,7 @@ func (rd *reader) acknowledgeRings(ring *ring, at uint64) error {
 		g.acknowledge(at)
 		var errs []error
 		for _, before := range rd.rings[:i] {
-			before.acknowledge(before.at.events.Load())
+			before.acknowledge(before.offsets.events.Load())
 			errs = append(errs, before.close())
 		}
 		rd.rings, rd.ring = rd.rings[i:], rd.ring-i

@@ -12,14 +12,14 @@ import (
 	"gateway/shared/queue"
 )
 
-// Sink takes a request's record. When Emit returns nil the record will reach
-// the worker, at least once.
+// Sink accepts a request's record. If Emit returns nil, the record reaches the worker at
+// least once.
 type Sink interface {
 	Emit(ctx context.Context, r *Record) error
 }
 
-// BodyKey is where the sealed bodies of a record stand in the bucket when they
-// do not ride in its event.
+// BodyKey returns the key of a record's sealed bodies in the bucket if they are not in
+// its event.
 func BodyKey(r *Record) string {
 	return "bodies/" + url.PathEscape(r.Org) + "/" + r.Start.UTC().Format("2006/01/02/15") + "/" + url.PathEscape(r.ID)
 }
@@ -41,14 +41,13 @@ func putBodies(ctx context.Context, b blob.Bucket, r *Record) error {
 	return nil
 }
 
-// takeOut reads the bodies that a journal left in its file: they ride in the
-// message.
-func takeOut(ctx context.Context, b blob.Bucket, r *Record) error {
+// inlineBodies reads the bodies from a journal's file into the message.
+func inlineBodies(ctx context.Context, b blob.Bucket, r *Record) error {
 	if r.Pack.Key == "" {
 		return nil
 	}
 	if b == nil {
-		return fmt.Errorf("usage: bodies of %s are in a bucket that is not known here", r.ID)
+		return fmt.Errorf("usage: bodies of %s are in a bucket that this process does not have", r.ID)
 	}
 	from, _, err := b.Open(ctx, r.Pack.Key, r.Pack.Offset, r.Pack.Length)
 	if err != nil {
@@ -66,10 +65,10 @@ func takeOut(ctx context.Context, b blob.Bucket, r *Record) error {
 // QueueSink sends each record as one message.
 type QueueSink struct {
 	Queue  queue.Queue
-	Bucket blob.Bucket // for bodies above MaxInlineBody, and for whatever makes a message too large
+	Bucket blob.Bucket // for bodies above MaxInlineBody, and for those that make a message too large
 }
 
-// maxMessage leaves room for a queue's own encoding of the body as text.
+// maxMessage leaves space for a queue's encoding of the body as text.
 const maxMessage = queue.MaxBody * 3 / 4
 
 // Emit sends the record.
@@ -81,8 +80,8 @@ func (s *QueueSink) Emit(ctx context.Context, r *Record) error {
 	return s.Queue.Send(ctx, m)
 }
 
-// Ingest sends records that were journaled first, ten to a call, so that a
-// Worker can forward a journal to the queue.
+// Ingest sends journaled records, ten per call, so that a Worker can forward a journal to
+// the queue.
 func (s *QueueSink) Ingest(ctx context.Context, records []Record) error {
 	messages := make([]queue.Outgoing, 0, 10)
 	for i := range records {
@@ -101,7 +100,7 @@ func (s *QueueSink) Ingest(ctx context.Context, records []Record) error {
 }
 
 func (s *QueueSink) message(ctx context.Context, r *Record) (queue.Outgoing, error) {
-	if err := takeOut(ctx, s.Bucket, r); err != nil {
+	if err := inlineBodies(ctx, s.Bucket, r); err != nil {
 		return queue.Outgoing{}, err
 	}
 	if err := spill(ctx, s.Bucket, r); err != nil {
@@ -115,56 +114,56 @@ func (s *QueueSink) message(ctx context.Context, r *Record) (queue.Outgoing, err
 		event = r.AppendEvent(event[:0])
 	}
 	if len(event) > maxMessage {
-		// A record that no message can hold would stop all behind it.
-		r.thin()
+		// A record that fits no message would block all later ones.
+		r.trim()
 		event = r.AppendEvent(event[:0])
 	}
 	if len(event) > maxMessage {
-		return queue.Outgoing{}, fmt.Errorf("usage: an event of %d bytes is over a message's limit of %d", len(event), maxMessage)
+		return queue.Outgoing{}, fmt.Errorf("usage: an event of %d bytes exceeds a message's limit of %d", len(event), maxMessage)
 	}
 	return queue.Outgoing{Group: r.Org, Body: event}, nil
 }
 
-// keptAttempts are the first and the last attempts of a record that was too large.
-const keptAttempts = 20
+// maxAttempts is the number of first and of last attempts that trim keeps.
+const maxAttempts = 20
 
-// thin leaves out of a record what only explains it: of many attempts those in
-// the middle, and the inputs of decisions. Its sums stay whole.
-func (r *Record) thin() {
-	if n := len(r.Attempts); n > 2*keptAttempts {
-		r.Attempts = slices.Concat(r.Attempts[:keptAttempts], r.Attempts[n-keptAttempts:])
+// trim drops explanatory parts of a record: attempts in the middle and the inputs of
+// decisions. Its totals stay complete.
+func (r *Record) trim() {
+	if n := len(r.Attempts); n > 2*maxAttempts {
+		r.Attempts = slices.Concat(r.Attempts[:maxAttempts], r.Attempts[n-maxAttempts:])
 	}
 	r.Draws, r.Measured, r.Breakers, r.Matches, r.Skips, r.Losses, r.Guards = nil, nil, nil, nil, nil, nil, nil
 }
 
-// Batch is what a source gave at once. Done acknowledges it; without Done its
-// records come again.
+// Batch is the result of one call of a source. Done acknowledges it; otherwise its
+// records are delivered again.
 type Batch struct {
 	Records []Record
 	Done    func(context.Context) error
 }
 
-// maxBatchBytes bounds the bodies that a batch holds in memory; the event that
-// passes it is the batch's last.
+// maxBatchBytes limits the bodies of a batch in memory; the event that exceeds it is the
+// batch's last.
 const maxBatchBytes = 4 << 20
 
-// Source gives records to a worker. See Journal.Next for max and wait.
+// Source delivers records to a worker. See Journal.Next for max and wait.
 type Source interface {
 	Next(ctx context.Context, max int, wait time.Duration) (Batch, error)
 }
 
-// QueueSource reads records from a queue. A message that holds no events is
-// left to the queue's dead letters.
+// QueueSource reads records from a queue. A message that is not a list of events goes to
+// the queue's dead letters.
 type QueueSource struct {
-	Queue      queue.Queue
-	Visibility time.Duration              // how long a batch may take; 2 minutes when 0
-	OnBad      func(queue.Message, error) // hears of messages that hold no events; may be nil
+	Queue       queue.Queue
+	Visibility  time.Duration              // how long a batch may take; 2 minutes if zero
+	OnMalformed func(queue.Message, error) // called for messages that are not a list of events; may be nil
 }
 
 // longPoll is how long one call waits for messages (SQS allows 20 s).
 const longPoll = 20 * time.Second
 
-// Next gives records of messages. Done deletes the messages.
+// Next returns the records of messages. Done deletes the messages.
 func (s *QueueSource) Next(ctx context.Context, limit int, wait time.Duration) (Batch, error) {
 	visibility := s.Visibility
 	if visibility == 0 {
@@ -186,7 +185,7 @@ func (s *QueueSource) Next(ctx context.Context, limit int, wait time.Duration) (
 		messages, err := s.Queue.Receive(ctx, min(10, limit-len(b.Records)), poll, visibility)
 		if err != nil {
 			if len(b.Records) > 0 {
-				break // what was received is worth working on
+				break // process what was received
 			}
 			return Batch{}, err
 		}
@@ -196,8 +195,8 @@ func (s *QueueSource) Next(ctx context.Context, limit int, wait time.Duration) (
 		for _, m := range messages {
 			records, err := DecodeEvents(m.Body)
 			if err != nil {
-				if s.OnBad != nil {
-					s.OnBad(m, err)
+				if s.OnMalformed != nil {
+					s.OnMalformed(m, err)
 				}
 				continue
 			}

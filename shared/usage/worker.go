@@ -6,43 +6,41 @@ import (
 	"time"
 )
 
-// Ingester keeps records for good; the same record may come again.
+// Ingester stores records permanently; the same record may be delivered again.
 type Ingester interface {
 	Ingest(ctx context.Context, records []Record) error
 }
 
-// Settler settles one budget reservation; settling again changes nothing. The
-// worker repeats what the request did, for requests that died before they
-// could.
+// Settler settles one budget reservation, idempotently. The worker repeats the settlement
+// for requests whose process died before it.
 type Settler interface {
 	SettleEntry(ctx context.Context, e Settle) error
 }
 
-// Worker moves records from a source to where they are kept.
+// Worker moves records from a source to an Ingester.
 type Worker struct {
 	Source   Source
 	Ingester Ingester
-	Settler  Settler // nil: nothing is settled
-	// Kept hears of records that are kept and settled; what it does cannot fail them.
-	// The records are its own until it returns. May be nil.
-	Kept func(ctx context.Context, records []Record)
+	Settler  Settler // if nil, nothing is settled
+	// OnStored is called with records that are stored and settled; it cannot fail them.
+	// It owns the records until it returns. May be nil.
+	OnStored func(ctx context.Context, records []Record)
 
-	MaxRecords int           // of a batch; 1,000 when 0
-	MaxDelay   time.Duration // from the first record of a batch to its ingestion; 1 s when 0
-	DrainTime  time.Duration // for what is left when Run is asked to stop; 25 s when 0
-	OnError    func(error)   // hears of every failed try; may be nil
+	MaxRecords int           // of a batch; 1,000 if zero
+	MaxDelay   time.Duration // from the first record of a batch to its ingestion; 1 s if zero
+	DrainTime  time.Duration // for the remaining records after Run is told to stop; 25 s if zero
+	OnError    func(error)   // called for every failed attempt; may be nil
 }
 
-// Pauses between tries of a batch that failed.
+// Delays between attempts of a failed batch.
 const (
 	firstPause = 100 * time.Millisecond
 	longPause  = 10 * time.Second
 )
 
-// Run works until ctx is done, then on what is left in the source until it is
-// empty or DrainTime is over. A batch that fails is tried again until it
-// succeeds; nothing is acknowledged before. The error says why something was
-// left behind; nil when nothing was.
+// Run works until ctx is done, then until the source is empty or DrainTime has passed. It
+// retries a failed batch until it succeeds and acknowledges nothing before. The error
+// states why records remain; nil if none do.
 func (w *Worker) Run(ctx context.Context) error {
 	max, delay, drain := w.MaxRecords, w.MaxDelay, w.DrainTime
 	if max <= 0 {
@@ -54,7 +52,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	if drain <= 0 {
 		drain = 25 * time.Second
 	}
-	// The drain's clock starts when ctx ends, also for a batch in work then.
+	// The drain timeout starts when ctx ends, also for a batch that is being processed
+	// then.
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
@@ -93,7 +92,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 }
 
-// work tries one batch until it is done or late is over.
+// work retries one batch until it is done or late is done.
 func (w *Worker) work(ctx, late context.Context, b Batch) error {
 	if len(b.Records) == 0 {
 		return nil
@@ -105,7 +104,7 @@ func (w *Worker) work(ctx, late context.Context, b Batch) error {
 		}
 		w.report(err)
 		if late.Err() != nil {
-			return errors.Join(errors.New("usage: stopped before the last batch was kept"), err)
+			return errors.Join(errors.New("usage: stopped before the last batch was stored"), err)
 		}
 		if ctx.Err() != nil {
 			pause = min(pause, time.Second)
@@ -114,8 +113,8 @@ func (w *Worker) work(ctx, late context.Context, b Batch) error {
 	}
 }
 
-// Process keeps, settles and acknowledges one batch. A function that is handed
-// its batch by the platform calls it directly.
+// Process stores, settles and acknowledges one batch. A function that the platform
+// invokes with a batch calls it directly.
 func (w *Worker) Process(ctx context.Context, b Batch) error {
 	if err := w.Ingester.Ingest(ctx, b.Records); err != nil {
 		return err
@@ -129,8 +128,8 @@ func (w *Worker) Process(ctx context.Context, b Batch) error {
 			}
 		}
 	}
-	if w.Kept != nil {
-		w.Kept(ctx, b.Records)
+	if w.OnStored != nil {
+		w.OnStored(ctx, b.Records)
 	}
 	if b.Done == nil {
 		return nil

@@ -193,7 +193,7 @@ func TestQueueCarriesRecordsToTheWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := 0
-	src := &QueueSource{Queue: l, OnBad: func(queue.Message, error) { bad++ }}
+	src := &QueueSource{Queue: l, OnMalformed: func(queue.Message, error) { bad++ }}
 	k := &keeper{}
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
@@ -260,7 +260,7 @@ func TestARecordOfManyAttemptsFitsAMessage(t *testing.T) {
 		t.Fatal(len(got), err)
 	}
 	a := got[0].Attempts
-	if got[0].Cost != 1000 || len(a) != 2*keptAttempts || a[0].Retry != 0 || a[len(a)-1].Retry != 999 {
+	if got[0].Cost != 1000 || len(a) != 2*maxAttempts || a[0].Retry != 0 || a[len(a)-1].Retry != 999 {
 		t.Errorf("cost %v, %d attempts, the last %+v", got[0].Cost, len(a), a[len(a)-1])
 	}
 }

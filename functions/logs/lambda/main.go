@@ -21,7 +21,7 @@ const tailTime = 20 * time.Second
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
-		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention, Kept: c.KeptDays})
+		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention, WorkspaceRetention: c.KeptDays})
 		return []admin.Family{logs.New(logs.Deps{
 			Reader: report.New(archive, c.Bucket), Sealer: c.Sealer, Rated: feedback.New(c.Store, c.Now, c.Retention.Records, c.KeptDays),
 			Exports: exporting.Runs(c), Bucket: c.Bucket,

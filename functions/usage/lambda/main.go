@@ -22,7 +22,7 @@ func main() {
 		slog.Error("the function cannot start", "error", err.Error())
 		os.Exit(1)
 	}
-	archive := segment.New(core.Store, core.Bucket, segment.Options{Inline: segment.Cheapest, OnBad: func(id string, err error) {
+	archive := segment.New(core.Store, core.Bucket, segment.Options{Inline: segment.CheapestInline, OnRejected: func(id string, err error) {
 		slog.Error("usage event cannot be kept", "event", id, "error", err.Error())
 	}})
 	w := usage.Worker{Ingester: archive, Settler: core.Ledger, Kept: telemetry.Exporter(core.Core).Export}

@@ -69,7 +69,7 @@ func Ratings(c *admin.Call, rated *feedback.Store, sc store.Scope, from time.Tim
 // Rated turns bounds on weighted feedback into the traces whose feedback lies within
 // them in the mean, at most so many. A filter without such bounds stays as it is.
 func Rated(c *admin.Call, rated *feedback.Store, sc store.Scope, f *report.Filter, most int) error {
-	if f.Feedback.Open() {
+	if f.Feedback.Unlimited() {
 		return nil
 	}
 	of, err := Ratings(c, rated, sc, f.From)

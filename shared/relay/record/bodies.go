@@ -31,7 +31,7 @@ func (b *Bodies) Answer(p []byte) {
 		b.answer = buffer.New()
 	}
 	if !b.answer.Keep(p, MaxBody) {
-		b.of.Cut = true
+		b.of.Truncated = true
 	}
 }
 
@@ -78,7 +78,7 @@ func (b *Bodies) Request(h http.Header, hidden []string, body []byte) {
 	b.headers.B = AppendHeaders(b.headers.B, h, hidden)
 	b.of.RequestHeaders = b.headers.B[n:]
 	b.of.Request = body[:min(len(body), MaxBody)]
-	b.of.Cut = b.of.Cut || len(body) > MaxBody
+	b.of.Truncated = b.of.Truncated || len(body) > MaxBody
 }
 
 // Hide removes secrets from what the provider sent. Answers that went well are searched for

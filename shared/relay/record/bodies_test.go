@@ -67,7 +67,7 @@ func TestWhatALogShows(t *testing.T) {
 				t.Errorf("%s: %s", name, c.got)
 			}
 		}
-		if got.Cut {
+		if got.Truncated {
 			t.Error("nothing was cut")
 		}
 		b.Free()
@@ -102,8 +102,8 @@ func TestLongBodiesAreCut(t *testing.T) {
 	} {
 		var b Bodies
 		keep(&b)
-		if got := sealed(t, &b); !got.Cut || len(got.Request)+len(got.Response) != MaxBody {
-			t.Errorf("%s: cut %t, %d bytes", name, got.Cut, len(got.Request)+len(got.Response))
+		if got := sealed(t, &b); !got.Truncated || len(got.Request)+len(got.Response) != MaxBody {
+			t.Errorf("%s: cut %t, %d bytes", name, got.Truncated, len(got.Request)+len(got.Response))
 		}
 	}
 	var b Bodies

@@ -99,7 +99,7 @@ func TestTheArchiveIsReplayed(t *testing.T) { // alone: it counts the memory of 
 	query := report.LogQuery{Filter: report.Filter{From: noon, To: now}, Limit: 2048, NoTotal: true, Oldest: true}
 	last := time.Time{}
 	for {
-		next, err := reader.Walk(t.Context(), store.Scope{Org: "o", Workspace: "w"}, &query, func(rec *usage.Record) (bool, error) {
+		next, err := reader.EachLog(t.Context(), store.Scope{Org: "o", Workspace: "w"}, &query, func(rec *usage.Record) (bool, error) {
 			if seen++; rec.Start.Before(last) {
 				t.Fatalf("%s comes behind %s", rec.Start, last)
 			}

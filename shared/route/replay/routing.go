@@ -277,7 +277,7 @@ func (p *past) outcome(path string, t Target) route.Outcome {
 		}
 	}
 	for i := range rec.Skips {
-		if s := &rec.Skips[i]; s.Path == path && s.Reason == usage.SkipRefused {
+		if s := &rec.Skips[i]; s.Path == path && s.Reason == usage.SkipRejected {
 			o.Status, o.Refused, asked = s.Status, true, true
 		}
 	}

@@ -27,24 +27,24 @@ type Engine struct {
 	hourly hourly
 }
 
-var _ report.Far = (*Engine)(nil)
+var _ report.SQLEngine = (*Engine)(nil)
 
-// Options say which table to query, and for how long to wait.
+// Options configures an Engine.
 type Options struct {
 	Workgroup string
 	Database  string
 	Table     string
-	Patience  time.Duration    // how long to wait for a query, which goes on after that; 24 s when 0, since API Gateway gives up at 29
-	Pause     time.Duration    // wait before the second look at a query; 250 ms when 0
-	Clock     func() time.Time // time.Now when nil
-	// Spent records how much the questions of organisations have read. Hourly is about how
-	// many bytes the questions of one organisation may read in an hour. nil, 0: the only
-	// limit is the workgroup's for each query.
+	Patience  time.Duration    // how long to wait for a query, which continues afterwards; 24 s if zero, since API Gateway times out at 29
+	Pause     time.Duration    // delay before the second poll of a query; 250 ms if zero
+	Clock     func() time.Time // time.Now if nil
+	// Spent records how much the queries of organizations have read. Hourly is the
+	// approximate number of bytes that one organization may read in an hour. Without them
+	// the only limit is the workgroup's for each query.
 	Spent  store.Table
 	Hourly int64
 }
 
-// New uses cfg's Region, credentials and HTTP client. It makes no call.
+// New uses the Region, credentials and HTTP client of cfg. It makes no call.
 func New(cfg aws.Config, o Options) *Engine {
 	if o.Patience <= 0 {
 		o.Patience = 24 * time.Second
@@ -65,24 +65,24 @@ func New(cfg aws.Config, o Options) *Engine {
 	return e
 }
 
-// Table implements report.Far.
+// Table implements report.SQLEngine.
 func (e *Engine) Table() string { return name(e.o.Database) + "." + name(e.o.Table) }
 
 func name(v string) string { return `"` + strings.ReplaceAll(v, `"`, `""`) + `"` }
 
-// mostText is how long a query may be for Athena, in bytes.
+// mostText is the maximum length of a query in Athena, in bytes.
 const mostText = 262_144
 
-// sameQuery is for how long the same question gets the query that was already started for
-// it, so that a client that asks again after a 503 finds the query further on. It must be
-// shorter than the time that files stay after a merge has replaced them.
+// sameQuery is how long the same SQL returns the query that was already started, so that
+// a client that retries after a 503 finds its progress. It must be shorter than the time
+// that files remain after a merge has replaced them.
 const sameQuery = 8 * time.Minute
 
-// Query implements report.Far. A query that takes longer than the patience goes on. The 503
-// says when to ask again, and then the same question finds its answer.
+// Query implements report.SQLEngine. A query that exceeds the patience continues; the 503
+// states when to retry, and the retry finds its result.
 func (e *Engine) Query(ctx context.Context, org, sql string) ([][]*string, error) {
 	if len(sql) > mostText {
-		return nil, fault.Invalid("time_of_generation_min", "with time_of_generation_max and the filter makes a question that is too long to be told; narrow them")
+		return nil, fault.Invalid("time_of_generation_min", "with time_of_generation_max and the filter makes a query that is too long; narrow them")
 	}
 	if !utf8.ValidString(sql) || strings.Contains(sql, "\x00") {
 		return nil, fault.Invalid("", "the filter has a text that is not UTF-8, or has a NUL")
@@ -115,26 +115,26 @@ func later(wait time.Duration, message string) *fault.Fault {
 	return f
 }
 
-// How many attempts a question has: within a turn of sameQuery, and within one call.
+// Attempts at a query: within a turn of sameQuery, and within one call.
 const (
 	mostAttempts = 6
 	ownAttempts  = 2
 )
 
-// errFailed is a query that failed in a way that another attempt may not.
+// errFailed is a query failure that another attempt may not have.
 type errFailed struct {
 	id, reason string
 	state      types.QueryExecutionState
-	known      bool // it had already failed when this call first looked at it
+	known      bool // it had failed before this call
 }
 
 func (e *errFailed) Error() string {
 	return fmt.Sprintf("the query %s is %s: %s", e.id, e.state, e.reason)
 }
 
-// succeed returns the id of a query whose rows are ready. The token of a question leads to
-// its query even if that has failed, so the next attempt needs another token. Queries that
-// had failed before this call do not count as attempts of the call.
+// succeed returns the id of a query with available rows. A token identifies its query
+// even if that has failed, so the next attempt needs another token. Queries that had
+// failed before this call do not count as attempts of the call.
 func (e *Engine) succeed(ctx context.Context, org, sql string) (id string, err error) {
 	turn := e.o.Clock().UnixNano() / int64(sameQuery)
 	for n, own := 0, 0; n < mostAttempts && own < ownAttempts; n++ {
@@ -160,7 +160,7 @@ func (e *Engine) succeed(ctx context.Context, org, sql string) (id string, err e
 	return "", err
 }
 
-// start begins a query, or finds the query that was begun with the token.
+// start starts a query, or finds the one that was started with the token.
 func (e *Engine) start(ctx context.Context, sql, token string) (id string, err error) {
 	out, err := e.client.StartQueryExecution(ctx, &athena.StartQueryExecutionInput{
 		QueryString: &sql, ClientRequestToken: &token, WorkGroup: &e.o.Workgroup,
@@ -172,8 +172,8 @@ func (e *Engine) start(ctx context.Context, sql, token string) (id string, err e
 	return aws.ToString(out.QueryExecutionId), nil
 }
 
-// wait waits for the end of a query, and looks less and less often. read is for how many
-// bytes the query is charged, as far as wait saw; ended tells whether wait saw its end.
+// wait polls a query until it ends, less and less often. read is the number of bytes
+// charged so far; ended reports whether the query ended.
 func (e *Engine) wait(ctx context.Context, id string) (read int64, ended bool, err error) {
 	first := true
 	for pause := e.o.Pause; ; pause, first = min(pause*3/2, 8*e.o.Pause), false {
@@ -194,7 +194,7 @@ func (e *Engine) wait(ctx context.Context, id string) (read int64, ended bool, e
 		case types.QueryExecutionStateFailed, types.QueryExecutionStateCancelled:
 			reason := aws.ToString(s.StateChangeReason)
 			if strings.Contains(strings.ToLower(reason), "bytes scanned limit") {
-				return read, true, fault.Invalid("time_of_generation_min", "with time_of_generation_max holds more than one question may read in this installation; narrow them")
+				return read, true, fault.Invalid("time_of_generation_min", "with time_of_generation_max selects more data than one query may read in this installation; narrow them")
 			}
 			return read, true, &errFailed{id, reason, s.State, first}
 		}
@@ -208,8 +208,8 @@ func (e *Engine) wait(ctx context.Context, id string) (read int64, ended bool, e
 	}
 }
 
-// rows reads the rows of a query that has ended, up to a thousand at a time. The first row
-// has the names of the columns.
+// rows reads the rows of a finished query, up to a thousand at a time. The first row has
+// the names of the columns.
 func (e *Engine) rows(ctx context.Context, id string) (rows [][]*string, err error) {
 	pages := athena.NewGetQueryResultsPaginator(e.client, &athena.GetQueryResultsInput{QueryExecutionId: &id}, func(o *athena.GetQueryResultsPaginatorOptions) { o.Limit = 1000 })
 	for first := true; pages.HasMorePages(); first = false {

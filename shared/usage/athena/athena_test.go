@@ -28,7 +28,7 @@ type house struct {
 	archive *segment.Archive
 	large   *segment.Archive // the same one, whose batches are all so large that they stand in files
 	now     time.Time
-	kept    usage.KeptDays
+	kept    usage.WorkspaceRetention
 	service *service
 	engine  *Engine
 	near    *report.Reader // reads itself
@@ -41,13 +41,13 @@ func newHouse(t testing.TB) *house {
 	s, bucket := usagetest.Open(t, dir)
 	h := &house{store: s, bucket: bucket, now: noon}
 	h.archive = segment.New(s, bucket, segment.Options{Inline: 64 << 10, Files: true, MinMerge: 3, Clock: func() time.Time { return h.now },
-		Kept: func(context.Context, store.Scope) (usage.KeptDays, error) { return h.kept, nil }})
+		WorkspaceRetention: func(context.Context, store.Scope) (usage.WorkspaceRetention, error) { return h.kept, nil }})
 	h.large = segment.New(s, bucket, segment.Options{Inline: 1, Clock: func() time.Time { return h.now }})
 	service, cfg := newService(t, startDuck(t, dir))
 	h.service = service
 	h.engine = New(cfg, Options{Workgroup: workgroup, Database: database, Table: table, Pause: time.Millisecond, Patience: time.Minute})
 	h.near = report.New(h.archive, bucket).Patient(time.Hour)
-	h.far = report.New(h.archive, bucket).Patient(time.Hour).WithFar(h.engine, 1)
+	h.far = report.New(h.archive, bucket).Patient(time.Hour).WithSQLEngine(h.engine, 1)
 	return h
 }
 
@@ -150,7 +150,7 @@ func TestAthenaAnswersTheSame(t *testing.T) {
 	h, rnd, ctx := newHouse(t), rand.New(rand.NewPCG(3, 5)), context.Background()
 	h.fill(t, rnd)
 	h.service.page = 7
-	for round, kept := range []usage.KeptDays{{}, {Standard: 3, Of: map[string]int{"ws-1": 1, "ws-2": 0}}} {
+	for round, kept := range []usage.WorkspaceRetention{{}, {Standard: 3, Of: map[string]int{"ws-1": 1, "ws-2": 0}}} {
 		h.kept = kept
 		for i, f := range filters(rnd) {
 			if testing.Short() && i%5 > 0 {
@@ -171,7 +171,7 @@ func TestAthenaAnswersTheSame(t *testing.T) {
 						t.Errorf("round %d, filter %d, %v, graph %s:\n%s\n%s", round, i, sc, name, a, b)
 					}
 				}
-				cubes := len(f.Metadata) == 0 && f.Cost.Open() && f.TotalTokens.Open() && len(f.Agents) == 0
+				cubes := len(f.Metadata) == 0 && f.Cost.Unlimited() && f.TotalTokens.Unlimited() && len(f.Agents) == 0
 				if asked := h.service.started() - before; sc.Org == "org-1" && asked == 0 != cubes {
 					t.Errorf("filter %d, %v: %d queries", i, sc, asked)
 				}

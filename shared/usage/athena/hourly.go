@@ -11,25 +11,24 @@ import (
 	"gateway/shared/store"
 )
 
-// leastRead is the least that Athena charges for a query that has succeeded, in bytes.
+// leastRead is the minimum that Athena charges for a successful query, in bytes.
 const leastRead = 10 << 20
 
-// noteTime is how long noting what a question has read may take after its caller's time is
-// up.
+// noteTime limits the recording of the bytes read after the caller's deadline.
 const noteTime = 2 * time.Second
 
-// hourly limits how much the questions of an organisation read in an hour. Each attempt at
-// a question has its own row, by its token. So an attempt that is asked for again while it
-// runs is known: it is neither refused nor counted a second time.
+// hourly limits how much the queries of an organization read in an hour. Each attempt has
+// a row, identified by its token, so a repeated request for a running attempt is neither
+// rejected nor counted again.
 type hourly struct {
-	table store.Table // nil: no limit
+	table store.Table // nil means no limit
 	most  int64       // bytes
 }
 
-// attempt is one attempt at a question of an organisation.
+// attempt is one attempt at a query of an organization.
 type attempt struct {
 	org, token string
-	began      time.Time // beginning of its turn
+	began      time.Time // start of its turn
 }
 
 const hourForm = "2006-01-02T15"
@@ -38,22 +37,22 @@ func (a *attempt) rows() store.Partition {
 	return store.Scope{Org: a.org}.Partition("ASKED", a.began.UTC().Format(hourForm))
 }
 
-// row is what the attempt has read so far.
+// row records the bytes that the attempt has read so far.
 func (a *attempt) row(bytes int64) store.Row {
 	return store.Row{Key: a.rows().Key(a.token), Item: store.Item{"bytes": bytes}, Expires: a.began.Add(2 * time.Hour)}
 }
 
-// unseen is what an attempt counts for until its end is seen, because it may go on reading
-// when nobody waits for it. Counting all that it may read would refuse people who ask for a
-// whole page of graphs.
+// unseen is the provisional charge of an attempt until its end is observed, because it
+// may continue to read when its caller has left. A charge of all that it may read would
+// reject callers who load a page of graphs.
 func (h *hourly) unseen() int64 { return h.most / 50 }
 
-// asking marks the queries that belong to one question, in a context.
+// asking groups the queries of one request, in a context.
 type asking struct{ admitted atomic.Bool }
 
 type askingKey struct{}
 
-// Question implements report.Far.
+// Question implements report.SQLEngine.
 func (e *Engine) Question(ctx context.Context) context.Context {
 	if ctx.Value(askingKey{}) != nil {
 		return ctx
@@ -61,9 +60,9 @@ func (e *Engine) Question(ctx context.Context) context.Context {
 	return context.WithValue(ctx, askingKey{}, new(asking))
 }
 
-// admit lets an attempt begin, or refuses it. The limit may be exceeded by what questions
-// read that are running at the time. A question that has been admitted may go on, because
-// what it has read is already paid for. Errors: a 429 fault until the hour is over.
+// admit admits or rejects an attempt. The limit may be exceeded by queries that are
+// running. An admitted query may continue, because its data is already paid for. Errors:
+// a 429 fault until the hour is over.
 func (h *hourly) admit(ctx context.Context, a *attempt, now time.Time) error {
 	if h.table == nil {
 		return nil
@@ -86,7 +85,7 @@ func (h *hourly) admit(ctx context.Context, a *attempt, now time.Time) error {
 	return h.table.Put(ctx, a.row(h.unseen()))
 }
 
-// bounded refuses an attempt when the sum of the hour has reached the limit.
+// bounded rejects an attempt if the sum of the hour has reached the limit.
 func (h *hourly) bounded(ctx context.Context, a *attempt, now time.Time) error {
 	var sum int64
 	for q := (store.Query{Partition: a.rows()}); ; {
@@ -109,14 +108,14 @@ func (h *hourly) bounded(ctx context.Context, a *attempt, now time.Time) error {
 	return nil
 }
 
-// nextHour is the beginning of the first turn whose attempts count for the next hour.
+// nextHour returns the start of the first turn that counts for the next hour.
 func (a *attempt) nextHour() time.Time {
 	turn := int64(sameQuery)
 	end := a.began.Truncate(time.Hour).Add(time.Hour).UnixNano()
 	return time.Unix(0, (end+turn-1)/turn*turn)
 }
 
-// note records how much an attempt has read: at its end, or as far as was seen.
+// note records how many bytes an attempt has read: at its end, or so far.
 func (h *hourly) note(ctx context.Context, a *attempt, bytes int64, ended bool) {
 	if h.table == nil {
 		return
@@ -127,6 +126,6 @@ func (h *hourly) note(ctx context.Context, a *attempt, bytes int64, ended bool) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 	defer cancel()
 	if err := h.table.Put(ctx, a.row(bytes)); err != nil {
-		slog.Warn("what a question has read was not counted", "bytes", bytes, "error", err.Error())
+		slog.Warn("the bytes read by a query were not recorded", "bytes", bytes, "error", err.Error())
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Codecs of the pages of Parquet files, besides Gzip.
+// Compression codecs of Parquet pages, besides Gzip.
 const (
 	Snappy = "snappy"
 	Zstd   = "zstd"
@@ -27,31 +27,31 @@ const (
 
 var codecs = map[string]compress.Codec{Gzip: &parquet.Gzip, Snappy: &parquet.Snappy, Zstd: &parquet.Zstd}
 
-// columns writes Parquet. Each part has whole row groups, and what the footer says of
-// them is the part's index; the last part ends with the footer of all.
+// columns writes Parquet. Each part consists of complete row groups, and their metadata
+// for the footer is the part's index; the last part ends with the footer of the file.
 type columns struct {
 	fields   []*field
 	optional []bool
 	file     *parquet.GenericWriter[any]
 	buf      bytes.Buffer // the part
-	written  int64        // bytes of the file before the part
+	written  int64        // size of the file before the part
 	indexes  func(context.Context) ([]format.RowGroup, error)
 	row      parquet.Row
-	held     int // bytes of the values that wait for their row group to be whole
-	most     int // of them
+	held     int // size of the buffered values of the unfinished row group
+	most     int // its maximum
 }
 
-// maxGroups bounds the footer.
+// maxGroups limits the footer.
 const maxGroups = 4000
 
-// magic is how Parquet files begin and end.
+// magic is the first and last bytes of Parquet files.
 const magic = "PAR1"
 
-// pageBytes is about the size of a page of a column. Every column buffers one.
+// pageBytes is the approximate size of a column's page. Every column buffers one.
 const pageBytes = 128 << 10
 
-// newColumns continues a file of which so many bytes are written. indexes are those of its
-// parts, in their order. most is about the size of a row group in memory, in bytes.
+// newColumns continues a file with written bytes. indexes returns those of its parts, in
+// order. most is the approximate size of a row group in memory, in bytes.
 func newColumns(o *Order, written int64, most int, indexes func(context.Context) ([]format.RowGroup, error)) *columns {
 	w := &columns{fields: named(o.Fields), written: written, most: most, indexes: indexes}
 	options := []parquet.WriterOption{parquet.PageBufferSize(pageBytes), parquet.WriteBufferSize(0)}
@@ -63,7 +63,7 @@ func newColumns(o *Order, written int64, most int, indexes func(context.Context)
 		}
 		if optional {
 			node = parquet.Optional(node)
-			options = append(options, parquet.SkipPageBounds(f.name)) // bodies have no place in a footer
+			options = append(options, parquet.SkipPageBounds(f.name)) // bodies are too large for a footer
 		}
 		schema.Group[f.name] = node
 		schema.names, w.optional = append(schema.names, f.name), append(w.optional, optional)
@@ -72,7 +72,7 @@ func newColumns(o *Order, written int64, most int, indexes func(context.Context)
 	return w
 }
 
-// ordered is a group whose fields stand in the order of their names here.
+// ordered is a group with fields in the given order.
 type ordered struct {
 	parquet.Group
 	names []string
@@ -87,7 +87,7 @@ func (o ordered) Fields() []parquet.Field {
 	return fields
 }
 
-// column is how values of a kind are written, and whether they may be missing.
+// column returns the Parquet type of a kind, and whether values may be missing.
 func (k kind) column() (node parquet.Node, optional bool) {
 	switch k {
 	case flag:
@@ -106,7 +106,7 @@ func (k kind) column() (node parquet.Node, optional bool) {
 	return parquet.Encoded(parquet.String(), &parquet.Plain), true
 }
 
-// cell is a value as it is written, with about its size in memory.
+// cell converts a value and returns its approximate size in memory.
 func cell(v any) (parquet.Value, int) {
 	var text []byte
 	switch v := v.(type) {
@@ -161,12 +161,12 @@ func (w *columns) part(ctx context.Context, last bool) (body, index []byte, err 
 		return nil, nil, fmt.Errorf("export: %w", err)
 	}
 	about := *w.file.File().Metadata()
-	if size == 0 { // no row group: the library began with its footer
+	if size == 0 { // no row group: the library started with its footer
 		size = len(magic)
 	}
 	w.buf.Truncate(size)
 	body = w.buf.Bytes()
-	if w.written > 0 { // the magic stands at the beginning of the file alone
+	if w.written > 0 { // the magic is only at the start of the file
 		body = body[len(magic):]
 	}
 	about.RowGroups = moved(about.RowGroups, w.written-int64(size-len(body)))
@@ -183,8 +183,8 @@ func (w *columns) part(ctx context.Context, last bool) (body, index []byte, err 
 	return append(body, end...), nil, err
 }
 
-// moved are row groups as the footer tells of them: shifted to where their part stands in
-// the file, and without the indexes of their pages.
+// moved returns row groups for the footer: shifted to the offset of their part in the
+// file, and without page indexes.
 func moved(groups []format.RowGroup, by int64) []format.RowGroup {
 	out := slices.Clone(groups)
 	for i := range out {
@@ -202,7 +202,7 @@ func moved(groups []format.RowGroup, by int64) []format.RowGroup {
 	return out
 }
 
-// footer is the end of a file.
+// footer returns the end of a file.
 func footer(about *format.FileMetaData) ([]byte, error) {
 	if len(about.RowGroups) > maxGroups {
 		return nil, errTooLarge
@@ -225,17 +225,17 @@ func (w *columns) next() {
 	w.file.Reset(&w.buf)
 }
 
-// indexKey is the key of a part's index. When another process replaces the part, that part
-// has another tag and so another index.
+// indexKey returns the key of a part's index. If another process replaces the part, that
+// part has another tag and so another index.
 func (r *Run) indexKey(part int) string {
 	sum := sha256.Sum256([]byte(r.Tags[part]))
 	return fmt.Sprintf("%s.parts/%05d-%x", r.Key, part, sum[:8])
 }
 
-// maxIndex bounds the index of a part.
+// maxIndex limits the index of a part.
 const maxIndex = 8 << 20
 
-// indexes reads what the parts of the run were noted with.
+// indexes reads the indexes of the run's parts.
 func (t *task) indexes(ctx context.Context) (groups []format.RowGroup, err error) {
 	for i := range t.run.Tags {
 		b, err := t.Bucket.Get(ctx, t.run.indexKey(i), maxIndex)
@@ -253,15 +253,15 @@ func (t *task) indexes(ctx context.Context) (groups []format.RowGroup, err error
 	return groups, nil
 }
 
-// dropIndexes removes what nobody needs any more. What is left goes with the files of
-// its day.
+// dropIndexes deletes the indexes. Remaining ones are deleted with the files of their
+// day.
 func (t *task) dropIndexes(ctx context.Context) {
 	if t.run.Order.Format != Parquet {
 		return
 	}
 	for i := range t.run.Tags {
 		if err := t.Bucket.Delete(ctx, t.run.indexKey(i)); err != nil {
-			t.failed(fmt.Errorf("export: an index stays: %w", err))
+			t.failed(fmt.Errorf("export: an index was not deleted: %w", err))
 			return
 		}
 	}

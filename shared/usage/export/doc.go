@@ -1,17 +1,14 @@
-// Package export writes the logs that a filter chooses into a file.
+// Package export writes the logs that a filter selects to a file. An export is a run of
+// steps. A step holds the run by a lease, reads pages of logs after the run's cursor, and
+// uploads them as parts of one multipart upload; after each part it saves cursor, parts
+// and counts. A killed process loses only its current part. Memory is limited to one part
+// and one page, regardless of the number of logs.
 //
-// An export is a run of steps. A step holds the run by a lease, reads pages of logs
-// behind the cursor that the run has come to, and puts what they make as parts of one
-// upload; after each part it notes cursor, parts and counts. A process that is killed
-// costs the part that it was at. Memory is that of one part and one page, however
-// many logs there are.
-//
-//	Runs     what is noted of each run: start, cancel, look      (administration)
-//	Worker   does the steps that messages ask for                (worker)
-//	lines    one log as a line: JSON, or values with commas
+//	Runs     state of each run: start, cancel, get         (administration)
+//	Worker   performs the steps that messages request      (worker)
+//	lines    one log as a line: JSON or CSV
 //	columns  Parquet
 //
-// The end of a Parquet file tells where all its columns are. What it has to tell of a
-// part, its index, is kept beside the part as an object of its own until the file is
-// whole.
+// The end of a Parquet file contains the offsets of all its columns. The metadata of a
+// part, its index, is a separate object beside the part until the file is complete.
 package export

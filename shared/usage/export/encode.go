@@ -21,14 +21,14 @@ import (
 	"gateway/shared/wire"
 )
 
-// writer makes the bytes of a file, a part at a time.
+// writer encodes a file, one part at a time.
 type writer interface {
 	// record writes a log.
 	record(l *line) error
-	// size is how many bytes the part has so far.
+	// size returns the size of the part so far.
 	size() int
-	// part ends the part. index is what the end of the file needs to know of it, if
-	// anything. Both are valid until the next part begins.
+	// part ends the part. index is the metadata for the end of the file, if any. Both are
+	// valid until the next part begins.
 	part(ctx context.Context, last bool) (body, index []byte, err error)
 	// next begins another part.
 	next()
@@ -39,12 +39,12 @@ type lines struct {
 	fields []*field
 	csv    bool
 	buf    bytes.Buffer // the part
-	out    io.Writer    // what leads there
-	zip    *gzip.Writer // nil: it is not compressed
+	out    io.Writer    // writes to buf, perhaps compressed
+	zip    *gzip.Writer // nil without compression
 	line   []byte
 }
 
-// newLines goes on with a file of which so many bytes are written.
+// newLines continues a file with written bytes.
 func newLines(o *Order, written int64) (*lines, error) {
 	w := &lines{fields: named(o.Fields), csv: o.Format == CSV}
 	w.out = &w.buf
@@ -94,7 +94,7 @@ func (w *lines) record(l *line) error {
 	return w.send("}\n")
 }
 
-// part ends what is compressed, so that each part is whole.
+// part flushes the compressor, so that each part is complete.
 func (w *lines) part(context.Context, bool) (body, index []byte, err error) {
 	if w.zip != nil {
 		err = w.zip.Close()
@@ -109,8 +109,7 @@ func (w *lines) next() {
 	}
 }
 
-// line is a log as it is written, with its bodies where a field needs them. Bodies that
-// are lost are left out.
+// line is a log to write, with its bodies if a field needs them. Lost bodies are omitted.
 func (t *task) line(ctx context.Context, r *usage.Record) (*line, error) {
 	l := &line{Record: r, bodies: &usage.Bodies{}}
 	if !t.run.Order.Bodies || len(r.Bodies) == 0 {
@@ -150,8 +149,7 @@ func appendJSON(dst []byte, v any) []byte {
 	return append(dst, "null"...)
 }
 
-// appendNumber writes a number that JSON and tables read alike: never with an
-// exponent.
+// appendNumber writes a number in a form valid in JSON and CSV: without an exponent.
 func appendNumber(dst []byte, v float64) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		v = 0
@@ -159,8 +157,8 @@ func appendNumber(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'f', -1, 64)
 }
 
-// formula reports whether spreadsheets may take a text for a formula: they skip white space,
-// and some read full-width signs as the signs.
+// formula reports whether spreadsheets may interpret a text as a formula: they skip white
+// space, and some treat full-width signs like ASCII ones.
 func formula(s string) bool {
 	if s == "" {
 		return false
@@ -179,7 +177,7 @@ func appendCell(dst []byte, v any) []byte {
 		return dst
 	case string:
 		if s = v; formula(s) {
-			s = "'" + s // shown as text
+			s = "'" + s // display as text
 		}
 	case time.Time:
 		return v.AppendFormat(dst, time.RFC3339Nano)

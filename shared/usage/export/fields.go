@@ -12,18 +12,18 @@ import (
 
 // Formats of files.
 const (
-	JSONL   = "jsonl"   // an object a line
-	CSV     = "csv"     // a line of names, then values (RFC 4180)
-	Parquet = "parquet" // a column for each field
+	JSONL   = "jsonl"   // one object per line
+	CSV     = "csv"     // a header line, then values (RFC 4180)
+	Parquet = "parquet" // one column per field
 )
 
-// line is a log with what is open of its bodies.
+// line is a log with its opened bodies.
 type line struct {
 	*usage.Record
 	bodies *usage.Bodies
 }
 
-// field is what an export can have of a log. value gives what its kind says.
+// field is an exportable value of a log. value returns a value of the given kind.
 type field struct {
 	name, doc string
 	kind      kind
@@ -31,12 +31,12 @@ type field struct {
 	value     func(l *line) any
 }
 
-// kind is what the values of a field are.
+// kind is the type of a field's values.
 type kind uint8
 
 const (
 	words   kind = iota // a string, or nil
-	choice              // likewise; many logs have the same
+	choice              // a string with few distinct values, or nil
 	flag                // a bool
 	whole               // an int64
 	number              // a float64
@@ -97,7 +97,7 @@ var fields = []field{
 	}},
 }
 
-// text is null for what is empty.
+// text returns nil for the empty string.
 func text(s string) any {
 	if s == "" {
 		return nil
@@ -105,7 +105,7 @@ func text(s string) any {
 	return s
 }
 
-// encoded is JSON of what cannot fail.
+// encoded returns JSON of a value that always encodes.
 func encoded(v any) any {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -114,7 +114,7 @@ func encoded(v any) any {
 	return json.RawMessage(raw)
 }
 
-// Fields are the names of what an export can have.
+// Fields lists the names of exportable fields.
 func Fields() []string {
 	out := make([]string, len(fields))
 	for i := range fields {
@@ -123,12 +123,12 @@ func Fields() []string {
 	return out
 }
 
-// Sealed tells whether one of the fields is of the bodies of logs.
+// Sealed reports whether one of the fields is part of the bodies.
 func Sealed(names []string) bool {
 	return slices.ContainsFunc(fields, func(f field) bool { return f.sealed && slices.Contains(names, f.name) })
 }
 
-// named are the fields of an order, in its order.
+// named returns the fields of an order, in its order.
 func named(names []string) []*field {
 	var out []*field
 	for _, name := range names {

@@ -25,47 +25,47 @@ const (
 	Stopped = "stopped"
 )
 
-// Order is what a run writes. It is fixed when the run starts.
+// Order defines what a run writes. It is fixed when the run starts.
 type Order struct {
 	Filter report.Filter `json:"filter"`
-	Offset int           `json:"offset,omitempty"` // logs to leave out, newest first
-	Limit  int           `json:"limit"`            // logs to write at most
+	Offset int           `json:"offset,omitempty"` // logs to skip, newest first
+	Limit  int           `json:"limit"`            // maximum number of logs
 	Fields []string      `json:"fields"`           // see Fields
 	Format string        `json:"format"`           // JSONL, CSV or Parquet
 	Gzip   bool          `json:"gzip,omitempty"`   // the file, for formats of lines
 	Codec  string        `json:"codec,omitempty"`  // of the pages of Parquet: Gzip, Snappy, Zstd
-	Bodies bool          `json:"bodies,omitempty"` // a field needs what is sealed
+	Bodies bool          `json:"bodies,omitempty"` // a field needs the bodies
 }
 
-// Run is how far an export has come.
+// Run is the progress of an export.
 type Run struct {
 	Status  string    `json:"status"`
-	Attempt int64     `json:"attempt"` // counts starts
+	Attempt int64     `json:"attempt"` // number of starts
 	Order   Order     `json:"order"`
 	Rows    int64     `json:"rows"`
 	Bytes   int64     `json:"bytes"` // of the file so far
 	Key     string    `json:"key"`   // of the file in the bucket
 	Started time.Time `json:"started"`
 	Ended   time.Time `json:"ended,omitzero"`
-	Error   string    `json:"error,omitempty"` // of one that failed, for people
+	Error   string    `json:"error,omitempty"` // of a failed run, for users
 
-	Cursor string    `json:"cursor,omitempty"` // of the log that was written last; empty: at the beginning, or all is read
+	Cursor string    `json:"cursor,omitempty"` // of the last log written; "" at the beginning and when all are read
 	Read   bool      `json:"read,omitempty"`   // all logs are in the parts
-	Upload string    `json:"upload,omitempty"` // id; empty: no part was put
+	Upload string    `json:"upload,omitempty"` // id; "" before the first part
 	Tags   []string  `json:"tags,omitempty"`   // of the parts
-	Holder string    `json:"holder,omitempty"` // whose step is under way
+	Holder string    `json:"holder,omitempty"` // of the current step
 	Until  time.Time `json:"until,omitzero"`   // its lease
-	Anew   int       `json:"anew,omitempty"`   // how often it began anew: see maxAnew
+	Anew   int       `json:"anew,omitempty"`   // number of restarts: see maxRestarts
 
 	version int64
-	gone    time.Time // when logs of the day of its start are kept no longer; zero: never
+	gone    time.Time // when logs of the day of its start expire; zero means never
 }
 
-// Kept is how long the file of an export can be fetched.
+// FileLifetime is how long the file of an export can be downloaded.
 const Kept = 7 * 24 * time.Hour
 
-// Expires is when the file goes, which is no later than logs of the day on which it was
-// started do; zero: there is none.
+// Expires returns when the file is deleted, which is no later than logs of the day on
+// which the run started; zero if there is none.
 func (r *Run) Expires() time.Time {
 	if r.Status != Success {
 		return time.Time{}
@@ -77,29 +77,29 @@ func (r *Run) Expires() time.Time {
 	return until
 }
 
-// Fetchable tells whether there is a file.
+// Fetchable reports whether there is a file.
 func (r *Run) Fetchable(now time.Time) bool { return r.Status == Success && now.Before(r.Expires()) }
 
 // lease is how long a step has for one part.
 const lease = 3 * time.Minute
 
-// lost tells that nobody continues a run: the process that started it was killed before it
-// sent the message, or the message became a dead letter.
+// lost reports whether the run is abandoned: the process that started it was killed
+// before it sent the message, or the message became a dead letter.
 func (r *Run) lost(now time.Time) bool {
 	return r.Status == Running && now.After(r.Until.Add(lost)) && now.After(r.Started.Add(lost))
 }
 
 const lost = 20 * time.Minute
 
-// Runs are the runs of all exports. Safe for concurrent use.
+// Runs are the runs of all exports. It is safe for concurrent use.
 type Runs struct {
 	Store store.Store
 	Queue queue.Queue // of the steps
 	Now   func() time.Time
-	// KeptDays tells for how many days workspaces keep their logs, as it is set now; nil:
-	// for no time of their own.
-	KeptDays func(context.Context, store.Scope) (usage.KeptDays, error)
-	Longest  time.Duration // for how long the installation keeps what files may hold; 0: for ever
+	// WorkspaceRetention returns the current log retention of workspaces; nil if none is
+	// shorter.
+	KeptDays func(context.Context, store.Scope) (usage.WorkspaceRetention, error)
+	Longest  time.Duration // the installation's retention of data in files; 0 means forever
 }
 
 // Get reads runs by the ids of their exports. One that was never started is a Draft.
@@ -139,7 +139,7 @@ func (r *Run) read(it store.Item) error {
 	return nil
 }
 
-// put stores the run unless somebody else did in between; then ok is false.
+// put stores the run; ok is false if another process changed it meanwhile.
 func (s *Runs) put(ctx context.Context, sc store.Scope, id string, r *Run) (ok bool, err error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -161,8 +161,8 @@ func (s *Runs) put(ctx context.Context, sc store.Scope, id string, r *Run) (ok b
 	return true, nil
 }
 
-// Start begins a run and asks for its first step. Errors: a 409 fault while one is
-// under way, or where there is a file.
+// Start starts a run and requests its first step. Errors: a 409 fault if one is in
+// progress or a file exists.
 func (s *Runs) Start(ctx context.Context, sc store.Scope, id string, o Order) error {
 	runs, err := s.Get(ctx, sc, id)
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *Runs) Start(ctx context.Context, sc store.Scope, id string, o Order) er
 	return fault.Unavailable(err)
 }
 
-// send asks for a step.
+// send requests a step.
 func (s *Runs) send(ctx context.Context, m queue.Outgoing) error {
 	if s.Queue == nil {
 		return errors.New("export: this installation has no queue for exports")
@@ -201,7 +201,8 @@ func (s *Runs) send(ctx context.Context, m queue.Outgoing) error {
 	return s.Queue.Send(ctx, m)
 }
 
-// fileKey is where the file of a run goes: first the day, by which files are swept.
+// fileKey returns the key of a run's file, which begins with the day, by which files are
+// swept.
 func fileKey(sc store.Scope, id string, r *Run) string {
 	ext := r.Order.Format
 	if r.Order.Gzip {
@@ -216,13 +217,13 @@ func fileKey(sc store.Scope, id string, r *Run) string {
 
 const prefix = "exports/"
 
-// noWorkspace stands for a workspace in the keys of an organisation's exports.
+// noWorkspace replaces the workspace in the keys of an organization's exports.
 const noWorkspace = "organisation"
 
 func conflict(message string) error { return fault.New(fault.Conflict, "exportId", message) }
 
-// Cancel stops a run; the step under way finds out at its next part. Errors: a 409
-// fault where none is under way.
+// Cancel stops a run; the current step stops at its next part. Errors: a 409 fault if
+// none is in progress.
 func (s *Runs) Cancel(ctx context.Context, sc store.Scope, id string) error {
 	for range 20 {
 		runs, err := s.Get(ctx, sc, id)
@@ -241,8 +242,7 @@ func (s *Runs) Cancel(ctx context.Context, sc store.Scope, id string) error {
 	return conflict("This export changes too fast; try again")
 }
 
-// Forget drops what is noted of an export that is deleted, and its file: links to it end
-// with it.
+// Delete deletes the run and the file of a deleted export, which invalidates links to it.
 func (s *Runs) Forget(ctx context.Context, b blob.Bucket, sc store.Scope, id string) error {
 	runs, err := s.Get(ctx, sc, id)
 	if err != nil {
@@ -254,7 +254,7 @@ func (s *Runs) Forget(ctx context.Context, b blob.Bucket, sc store.Scope, id str
 	return errors.Join(err, s.Store.Table(store.Control).Delete(ctx, exportrow.Run(sc, id)))
 }
 
-// step is what a message says.
+// step is the content of a message.
 type step struct {
 	Org       string `json:"org"`
 	Workspace string `json:"workspace,omitempty"`
@@ -264,12 +264,12 @@ type step struct {
 
 func (s step) scope() store.Scope { return store.Scope{Org: s.Org, Workspace: s.Workspace} }
 
-// stepMessage asks for a step of a run.
+// stepMessage returns the request for a step of a run.
 func stepMessage(sc store.Scope, id string, attempt int64) queue.Outgoing {
-	body, _ := json.Marshal(step{sc.Org, sc.Workspace, id, attempt}) // texts and a number
+	body, _ := json.Marshal(step{sc.Org, sc.Workspace, id, attempt}) // strings and a number always encode
 	out := queue.Outgoing{Group: sc.Org, Body: body}
 	if out.Check() != nil {
-		out.Group = "" // an organisation's id that no group can have
+		out.Group = "" // an organization id that is not a valid group
 	}
 	return out
 }

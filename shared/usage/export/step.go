@@ -19,21 +19,21 @@ type task struct {
 	id     string
 	holder string
 	run    *Run
-	noted  Run // as the store has it
+	noted  Run // as stored
 	out    writer
 }
 
-// errLost tells that the run was stopped, or that another process has it.
-var errLost = errors.New("export: the run is in other hands")
+// errLost is returned if the run was stopped or taken over by another process.
+var errLost = errors.New("export: the run belongs to another process")
 
-// errHeld tells that another process has the lease. The same message may have been that
-// process's, and it may have died, so the message is kept until the lease has expired.
-var errHeld = errors.New("export: another step of the run is under way")
+// errHeld is returned if another process has the lease. It may have died with the same
+// message, so the message is retained until the lease has expired.
+var errHeld = errors.New("export: another step of the run is in progress")
 
-// errTooLarge tells that the file would have too many parts.
-var errTooLarge = errors.New("the file would be above what an export can write: choose fewer logs or fewer fields")
+// errTooLarge is returned if the file would have too many parts.
+var errTooLarge = errors.New("the file would exceed the maximum size of an export: select fewer logs or fewer fields")
 
-// take takes the lease; ok is false when there is nothing to do.
+// take takes the lease; ok is false if there is nothing to do.
 func (t *task) take(ctx context.Context, attempt int64) (ok bool, err error) {
 	runs, err := t.Runs.Get(ctx, t.sc, t.id)
 	if err != nil {
@@ -50,8 +50,8 @@ func (t *task) take(ctx context.Context, attempt int64) (ok bool, err error) {
 	return t.note(ctx)
 }
 
-// note writes how far the run has come and renews the lease; ok is false when the run
-// is in other hands.
+// save stores the progress and renews the lease; ok is false if another process has the
+// run.
 func (t *task) note(ctx context.Context) (ok bool, err error) {
 	t.run.Holder, t.run.Until = t.holder, t.Runs.Now().Add(lease)
 	if ok, err = t.Runs.put(ctx, t.sc, t.id, t.run); ok {
@@ -60,7 +60,7 @@ func (t *task) note(ctx context.Context) (ok bool, err error) {
 	return ok, err
 }
 
-// write writes pages until the end, or until the time of the step is over.
+// write writes pages until the end, or until the step's time is over.
 func (t *task) write(ctx context.Context) error {
 	if t.run.Read {
 		return t.complete(ctx)
@@ -90,7 +90,7 @@ func (t *task) write(ctx context.Context) error {
 	}
 }
 
-// writer goes on with the file.
+// writer continues the file.
 func (t *task) writer() (writer, error) {
 	o, written := &t.run.Order, t.run.Bytes
 	if o.Format == Parquet {
@@ -99,7 +99,7 @@ func (t *task) writer() (writer, error) {
 	return newLines(o, written)
 }
 
-// leave gives the run to the next message.
+// release leaves the run to the next message.
 func (t *task) leave(ctx context.Context) error {
 	late := context.WithoutCancel(ctx)
 	t.run.Holder, t.run.Until = "", time.Time{}
@@ -116,8 +116,8 @@ func lostUnless(ok bool) error {
 	return errLost
 }
 
-// page writes logs of the next page, until the part is full; more tells whether there
-// are further ones behind them.
+// page writes logs of the next page until the part is full; more reports whether further
+// logs follow.
 func (t *task) page(ctx context.Context) (more bool, err error) {
 	r := t.run
 	q := report.LogQuery{Filter: r.Order.Filter, Limit: min(t.Pace.Rows, r.Order.Limit-int(r.Rows)), Cursor: r.Cursor, Bodies: r.Order.Bodies}
@@ -127,7 +127,7 @@ func (t *task) page(ctx context.Context) (more bool, err error) {
 	if r.Cursor == "" {
 		q.Offset = r.Order.Offset
 	}
-	next, err := t.Reader.Walk(ctx, t.sc, &q, func(rec *usage.Record) (bool, error) {
+	next, err := t.Reader.EachLog(ctx, t.sc, &q, func(rec *usage.Record) (bool, error) {
 		l, err := t.line(ctx, rec)
 		if err == nil {
 			err = t.out.record(l)
@@ -142,14 +142,14 @@ func (t *task) page(ctx context.Context) (more bool, err error) {
 	return next != "" && r.Rows < int64(r.Order.Limit), nil
 }
 
-// part puts what was written since the last part and notes it.
+// part uploads the data since the last part and saves the progress.
 func (t *task) part(ctx context.Context, last bool) error {
 	body, index, err := t.out.part(ctx, last)
 	if err != nil {
 		return err
 	}
 	r := t.run
-	if len(body) == 0 { // nothing came behind the last part
+	if len(body) == 0 { // no data after the last part
 		return nil
 	}
 	if len(r.Tags) == maxParts {
@@ -181,7 +181,7 @@ func (t *task) part(ctx context.Context, last bool) error {
 	return errLost
 }
 
-// finish makes the file of the parts and of what is left.
+// finish completes the file with the remaining data.
 func (t *task) finish(ctx context.Context) error {
 	r := t.run
 	r.Read = true
@@ -211,7 +211,7 @@ func (t *task) complete(ctx context.Context) error {
 	return t.end(ctx, Success, "")
 }
 
-// end notes how the run ended.
+// end stores the result of the run.
 func (t *task) end(ctx context.Context, status, why string) error {
 	r := t.run
 	r.Status, r.Error, r.Ended, r.Holder, r.Until = status, why, t.Runs.Now(), "", time.Time{}
@@ -225,14 +225,14 @@ func (t *task) end(ctx context.Context, status, why string) error {
 	if status != Success && upload != "" {
 		err = t.Bucket.Abandon(ctx, r.Key, upload)
 	}
-	if !ok && status == Success { // stopped at the last moment
+	if !ok && status == Success { // canceled at the last moment
 		return errors.Join(t.Bucket.Delete(ctx, r.Key), errLost)
 	}
 	return errors.Join(err, lostUnless(ok))
 }
 
-// again begins the run anew because its upload is gone: it waited for too long, or a step
-// completed it and was killed before it noted so.
+// restart starts the run again because its upload is gone: it expired, or a step
+// completed it and was killed before it saved that.
 func (t *task) again(ctx context.Context) error {
 	r := t.run
 	t.dropIndexes(ctx)

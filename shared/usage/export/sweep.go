@@ -11,8 +11,8 @@ import (
 	"gateway/shared/store"
 )
 
-// days is for how many days logs that a scope exports are kept; of an organisation's
-// exports for how many the first of its workspaces keeps them. 0: for ever.
+// days returns the log retention of a scope's exports in days; for an organization's
+// exports the shortest of its workspaces. 0 means forever.
 func (s *Runs) days(ctx context.Context, sc store.Scope) (int, error) {
 	least := int(s.Longest / (24 * time.Hour))
 	if s.KeptDays == nil {
@@ -34,7 +34,7 @@ func (s *Runs) days(ctx context.Context, sc store.Scope) (int, error) {
 	return least, nil
 }
 
-// goneAt is when logs of the day of a time are kept no longer; zero: never.
+// goneAt returns when logs of a time's day expire; zero means never.
 func goneAt(t time.Time, days int) time.Time {
 	if days <= 0 {
 		return time.Time{}
@@ -42,9 +42,9 @@ func goneAt(t time.Time, days int) time.Time {
 	return t.UTC().Truncate(24*time.Hour).AddDate(0, 0, days+1)
 }
 
-// Sweep removes files whose time is over; call it every hour or so. Most buckets remove
-// files after a week by a rule of their own; files of workspaces with shorter times are
-// removed here. A file that cannot be judged does not hold up the others.
+// Sweep deletes expired files; call it about once an hour. Most buckets delete files
+// after a week by a lifecycle rule; Sweep deletes files with shorter retention. An error
+// for one file does not stop the others.
 func (w *Worker) Sweep(ctx context.Context) error {
 	days := make(map[store.Scope]int)
 	var errs []error
@@ -69,13 +69,13 @@ func (w *Worker) Sweep(ctx context.Context) error {
 	}
 }
 
-// over tells whether a file is kept no longer, by its key; see fileKey. days remembers
-// what scopes keep.
+// expired reports whether a file has expired, by its key; see fileKey. days caches the
+// retention of scopes.
 func (w *Worker) over(ctx context.Context, key string, days map[store.Scope]int) (bool, error) {
 	part := strings.Split(strings.TrimPrefix(key, prefix), "/")
 	day, err := time.Parse(time.DateOnly, part[0])
 	if err != nil || len(part) < 4 {
-		return false, nil // none of ours
+		return false, nil // not an export file
 	}
 	now := w.Runs.Now()
 	if now.After(day.Add(Kept + 48*time.Hour)) {

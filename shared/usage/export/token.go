@@ -12,12 +12,12 @@ import (
 	"gateway/shared/seal"
 )
 
-// ErrNoFile is the one answer to a token that names nothing.
-var ErrNoFile = fault.New(fault.NotFound, "token", "There is no such file, or the link is older than its time: ask for the download again")
+// ErrNoFile is the uniform response to invalid tokens.
+var ErrNoFile = fault.New(fault.NotFound, "token", "The file does not exist or the link has expired; request a new download link")
 
-// A token is the organisation's id and a sealed grant, with a point between.
+// A token is the organization's id, a dot and a sealed grant.
 
-// grant is what a token is sealed of.
+// grant is the sealed content of a token.
 type grant struct {
 	Key   string    `json:"key"`
 	Until time.Time `json:"until"`
@@ -27,7 +27,7 @@ func binding(org string) seal.Binding { return seal.Binding{Org: org, Table: "ex
 
 var spelling = base64.RawURLEncoding.Strict()
 
-// Token makes a text that lets its holder read a file for a while.
+// Token returns a text that lets its holder read a file until a time.
 func Token(ctx context.Context, s seal.Sealer, org, key string, until time.Time) (string, error) {
 	raw, err := json.Marshal(grant{key, until})
 	if err != nil {
@@ -40,7 +40,7 @@ func Token(ctx context.Context, s seal.Sealer, org, key string, until time.Time)
 	return spelling.EncodeToString([]byte(org)) + "." + spelling.EncodeToString(sealed), nil
 }
 
-// ReadToken gives the key of the file that a token grants. Errors: ErrNoFile.
+// ReadToken returns the key of the file that a token grants. Errors: ErrNoFile.
 func ReadToken(ctx context.Context, s seal.Sealer, token string, now time.Time) (key string, err error) {
 	first, second, _ := strings.Cut(token, ".")
 	org, err := spelling.DecodeString(first)

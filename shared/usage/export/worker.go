@@ -15,41 +15,41 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// Bucket is where files are written.
+// Bucket is the bucket of files.
 type Bucket interface {
 	blob.Bucket
 	blob.Uploads
 }
 
-// Worker does the steps of exports. Safe for concurrent use.
+// Worker performs the steps of exports. It is safe for concurrent use.
 type Worker struct {
 	Runs   *Runs
 	Reader *report.Reader
 	Bucket Bucket
 	Sealer seal.Sealer // opens bodies
 	Pace   Pace
-	// OnError is told of what no caller sees; nil: slog.
+	// OnError is called for errors that no caller receives; slog if nil.
 	OnError func(error)
 }
 
-// Pace is how much is done at once.
+// Pace limits the work of a step.
 type Pace struct {
-	Step time.Duration // after which the rest is left to another message
-	Part int           // bytes from which a part is put
+	Step time.Duration // after which the remainder is left to another message
+	Part int           // size at which a part is uploaded
 	Rows int           // of a page
 }
 
-// Standard is the pace of installations.
+// Standard is the default pace.
 var Standard = Pace{Step: 5 * time.Minute, Part: 8 << 20, Rows: 1000}
 
-// maxParts keeps the row of a run within what a store holds; at 8 MiB a part that is
-// 16 GiB.
+// maxParts limits a run's row to the size of an item; at 8 MiB per part the limit of a
+// file is 16 GiB.
 const maxParts = 2000
 
-// tries is how often a message may come before its run has failed. Queues give up later.
+// tries is how often a message may be delivered before its run fails. Queues allow more.
 const tries = 4
 
-// maxAnew is how often a run begins anew before it has failed.
+// maxRestarts is how often a run restarts before it fails.
 const maxAnew = 3
 
 func (w *Worker) failed(err error) {
@@ -60,8 +60,8 @@ func (w *Worker) failed(err error) {
 	slog.Error("export", "error", err.Error())
 }
 
-// Handle does the steps that messages ask for, one after the other. failed are those
-// that must come again.
+// Handle performs the steps of messages sequentially. failed are the messages to deliver
+// again.
 func (w *Worker) Handle(ctx context.Context, messages []queue.Message) (failed []queue.Message, err error) {
 	for _, m := range messages {
 		if err := w.handle(ctx, m); err != nil {
@@ -72,7 +72,7 @@ func (w *Worker) Handle(ctx context.Context, messages []queue.Message) (failed [
 	return failed, nil
 }
 
-// handle does one step. What is stale, or in the hands of another, is done.
+// handle performs one step. A step that is stale or held by another process is done.
 func (w *Worker) handle(ctx context.Context, m queue.Message) error {
 	s, err := readStep(m.Body)
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *Worker) handle(ctx context.Context, m queue.Message) error {
 	t := &task{Worker: w, sc: s.scope(), id: s.Export, holder: uuid.NewString()}
 	took, err := t.take(ctx, s.Attempt)
 	if errors.Is(err, errHeld) && m.Attempt == 1 {
-		return nil // a copy of the message that the holder has
+		return nil // a duplicate of the holder's message
 	}
 	if err != nil || !took {
 		return err
@@ -104,7 +104,7 @@ func (w *Worker) handle(ctx context.Context, m queue.Message) error {
 	return t.end(late, Failed, told(err))
 }
 
-// told is what people read of an error.
+// userMessage returns the user-visible text of an error.
 func told(err error) string {
 	var f *fault.Fault
 	if errors.As(err, &f) || errors.Is(err, errTooLarge) {
@@ -127,7 +127,7 @@ func (w *Worker) Work(ctx context.Context) error {
 		failed, _ := w.Handle(ctx, messages)
 		late := context.WithoutCancel(ctx)
 		if len(failed) > 0 {
-			err = w.Runs.Queue.Extend(late, failed[0], lease) // what a process that died held is free by then
+			err = w.Runs.Queue.Extend(late, failed[0], lease) // a lease of a dead process has expired by then
 		} else {
 			err = w.Runs.Queue.Delete(late, messages...)
 		}

@@ -1,16 +1,14 @@
-// Package feedback keeps what clients say about answers, by the trace of the request
-// and by time.
+// Package feedback stores clients' ratings of responses, by the trace of the request and
+// by time. Rows of the usage table, in the partition FEEDBACK of a workspace:
 //
-// Rows of the usage table, in the partition FEEDBACK of a workspace:
-//
-//	ID#<id>                 where the other two are
+//	ID#<id>                 the keys of the other two
 //	TRACE#<hash>#<id>       the feedback, for the logs of its trace
-//	AT#<milliseconds>#<id>  the feedback, for what is counted over a time
+//	AT#<milliseconds>#<id>  the feedback, for aggregates over time
 //
-// The three are written together. A trace need not exist: its request may still be
-// under way. Feedback is kept as long as records of the day on which it was given: by
-// the installation's time, with which rows are written, and by that of its workspace,
-// where that is shorter; see Retain.
+// The three are written together. A trace need not exist: its request may still be in
+// progress. Feedback is stored as long as records of the day on which it was given: for
+// the installation's retention, by the rows' expiry, and for its workspace's if that is
+// shorter; see Retain.
 package feedback
 
 import (
@@ -34,13 +32,13 @@ type Feedback struct {
 	Trace    string          `json:"trace_id" min:"1" max:"256"`
 	Value    int64           `json:"value" min:"-10" max:"10"`
 	Weight   float64         `json:"weight" max:"1"`
-	Metadata json.RawMessage `json:"metadata,omitempty"` // an object; nil: none
+	Metadata json.RawMessage `json:"metadata,omitempty"` // an object; nil if none
 	Key      string          `json:"api_key_id,omitempty"`
 	Created  time.Time       `json:"created_at"`
 	Updated  time.Time       `json:"last_updated_at"`
 }
 
-// Bounds of feedback.
+// Limits of feedback.
 const (
 	MaxTrace    = 256     // characters
 	MaxMetadata = 8 << 10 // bytes
@@ -48,7 +46,7 @@ const (
 	MostValue   = 10
 )
 
-// Weighted is the value as it counts.
+// Weighted returns the value multiplied by its weight.
 func (f *Feedback) Weighted() float64 { return float64(f.Value) * f.Weight }
 
 // Store reads and writes feedback.
@@ -58,19 +56,19 @@ type Store struct {
 	now   func() time.Time
 	keep  time.Duration
 	kept  Kept
-	noted sync.Map // scopes whose note this process has written
+	noted sync.Map // scopes with a row of notedWorkspaces that this process has written
 }
 
-// Kept tells for how many days workspaces keep their logs, as it is set now.
-type Kept func(context.Context, store.Scope) (usage.KeptDays, error)
+// RetentionFunc returns the current log retention of workspaces.
+type Kept func(context.Context, store.Scope) (usage.WorkspaceRetention, error)
 
-// New makes a Store. keep is how long feedback is kept at most; 0: for ever. kept may
-// be nil: no workspace keeps it for a time of its own.
+// New returns a Store. keep is the maximum retention of feedback; 0 means forever. kept
+// may be nil if no workspace has a shorter retention.
 func New(s store.Store, now func() time.Time, keep time.Duration, kept Kept) *Store {
 	return &Store{store: s, table: s.Table(store.Usage), now: now, keep: keep, kept: kept}
 }
 
-// partition is that of a workspace.
+// partition returns the partition of a workspace.
 func partition(sc store.Scope) store.Partition { return sc.Partition("FEEDBACK") }
 
 func hash(trace string) string {
@@ -85,11 +83,11 @@ func keys(sc store.Scope, id, traceHash, at string) (byID, byTrace, byTime store
 
 func timeKey(t time.Time) string { return fmt.Sprintf("%013d", t.UnixMilli()) }
 
-// perWrite is how many feedbacks one transaction writes.
+// perWrite is the number of feedbacks in one transaction.
 const perWrite = store.MaxTransactActions / 3
 
-// Add stores feedbacks and sets their times. When a write fails, the feedbacks before it
-// stay stored; the error tells how many.
+// Add stores feedbacks and sets their times. If a write fails, earlier feedbacks remain
+// stored; the error states how many.
 func (s *Store) Add(ctx context.Context, sc store.Scope, all []Feedback) error {
 	if err := s.note(ctx, sc); err != nil {
 		return unavailable(err)
@@ -108,7 +106,7 @@ func (s *Store) Add(ctx context.Context, sc store.Scope, all []Feedback) error {
 			actions = append(actions, put...)
 		}
 		if err := s.store.Transact(ctx, actions...); err != nil {
-			return fault.Unavailable(fmt.Errorf("feedback: %d of %d are kept: %w", done, len(all), err))
+			return fault.Unavailable(fmt.Errorf("feedback: %d of %d are stored: %w", done, len(all), err))
 		}
 	}
 	return nil
@@ -134,14 +132,14 @@ func (s *Store) puts(sc store.Scope, f *Feedback, conds ...store.Cond) ([]store.
 	return out, nil
 }
 
-// Change is what an update says; nil leaves a member.
+// Change is an update; nil leaves a field unchanged.
 type Change struct {
 	Value    int64
 	Weight   *float64
 	Metadata *json.RawMessage
 }
 
-// Update changes a feedback; ok is false where the workspace has none of this id.
+// Update changes a feedback; ok is false if the workspace has none with this id.
 func (s *Store) Update(ctx context.Context, sc store.Scope, id string, ch Change) (ok bool, err error) {
 	byID, _, _ := keys(sc, id, "", "")
 	at, ok, err := s.table.Get(ctx, byID, true)
@@ -173,7 +171,7 @@ func (s *Store) Update(ctx context.Context, sc store.Scope, id string, ch Change
 	}
 	var gone *store.ConditionError
 	if err := s.store.Transact(ctx, actions...); errors.As(err, &gone) {
-		return false, nil // its time was over meanwhile
+		return false, nil // it expired meanwhile
 	} else if err != nil {
 		return false, unavailable(err)
 	}
@@ -195,10 +193,10 @@ func decode(item store.Item) (*Feedback, error) {
 	return f, nil
 }
 
-// maxOfTrace is how many feedbacks of a trace are read.
+// maxOfTrace is the maximum number of feedbacks read for a trace.
 const maxOfTrace = 100
 
-// OfTrace gives the feedbacks of a trace, at most a hundred.
+// OfTrace returns the feedbacks of a trace, at most a hundred.
 func (s *Store) OfTrace(ctx context.Context, sc store.Scope, trace string) ([]Feedback, error) {
 	if trace == "" {
 		return nil, nil
@@ -217,8 +215,8 @@ func (s *Store) OfTrace(ctx context.Context, sc store.Scope, trace string) ([]Fe
 	return out, err
 }
 
-// Between gives the feedbacks of a time, the oldest first, until yield says that it is
-// enough. to is not part of it.
+// Between passes the feedbacks of a time range to yield, oldest first, until it returns
+// false. to is exclusive.
 func (s *Store) Between(ctx context.Context, sc store.Scope, from, to time.Time, yield func(*Feedback) bool) error {
 	first, err := s.first(ctx, sc)
 	if err != nil {
@@ -233,7 +231,7 @@ func (s *Store) Between(ctx context.Context, sc store.Scope, from, to time.Time,
 	return s.each(ctx, store.Query{Partition: partition(sc), From: "AT#" + timeKey(from), To: "AT#" + timeKey(to)}, yield)
 }
 
-// each gives the feedbacks of a query, over its pages.
+// each passes the feedbacks of a query to yield, over all pages.
 func (s *Store) each(ctx context.Context, q store.Query, yield func(*Feedback) bool) error {
 	for {
 		page, err := s.table.Query(ctx, q)

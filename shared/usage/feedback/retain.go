@@ -10,14 +10,14 @@ import (
 	"gateway/shared/store"
 )
 
-// keepers has a note of each workspace that was ever given feedback.
+// workspaceRows has a row for each workspace with feedback.
 func keepers() store.Partition { return store.System("FEEDBACK-KEPT") }
 
 func noteOf(sc store.Scope) store.Row {
 	return store.Row{Key: keepers().Key(sc.Org, sc.Workspace), Item: store.Item{"org": sc.Org, "workspace": sc.Workspace}}
 }
 
-// note remembers that a workspace has feedback, once in a process.
+// markWorkspace records that a workspace has feedback, once per process.
 func (s *Store) note(ctx context.Context, sc store.Scope) error {
 	if _, done := s.noted.Load(sc); done {
 		return nil
@@ -29,8 +29,8 @@ func (s *Store) note(ctx context.Context, sc store.Scope) error {
 	return nil
 }
 
-// first is the time before which feedback of a workspace is no longer shown, whether it has
-// been deleted yet or not.
+// first returns the start of a workspace's visible feedback; older feedback may not be
+// deleted yet.
 func (s *Store) first(ctx context.Context, sc store.Scope) (time.Time, error) {
 	if s.kept == nil {
 		return time.Time{}, nil
@@ -39,32 +39,31 @@ func (s *Store) first(ctx context.Context, sc store.Scope) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	first := kept.First(sc.Workspace, s.now())
+	first := kept.Cutoff(sc.Workspace, s.now())
 	if first == math.MinInt64 {
 		return time.Time{}, nil
 	}
 	return time.UnixMicro(first), nil
 }
 
-// Places tells where there may be feedback from before notes of it were written.
+// Places locates feedback that is older than the rows of workspaceRows.
 type Places struct {
-	// Organisations gives those behind one, in order, at most so many.
+	// Organizations returns those after one, in order, at most most.
 	Organisations func(ctx context.Context, after string, most int) ([]string, error)
 	Workspaces    func(ctx context.Context, org string) ([]string, error)
 }
 
-// How many organisations are looked at by one call, and for how long a look over all of
-// them rests.
+// Maximum number of organizations scanned per call, and the pause between scans of all.
 const (
 	lookOrgs = 100
 	lookRest = 24 * time.Hour
 )
 
-// looked is where the row of a look's progress is.
+// scanKey is the row with the progress of the scan.
 func looked() store.Key { return store.System("FEEDBACK-LOOK").Key("look") }
 
-// look notes the workspaces of organisations that keep logs for a time of their own. It
-// goes on where the last call ended.
+// scan marks the workspaces of organizations with separate retention. It continues after
+// the last call.
 func (s *Store) look(ctx context.Context, at Places, most int) error {
 	item, _, err := s.table.Get(ctx, looked(), true)
 	if err != nil || s.kept == nil || s.now().UnixMilli() < item.Int("rest") {
@@ -78,7 +77,7 @@ func (s *Store) look(ctx context.Context, at Places, most int) error {
 	next := store.Item{"rest": s.now().Add(lookRest).UnixMilli()}
 	for _, org := range orgs {
 		if err := s.noteAll(ctx, at, org); err != nil {
-			errs = append(errs, err) // at the next look, like all others
+			errs = append(errs, err) // at the next scan, like all others
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -90,11 +89,10 @@ func (s *Store) look(ctx context.Context, at Places, most int) error {
 	return errors.Join(append(errs, s.table.Put(ctx, store.Row{Key: looked(), Item: next}))...)
 }
 
-// noteAll notes the workspaces of an organisation, where some keep logs for a time of
-// their own.
+// markAll marks the workspaces of an organization with separate retention.
 func (s *Store) noteAll(ctx context.Context, at Places, org string) error {
 	kept, err := s.kept(ctx, store.Scope{Org: org})
-	if err != nil || !kept.Any() {
+	if err != nil || !kept.HasOverrides() {
 		return err
 	}
 	list, err := at.Workspaces(ctx, org)
@@ -108,9 +106,8 @@ func (s *Store) noteAll(ctx context.Context, at Places, org string) error {
 	return s.table.PutMany(ctx, rows)
 }
 
-// Retain deletes feedback of days that its workspace no longer keeps; call it every hour or
-// so. What it had no time for is found by the next call. An error of one workspace does not
-// stop the others.
+// Retain deletes expired feedback; call it about once an hour. The next call continues
+// where this one ran out of time. An error for one workspace does not stop the others.
 func (s *Store) Retain(ctx context.Context, at Places) error {
 	var errs []error
 	if err := s.look(ctx, at, lookOrgs); err != nil {
@@ -135,8 +132,8 @@ func (s *Store) Retain(ctx context.Context, at Places) error {
 	}
 }
 
-// retain deletes what a workspace no longer keeps. All rows of a feedback go in one
-// transaction, because it is found by its row of the time.
+// retain deletes the expired feedback of a workspace. All rows of a feedback are deleted
+// in one transaction, because it is found by its row of the time.
 func (s *Store) retain(ctx context.Context, sc store.Scope) error {
 	first, err := s.first(ctx, sc)
 	if err != nil || first.IsZero() {

@@ -79,8 +79,8 @@ func TestFeedbackGoesWithTheLogsOfItsDay(t *testing.T) {
 	onEach(t, func(t *testing.T, s store.Store) {
 		ctx, now := context.Background(), noon.AddDate(0, 0, -2)
 		short, long := store.Scope{Org: "o", Workspace: "short"}, store.Scope{Org: "o", Workspace: "long"}
-		kept := func(context.Context, store.Scope) (usage.KeptDays, error) {
-			return usage.KeptDays{Standard: 30, Of: map[string]int{"short": 2}}, nil
+		kept := func(context.Context, store.Scope) (usage.WorkspaceRetention, error) {
+			return usage.WorkspaceRetention{Standard: 30, Of: map[string]int{"short": 2}}, nil
 		}
 		open := func(s store.Store) *Store { return New(s, func() time.Time { return now }, 0, kept) }
 		add := func(sc store.Scope, n int, trace string) {
@@ -153,8 +153,8 @@ func TestFeedbackWithoutNotesGoes(t *testing.T) {
 	onEach(t, func(t *testing.T, s store.Store) {
 		ctx, now := context.Background(), noon.AddDate(0, 0, -5)
 		days := map[string]int{"a": 2, "c": 2}
-		r := New(s, func() time.Time { return now }, 0, func(_ context.Context, sc store.Scope) (usage.KeptDays, error) {
-			return usage.KeptDays{Standard: days[sc.Org]}, nil
+		r := New(s, func() time.Time { return now }, 0, func(_ context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
+			return usage.WorkspaceRetention{Standard: days[sc.Org]}, nil
 		})
 		all := []string{"a", "b", "c"}
 		at := Places{

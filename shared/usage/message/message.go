@@ -1,5 +1,5 @@
-// Package message is how what a log keeps of a request is shown: by the log itself
-// and by exports of logs.
+// Package message formats the messages stored in a log for the log itself and for
+// exports.
 package message
 
 import (
@@ -11,15 +11,15 @@ import (
 	"gateway/shared/usage"
 )
 
-// Message is headers and body, where they are kept. JSON is shown as such, other text
-// as a string, and what is no text in base64.
+// Message is headers and body, if stored. JSON is embedded as such, other text is a
+// string, and binary data is base64.
 type Message struct {
 	Headers  map[string]string `json:"headers,omitempty"`
 	Body     any               `json:"body,omitempty" doc:"JSON, or text; base64 where body_encoding says so."`
 	Encoding string            `json:"body_encoding,omitempty" enum:"base64"`
 }
 
-// Of shows headers, which are a JSON object, and a body.
+// Of formats headers, which are a JSON object, and a body.
 func Of(headers, body []byte) (m Message) {
 	if len(headers) > 0 {
 		var named map[string]string
@@ -42,7 +42,7 @@ func Of(headers, body []byte) (m Message) {
 	return m
 }
 
-// Asked is what a client sent.
+// ClientRequest is the request that a client sent.
 type Asked struct {
 	Message
 	URL            string            `json:"url"`
@@ -50,17 +50,17 @@ type Asked struct {
 	GatewayHeaders map[string]string `json:"gatewayHeaders,omitempty"`
 }
 
-// Request shows what a client sent.
+// Request formats the request that a client sent.
 func Request(b *usage.Bodies, method, path string) Asked {
 	a := Asked{Message: Of(b.RequestHeaders, b.Request), URL: path, Method: method}
 	a.GatewayHeaders = split(a.Headers)
 	return a
 }
 
-// own begins the names of the gateway's headers.
+// own is the prefix of the gateway's headers.
 const own = "x-gateway-"
 
-// split takes the gateway's own headers out of a request's.
+// split separates the gateway's headers from a request's others.
 func split(h map[string]string) map[string]string {
 	out := make(map[string]string)
 	for k, v := range h {

@@ -93,8 +93,8 @@ func asked(h *house, ids []string) map[string]func(testing.TB) error {
 // over segments far larger together, the heap with all its garbage grows by no more
 // than questions may have.
 func TestQuestionsAreAnsweredWithinTheirMemory(t *testing.T) { // alone: it counts the memory of the process
-	if sum := int64(gatheredBytes + roomBytes + segment.CacheBytes); 2*sum > questionsBytes {
-		t.Errorf("%d bytes are handed out: with as much garbage that is more than %d", sum, questionsBytes)
+	if sum := int64(gatheredBytes + budgetBytes + segment.CacheBytes); 2*sum > queriesBytes {
+		t.Errorf("%d bytes are handed out: with as much garbage that is more than %d", sum, queriesBytes)
 	}
 	segments := 40
 	if testing.Short() {
@@ -104,7 +104,7 @@ func TestQuestionsAreAnsweredWithinTheirMemory(t *testing.T) { // alone: it coun
 	for _, name := range slices.Sorted(maps.Keys(asked(h, ids))) {
 		t.Run(name, func(t *testing.T) {
 			h.open() // nothing is in the cache
-			h.reader.src.room = newRoom(atOnce, inQueue, gatheredBytes, roomBytes, time.Hour)
+			h.reader.src.budget = newMemoryBudget(maxRunning, maxQueued, gatheredBytes, budgetBytes, time.Hour)
 			ask := asked(h, ids)[name]
 			runtime.GC()
 			before := heapBytes()
@@ -119,7 +119,7 @@ func TestQuestionsAreAnsweredWithinTheirMemory(t *testing.T) { // alone: it coun
 				}
 			}
 			t.Logf("%d KiB", (most-before)>>10)
-			if most-before > questionsBytes {
+			if most-before > queriesBytes {
 				t.Errorf("%d MiB", (most-before)>>20)
 			}
 		})

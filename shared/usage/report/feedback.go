@@ -14,15 +14,15 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Mark is one piece of feedback, as graphs of feedback count it.
-type Mark struct {
+// Feedback is one piece of feedback, as counted by graphs.
+type Feedback struct {
 	At       time.Time // when it was given
 	Value    int64
 	Weighted float64
-	Model    string // model that answered; empty: unknown
+	Model    string // model that responded; "" if unknown
 }
 
-// Shapes of graphs of feedback.
+// Types of the points of feedback graphs.
 type (
 	Average struct {
 		Avg float64 `json:"avg"`
@@ -38,21 +38,21 @@ type (
 	}
 )
 
-// marked draws a graph of feedback.
-type marked struct {
+// feedbackDrawing draws a graph of feedback.
+type feedbackDrawing struct {
 	summary, point reflect.Type
-	draw           func(f *Filter, marks []Mark) Graph
+	draw           func(f *Filter, marks []Feedback) Graph
 }
 
-func ofMarks[S, P any](draw func(f *Filter, marks []Mark) (S, []P)) marked {
-	return marked{reflect.TypeFor[S](), reflect.TypeFor[P](), func(f *Filter, marks []Mark) Graph {
+func ofMarks[S, P any](draw func(f *Filter, marks []Feedback) (S, []P)) feedbackDrawing {
+	return feedbackDrawing{reflect.TypeFor[S](), reflect.TypeFor[P](), func(f *Filter, marks []Feedback) Graph {
 		summary, points := draw(f, marks)
 		return graph(summary, points)
 	}}
 }
 
 // feedbacks are the graphs of feedback, by the end of their path.
-var feedbacks = map[string]marked{
+var feedbacks = map[string]feedbackDrawing{
 	"feedbacks":           ofMarks(given),
 	"feedbacks/weighted":  ofMarks(weighted),
 	"feedbacks/scores":    ofMarks(scores),
@@ -69,12 +69,14 @@ func FeedbackGraphTypes(name string) (summary, point reflect.Type) {
 	return feedbacks[name].summary, feedbacks[name].point
 }
 
-// FeedbackGraph draws one of FeedbackGraphs, from feedback that was given in the time of f.
-// f is valid.
-func FeedbackGraph(name string, f *Filter, marks []Mark) Graph { return feedbacks[name].draw(f, marks) }
+// FeedbackGraph draws one of FeedbackGraphs, from the feedback in the time of f. f is
+// valid.
+func FeedbackGraph(name string, f *Filter, marks []Feedback) Graph {
+	return feedbacks[name].draw(f, marks)
+}
 
-// samples returns the samples of each bucket of the time.
-func samples(f *Filter, marks []Mark) (buckets, []Sample) {
+// samples returns the samples of each time bucket.
+func samples(f *Filter, marks []Feedback) (buckets, []Sample) {
 	b := divide(f)
 	list := make([]Sample, b.n)
 	for i := range marks {
@@ -83,7 +85,7 @@ func samples(f *Filter, marks []Mark) (buckets, []Sample) {
 	return b, list
 }
 
-func given(f *Filter, marks []Mark) (Sum, []TotalPoint) {
+func given(f *Filter, marks []Feedback) (Sum, []TotalPoint) {
 	b, list := samples(f, marks)
 	points := make([]TotalPoint, len(list))
 	for i := range list {
@@ -92,7 +94,7 @@ func given(f *Filter, marks []Mark) (Sum, []TotalPoint) {
 	return Sum{int64(len(marks))}, points
 }
 
-func weighted(f *Filter, marks []Mark) (Average, []AvgPoint) {
+func weighted(f *Filter, marks []Feedback) (Average, []AvgPoint) {
 	b, list := samples(f, marks)
 	points, all := make([]AvgPoint, len(list)), Sample{}
 	for i := range list {
@@ -102,7 +104,7 @@ func weighted(f *Filter, marks []Mark) (Average, []AvgPoint) {
 	return Average{all.Mean()}, points
 }
 
-func scores(_ *Filter, marks []Mark) (Sum, []Score) {
+func scores(_ *Filter, marks []Feedback) (Sum, []Score) {
 	counts := map[int64]int64{}
 	for i := range marks {
 		counts[marks[i].Value]++
@@ -115,8 +117,8 @@ func scores(_ *Filter, marks []Mark) (Sum, []Score) {
 	return Sum{int64(len(marks))}, points
 }
 
-// byModel leaves out feedback whose model is unknown.
-func byModel(_ *Filter, marks []Mark) (Empty, []ModelFeedback) {
+// byModel omits feedback with an unknown model.
+func byModel(_ *Filter, marks []Feedback) (Empty, []ModelFeedback) {
 	of := map[string]*Sample{}
 	for i := range marks {
 		m := &marks[i]
@@ -138,8 +140,9 @@ func byModel(_ *Filter, marks []Mark) (Empty, []ModelFeedback) {
 	return Empty{}, points
 }
 
-// Since is from, or the time from which on a workspace keeps its logs, if that is later.
-func (r *Reader) Since(ctx context.Context, sc store.Scope, from time.Time) (time.Time, error) {
+// RetainedSince returns from, or the start of a workspace's log retention if that is
+// later.
+func (r *Reader) RetainedSince(ctx context.Context, sc store.Scope, from time.Time) (time.Time, error) {
 	cut, err := r.src.archive.Cut(ctx, sc)
 	if err != nil || cut.First(sc.Workspace) <= from.UnixMicro() {
 		return from, err
@@ -147,23 +150,23 @@ func (r *Reader) Since(ctx context.Context, sc store.Scope, from time.Time) (tim
 	return time.UnixMicro(cut.First(sc.Workspace)).In(from.Location()), nil
 }
 
-// modelWeight is about how much memory the model of a trace takes.
+// modelWeight estimates the memory for the model of a trace.
 const modelWeight = 160
 
-// Models returns, for each of the given traces, the model of its newest request that
-// passes. Traces without such a request are left out. f is valid.
+// Models returns, for each of the given traces, the model of its newest matching request.
+// It omits traces without one. f is valid.
 func (r *Reader) Models(ctx context.Context, sc store.Scope, f *Filter, traces map[string]struct{}) (map[string]string, error) {
-	leave, err := r.src.room.enter(ctx, 2*modelWeight*int64(len(traces)))
+	leave, err := r.src.budget.admit(ctx, 2*modelWeight*int64(len(traces)))
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	var sum *newestModels
-	err = again(func() error {
+	err = retryMerged(func() error {
 		sum = &newestModels{traces: traces, of: map[string]modelAt{}}
-		q := &question{bucket: func(int64) int { return 0 }, collect: func() collector { return &newestModels{traces: traces, of: map[string]modelAt{}} }, merge: sum.merge}
+		q := &query{bucket: func(int64) int { return 0 }, collect: func() collector { return &newestModels{traces: traces, of: map[string]modelAt{}} }, merge: sum.merge}
 		q.need.dims[segment.TraceID], q.need.dims[segment.Model] = true, true
-		return r.ask(ctx, sc, f, q)
+		return r.run(ctx, sc, f, q)
 	})
 	if err != nil {
 		return nil, err
@@ -197,13 +200,13 @@ func (c *newestModels) row(i, _ int) {
 	}
 }
 
-// take keeps the newer one. If both began at once, it keeps the one whose name comes first,
-// so that the answer is always the same.
+// take stores the newer one; at the same time the first name alphabetically, so that the
+// result is deterministic.
 func (c *newestModels) take(trace string, m modelAt) {
 	if was, ok := c.of[trace]; ok && (was.start > m.start || was.start == m.start && was.model <= m.model) {
 		return
 	}
-	m.model = strings.Clone(m.model) // the clone keeps no page in memory
+	m.model = strings.Clone(m.model) // a clone, to release the page
 	c.of[strings.Clone(trace)] = m
 }
 
@@ -213,10 +216,10 @@ func (c *newestModels) merge(o collector) {
 	}
 }
 
-// Rated sums up the feedback of requests that pass, by the value of a metadata key. Each
-// request of a trace with feedback counts with the mean of the trace's feedback. f is
-// valid.
-func (r *Reader) Rated(ctx context.Context, sc store.Scope, f *Filter, metadataKey string, of map[string]*Sample) (map[string]Sample, error) {
+// RateByMetadata sums the feedback of matching requests by the value of a metadata key.
+// Each request of a trace with feedback counts with the mean of the trace's feedback. f
+// is valid.
+func (r *Reader) RateByMetadata(ctx context.Context, sc store.Scope, f *Filter, metadataKey string, of map[string]*Sample) (map[string]Sample, error) {
 	only := *f
 	traces := make([]string, 0, len(of))
 	for trace := range of {
@@ -225,18 +228,18 @@ func (r *Reader) Rated(ctx context.Context, sc store.Scope, f *Filter, metadataK
 	if only.KeepTraces(traces); only.Nothing {
 		return nil, nil
 	}
-	leave, err := r.src.room.enter(ctx, 2*modelWeight*int64(len(of)))
+	leave, err := r.src.budget.admit(ctx, 2*modelWeight*int64(len(of)))
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	var sum *ratedValues
-	err = again(func() error {
+	err = retryMerged(func() error {
 		sum = newRatedValues(metadataKey, of)
-		q := &question{bucket: func(int64) int { return 0 }, collect: func() collector { return newRatedValues(metadataKey, of) }, merge: sum.merge}
+		q := &query{bucket: func(int64) int { return 0 }, collect: func() collector { return newRatedValues(metadataKey, of) }, merge: sum.merge}
 		q.need.dims[segment.TraceID] = true
 		q.need.metadata(metadataKey)
-		return r.ask(ctx, sc, &only, q)
+		return r.run(ctx, sc, &only, q)
 	})
 	if err != nil {
 		return nil, err
@@ -248,7 +251,7 @@ func (r *Reader) Rated(ctx context.Context, sc store.Scope, f *Filter, metadataK
 	return out, nil
 }
 
-// ratedValues is the collector of Rated.
+// ratedValues is the collector of RateByMetadata.
 type ratedValues struct {
 	key    string
 	of     map[string]*Sample // by trace
@@ -277,7 +280,7 @@ func (c *ratedValues) at(value string) *Sample {
 	s := c.values[value]
 	if s == nil {
 		s = new(Sample)
-		c.values[strings.Clone(value)] = s // the clone keeps no page in memory
+		c.values[strings.Clone(value)] = s // a clone, to release the page
 	}
 	return s
 }

@@ -14,11 +14,11 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Range limits a number, both ends included; nil: no limit.
+// Range limits a number, both ends inclusive; nil means no limit.
 type Range struct{ Min, Max *int64 }
 
-// Open tells whether there is no limit.
-func (r Range) Open() bool { return r.Min == nil && r.Max == nil }
+// Unlimited reports whether there is no limit.
+func (r Range) Unlimited() bool { return r.Min == nil && r.Max == nil }
 
 func (r Range) has(n int64) bool {
 	return (r.Min == nil || n >= *r.Min) && (r.Max == nil || n <= *r.Max)
@@ -27,21 +27,21 @@ func (r Range) has(n int64) bool {
 // cent is a cent in nano-dollars. Ranges of numbers with a fraction use the same factor.
 const cent = 10_000_000
 
-// HasCents tells whether a number with a fraction lies within the range. The range has such
-// numbers as if they were cents, that is, in nano-dollars.
+// HasCents reports whether a fractional number is within the range, which stores such
+// numbers like cents, that is, in nano-dollars.
 func (r Range) HasCents(v float64) bool { return r.has(int64(math.Round(v * cent))) }
 
 // ProviderModel names a model of a provider (type name).
 type ProviderModel struct{ Provider, Model string }
 
-// Filter chooses records. Empty fields do not restrict. Several fields must all match; of
-// several values of one field one must match.
+// Filter selects records. Empty fields do not restrict; all others must match. A field
+// with several values matches any of them.
 type Filter struct {
-	From, To time.Time // required, both included; buckets use the offset of From
+	From, To time.Time // required, both inclusive; buckets use the offset of From
 
 	TotalTokens, PromptTokens, CompletionTokens Range
 	Cost                                        Range // nano-dollars
-	Feedback                                    Range // see KeepTraces; with limits no record passes
+	Feedback                                    Range // see KeepTraces; no record matches limits
 
 	Statuses      []int
 	ProviderSlugs []string // saved providers ("virtual keys")
@@ -61,11 +61,11 @@ type Filter struct {
 	Sessions      []string // of coding agents
 	Agents        []string
 	ParentAgents  []string
-	Nothing       bool              // no record passes
+	Nothing       bool              // no record matches
 	Metadata      map[string]string // all pairs must match
 }
 
-// KeepTraces restricts f further, to records of these traces.
+// KeepTraces further restricts f to records of these traces.
 func (f *Filter) KeepTraces(traces []string) {
 	if len(f.TraceIDs) > 0 {
 		asked := make(map[string]struct{}, len(f.TraceIDs))
@@ -78,16 +78,16 @@ func (f *Filter) KeepTraces(traces []string) {
 	f.Nothing = f.Nothing || len(traces) == 0
 }
 
-// Before moves the time of f to the time of the same length just before it.
-func (f *Filter) Before() {
-	length := f.To.Sub(f.From) + time.Microsecond // both ends are part of it
+// ShiftBack moves the time of f to the period of the same length directly before it.
+func (f *Filter) ShiftBack() {
+	length := f.To.Sub(f.From) + time.Microsecond // both ends are inclusive
 	f.From, f.To = f.From.Add(-length), f.To.Add(-length)
 }
 
-// maxSpan is the longest time a question may cover.
+// maxSpan is the longest time of a query.
 const maxSpan = 10 * 366 * 24 * time.Hour
 
-// Validate says what is wrong with the filter; from and to are the names of the time
+// Validate returns the errors of the filter; from and to are the names of the time
 // parameters.
 func (f *Filter) Validate(from, to string) []fault.Detail {
 	var errs []fault.Detail
@@ -110,20 +110,20 @@ func (f *Filter) Validate(from, to string) []fault.Detail {
 	return errs
 }
 
-// Cents returns a sum of money in US cents, as logs and analytics show it.
+// Cents converts an amount to US cents, the unit of logs and analytics.
 func Cents(n pricing.NanoDollars) float64 { return float64(n) / cent }
 
-// plan is a filter in the form in which tables are tested.
+// plan is a filter in the form that is tested on tables.
 type plan struct {
 	org      string
-	from, to int64 // microseconds, both included
+	from, to int64 // microseconds, both inclusive
 	dims     [segment.NumDims]map[string]struct{}
 	models   []ProviderModel
 	metadata map[string]string
 	ranges   []bounded
-	cubes    bool // the filter can be tested on the cells of cubes
-	users    bool // sketches of users can be used, too: the filter restricts only the workspace
-	requests bool // spans that are no requests do not pass
+	cubes    bool // the cells of cubes can be tested
+	users    bool // sketches of users can be used too: only the workspace is restricted
+	requests bool // spans that are not requests do not match
 	cut      segment.Cut
 	need     columns
 }
@@ -134,14 +134,15 @@ type bounded struct {
 	Range
 }
 
-// columns are the columns of each record that a question needs.
+// columns are the columns of each record that a query needs.
 type columns struct {
 	dims [segment.NumDims]bool
 	ints [segment.NumInts]bool
 	meta map[string]struct{}
 }
 
-// plan makes the plan of a filter, and adds what the workspaces of the scope still keep.
+// plan returns the plan of a filter, including the log retention of the scope's
+// workspaces.
 func (r *Reader) plan(ctx context.Context, sc store.Scope, f *Filter) (*plan, error) {
 	cut, err := r.src.archive.Cut(ctx, sc)
 	if err != nil {
@@ -150,12 +151,12 @@ func (r *Reader) plan(ctx context.Context, sc store.Scope, f *Filter) (*plan, er
 	p := compile(sc, f)
 	p.cut = cut
 	p.from = max(p.from, cut.Least())
-	p.need.dims[segment.Workspace] = p.need.dims[segment.Workspace] || !cut.One()
+	p.need.dims[segment.Workspace] = p.need.dims[segment.Workspace] || !cut.Uniform()
 	return p, nil
 }
 
-// requests returns the plan of a filter that only requests pass: spans that are stored for
-// their trace pass if the filter names their type.
+// requests returns the plan of a filter for requests: spans stored for their trace only
+// match if the filter names their type.
 func (r *Reader) requests(ctx context.Context, sc store.Scope, f *Filter) (*plan, error) {
 	p, err := r.plan(ctx, sc, f)
 	if err != nil {
@@ -184,7 +185,7 @@ func compile(sc store.Scope, f *Filter) *plan {
 		p.cubes = p.cubes && d < segment.NumCubeDims
 		p.users = p.users && d == segment.Workspace
 	}
-	if f.Nothing || !f.Feedback.Open() { // no record contains feedback
+	if f.Nothing || !f.Feedback.Unlimited() { // no record contains feedback
 		one, zero := int64(1), int64(0)
 		p.ranges, p.cubes, p.users = append(p.ranges, bounded{[]segment.Int{segment.Start}, Range{&one, &zero}}), false, false
 	}
@@ -222,7 +223,7 @@ func compile(sc store.Scope, f *Filter) *plan {
 		{[]segment.Int{segment.TokensOut}, f.CompletionTokens},
 		{[]segment.Int{segment.Cost}, f.Cost},
 	} {
-		if !b.Open() {
+		if !b.Unlimited() {
 			p.ranges = append(p.ranges, b)
 			p.cubes, p.users = false, false
 			for _, i := range b.of {
@@ -245,7 +246,7 @@ func (c *columns) metadata(key string) {
 	c.meta[key] = struct{}{}
 }
 
-// view is a table with the metadata columns that the question needs.
+// view is a table with the metadata columns that the query needs.
 type view struct {
 	*segment.Table
 	meta map[string]*segment.Strings
@@ -255,15 +256,15 @@ type view struct {
 type matcher struct {
 	p     *plan
 	t     *view
-	dims  []allowed
+	dims  []allowedCodes
 	pairs map[uint64]struct{}
-	meta  []allowed
-	first []int64 // by the code of a workspace: start of its first record that is shown; nil: all are shown
+	meta  []allowedCodes
+	first []int64 // by the code of a workspace: start of its first visible record; nil if all are visible
 	never bool
 }
 
-// allowed tells which values of a column pass, by their codes.
-type allowed struct {
+// allowedCodes are the matching values of a column, by their codes.
+type allowedCodes struct {
 	column *segment.Strings
 	pass   []bool
 }
@@ -308,10 +309,10 @@ func (p *plan) matcher(t *view) *matcher {
 	return m
 }
 
-// cutOf returns the time from which on the records of each workspace in a table are shown;
-// a single value if it is the same for all.
+// cutOf returns the start of the log retention by workspace of a table; a single value if
+// it is the same for all.
 func (p *plan) cutOf(t *view) []int64 {
-	if p.cut.One() {
+	if p.cut.Uniform() {
 		return []int64{p.cut.Most()}
 	}
 	workspaces := t.Dims[segment.Workspace].Values
@@ -322,25 +323,25 @@ func (p *plan) cutOf(t *view) []int64 {
 	return first
 }
 
-// shown tells whether a row is still kept for its workspace. That works for the cells of a
-// cube, too: a cell covers an hour, and records expire by whole days.
-func (m *matcher) shown(i int) bool {
+// retained reports whether a row is within its workspace's log retention. This also works
+// for the cells of a cube: a cell covers an hour, and records expire by whole days.
+func (m *matcher) retained(i int) bool {
 	code := uint32(0)
-	if !m.p.cut.One() {
+	if !m.p.cut.Uniform() {
 		code = m.t.Dims[segment.Workspace].Code(i)
 	}
 	return m.t.Ints[segment.Start][i] >= m.first[code]
 }
 
-func allow(column *segment.Strings, pass func(string) bool) allowed {
-	a := allowed{column, make([]bool, len(column.Values))}
+func allow(column *segment.Strings, pass func(string) bool) allowedCodes {
+	a := allowedCodes{column, make([]bool, len(column.Values))}
 	for i, v := range column.Values {
 		a.pass[i] = pass(v)
 	}
 	return a
 }
 
-func (a *allowed) none() bool {
+func (a *allowedCodes) none() bool {
 	for _, ok := range a.pass {
 		if ok {
 			return false
@@ -349,9 +350,9 @@ func (a *allowed) none() bool {
 	return true
 }
 
-// match reports whether row i passes everything but the time.
+// match reports whether row i matches everything except the time.
 func (m *matcher) match(i int) bool {
-	if m.first != nil && !m.shown(i) {
+	if m.first != nil && !m.retained(i) {
 		return false
 	}
 	for k := range m.dims {

@@ -14,8 +14,8 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Graph is a time series in the form of the administration API. Money is in US cents,
-// latencies are in milliseconds, rates in per cent.
+// Graph is a time series in the format of the administration API. Money is in US cents,
+// latencies are in milliseconds, rates in percent.
 type Graph struct {
 	Summary any    `json:"summary"`
 	Points  []any  `json:"data_points"`
@@ -125,13 +125,13 @@ type (
 	}
 	Empty struct{}
 
-	// Bucket holds the time of a point, and comes first in it.
+	// Bucket is the time of a point, and its first field.
 	Bucket struct {
 		Timestamp time.Time `json:"timestamp" doc:"Beginning of the bucket: a minute, an hour, a day or a week, by the length of the time."`
 	}
 )
 
-// drawing draws one graph, whose summary and points have the given types.
+// drawing draws one graph with the given types of summary and points.
 type drawing struct {
 	summary, point reflect.Type
 	draw           func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, error)
@@ -139,9 +139,9 @@ type drawing struct {
 
 var plain = aspect{by: segment.NumDims}
 
-// over draws the buckets of a time: start begins a graph and returns the function that
-// makes each of its points.
-func over[S, P any](a aspect, sum func(*Stats) S, start func() func(Bucket, *Stats) P) drawing {
+// drawRunning draws the buckets of a time: start begins a graph and returns the function
+// that computes each of its points.
+func drawRunning[S, P any](a aspect, sum func(*Stats) S, start func() func(Bucket, *Stats) P) drawing {
 	return drawing{reflect.TypeFor[S](), reflect.TypeFor[P](), func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, error) {
 		b, groups, err := r.series(ctx, sc, f, a)
 		if err != nil {
@@ -159,13 +159,13 @@ func over[S, P any](a aspect, sum func(*Stats) S, start func() func(Bucket, *Sta
 	}}
 }
 
-// each is over for points that do not depend on earlier points.
-func each[S, P any](a aspect, sum func(*Stats) S, point func(Bucket, *Stats) P) drawing {
-	return over(a, sum, func() func(Bucket, *Stats) P { return point })
+// drawEach is drawRunning for points that do not depend on earlier points.
+func drawEach[S, P any](a aspect, sum func(*Stats) S, point func(Bucket, *Stats) P) drawing {
+	return drawRunning(a, sum, func() func(Bucket, *Stats) P { return point })
 }
 
-// own draws a graph in its own way.
-func own[S, P any](draw func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (S, []P, error)) drawing {
+// drawCustom draws a graph with a separate function.
+func drawCustom[S, P any](draw func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (S, []P, error)) drawing {
 	return drawing{reflect.TypeFor[S](), reflect.TypeFor[P](), func(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Graph, error) {
 		summary, points, err := draw(ctx, r, sc, f)
 		if err != nil {
@@ -185,25 +185,25 @@ func graph[P any](summary any, points []P) Graph {
 
 // graphs are the graphs, by the end of their path.
 var graphs = map[string]drawing{
-	"requests": each(plain, requests, func(b Bucket, s *Stats) TotalPoint { return TotalPoint{b, requests(s)} }),
-	"cost":     each(plain, money, func(b Bucket, s *Stats) MoneyPoint { return MoneyPoint{b, money(s)} }),
-	"tokens":   each(plain, tokens, func(b Bucket, s *Stats) TokensPoint { return TokensPoint{b, tokens(s)} }),
-	"latency": each(aspect{by: segment.NumDims, latencies: true}, latency, func(b Bucket, s *Stats) LatencyPoint {
+	"requests": drawEach(plain, requests, func(b Bucket, s *Stats) TotalPoint { return TotalPoint{b, requests(s)} }),
+	"cost":     drawEach(plain, money, func(b Bucket, s *Stats) MoneyPoint { return MoneyPoint{b, money(s)} }),
+	"tokens":   drawEach(plain, tokens, func(b Bucket, s *Stats) TokensPoint { return TokensPoint{b, tokens(s)} }),
+	"latency": drawEach(aspect{by: segment.NumDims, latencies: true}, latency, func(b Bucket, s *Stats) LatencyPoint {
 		return LatencyPoint{b, latency(s)}
 	}),
-	"users": each(aspect{by: segment.NumDims, users: true}, users, func(b Bucket, s *Stats) TotalPoint { return TotalPoint{b, users(s)} }),
-	"users/requests": each(aspect{by: segment.NumDims, users: true}, userRequests, func(b Bucket, s *Stats) AvgPoint {
+	"users": drawEach(aspect{by: segment.NumDims, users: true}, users, func(b Bucket, s *Stats) TotalPoint { return TotalPoint{b, users(s)} }),
+	"users/requests": drawEach(aspect{by: segment.NumDims, users: true}, userRequests, func(b Bucket, s *Stats) AvgPoint {
 		return AvgPoint{b, userRequests(s).Avg}
 	}),
-	"errors":         each(plain, failures, func(b Bucket, s *Stats) TotalPoint { return TotalPoint{b, failures(s)} }),
-	"errors/rate":    each(plain, rate, func(b Bucket, s *Stats) RatePoint { return RatePoint{b, rate(s)} }),
-	"cache/hit-rate": over(plain, hitRate, hitRates),
-	"cache/latency": each(plain, func(*Stats) Empty { return Empty{} }, func(b Bucket, s *Stats) AvgPoint {
+	"errors":         drawEach(plain, failures, func(b Bucket, s *Stats) TotalPoint { return TotalPoint{b, failures(s)} }),
+	"errors/rate":    drawEach(plain, rate, func(b Bucket, s *Stats) RatePoint { return RatePoint{b, rate(s)} }),
+	"cache/hit-rate": drawRunning(plain, hitRate, hitRates),
+	"cache/latency": drawEach(plain, func(*Stats) Empty { return Empty{} }, func(b Bucket, s *Stats) AvgPoint {
 		return AvgPoint{b, milliseconds(s.hitTime, s.Hits+s.Semantic)}
 	}),
-	"errors/stacks":       own(stacks),
-	"errors/status-codes": own(statusCodes),
-	"requests/rescued":    own(rescued),
+	"errors/stacks":       drawCustom(stacks),
+	"errors/status-codes": drawCustom(statusCodes),
+	"requests/rescued":    drawCustom(rescued),
 }
 
 func requests(s *Stats) Sum { return Sum{s.Requests} }
@@ -262,7 +262,7 @@ func hitRate(s *Stats) HitRate {
 	return HitRate{hits, ratio(100*float64(hits), s.Requests)}
 }
 
-// hitRates makes the points of one graph; savings are running totals.
+// hitRates returns the points of one graph; savings are running totals.
 func hitRates() func(Bucket, *Stats) HitRatePoint {
 	var run Stats
 	return func(b Bucket, s *Stats) HitRatePoint {
@@ -305,7 +305,7 @@ func stacks(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (Sum, []S
 }
 
 func statusCodes(ctx context.Context, r *Reader, sc store.Scope, f *Filter) (summary StatusCodes, list []StatusCode, err error) {
-	groups, err := r.tally(ctx, sc, f, aspect{by: segment.Status}, whole)
+	groups, err := r.tally(ctx, sc, f, aspect{by: segment.Status}, allTime)
 	if err != nil {
 		return summary, nil, err
 	}
@@ -359,7 +359,7 @@ type CacheSummary struct {
 
 // Cache returns the cache summary. f is valid.
 func (r *Reader) Cache(ctx context.Context, sc store.Scope, f *Filter) (CacheSummary, error) {
-	groups, err := r.tally(ctx, sc, f, plain, whole)
+	groups, err := r.tally(ctx, sc, f, plain, allTime)
 	if err != nil {
 		return CacheSummary{}, err
 	}

@@ -50,23 +50,23 @@ func Columns() []string {
 	return names
 }
 
-// ColumnType is the type of a column of Columns; it serves to describe the column.
+// ColumnType returns the type of a column of Columns, for its description.
 func ColumnType(name string) reflect.Type { return reflect.TypeOf(columnOf[name](new(Stats))) }
 
-// GroupQuery asks for groups.
+// GroupQuery is a query for groups.
 type GroupQuery struct {
 	Filter
-	By          string // one of groupings; empty if MetadataKey is set
+	By          string // one of groupings; "" if MetadataKey is set
 	MetadataKey string
-	Columns     []string // those of Columns that the caller will read
-	OrderBy     string   // one of Columns; requests when empty
+	Columns     []string // the columns of Columns that the caller reads
+	OrderBy     string   // one of Columns; requests if empty
 	Ascending   bool
-	Limit       int // rows of a page; 0: all
+	Limit       int // rows of a page; 0 means all
 	Offset      int // rows before the page
 }
 
-// Group is one row: the records that share a value. Records without a value are
-// in no group.
+// Group is one row: the records with the same value. Records without a value are in no
+// group.
 type Group struct {
 	Value string
 	Stats
@@ -82,28 +82,28 @@ func (g *Group) Column(name string) (value any, ok bool) {
 	return f(&g.Stats), true
 }
 
-// Groups returns a page of groups, and how many groups there are on all pages. The query is
-// valid: its names are from groupings and Columns.
+// Groups returns a page of groups and the number of groups on all pages. The query's
+// names are from groupings and Columns.
 func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (page []Group, n int, err error) {
 	a := aspect{by: segment.NumDims, metadataKey: q.MetadataKey, latencies: slices.ContainsFunc(append(q.Columns[:len(q.Columns):len(q.Columns)], q.OrderBy), isQuantile)}
 	if q.MetadataKey == "" {
 		a.by = groupings[q.By]
 	}
-	leave, err := r.src.room.enter(ctx, a.weight(1)+2*groupWeight*int64(min(q.wanted(), a.maxGroups())))
+	leave, err := r.src.budget.admit(ctx, a.weight(1)+2*groupWeight*int64(min(q.wanted(), a.maxGroups())))
 	if err != nil {
 		return nil, 0, err
 	}
 	defer leave()
-	if r.beyond != nil {
-		ctx = r.beyond.far.Question(ctx)
+	if r.sql != nil {
+		ctx = r.sql.engine.Question(ctx)
 	}
 	for a.shares = 1; a.shares <= maxShares; a.shares *= 4 {
 		list, n, over, err := r.groups(ctx, sc, q, a)
 		if err != nil {
 			return nil, 0, err
 		}
-		if over && r.beyond != nil { // one query is faster than reading many times
-			if page, n, ok, err := r.beyond.ranked(ctx, sc, q, a); ok || err != nil {
+		if over && r.sql != nil { // one query is faster than many reads
+			if page, n, ok, err := r.sql.ranked(ctx, sc, q, a); ok || err != nil {
 				return page, n, err
 			}
 		}
@@ -118,20 +118,20 @@ func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (pag
 	return nil, 0, fault.Invalid("time_of_generation_min", "with time_of_generation_max and the filter holds too many groups, about more than %d; narrow them", maxShares*a.maxGroups())
 }
 
-// maxShares is into how many shares the groups may be split when there are too many to
-// gather at once. Shares are gathered one after the other.
+// maxShares is the maximum number of shares into which groups are split if they are too
+// many to collect together. Shares are collected one after the other.
 const maxShares = 64
 
-// groups gathers the groups share by share, and keeps those up to the end of the page, in
-// order; n counts all groups. over: a share has too many groups.
+// groups collects the groups share by share and retains those up to the end of the page,
+// in order; n counts all groups. over reports that a share has too many groups.
 func (r *Reader) groups(ctx context.Context, sc store.Scope, q *GroupQuery, a aspect) (first []Group, n int, over bool, err error) {
 	wanted := q.wanted()
 	if a.shares > 1 && wanted > a.maxGroups() {
 		return nil, 0, false, fault.Invalid("current_page", "reaches beyond group %d of too many to be put in order; narrow the time or the filter", a.maxGroups())
 	}
 	for a.share = 0; a.share < a.shares; a.share++ {
-		sum, err := r.sum(ctx, sc, &q.Filter, a, whole)
-		if err != nil || sum.over.Load() {
+		sum, err := r.sum(ctx, sc, &q.Filter, a, allTime)
+		if err != nil || sum.overflow.Load() {
 			return nil, 0, true, err
 		}
 		for value, list := range sum.groups {
@@ -148,7 +148,7 @@ func (r *Reader) groups(ctx context.Context, sc store.Scope, q *GroupQuery, a as
 	return first, n, false, nil
 }
 
-// wanted is how many groups there are, in order, up to the end of the page.
+// wanted returns the number of groups up to the end of the page.
 func (q *GroupQuery) wanted() int {
 	if q.Limit == 0 {
 		return math.MaxInt / 2
@@ -156,7 +156,7 @@ func (q *GroupQuery) wanted() int {
 	return max(q.Offset, 0) + q.Limit
 }
 
-// trim sorts groups, and drops those after the wanted number.
+// trim sorts groups and drops those after the wanted number.
 func (q *GroupQuery) trim(groups []Group, wanted int) []Group {
 	order := columnOf[cmp.Or(q.OrderBy, "requests")]
 	slices.SortFunc(groups, func(x, y Group) int {

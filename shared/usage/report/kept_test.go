@@ -17,13 +17,13 @@ func TestAnswersAreOfTheDaysThatEachWorkspaceKeeps(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := newHouse(t)
 		days := func(name string) int { return rapid.IntRange(0, 5).Draw(rt, name) }
-		kept := usage.KeptDays{Standard: days("standard")}
+		kept := usage.WorkspaceRetention{Standard: days("standard")}
 		if rapid.Bool().Draw(rt, "own") {
 			kept.Of = map[string]int{"ws-2": days("own days")}
 		}
 		records := drawRecords(rt, 20)
 		deliver(rt, t, h, records)
-		h.kept = map[string]usage.KeptDays{"org-1": kept} // from now on
+		h.kept = map[string]usage.WorkspaceRetention{"org-1": kept} // from now on
 		for range rapid.IntRange(0, 3).Draw(rt, "retained") {
 			h.now = h.now.Add(time.Duration(rapid.IntRange(0, 30).Draw(rt, "hours")) * time.Hour)
 			if rapid.Bool().Draw(rt, "compacted") {
@@ -45,7 +45,7 @@ func TestAnswersAreOfTheDaysThatEachWorkspaceKeeps(t *testing.T) {
 			if !passes(scope, &f, r) {
 				continue
 			}
-			if r.Start.UnixMicro() >= of.First(r.Workspace, h.now) {
+			if r.Start.UnixMicro() >= of.Cutoff(r.Workspace, h.now) {
 				want = append(want, *r)
 			} else if _, ok, err := h.reader.Log(context.Background(), scope, r.ID); ok || err != nil {
 				rt.Fatalf("log %s of %s is shown: %v", r.ID, r.Start, err)
@@ -76,7 +76,7 @@ func TestAnOrganisationSeesWhatEachOfItsWorkspacesKeeps(t *testing.T) {
 		if merged {
 			h.compact(t)
 		}
-		h.kept = map[string]usage.KeptDays{"org-1": {Of: map[string]int{"ws-2": 2}}}
+		h.kept = map[string]usage.WorkspaceRetention{"org-1": {Of: map[string]int{"ws-2": 2}}}
 		org := store.Scope{Org: "org-1"}
 		// ws-2 keeps yesterday and the day before: two of five days.
 		f := Filter{From: noon.AddDate(0, 0, -30), To: noon}

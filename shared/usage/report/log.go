@@ -12,7 +12,7 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Log returns one record with its sealed bodies; ok is false when the scope has no record
+// Log returns one record with its sealed bodies; ok is false if the scope has no record
 // with that id. The caller opens the bodies.
 func (r *Reader) Log(ctx context.Context, sc store.Scope, id string) (rec usage.Record, ok bool, err error) {
 	parsed, err := ulid.ParseStrict(id)
@@ -24,7 +24,7 @@ func (r *Reader) Log(ctx context.Context, sc store.Scope, id string) (rec usage.
 	if err != nil {
 		return usage.Record{}, false, err
 	}
-	err = again(func() (err error) {
+	err = retryMerged(func() (err error) {
 		rec, ok, err = r.log(ctx, sc, id, at)
 		return err
 	})
@@ -40,7 +40,7 @@ func (r *Reader) Log(ctx context.Context, sc store.Scope, id string) (rec usage.
 
 func (r *Reader) log(ctx context.Context, sc store.Scope, id string, at int64) (usage.Record, bool, error) {
 	until := at + time.Millisecond.Microseconds() - 1
-	leave, err := r.src.room.enter(ctx, 0)
+	leave, err := r.src.budget.admit(ctx, 0)
 	if err != nil {
 		return usage.Record{}, false, err
 	}

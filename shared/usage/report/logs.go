@@ -15,31 +15,31 @@ import (
 	"gateway/shared/usage"
 )
 
-// maxTotal is how far lists are counted.
+// maxTotal is the limit up to which lists are counted.
 const maxTotal = 10_000
 
-// LogQuery asks for a page of logs, newest first.
+// LogQuery is a query for a page of logs, newest first.
 type LogQuery struct {
 	Filter
 	Limit   int    // at least 1
 	Offset  int    // records to skip after the cursor
-	Cursor  string // LogPage.Next of the previous page; empty: from the newest
-	NoTotal bool   // do not set LogPage.Total
-	Bodies  bool   // read the sealed bodies of the records too
-	Oldest  bool   // the other order: oldest first
+	Cursor  string // LogPage.Next of the previous page; "" for the newest
+	NoTotal bool   // leave LogPage.Total unset
+	Bodies  bool   // also read the sealed bodies
+	Oldest  bool   // reverse order: oldest first
 }
 
-// LogPage is a page of logs. It contains their sealed bodies only if the query asks for
-// them; Log returns those of one log.
+// LogPage is a page of logs. It contains their sealed bodies only if requested; Log
+// returns those of one log.
 type LogPage struct {
 	Records           []usage.Record
-	Next              string // cursor of the following page; empty at the end
-	Total             int    // records that match, exact up to 10,000
-	TotalIsLowerBound bool   // true: there are more than Total
+	Next              string // cursor of the next page; "" at the end
+	Total             int    // number of matching records, exact up to 10,000
+	TotalIsLowerBound bool   // there are more than Total
 }
 
-// cursor is a place in the order of logs: after the record with this start (microseconds)
-// and id.
+// cursor is a position in the order of logs: after the record with this start
+// (microseconds) and id.
 type cursor struct {
 	start int64
 	id    string
@@ -49,8 +49,8 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(c.start)), c.id...))
 }
 
-// before is the place where the page begins.
-func (q *LogQuery) before() (cursor, error) {
+// position returns the start of the page.
+func (q *LogQuery) position() (cursor, error) {
 	if q.Cursor == "" && q.Oldest {
 		return cursor{math.MinInt64, ""}, nil
 	}
@@ -60,8 +60,8 @@ func (q *LogQuery) before() (cursor, error) {
 	return parseCursor(q.Cursor)
 }
 
-// parseCursor accepts only what String has written. Other text that can be decoded would
-// name a place where no log can be, and the page would look like the end of the list.
+// parseCursor accepts only the output of String. Other decodable text could be a position
+// without logs, and the page would look like the end of the list.
 func parseCursor(s string) (cursor, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(b) != 8+ulid.EncodedSize {
@@ -75,8 +75,7 @@ func parseCursor(s string) (cursor, error) {
 	return c, nil
 }
 
-// lastStart is the latest time, in microseconds, at which a log can have begun: ids of logs
-// contain a time, which ends there.
+// lastStart is the latest time in a log's id, in microseconds.
 var lastStart = ulid.Time(ulid.MaxTime()).UnixMicro()
 
 func notACursor() error {
@@ -84,9 +83,9 @@ func notACursor() error {
 }
 
 // Logs returns a page of records, newest first. The filter is valid. Errors: a 400 fault
-// for a bad cursor.
+// for an invalid cursor.
 func (r *Reader) Logs(ctx context.Context, sc store.Scope, q *LogQuery) (page LogPage, err error) {
-	before, err := q.before()
+	before, err := q.position()
 	if err != nil {
 		return LogPage{}, err
 	}
@@ -94,19 +93,19 @@ func (r *Reader) Logs(ctx context.Context, sc store.Scope, q *LogQuery) (page Lo
 	if err != nil {
 		return LogPage{}, err
 	}
-	err = again(func() (err error) {
+	err = retryMerged(func() (err error) {
 		page, err = r.page(ctx, p, before, q)
 		return err
 	})
 	if err != nil || q.NoTotal {
 		return page, err
 	}
-	// If everything is on one page, the page tells the total, even when more has arrived
-	// since.
+	// If everything is on one page, its length is the total, even if more records have
+	// arrived since.
 	if n := len(page.Records); q.Cursor == "" && page.Next == "" && (n > 0 || q.Offset <= 0) {
 		page.Total = max(q.Offset, 0) + n
 	} else {
-		err = again(func() (err error) {
+		err = retryMerged(func() (err error) {
 			page.Total, err = r.count(ctx, p)
 			return err
 		})
@@ -117,32 +116,32 @@ func (r *Reader) Logs(ctx context.Context, sc store.Scope, q *LogQuery) (page Lo
 	return page, err
 }
 
-// counter counts records that pass, over all goroutines of a scan.
+// counter counts matching records, over all goroutines of a scan.
 type counter struct {
 	t      *view
 	n      *atomic.Int64
-	own    int64  // count of the current part
-	filter string // see tokenOf
+	part   int64  // count of the current part
+	filter string // see filterKey
 }
 
 func (c *counter) begin(t *view) { c.t = t }
 func (c *counter) row(i, _ int) {
 	n := c.t.Records(i)
-	c.own += n
+	c.part += n
 	c.n.Add(n)
 }
 func (c *counter) users(*hyperloglog.Sketch, string, int) {}
 
-// count counts the records that pass; it may stop early above maxTotal.
+// count counts the matching records; it may stop early above maxTotal.
 func (r *Reader) count(ctx context.Context, p *plan) (int, error) {
-	leave, err := r.src.room.enter(ctx, 0)
+	leave, err := r.src.budget.admit(ctx, 0)
 	if err != nil {
 		return 0, err
 	}
 	defer leave()
 	var n atomic.Int64
-	filter := p.tokenOf()
-	err = r.scan(ctx, p, &question{
+	filter := p.filterKey()
+	err = r.scan(ctx, p, &query{
 		cubes:   true,
 		bucket:  func(int64) int { return 0 },
 		collect: func() collector { return &counter{n: &n, filter: filter} },

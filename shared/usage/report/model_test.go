@@ -25,7 +25,7 @@ type house struct {
 	archive *segment.Archive
 	reader  *Reader
 	now     time.Time
-	kept    map[string]usage.KeptDays // by organisation
+	kept    map[string]usage.WorkspaceRetention // by organisation
 }
 
 func newHouse(t testing.TB) *house {
@@ -38,14 +38,14 @@ func newHouse(t testing.TB) *house {
 
 // open begins a new process: nothing is in its memory.
 func (h *house) open() {
-	h.archive = segment.New(h.store, h.bucket, segment.Options{Clock: func() time.Time { return h.now }, Kept: h.keptDays})
+	h.archive = segment.New(h.store, h.bucket, segment.Options{Clock: func() time.Time { return h.now }, WorkspaceRetention: h.keptDays})
 	h.reader = New(h.archive, h.bucket)
 }
 
-func (h *house) keptDays(_ context.Context, sc store.Scope) (usage.KeptDays, error) {
+func (h *house) keptDays(_ context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
 	kept := h.kept[sc.Org]
 	if sc.Workspace != "" {
-		kept = usage.KeptDays{Standard: kept.Days(sc.Workspace)}
+		kept = usage.WorkspaceRetention{Standard: kept.Days(sc.Workspace)}
 	}
 	return kept, nil
 }

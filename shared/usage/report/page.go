@@ -10,19 +10,19 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// frontier is a segment, or a row group of it, that still has to be searched. Frontiers are
-// ordered by the record in them that comes first on a page.
+// frontier is a segment, or a row group of it, that is yet to be searched. Frontiers are
+// ordered by their first record on a page.
 type frontier struct {
 	start int64 // start of that record
 	part  *segment.Part
-	skip  []uint64 // only for groups: ids of records that the part leaves out
-	group int      // -1: the whole segment
+	skip  []uint64 // only for groups: hashes of record ids to skip
+	group int      // -1 for the whole segment
 }
 
 // order is the order of a page: newest first, or oldest first.
 type order struct{ oldest bool }
 
-// compare tells which of two starts comes first.
+// compare compares two starts in the page's order.
 func (o order) compare(x, y int64) int {
 	if o.oldest {
 		return cmp.Compare(x, y)
@@ -30,8 +30,8 @@ func (o order) compare(x, y int64) int {
 	return cmp.Compare(y, x)
 }
 
-// passed tells whether a row comes at or before a place.
-func (o order) passed(start int64, id string, at cursor) bool {
+// atOrBefore reports whether a row is at or before a position.
+func (o order) atOrBefore(start int64, id string, at cursor) bool {
 	if start != at.start {
 		return o.compare(start, at.start) < 0
 	}
@@ -41,24 +41,24 @@ func (o order) passed(start int64, id string, at cursor) bool {
 	return id >= at.id
 }
 
-// queue is a heap of frontiers.
-type queue struct {
+// frontierHeap is a heap of frontiers.
+type frontierHeap struct {
 	order
 	all []*frontier
 }
 
-func (q *queue) Len() int           { return len(q.all) }
-func (q *queue) Less(i, j int) bool { return q.compare(q.all[i].start, q.all[j].start) < 0 }
-func (q *queue) Swap(i, j int)      { q.all[i], q.all[j] = q.all[j], q.all[i] }
-func (q *queue) Push(x any)         { q.all = append(q.all, x.(*frontier)) }
-func (q *queue) Pop() any {
+func (q *frontierHeap) Len() int           { return len(q.all) }
+func (q *frontierHeap) Less(i, j int) bool { return q.compare(q.all[i].start, q.all[j].start) < 0 }
+func (q *frontierHeap) Swap(i, j int)      { q.all[i], q.all[j] = q.all[j], q.all[i] }
+func (q *frontierHeap) Push(x any)         { q.all = append(q.all, x.(*frontier)) }
+func (q *frontierHeap) Pop() any {
 	last := q.all[len(q.all)-1]
 	q.all[len(q.all)-1] = nil
 	q.all = q.all[:len(q.all)-1]
 	return last
 }
 
-// match is a row that passes, without its columns.
+// match is a matching row, without its columns.
 type match struct {
 	start      int64
 	id         string
@@ -68,24 +68,24 @@ type match struct {
 
 func (m *match) cursor() cursor { return cursor{m.start, m.id} }
 
-// matchWeight is about how much memory a match takes.
+// matchWeight estimates the memory of a match.
 const matchWeight = 100
 
-// firsts keeps the first rows that pass, as many as a page can need.
-type firsts struct {
+// pageBuffer holds the first matching rows, up to the number that a page needs.
+type pageBuffer struct {
 	order
 	rows []match
 	most int
 }
 
-func (n *firsts) add(m match) {
+func (n *pageBuffer) add(m match) {
 	if n.rows = append(n.rows, m); len(n.rows) >= 2*n.most {
 		n.trim()
 	}
 }
 
-// trim sorts the rows, and drops those that are too many.
-func (n *firsts) trim() {
+// trim sorts the rows and drops the excess.
+func (n *pageBuffer) trim() {
 	slices.SortFunc(n.rows, func(x, y match) int {
 		c := strings.Compare(y.id, x.id)
 		if n.oldest {
@@ -99,9 +99,9 @@ func (n *firsts) trim() {
 	}
 }
 
-// full tells whether a record that begins at start, or comes after that, can no longer be
-// on the page.
-func (n *firsts) full(start int64) bool {
+// full reports whether records starting at or after start, in page order, can no longer
+// be on the page.
+func (n *pageBuffer) full(start int64) bool {
 	if len(n.rows) < n.most {
 		return false
 	}
@@ -110,7 +110,7 @@ func (n *firsts) full(start int64) bool {
 }
 
 func (r *Reader) page(ctx context.Context, p *plan, before cursor, q *LogQuery) (LogPage, error) {
-	leave, err := r.src.room.enter(ctx, q.weight())
+	leave, err := r.src.budget.admit(ctx, q.weight())
 	if err != nil {
 		return LogPage{}, err
 	}
@@ -130,25 +130,26 @@ func (r *Reader) page(ctx context.Context, p *plan, before cursor, q *LogQuery) 
 	return page, nil
 }
 
-// weight is about how much memory finding the page takes.
-func (q *LogQuery) weight() int64 { return int64(2*q.most()) * matchWeight }
+// weight estimates the memory for finding the page.
+func (q *LogQuery) weight() int64 { return int64(2*q.maxMatches()) * matchWeight }
 
-// most is how many matches are kept to find the page: one more than the page has.
-func (q *LogQuery) most() int { return max(q.Offset, 0) + max(q.Limit, 1) + 1 }
+// maxMatches returns how many matches are retained to find the page: one more than the
+// page has.
+func (q *LogQuery) maxMatches() int { return max(q.Offset, 0) + max(q.Limit, 1) + 1 }
 
-// search finds the rows of a page, going through parts and their groups in order.
+// search finds the rows of a page by scanning parts and their groups in order.
 type search struct {
 	src    *source
 	rest   plan // the plan, limited to the time of this page and later ones
 	before cursor
-	ahead  queue
-	top    firsts
+	ahead  frontierHeap
+	top    pageBuffer
 }
 
-// matches finds the rows of a page, in its order; more tells whether there are rows after
-// them.
+// matches finds the rows of a page, in its order; more reports whether further rows
+// follow.
 func (r *Reader) matches(ctx context.Context, p *plan, before cursor, q *LogQuery) (hits []match, more bool, err error) {
-	s := search{src: &r.src, rest: *p, before: before, top: firsts{order: order{q.Oldest}, most: q.most()}, ahead: queue{order: order{q.Oldest}}}
+	s := search{src: &r.src, rest: *p, before: before, top: pageBuffer{order: order{q.Oldest}, most: q.maxMatches()}, ahead: frontierHeap{order: order{q.Oldest}}}
 	if q.Oldest {
 		s.rest.from = max(p.from, before.start)
 	} else {
@@ -161,7 +162,7 @@ func (r *Reader) matches(ctx context.Context, p *plan, before cursor, q *LogQuer
 	parts := segment.Parts(list)
 	s.ahead.all = make([]*frontier, 0, len(parts))
 	for i := range parts {
-		s.ahead.all = append(s.ahead.all, &frontier{start: s.top.first(parts[i].Min, parts[i].Max), part: &parts[i], group: -1})
+		s.ahead.all = append(s.ahead.all, &frontier{start: s.top.nearest(parts[i].Min, parts[i].Max), part: &parts[i], group: -1})
 	}
 	heap.Init(&s.ahead)
 	for s.ahead.Len() > 0 && !s.top.full(s.ahead.all[0].start) {
@@ -181,8 +182,8 @@ func (r *Reader) matches(ctx context.Context, p *plan, before cursor, q *LogQuer
 	return hits[:min(max(q.Limit, 1), len(hits))], more, nil
 }
 
-// first returns the end that comes first: the least or the greatest start.
-func (o order) first(least, greatest int64) int64 {
+// nearest returns the start that is first in page order.
+func (o order) nearest(least, greatest int64) int64 {
 	if o.oldest {
 		return least
 	}
@@ -190,7 +191,7 @@ func (o order) first(least, greatest int64) int64 {
 }
 
 func (s *search) openPart(ctx context.Context, at *frontier) error {
-	skip, err := s.src.twice(ctx, at.part)
+	skip, err := s.src.duplicates(ctx, at.part)
 	if err != nil {
 		return err
 	}
@@ -202,9 +203,9 @@ func (s *search) openPart(ctx context.Context, at *frontier) error {
 		if f.Groups[g].Last < s.rest.from || f.Groups[g].First > s.rest.to {
 			continue
 		}
-		next := &frontier{start: s.top.first(f.Groups[g].First, f.Groups[g].Last), part: at.part, skip: skip, group: g}
-		if len(f.Groups) == 1 { // its bytes have already been read
-			return s.gather(ctx, f, next)
+		next := &frontier{start: s.top.nearest(f.Groups[g].First, f.Groups[g].Last), part: at.part, skip: skip, group: g}
+		if len(f.Groups) == 1 { // its bytes have been read
+			return s.collect(ctx, f, next)
 		}
 		heap.Push(&s.ahead, next)
 	}
@@ -216,14 +217,14 @@ func (s *search) openGroup(ctx context.Context, at *frontier) error {
 	if err != nil {
 		return err
 	}
-	return s.gather(ctx, f, at)
+	return s.collect(ctx, f, at)
 }
 
-// gather finds the rows of a group that are on this page or later ones. It keeps only the
-// first of them, as many as the page can need, and releases the columns.
-func (s *search) gather(ctx context.Context, f *segment.File, at *frontier) error {
+// collect finds the rows of a group on this page or later ones. It retains only as many
+// as the page can need and releases the columns.
+func (s *search) collect(ctx context.Context, f *segment.File, at *frontier) error {
 	p, top := &s.rest, &s.top
-	give, err := s.src.room.take(ctx, f.Weight()+p.need.weight(f, at.group, true)+p.filtersWeight(f, at.group)+f.RecordsWeight())
+	give, err := s.src.budget.acquire(ctx, f.Weight()+p.need.weight(f, at.group, true)+p.filtersWeight(f, at.group)+f.RecordsWeight())
 	if err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func (s *search) gather(ctx context.Context, f *segment.File, at *frontier) erro
 		if !top.oldest {
 			i = len(starts) - 1 - n
 		}
-		if !passes(i) || starts[i] == s.before.start && top.passed(starts[i], id(i), s.before) {
+		if !passes(i) || starts[i] == s.before.start && top.atOrBefore(starts[i], id(i), s.before) {
 			continue
 		}
 		if _, twice := slices.BinarySearch(at.skip, segment.HashID(id(i))); !twice {
@@ -260,11 +261,11 @@ func (s *search) gather(ctx context.Context, f *segment.File, at *frontier) erro
 	return nil
 }
 
-// fewIDs is up to how many rows their ids are read from their records. The column of ids is
-// the longest, and it is not cached.
+// fewIDs is the number of rows up to which ids are read from the records. The column of
+// ids is the longest, and it is not cached.
 const fewIDs = 3
 
-// ids returns the ids of the rows that pass; nil if no row does.
+// ids returns the ids of the matching rows; nil if there are none.
 func ids(ctx context.Context, f *segment.File, group int, t *view, passes func(row int) bool) (id func(row int) string, err error) {
 	rows := make([]int, 0, fewIDs+1)
 	for i := 0; i < t.N && len(rows) <= fewIDs; i++ {

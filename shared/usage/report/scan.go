@@ -15,31 +15,31 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Reader answers questions. Safe for concurrent use.
+// Reader runs queries. It is safe for concurrent use.
 type Reader struct {
-	src    source
-	beyond *beyond // nil: this process answers all questions
+	src source
+	sql *sqlQueries // nil if this process runs all queries
 }
 
-// New makes a reader of an archive; the bucket is where the bodies are that records name.
+// New returns a reader of an archive; bucket contains bodies that records refer to.
 func New(a *segment.Archive, b blob.Bucket) *Reader {
-	return &Reader{src: source{archive: a, bucket: b, room: shared}}
+	return &Reader{src: source{archive: a, bucket: b, budget: shared}}
 }
 
-// question is what a scan needs besides the filter.
-type question struct {
+// query is what a scan needs besides the filter.
+type query struct {
 	need    columns
-	cubes   bool                  // cubes contain what is needed
+	cubes   bool                  // cubes suffice
 	users   bool                  // unique end users are counted
-	bucket  func(start int64) int // bucket of time of a record
+	bucket  func(start int64) int // time bucket of a record
 	collect func() collector      // one per goroutine
-	enough  func() bool           // tells whether the scan may stop; may be nil
+	enough  func() bool           // reports whether the scan may stop; may be nil
 	merge   func(collector)       // called for each collector, one at a time
-	alone   *sync.Mutex           // all goroutines share one collector, which takes one table at a time; may be nil
+	alone   *sync.Mutex           // all goroutines share one collector, for one table at a time; may be nil
 }
 
-// begin waits until the caller may gather from a table; end lets the next one do so.
-func (q *question) begin() (end func()) {
+// begin waits until the caller may collect from a table; end admits the next one.
+func (q *query) begin() (end func()) {
 	if q.alone == nil {
 		return func() {}
 	}
@@ -47,18 +47,18 @@ func (q *question) begin() (end func()) {
 	return q.alone.Unlock
 }
 
-// collector gathers rows.
+// collector collects rows.
 type collector interface {
 	begin(t *view)                                      // rows of t follow
 	row(i, bucket int)                                  //
 	users(u *hyperloglog.Sketch, ws string, bucket int) // users of one hour of one workspace, instead of the users of rows
 }
 
-// readers is how many segments one question reads at once, at most.
+// readers is the maximum number of segments that one query reads concurrently.
 const readers = 8
 
-// ask scans for a filter.
-func (r *Reader) ask(ctx context.Context, sc store.Scope, f *Filter, q *question) error {
+// run scans for a filter.
+func (r *Reader) run(ctx context.Context, sc store.Scope, f *Filter, q *query) error {
 	p, err := r.requests(ctx, sc, f)
 	if err != nil {
 		return err
@@ -66,9 +66,9 @@ func (r *Reader) ask(ctx context.Context, sc store.Scope, f *Filter, q *question
 	return r.scan(ctx, p, q)
 }
 
-// scan gives every record that passes the plan to a collector, once. The caller has entered
-// the room for the question.
-func (r *Reader) scan(ctx context.Context, p *plan, q *question) error {
+// scan passes every matching record to a collector, once. The caller was admitted by the
+// memory budget.
+func (r *Reader) scan(ctx context.Context, p *plan, q *query) error {
 	list, err := r.src.archive.List(ctx, p.org, p.from, p.to)
 	if err != nil {
 		return err
@@ -76,15 +76,15 @@ func (r *Reader) scan(ctx context.Context, p *plan, q *question) error {
 	return newScan(&r.src, p, q).run(ctx, segment.Parts(list))
 }
 
-// scan gives every record that passes a plan to the collectors of a question, once.
+// scan passes every matching record to the collectors of a query, once.
 type scan struct {
 	src  *source
 	p    *plan
-	q    *question
+	q    *query
 	need columns // of both
 }
 
-func newScan(src *source, p *plan, q *question) *scan {
+func newScan(src *source, p *plan, q *query) *scan {
 	need := q.need
 	for d, on := range p.need.dims {
 		need.dims[d] = need.dims[d] || on
@@ -117,20 +117,20 @@ func (sc *scan) run(ctx context.Context, parts []segment.Part) error {
 		}
 		return nil
 	})
-	// Twice as many as processors: some wait for the store while others compute.
+	// Twice the number of processors: some wait for the store while others compute.
 	for range min(len(parts), 2*runtime.GOMAXPROCS(0), readers) {
 		g.Go(func() error {
 			c := sc.q.collect()
 			for part := range work {
 				counts, remembers := c.(*counter)
-				if remembers && counts.known(sc.src.archive, sc.p, part) {
+				if remembers && counts.useCached(sc.src.archive, sc.p, part) {
 					continue
 				}
 				if err := sc.part(ctx, part, c); err != nil {
 					return err
 				}
 				if remembers && !sc.q.enough() {
-					counts.learn(sc.src.archive, sc.p, part)
+					counts.store(sc.src.archive, sc.p, part)
 				}
 			}
 			mu.Lock()
@@ -142,8 +142,8 @@ func (sc *scan) run(ctx context.Context, parts []segment.Part) error {
 	return g.Wait()
 }
 
-// again repeats a question when a merge has replaced segments that it was reading.
-func again(ask func() error) error {
+// retryMerged repeats a query if a merge has replaced segments that it was reading.
+func retryMerged(ask func() error) error {
 	err := ask()
 	if errors.Is(err, segment.ErrGone) {
 		err = ask()
@@ -154,11 +154,11 @@ func again(ask func() error) error {
 // part scans one segment.
 func (sc *scan) part(ctx context.Context, part *segment.Part, c collector) error {
 	p, q := sc.p, sc.q
-	skip, err := sc.src.twice(ctx, part)
+	skip, err := sc.src.duplicates(ctx, part)
 	if err != nil {
 		return err
 	}
-	var split map[int64]struct{} // hours that the cube cannot answer; nil: all hours
+	var split map[int64]struct{} // hours that the cube does not cover; nil means all hours
 	if p.cubes && q.cubes && skip == nil && (!q.users || p.users) {
 		if split, err = sc.cube(ctx, part, c); err != nil || len(split) == 0 {
 			return err
@@ -174,7 +174,7 @@ func (sc *scan) part(ctx context.Context, part *segment.Part, c collector) error
 			weight = max(weight, sc.need.weight(f, g, skip != nil)+p.filtersWeight(f, g))
 		}
 	}
-	give, err := sc.src.room.take(ctx, f.Weight()+8*int64(len(skip))+weight)
+	give, err := sc.src.budget.acquire(ctx, f.Weight()+8*int64(len(skip))+weight)
 	if err != nil {
 		return err
 	}
@@ -202,9 +202,9 @@ func (sc *scan) part(ctx context.Context, part *segment.Part, c collector) error
 	return nil
 }
 
-// cube scans the cube of a part; split are the hours that the cube cannot answer.
+// cube scans the cube of a part; split are the hours that the cube does not cover.
 func (sc *scan) cube(ctx context.Context, part *segment.Part, c collector) (split map[int64]struct{}, err error) {
-	give, err := sc.src.room.take(ctx, part.CubeWeight())
+	give, err := sc.src.budget.acquire(ctx, part.CubeWeight())
 	if err != nil {
 		return nil, err
 	}
@@ -219,9 +219,9 @@ func (sc *scan) cube(ctx context.Context, part *segment.Part, c collector) (spli
 
 func hourOf(start int64) int64 { return start - start%segment.Hour }
 
-// cube gives the collector the cells that lie completely in the time and in one bucket,
-// hour by hour; split are the hours that have other cells.
-func (p *plan) cube(q *question, cube *segment.Cube, c collector) (split map[int64]struct{}) {
+// cube passes the collector the cells that are completely within the time and one bucket,
+// hour by hour; split are the hours with other cells.
+func (p *plan) cube(q *query, cube *segment.Cube, c collector) (split map[int64]struct{}) {
 	t := &view{Table: cube.Cells}
 	m := p.matcher(t)
 	split = make(map[int64]struct{})
@@ -265,7 +265,7 @@ func (p *plan) cube(q *question, cube *segment.Cube, c collector) (split map[int
 	return split
 }
 
-// wanted tells whether a row group can contain records of the question.
+// wanted reports whether a row group can contain records of the query.
 func (p *plan) wanted(g *segment.Group, split map[int64]struct{}) bool {
 	if g.Last < p.from || g.First > p.to {
 		return false
@@ -281,10 +281,10 @@ func (p *plan) wanted(g *segment.Group, split map[int64]struct{}) bool {
 	return false
 }
 
-// mayHave tells whether a group can have records that pass, as far as that is known without
-// reading columns.
+// mayHave reports whether a group may have matching records, as far as that is known
+// without reading columns.
 func (p *plan) mayHave(ctx context.Context, f *segment.File, group int) (bool, error) {
-	for _, d := range segment.Sought() {
+	for _, d := range segment.FilteredDims() {
 		if p.dims[d] == nil {
 			continue
 		}
@@ -295,9 +295,9 @@ func (p *plan) mayHave(ctx context.Context, f *segment.File, group int) (bool, e
 	return true, nil
 }
 
-// filtersWeight is about how many bytes mayHave takes for a group.
+// filtersWeight estimates the memory in bytes of mayHave for a group.
 func (p *plan) filtersWeight(f *segment.File, group int) (sum int64) {
-	for _, d := range segment.Sought() {
+	for _, d := range segment.FilteredDims() {
 		if p.dims[d] != nil {
 			sum += f.MayHaveWeight(group, d)
 		}
@@ -305,8 +305,8 @@ func (p *plan) filtersWeight(f *segment.File, group int) (sum int64) {
 	return sum
 }
 
-// records gives the collector the records that pass.
-func (p *plan) records(q *question, t *view, m *matcher, skip []uint64, split map[int64]struct{}, c collector) {
+// records passes the matching records to the collector.
+func (p *plan) records(q *query, t *view, m *matcher, skip []uint64, split map[int64]struct{}, c collector) {
 	defer q.begin()()
 	c.begin(t)
 	for i, start := range t.Ints[segment.Start] {
@@ -327,8 +327,8 @@ func (p *plan) records(q *question, t *view, m *matcher, skip []uint64, split ma
 	}
 }
 
-// load reads the columns of a row group that are needed: first those that the filter tests,
-// then the others if a record of the group can pass.
+// load reads the required columns of a row group: first those of the filter, then the
+// others if a record can match.
 func (p *plan) load(ctx context.Context, f *segment.File, group int, need *columns, ids bool) (*view, *matcher, error) {
 	t := &view{Table: &segment.Table{N: f.Groups[group].Rows}}
 	if err := t.load(ctx, f, group, &p.need, false); err != nil {

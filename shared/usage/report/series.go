@@ -9,8 +9,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Step is the width of a bucket of time for a question of some length: a minute up to two
-// hours, an hour up to two days, a day up to sixty days, otherwise a week.
+// Step returns the width of time buckets for a query: a minute up to two hours, an hour
+// up to two days, a day up to sixty days, otherwise a week.
 func Step(from, to time.Time) time.Duration {
 	switch span := to.Sub(from); {
 	case span <= 2*time.Hour:
@@ -23,8 +23,8 @@ func Step(from, to time.Time) time.Duration {
 	return 7 * 24 * time.Hour
 }
 
-// buckets divides a time. Days begin at midnight and weeks on Monday, in the time zone
-// offset of the question's From.
+// buckets divides a time range. Days begin at midnight and weeks on Monday, in the time
+// zone offset of the query's From.
 type buckets struct {
 	from  int64 // start of the first, microseconds
 	width int64
@@ -32,7 +32,8 @@ type buckets struct {
 	zone  *time.Location
 }
 
-// mondayOffset is the time from the Monday before 1 January 1970, a Thursday, to that day.
+// mondayOffset is the time from the Monday before 1 January 1970, a Thursday, to that
+// day.
 const mondayOffset = 3 * 24 * time.Hour
 
 func divide(f *Filter) buckets {
@@ -56,8 +57,8 @@ func floor(n, width int64) int64 {
 	return n - rest
 }
 
-// whole is one bucket of all time.
-var whole = buckets{width: math.MaxInt64, n: 1, zone: time.UTC}
+// allTime is a single bucket of all time.
+var allTime = buckets{width: math.MaxInt64, n: 1, zone: time.UTC}
 
 func (b *buckets) of(start int64) int {
 	return min(max(int((start-b.from)/b.width), 0), b.n-1)
@@ -68,17 +69,17 @@ func (b *buckets) at(i int) time.Time {
 	return time.UnixMicro(b.from + int64(i)*b.width).In(b.zone)
 }
 
-// series gathers Stats by group and bucket. by is segment.NumDims for a single group, named
-// "".
+// series collects Stats by group and bucket. by is segment.NumDims for a single group,
+// named "".
 func (r *Reader) series(ctx context.Context, sc store.Scope, f *Filter, a aspect) (buckets, map[string][]Stats, error) {
 	b := divide(f)
 	groups, err := r.tally(ctx, sc, f, a, b)
 	return b, groups, err
 }
 
-// tally gathers Stats by group, each by bucket.
+// tally collects Stats by group, each by bucket.
 func (r *Reader) tally(ctx context.Context, sc store.Scope, f *Filter, a aspect, b buckets) (map[string][]Stats, error) {
-	leave, err := r.src.room.enter(ctx, a.weight(b.n))
+	leave, err := r.src.budget.admit(ctx, a.weight(b.n))
 	if err != nil {
 		return nil, err
 	}
@@ -87,27 +88,27 @@ func (r *Reader) tally(ctx context.Context, sc store.Scope, f *Filter, a aspect,
 	if err != nil {
 		return nil, err
 	}
-	if sum.over.Load() {
-		return nil, fault.Invalid("time_of_generation_max", "is so far from time_of_generation_min that the answer is too large, of more than %d groups by time; narrow the time or the filter", a.maxGroups())
+	if sum.overflow.Load() {
+		return nil, fault.Invalid("time_of_generation_max", "is too far from time_of_generation_min: the result has more than %d groups by time; narrow the time or the filter", a.maxGroups())
 	}
 	return sum.groups, nil
 }
 
-// sum is tally for a question that has entered the room.
+// sum is tally for a query that was admitted by the memory budget.
 func (r *Reader) sum(ctx context.Context, sc store.Scope, f *Filter, a aspect, b buckets) (sum *tally, err error) {
-	err = again(func() error {
+	err = retryMerged(func() error {
 		sum = newTally(a, b.n)
-		q := sum.question(b)
+		q := sum.query(b)
 		p, err := r.requests(ctx, sc, f)
 		if err != nil {
 			return err
 		}
-		reach, err := r.beyond.outgrown(ctx, p, q)
+		reach, err := r.sql.oversized(ctx, p, q)
 		if err != nil {
 			return err
 		}
 		if reach != nil && a.shares <= 1 {
-			return r.beyond.sum(ctx, p, reach, q, b, sum)
+			return r.sql.sum(ctx, p, reach, q, b, sum)
 		}
 		return r.scan(ctx, p, q)
 	})
@@ -118,7 +119,7 @@ func (r *Reader) sum(ctx context.Context, sc store.Scope, f *Filter, a aspect, b
 	return sum, nil
 }
 
-// total adds up the buckets of a series.
+// total adds the buckets of a series.
 func total(list []Stats) *Stats {
 	sum := new(Stats)
 	for i := range list {

@@ -11,31 +11,31 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// source reads records from an archive. It takes memory from the room for what it reads.
+// source reads records from an archive, within the memory budget.
 type source struct {
 	archive *segment.Archive
-	bucket  blob.Bucket // of the bodies that records name
-	room    *room
+	bucket  blob.Bucket // of the bodies that records refer to
+	budget  *memoryBudget
 }
 
-// twice returns the ids that the part leaves out, sorted; nil: none.
-func (s *source) twice(ctx context.Context, part *segment.Part) ([]uint64, error) {
+// duplicates returns the sorted hashes of ids that the part skips; nil if none.
+func (s *source) duplicates(ctx context.Context, part *segment.Part) ([]uint64, error) {
 	if !part.Overlaps() {
 		return nil, nil
 	}
-	give, err := s.room.take(ctx, part.TwiceWeight())
+	give, err := s.budget.acquire(ctx, part.DuplicatesWeight())
 	if err != nil {
 		return nil, err
 	}
 	defer give()
-	return s.archive.Twice(ctx, part)
+	return s.archive.Duplicates(ctx, part)
 }
 
-// open opens a segment's file. The memory for this is given back at the end, so a small
-// file that waits to be read is not counted. A caller that reads columns takes memory for
-// the file's bytes, too.
+// open opens a segment's file. The memory is released at the end, so a small file that
+// waits to be read is not counted. A caller that reads columns must also acquire memory
+// for the file's bytes.
 func (s *source) open(ctx context.Context, m *segment.Manifest) (*segment.File, error) {
-	give, err := s.room.take(ctx, m.OpenWeight())
+	give, err := s.budget.acquire(ctx, m.OpenWeight())
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (s *source) open(ctx context.Context, m *segment.Manifest) (*segment.File, 
 	return s.archive.File(ctx, m)
 }
 
-// read reads the records of the rows, in their order, group by group.
+// read reads the records of the rows, in order, group by group.
 func (s *source) read(ctx context.Context, hits []match, bodies bool) ([]usage.Record, error) {
 	records := make([]usage.Record, len(hits))
 	type place struct {
@@ -82,7 +82,7 @@ func (s *source) records(ctx context.Context, m *segment.Manifest, group int, ro
 	if bodies {
 		weight += f.BodiesWeight(group)
 	}
-	give, err := s.room.take(ctx, weight)
+	give, err := s.budget.acquire(ctx, weight)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s *source) records(ctx context.Context, m *segment.Manifest, group int, ro
 	return records, nil
 }
 
-// bodies reads the sealed bodies of one record, wherever they are.
+// bodies reads the sealed bodies of one record from their location.
 func (s *source) bodies(ctx context.Context, of *segment.Bodies, row int, rec *usage.Record) (err error) {
 	if rec.Bodies, err = of.Row(ctx, row); err != nil {
 		return err
@@ -111,8 +111,8 @@ func (s *source) bodies(ctx context.Context, of *segment.Bodies, row int, rec *u
 	return s.fetchBodies(ctx, rec)
 }
 
-// fetchBodies reads bodies that have their own object in the bucket. They are kept for a
-// shorter time than the record.
+// fetchBodies reads bodies that are a separate object in the bucket. They may be deleted
+// before the record.
 func (s *source) fetchBodies(ctx context.Context, rec *usage.Record) (err error) {
 	if rec.Blob == "" {
 		return nil
@@ -126,7 +126,7 @@ func (s *source) fetchBodies(ctx context.Context, rec *usage.Record) (err error)
 // pick reads the record with an id, and its bodies, from a group that may contain it.
 func (s *source) pick(ctx context.Context, f *segment.File, group int, id string) (rec usage.Record, ok bool, err error) {
 	need := columns{}
-	give, err := s.room.take(ctx, f.Weight()+need.weight(f, group, true)+f.RecordsWeight()+f.BodiesWeight(group))
+	give, err := s.budget.acquire(ctx, f.Weight()+need.weight(f, group, true)+f.RecordsWeight()+f.BodiesWeight(group))
 	if err != nil {
 		return usage.Record{}, false, err
 	}

@@ -16,14 +16,14 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Limits of a query's text, in bytes: Athena accepts mostText for the whole query.
+// Limits of a query's text, in bytes: Athena accepts maxText for the whole query.
 const (
-	mostText   = 262_144
-	mostFiles  = 6000 // 15 bytes each
+	maxText    = 262_144
+	maxFiles   = 6000 // 15 bytes each
 	mostValues = 80 << 10
 )
 
-// measure is a number of Stats, and how SQL sums it up.
+// measure is a number of Stats and its SQL aggregate.
 type measure struct {
 	name, sum string
 	set       func(*Stats, int64)
@@ -40,7 +40,7 @@ const (
 func summed(of string) string { return "coalesce(sum(" + of + "), 0)" }
 
 // measures are the columns of a row after its group and its bucket. All are sums, except
-// the first and the last time, which Athena knows only to the millisecond.
+// the first and the last time, which Athena has only to the millisecond.
 var measures = []measure{
 	{"requests", "count(*)", func(s *Stats, n int64) { s.Requests = n }},
 	{"errors", summed(isError), func(s *Stats, n int64) { s.Errors = n }},
@@ -59,8 +59,8 @@ var measures = []measure{
 	{"last_ms", fmt.Sprintf(sinceEpoch, "max"), func(s *Stats, n int64) { s.last = n * 1000 }},
 }
 
-// orders are expressions for the columns of groups, made of the names of measures. They
-// compute the same as columnOf.
+// orders are expressions for the columns of groups in terms of measures. They compute the
+// same as columnOf.
 var orders = map[string]string{
 	"requests": "requests", "cost": "cost_sum", "gateway_cost": "running", "total_tokens": "input + output",
 	"avg_tokens":        "cast(input + output AS double) / cast(requests AS double)",
@@ -73,16 +73,16 @@ var orders = map[string]string{
 	"last_seen":         "last_ms", "first_seen": "first_ms",
 }
 
-// statement writes the queries for a question about the files.
+// statement writes the SQL queries on the files.
 type statement struct {
-	far     Far
+	engine  SQLEngine
 	plan    *plan
-	reach   *reach
+	covered *coverage
 	aspect  aspect
 	buckets buckets
 }
 
-// text returns a literal. A query must not contain a NUL, so its code stands for it.
+// text returns a literal. A query must not contain NUL, which is written as its code.
 func text(v string) string {
 	quoted := "'" + strings.ReplaceAll(v, "'", "''") + "'"
 	if !strings.Contains(quoted, "\x00") {
@@ -91,9 +91,9 @@ func text(v string) string {
 	return "(" + strings.ReplaceAll(quoted, "\x00", "' || chr(0) || '") + ")"
 }
 
-// tellable tells whether a query can be sent to the engine. Text that is not UTF-8 would
-// arrive as different text.
-func tellable(query string) bool { return len(query) <= mostText && utf8.ValidString(query) }
+// sendable reports whether a query can be sent to the engine. Text that is not UTF-8
+// would be altered.
+func sendable(query string) bool { return len(query) <= maxText && utf8.ValidString(query) }
 
 func texts(values []string) string {
 	quoted := make([]string, len(values))
@@ -103,15 +103,15 @@ func texts(values []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// column returns a column of texts; files that are older than the column do not have it.
+// column returns a text column; older files may not have it.
 func column(name string) string { return `coalesce("` + name + `", '')` }
 
 func moment(micros int64) string {
 	return "timestamp '" + time.UnixMicro(micros).UTC().Format("2006-01-02 15:04:05.000") + "'"
 }
 
-// speakable tells whether the plan can be written as a query.
-func (p *plan) speakable() bool {
+// expressible reports whether the plan can be written in SQL.
+func (p *plan) expressible() bool {
 	size := 0
 	count := func(v string) { size += len(text(v)) + 6 }
 	for _, set := range p.dims {
@@ -126,12 +126,12 @@ func (p *plan) speakable() bool {
 	for _, pm := range p.models {
 		count(pm.Provider + pm.Model + strings.Repeat(" ", 40))
 	}
-	for ws := range p.cut.Own() {
+	for ws := range p.cut.Overrides() {
 		count(ws + strings.Repeat(" ", 70))
 	}
 	for _, b := range p.ranges {
 		if slices.Contains(b.of, segment.Start) {
-			return false // no record passes
+			return false // no record matches
 		}
 	}
 	return size <= mostValues
@@ -157,10 +157,10 @@ func (s *statement) bucket() string {
 	return fmt.Sprintf(`cast(floor((to_unixtime("start") - %de0) / %de0) AS bigint)`, s.buckets.from/1_000_000, s.buckets.width/1_000_000)
 }
 
-// where is the condition for the filter and for what workspaces keep.
+// where returns the condition for the filter and the log retention.
 func (s *statement) where() string {
 	p := s.plan
-	conds := []string{`"start" >= ` + moment(s.reach.from), `"start" < ` + moment(s.reach.to)}
+	conds := []string{`"start" >= ` + moment(s.covered.from), `"start" < ` + moment(s.covered.to)}
 	for d, set := range p.dims {
 		if set != nil {
 			conds = append(conds, column(segment.Column(segment.Dim(d)))+" IN ("+texts(slices.Sorted(maps.Keys(set)))+")")
@@ -194,23 +194,23 @@ func (s *statement) where() string {
 	if s.aspect.metadataKey != "" {
 		conds = append(conds, s.value()+" IS NOT NULL")
 	}
-	return strings.Join(append(conds, s.kept()...), " AND ")
+	return strings.Join(append(conds, s.retained()...), " AND ")
 }
 
-// kept are the conditions that leave out what workspaces no longer keep.
-func (s *statement) kept() (conds []string) {
+// retained returns the conditions for the log retention of workspaces.
+func (s *statement) retained() (conds []string) {
 	cut := &s.plan.cut
-	if cut.Most() <= s.reach.from {
+	if cut.Most() <= s.covered.from {
 		return nil
 	}
-	own := cut.Own()
+	own := cut.Overrides()
 	names := slices.Sorted(maps.Keys(own))
 	for _, ws := range names {
-		if own[ws] > s.reach.from {
+		if own[ws] > s.covered.from {
 			conds = append(conds, fmt.Sprintf(`(%s <> %s OR "start" >= %s)`, column("workspace"), text(ws), moment(own[ws])))
 		}
 	}
-	if first := cut.First(""); first > s.reach.from {
+	if first := cut.First(""); first > s.covered.from {
 		others := ""
 		if len(names) > 0 {
 			others = column("workspace") + " IN (" + texts(names) + ") OR "
@@ -220,14 +220,13 @@ func (s *statement) kept() (conds []string) {
 	return conds
 }
 
-// source selects the records in the files of the reach, each once. Files that may share
-// records are read separately, and the record in the most merged one counts, as it does in
-// this process: see segment.Parts. The remaining files of these days were replaced by a
-// merge.
+// source selects the records in the covered files without duplicates. Files that may
+// share records are read separately, and the most merged one has precedence, as in this
+// process: see segment.Parts. The remaining files of these days were replaced by a merge.
 func (s *statement) source() string {
 	var plain, common []string
-	for i := range s.reach.parts {
-		part := &s.reach.parts[i]
+	for i := range s.covered.parts {
+		part := &s.covered.parts[i]
 		if part.Overlaps() || part.Overlapped() {
 			common = append(common, part.FileID())
 		} else {
@@ -235,7 +234,7 @@ func (s *statement) source() string {
 		}
 	}
 	day := func(micros int64) string { return text(time.UnixMicro(micros).UTC().Format("2006/01/02")) }
-	files := fmt.Sprintf(`FROM %s WHERE "org" = %s AND "day" BETWEEN %s AND %s AND %s IN (`, s.far.Table(), text(url.PathEscape(s.plan.org)), day(s.reach.from), day(s.reach.to-1), fileID)
+	files := fmt.Sprintf(`FROM %s WHERE "org" = %s AND "day" BETWEEN %s AND %s AND %s IN (`, s.engine.Table(), text(url.PathEscape(s.plan.org)), day(s.covered.from), day(s.covered.to-1), fileID)
 	columns := s.columns()
 	var sources []string
 	if len(plain) > 0 {
@@ -251,7 +250,7 @@ func (s *statement) source() string {
 // fileID is the expression for segment's FileID, taken from the path of a record's file.
 var fileID = fmt.Sprintf(`substr("$path", -%d, %d)`, segment.FileIDEnd, segment.FileIDEnd-len(".parquet"))
 
-// columns are the columns that the question needs.
+// columns returns the columns that the query needs.
 func (s *statement) columns() string {
 	need := map[string]bool{"id": true, "start": true, "status": true, "cache_status": true, "workspace": true}
 	for _, i := range []segment.Int{segment.Cost, segment.Saved, segment.Running, segment.TokensIn, segment.TokensOut, segment.WithUser, segment.Duration} {
@@ -294,12 +293,12 @@ func measureNames() string {
 	return strings.Join(list, ", ")
 }
 
-// stats asks for the measures of each group and bucket.
+// stats selects the measures of each group and bucket.
 func (s *statement) stats(most int) string {
 	return fmt.Sprintf("SELECT %s AS value, %s AS bucket, %s FROM %s WHERE %s GROUP BY 1, 2 LIMIT %d", s.value(), s.bucket(), sums(), s.source(), s.where(), most)
 }
 
-// bins asks for the latencies of each group and bucket; only for the groups of, if there
+// bins selects the latencies of each group and bucket, only of the given groups if there
 // are any.
 func (s *statement) bins(of []string, most int) string {
 	where := s.where()
@@ -311,7 +310,7 @@ func (s *statement) bins(of []string, most int) string {
 	return "SELECT value, bucket, array_join(array_agg(cast(bin AS varchar) || ':' || cast(n AS varchar)), ' ') AS bins FROM (" + inner + ") GROUP BY 1, 2 LIMIT " + strconv.Itoa(most)
 }
 
-// ranked asks for the measures of the groups near, and of the first other groups in order.
+// ranked selects the measures of the groups near, and of the first other groups in order.
 // Each row also has the number of groups of its kind. The query reads the files once.
 func (s *statement) ranked(q *GroupQuery, near []string, wanted int) string {
 	by, direction := orders[q.OrderBy], "DESC"
@@ -326,14 +325,14 @@ func (s *statement) ranked(q *GroupQuery, near []string, wanted int) string {
 		near01 = "CASE WHEN value IN (" + texts(near) + ") THEN 1 ELSE 0 END"
 	}
 	groups := fmt.Sprintf("SELECT %s AS value, %s FROM %s WHERE %s GROUP BY 1", s.value(), sums(), s.source(), s.where())
-	marked := fmt.Sprintf("SELECT value, %s AS near, %s FROM (%s)%s", near01, measureNames(), groups, s.named())
+	marked := fmt.Sprintf("SELECT value, %s AS near, %s FROM (%s)%s", near01, measureNames(), groups, s.withValue())
 	placed := fmt.Sprintf("SELECT value, near, %s, count(*) OVER (PARTITION BY near) AS n, row_number() OVER (PARTITION BY near ORDER BY %s %s, value) AS nth FROM (%s)",
 		measureNames(), by, direction, marked)
 	return fmt.Sprintf("SELECT value, n, near, %s FROM (%s) WHERE near = 1 OR nth <= %d", measureNames(), placed, wanted)
 }
 
-// named leaves out requests without a value, which are in no group.
-func (s *statement) named() string {
+// withValue excludes requests without a value, which are in no group.
+func (s *statement) withValue() string {
 	if s.aspect.metadataKey != "" {
 		return ""
 	}

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Stats is what is known of the records in one bucket or group.
+// Stats aggregates the records in one bucket or group.
 type Stats struct {
 	Requests  int64
 	Errors    int64 // status outside 200-299, and not 101
@@ -20,10 +20,10 @@ type Stats struct {
 	Semantic  int64 // semantic cache hits
 	Cost      pricing.NanoDollars
 	Saved     pricing.NanoDollars // saved by all cache hits
-	Running   pricing.NanoDollars // costs of the gateway itself
+	Running   pricing.NanoDollars // costs of running the gateway
 	TokensIn  int64
 	TokensOut int64
-	WithUser  int64         // requests that name an end user
+	WithUser  int64         // requests with an end user
 	Duration  time.Duration // sum
 	First     time.Time     // zero if there are no requests
 	Last      time.Time
@@ -35,7 +35,7 @@ type Stats struct {
 	users       *hyperloglog.Sketch
 }
 
-// Users is the number of distinct end users, if the question asked for them.
+// Users returns the number of distinct end users, if they were requested.
 func (s *Stats) Users() int64 {
 	if s.users == nil {
 		return 0
@@ -43,11 +43,11 @@ func (s *Stats) Users() int64 {
 	return int64(s.users.Estimate())
 }
 
-// Latency returns a quantile (0 to 1) of the durations in milliseconds, if the question
-// asked for latencies.
+// Latency returns a quantile (0 to 1) of the durations in milliseconds, if latencies were
+// requested.
 func (s *Stats) Latency(q float64) float64 { return s.latencies.Quantile(q) / 1000 }
 
-// AvgLatency is the mean duration in milliseconds; 0 without requests.
+// AvgLatency returns the mean duration in milliseconds; 0 without requests.
 func (s *Stats) AvgLatency() float64 { return milliseconds(s.Duration, s.Requests) }
 
 func milliseconds(sum time.Duration, n int64) float64 {
@@ -100,21 +100,22 @@ func (s *Stats) addUsers(u *hyperloglog.Sketch) {
 	_ = s.users.Merge(u) // precisions are equal: all are of New14
 }
 
-// aspect is what a question asks about records besides the counts.
+// aspect is what a query computes besides the counts.
 type aspect struct {
 	latencies, users bool
-	by               segment.Dim // grouping; NumDims: none
+	by               segment.Dim // grouping; NumDims for none
 	metadataKey      string      // grouping by the values of a metadata key
-	share, shares    uint64      // only groups whose hash modulo shares is share; 0 shares: all
+	share, shares    uint64      // only groups with this hash modulo shares; all if shares is 0
 }
 
-// large tells whether so much may be gathered that all goroutines must share one collector.
+// large reports whether the results may be so large that all goroutines must share one
+// collector.
 func (a *aspect) large() bool { return a.users || a.grouped() }
 
 func (a *aspect) grouped() bool { return a.by < segment.NumDims || a.metadataKey != "" }
 
-// Bytes of memory: of the Stats of a bucket or group, of a group's place in order, of a
-// usual histogram, and of a sketch of users.
+// Memory in bytes: of the Stats of a bucket or group, of a group's place in order, of a
+// typical histogram, and of a sketch of users.
 const (
 	statsWeight     = 384
 	groupWeight     = 256
@@ -122,7 +123,7 @@ const (
 	sketchWeight    = 17 << 10
 )
 
-// weight is about how many bytes are gathered for so many buckets.
+// weight estimates the size in bytes of the results for the given number of buckets.
 func (a *aspect) weight(buckets int) int64 {
 	each := int64(statsWeight)
 	if a.latencies {
@@ -140,10 +141,10 @@ func (a *aspect) weight(buckets int) int64 {
 	return each * int64(buckets) * readers
 }
 
-// groupsBytes is how many bytes the groups of one question may take.
+// groupsBytes limits the memory for the groups of one query.
 const groupsBytes = 8 << 20
 
-// maxGroups is how many groups can be gathered at once.
+// maxGroups returns how many groups can be collected together.
 func (a *aspect) maxGroups() int {
 	if a.latencies {
 		return groupsBytes / (statsWeight + histogramWeight)
@@ -173,13 +174,13 @@ func (a *aspect) need() (c columns) {
 // tally is the collector of Stats: by group, then by bucket.
 type tally struct {
 	aspect
-	buckets int
-	groups  map[string][]Stats
-	far     bool        // the files were read by SQL
-	over    atomic.Bool // there are more groups than can be gathered at once
+	buckets  int
+	groups   map[string][]Stats
+	fromSQL  bool        // the files were read by SQL
+	overflow atomic.Bool // there are too many groups to collect together
 
 	t       *view
-	group   *segment.Strings // column of the current table by which records are grouped; nil: one group
+	group   *segment.Strings // grouping column of the current table; nil for one group
 	lists   [][]Stats        // by code of group
 	ok, hit []int8           // by code of status and cache status; hit: 1 exact, 2 semantic
 }
@@ -188,10 +189,10 @@ func newTally(a aspect, buckets int) *tally {
 	return &tally{aspect: a, buckets: buckets, groups: make(map[string][]Stats)}
 }
 
-// question asks for what the tally gathers, in buckets of time.
-func (c *tally) question(b buckets) *question {
+// query returns the query for the tally, in time buckets.
+func (c *tally) query(b buckets) *query {
 	a := c.aspect
-	q := &question{
+	q := &query{
 		need:    a.need(),
 		cubes:   a.metadataKey == "" && (a.by < segment.NumCubeDims || a.by == segment.NumDims),
 		users:   a.users,
@@ -201,12 +202,12 @@ func (c *tally) question(b buckets) *question {
 	}
 	if a.large() {
 		q.alone, q.collect, q.merge = new(sync.Mutex), func() collector { return c }, func(collector) {}
-		q.enough = c.over.Load
+		q.enough = c.overflow.Load
 	}
 	return q
 }
 
-// finish sets the first and the last time of what was gathered.
+// finish sets the first and the last time of the result.
 func (c *tally) finish(f *Filter) {
 	for _, list := range c.groups {
 		for i := range list {
@@ -248,7 +249,7 @@ func (c *tally) begin(t *view) {
 	}
 }
 
-// list returns the buckets of a group; nil: the group is not gathered.
+// list returns the buckets of a group; nil if the group is not collected.
 func (c *tally) list(name string) []Stats {
 	l := c.groups[name]
 	if l == nil {
@@ -256,11 +257,11 @@ func (c *tally) list(name string) []Stats {
 			return nil
 		}
 		if c.grouped() && len(c.groups)*c.buckets >= c.maxGroups() {
-			c.over.Store(true)
+			c.overflow.Store(true)
 			return nil
 		}
 		l = make([]Stats, c.buckets)
-		c.groups[strings.Clone(name)] = l // the clone keeps no page in memory
+		c.groups[strings.Clone(name)] = l // a clone, to release the page
 	}
 	return l
 }

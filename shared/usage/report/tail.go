@@ -15,76 +15,77 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Tail returns records soon after they are kept, each once. It reads each segment when it
-// appears. When a segment was merged before it was read, the tail reads the merged segment
-// instead, and takes the records that ended since the tail began. It is not safe for
+// Tail returns records soon after they are stored, each once. It reads each segment when
+// it appears. If a segment was merged before it was read, the tail reads the merged
+// segment and selects the records that ended since the tail began. It is not safe for
 // concurrent use.
 type Tail struct {
 	r     *Reader
 	scope store.Scope
-	since mark
-	// Missed is set if the mark from which the tail was to go on is too old: what was kept
-	// between Missed and Since is not returned.
+	since tailMark
+	// Missed is set if the mark at which the tail was to continue is too old: records
+	// stored between Missed and Since are not returned.
 	Missed, Since time.Time
 
-	read  map[string]int64 // names of segments that need not be read again, with the start of their last record
-	given map[uint64]int64 // hashes of ids of records that have been seen, with their end
+	read     map[string]int64 // names of segments to skip, with the start of their last record
+	returned map[uint64]int64 // hashes of returned record ids, with their end
 }
 
-// mark is a place in the order in which segments appear: after the segment with this time
-// (milliseconds) and name.
-type mark struct {
+// tailMark is a position in the order in which segments appear: after the segment with
+// this time (milliseconds) and name.
+type tailMark struct {
 	at   int64
 	name string
 }
 
-func (m mark) String() string {
+func (m tailMark) String() string {
 	return base64.RawURLEncoding.EncodeToString(append(binary.BigEndian.AppendUint64(nil, uint64(m.at)), m.name...))
 }
 
-func (m mark) before(other mark) bool {
+func (m tailMark) before(other tailMark) bool {
 	return m.at < other.at || m.at == other.at && m.name < other.name
 }
 
 // maxMark limits the text of a mark, in bytes: names of segments are shorter.
 const maxMark = 200
 
-func parseMark(s string) (mark, bool) {
+func parseMark(s string) (tailMark, bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil || len(s) > maxMark || len(b) < 8 {
-		return mark{}, false
+		return tailMark{}, false
 	}
-	m := mark{int64(binary.BigEndian.Uint64(b)), string(b[8:])}
+	m := tailMark{int64(binary.BigEndian.Uint64(b)), string(b[8:])}
 	return m, m.at >= 0 && m.at < math.MaxInt64/2000 && m.String() == s
 }
 
-// Fresh is a record that a tail returns.
-type Fresh struct {
+// TailRecord is a record that a tail returns.
+type TailRecord struct {
 	Record usage.Record // without bodies
-	Mark   string       // from where a later tail goes on, see Reader.Tail
+	Mark   string       // position at which a later tail continues, see Reader.Tail
 }
 
 const (
-	// tailReach is how long before its end a record may have begun.
+	// tailReach is the maximum age of a record's start at its end.
 	tailReach = time.Hour
-	// tailMemory is for how long a tail remembers what it has seen. Within that time it must
-	// read a segment, even if the segment is merged first.
+	// tailMemory is how long a tail remembers returned records. It must read a segment
+	// within that time, even if the segment is merged first.
 	tailMemory = 5 * time.Minute
-	// maxTailed limits how much a tail remembers.
-	maxTailed = 200_000
-	// maxAway is how old a mark may be.
-	maxAway = 15 * time.Minute
-	// maxSkew is how far clocks may be apart.
+	// maxRemembered limits the number of remembered records.
+	maxRemembered = 200_000
+	// maxMarkAge is the maximum age of a mark.
+	maxMarkAge = 15 * time.Minute
+	// maxSkew is the maximum difference between clocks.
 	maxSkew = time.Minute
 )
 
-// Tail begins a tail. after is a Fresh.Mark: the tail first returns what was kept since, if
-// it is at most fifteen minutes old (see Missed). "" or another text: the tail begins now.
+// Tail begins a tail. after is a TailRecord.Mark: the tail first returns the records
+// stored since, if it is at most fifteen minutes old (see Missed). With any other text
+// the tail begins now.
 func (r *Reader) Tail(sc store.Scope, now time.Time, after string) *Tail {
-	t := &Tail{r: r, scope: sc, since: mark{at: now.UnixMilli()}, read: map[string]int64{}, given: map[uint64]int64{}}
+	t := &Tail{r: r, scope: sc, since: tailMark{at: now.UnixMilli()}, read: map[string]int64{}, returned: map[uint64]int64{}}
 	if m, ok := parseMark(after); ok && m.at <= now.Add(maxSkew).UnixMilli() {
-		if t.since = m; now.Sub(time.UnixMilli(m.at)) > maxAway {
-			t.since = mark{at: now.Add(-maxAway).UnixMilli()}
+		if t.since = m; now.Sub(time.UnixMilli(m.at)) > maxMarkAge {
+			t.since = tailMark{at: now.Add(-maxMarkAge).UnixMilli()}
 			t.Missed = time.UnixMilli(m.at)
 		}
 	}
@@ -92,10 +93,9 @@ func (r *Reader) Tail(sc store.Scope, now time.Time, after string) *Tail {
 	return t
 }
 
-// Next returns the records that pass the filter and were kept since the last call; the
-// times of the filter do not count. It returns at most so many records, and how many more
-// there were.
-func (t *Tail) Next(ctx context.Context, now time.Time, f *Filter, most int) (fresh []Fresh, more int, err error) {
+// Next returns the matching records stored since the last call, ignoring the times of the
+// filter. It returns at most most records and the number of further ones.
+func (t *Tail) Next(ctx context.Context, now time.Time, f *Filter, most int) (fresh []TailRecord, more int, err error) {
 	since := time.UnixMilli(t.since.at)
 	if recent := now.Add(-tailMemory); recent.After(since) {
 		since = recent
@@ -107,7 +107,7 @@ func (t *Tail) Next(ctx context.Context, now time.Time, f *Filter, most int) (fr
 		return nil, 0, err
 	}
 	p.need.ints[segment.Duration] = true
-	list, err := t.r.src.archive.Recent(ctx, p.org, now.Add(-maxAway-tailReach).UnixMicro(), time.UnixMilli(t.since.at))
+	list, err := t.r.src.archive.Recent(ctx, p.org, now.Add(-maxMarkAge-tailReach).UnixMicro(), time.UnixMilli(t.since.at))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -116,27 +116,27 @@ func (t *Tail) Next(ctx context.Context, now time.Time, f *Filter, most int) (fr
 	})
 	for i := range list {
 		m := &list[i]
-		at := mark{m.Created.UnixMilli(), m.Name}
+		at := tailMark{m.Created.UnixMilli(), m.Name}
 		if _, done := t.read[m.Name]; done || !t.since.before(at) {
 			continue
 		}
 		got, left, err := t.segment(ctx, p, m, ended, most-len(fresh))
-		if err != nil && !errors.Is(err, segment.ErrGone) { // a segment that was merged is read as a part of the new one
+		if err != nil && !errors.Is(err, segment.ErrGone) { // a merged segment is read as a part of the new one
 			return fresh, more, err
 		}
 		t.read[m.Name], more = m.Max, more+left
 		for j := range got {
-			fresh = append(fresh, Fresh{got[j], at.String()})
+			fresh = append(fresh, TailRecord{got[j], at.String()})
 		}
 	}
-	t.forget(now)
+	t.evict(now)
 	return fresh, more, nil
 }
 
-// segment reads the records of a segment that are new. In a merged segment there may be
-// records that were kept before the tail began.
+// segment reads the new records of a segment. A merged segment may contain records stored
+// before the tail began.
 func (t *Tail) segment(ctx context.Context, p *plan, m *segment.Manifest, ended int64, most int) (out []usage.Record, more int, err error) {
-	leave, err := t.r.src.room.enter(ctx, 0)
+	leave, err := t.r.src.budget.admit(ctx, 0)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -170,16 +170,16 @@ func (t *Tail) segment(ctx context.Context, p *plan, m *segment.Manifest, ended 
 	return out, more, nil
 }
 
-// ofAnyTime is the plan without its times.
+// ofAnyTime returns the plan without its times.
 func (p *plan) ofAnyTime() *plan {
 	all := *p
 	all.from, all.to = math.MinInt64, math.MaxInt64
 	return &all
 }
 
-// rows are the rows of a group that pass and have not been seen.
+// rows returns the matching rows of a group that have not been returned.
 func (t *Tail) rows(ctx context.Context, p *plan, f *segment.File, group int, ended int64) (rows []int, err error) {
-	give, err := t.r.src.room.take(ctx, f.Weight()+p.need.weight(f, group, true))
+	give, err := t.r.src.budget.acquire(ctx, f.Weight()+p.need.weight(f, group, true))
 	if err != nil {
 		return nil, err
 	}
@@ -194,23 +194,23 @@ func (t *Tail) rows(ctx context.Context, p *plan, f *segment.File, group int, en
 			continue
 		}
 		id := segment.HashID(ids.At(i))
-		if _, twice := t.given[id]; !twice {
-			t.given[id] = start + took[i]
+		if _, twice := t.returned[id]; !twice {
+			t.returned[id] = start + took[i]
 			rows = append(rows, i)
 		}
 	}
 	return rows, nil
 }
 
-// forget drops what cannot come again in a segment that is read later.
-func (t *Tail) forget(now time.Time) {
+// evict drops records that cannot occur in later segments.
+func (t *Tail) evict(now time.Time) {
 	old := now.Add(-tailMemory - time.Minute).UnixMicro()
-	for id, end := range t.given {
-		if end < old || len(t.given) > maxTailed {
-			delete(t.given, id)
+	for id, end := range t.returned {
+		if end < old || len(t.returned) > maxRemembered {
+			delete(t.returned, id)
 		}
 	}
-	gone := now.Add(-maxAway - tailReach).UnixMicro()
+	gone := now.Add(-maxMarkAge - tailReach).UnixMicro()
 	for name, last := range t.read {
 		if last < gone {
 			delete(t.read, name)

@@ -118,7 +118,7 @@ func TestATailDropsWhatIsTooMuch(t *testing.T) {
 
 func FuzzMark(f *testing.F) {
 	f.Add("AABBccdd__--xxyyzz")
-	f.Add(mark{1, "name"}.String())
+	f.Add(tailMark{1, "name"}.String())
 	f.Fuzz(func(t *testing.T, s string) {
 		if m, ok := parseMark(s); ok && m.String() != s {
 			t.Errorf("%q is read as %v", s, m)

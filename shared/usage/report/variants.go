@@ -11,7 +11,7 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Sample is a number measured several times: it gives a mean and its interval.
+// Sample aggregates measurements: it yields a mean and its interval.
 type Sample struct {
 	N           int64
 	Sum, square float64
@@ -30,10 +30,10 @@ func (s *Sample) merge(o *Sample) {
 	s.square += o.square
 }
 
-// Mean is the mean; 0 if there are no numbers.
+// Mean returns the mean; 0 without values.
 func (s *Sample) Mean() float64 { return ratio(s.Sum, s.N) }
 
-// Variance is the variance of the sample (divided by N-1); 0 for fewer than two numbers.
+// Variance returns the sample variance (divided by N-1); 0 for fewer than two values.
 func (s *Sample) Variance() float64 {
 	if s.N < 2 {
 		return 0
@@ -41,17 +41,17 @@ func (s *Sample) Variance() float64 {
 	return math.Max(0, (s.square-s.Sum*s.Sum/float64(s.N))/float64(s.N-1))
 }
 
-// Variant is what happened to the requests that an experiment gave to one version.
+// Variant aggregates the requests that an experiment assigned to one version.
 type Variant struct {
-	Requests, Errors int64 // errors: status outside 200-299, except when a guardrail failed
-	Denied, Failed   int64 // by guardrails: refused (446), and let through although one failed (246)
+	Requests, Errors int64 // errors: status outside 200-299, except for failed guardrails
+	Denied, Failed   int64 // by guardrails: denied (446), and admitted although one failed (246)
 	Cost             Sample
 	Duration         Sample // milliseconds
 	TokensIn         Sample
 	TokensOut        Sample
 	Feedback         Sample // weighted values
 
-	rated map[string]struct{} // traces whose feedback has been counted
+	rated map[string]struct{} // traces with counted feedback
 }
 
 func (v *Variant) merge(o *Variant, feedback map[string]Sample) {
@@ -76,32 +76,32 @@ func (v *Variant) rate(trace string, feedback map[string]Sample) {
 	if v.rated == nil {
 		v.rated = map[string]struct{}{}
 	}
-	v.rated[strings.Clone(trace)] = struct{}{} // the clone keeps no page in memory
+	v.rated[strings.Clone(trace)] = struct{}{} // a clone, to release the page
 	v.Feedback.merge(&s)
 }
 
-// variantWeight is about how many bytes the collectors of an experiment take.
+// variantWeight estimates the memory in bytes of the collectors of an experiment.
 const variantWeight = 64 << 10
 
-// Variants returns what happened to each version of an experiment, by the version's number
-// in decimal. feedback is the feedback of the time, by trace.
+// Variants returns the aggregates of each version of an experiment, by the version's
+// number in decimal. feedback is the feedback in the time, by trace.
 func (r *Reader) Variants(ctx context.Context, sc store.Scope, f *Filter, feedback map[string]Sample) (map[string]*Variant, error) {
-	leave, err := r.src.room.enter(ctx, variantWeight+128*int64(len(feedback)))
+	leave, err := r.src.budget.admit(ctx, variantWeight+128*int64(len(feedback)))
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	var sum *variants
-	err = again(func() error {
+	err = retryMerged(func() error {
 		sum = &variants{feedback: feedback, of: map[string]*Variant{}}
-		q := &question{bucket: func(int64) int { return 0 }, collect: func() collector { return &variants{feedback: feedback, of: map[string]*Variant{}} }, merge: sum.merge}
+		q := &query{bucket: func(int64) int { return 0 }, collect: func() collector { return &variants{feedback: feedback, of: map[string]*Variant{}} }, merge: sum.merge}
 		for _, d := range []segment.Dim{segment.PromptVersion, segment.Status, segment.TraceID} {
 			q.need.dims[d] = true
 		}
 		for _, i := range []segment.Int{segment.Cost, segment.Duration, segment.TokensIn, segment.TokensOut} {
 			q.need.ints[i] = true
 		}
-		return r.ask(ctx, sc, f, q)
+		return r.run(ctx, sc, f, q)
 	})
 	if err != nil {
 		return nil, err

@@ -18,7 +18,7 @@ import (
 func TestOrganisationsOfOldDaysAreFound(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {
-		for _, most := range []int{1, 3, adoptRows} {
+		for _, most := range []int{1, 3, migrateRows} {
 			t.Run(fmt.Sprintf("%s/%d", name, most), func(t *testing.T) {
 				t.Parallel()
 				h := newShelf(t)
@@ -26,8 +26,8 @@ func TestOrganisationsOfOldDaysAreFound(t *testing.T) {
 				if open != nil {
 					h.store = open(t)
 				}
-				h.Archive = New(h.store, h.bucket, Options{Clock: func() time.Time { return h.now }, Kept: func(_ context.Context, sc store.Scope) (usage.KeptDays, error) {
-					return usage.KeptDays{Standard: 5}, nil
+				h.Archive = New(h.store, h.bucket, Options{Clock: func() time.Time { return h.now }, WorkspaceRetention: func(_ context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
+					return usage.WorkspaceRetention{Standard: 5}, nil
 				}})
 				orgs := []string{"org-1", "org-2", "org-3", "org-4"}
 				for i, org := range orgs {
@@ -39,27 +39,27 @@ func TestOrganisationsOfOldDaysAreFound(t *testing.T) {
 				}
 				h.compactAt(t, noon.AddDate(0, 0, 3))
 				h.compactAt(t, noon.AddDate(0, 0, 3).Add(time.Minute))
-				for i, key := range h.keys(t, dues()) {
+				for i, key := range h.keys(t, dueRows()) {
 					if strings.HasPrefix(key.SK(), []string{"B#", "R#"}[i%2]) { // one of the two was done
 						h.forget(t, key)
 					}
 				}
-				for _, key := range h.keys(t, keepers()) { // as it was before
+				for _, key := range h.keys(t, retentionRows()) { // as it was before
 					h.forget(t, key)
 				}
 				h.now = noon.AddDate(0, 0, 30)
-				if got, err := h.Organisations(ctx, "", 10); err != nil || len(got) != 0 {
+				if got, err := h.Organizations(ctx, "", 10); err != nil || len(got) != 0 {
 					t.Fatal(got, err)
 				}
 				for range 40 {
-					if err := (thinning{h.Archive}).adopt(ctx, most); err != nil {
+					if err := (thinner{h.Archive}).migrate(ctx, most); err != nil {
 						t.Fatal(err)
 					}
 				}
-				if got, err := h.Organisations(ctx, "", 10); err != nil || !slices.Equal(got, orgs) {
+				if got, err := h.Organizations(ctx, "", 10); err != nil || !slices.Equal(got, orgs) {
 					t.Fatal(got, err)
 				}
-				if item, _, err := h.table.Get(ctx, adopted(), true); err != nil || !item.Bool("done") {
+				if item, _, err := h.table.Get(ctx, migrationKey(), true); err != nil || !item.Bool("done") {
 					t.Error(item, err)
 				}
 				if err := h.Retain(ctx); err != nil {

@@ -15,44 +15,43 @@ import (
 // Archive ingests, compacts and reads segments. It is safe for concurrent use, by many
 // processes on one store.
 type Archive struct {
-	store   store.Store
-	table   store.Table
-	bucket  blob.Bucket
-	objects objects
-	o       Options
-	cache   *cache
-	twice   *cache // what pairs of segments have in common, and counts; these are small, and worth more than the rest of the cache
-	noted   dueCache
+	store      store.Store
+	table      store.Table
+	bucket     blob.Bucket
+	objects    objects
+	o          Options
+	cache      *cache
+	duplicates *cache // ids common to pairs of segments, and counts; small, and more valuable than the rest of the cache
+	noted      dueCache
 }
 
-// Options are the choices of an archive.
+// Options configures an archive.
 type Options struct {
-	CacheBytes    int64                      // decoded cubes and columns kept in memory; CacheBytes when 0
-	Retention     usage.Retention            // how long usage is kept; zero: for ever
-	Kept          Kept                       // which workspaces keep their logs for a shorter time; nil: none
-	MaxDayRecords int64                      // days with more records stay divided into hours; 500,000 when 0
-	Clock         func() time.Time           // time.Now when nil
-	Inline        int                        // objects of up to so many bytes are in the store; 0: as much as a row can hold
-	Files         bool                       // records of hours that are over are in files, however few there are, so that other tools see all of them
-	MinMerge      int                        // batches of an hour that still lasts are merged when there are so many; 4 when 0
-	OnBad         func(id string, err error) // is called for records that cannot be kept; may be nil
+	CacheBytes         int64                      // decoded cubes and columns in memory; CacheBytes if zero
+	Retention          usage.Retention            // of the installation; the zero value means forever
+	WorkspaceRetention RetentionFunc              // workspaces with a shorter retention; nil if none
+	MaxDayRecords      int64                      // days with more records remain divided into hours; 500,000 if zero
+	Clock              func() time.Time           // time.Now if nil
+	Inline             int                        // objects of at most this size are in the store; the maximum size of a row if zero
+	Files              bool                       // write the records of past hours to files, however few, so that other tools see all of them
+	MinMerge           int                        // number of batches of the current hour that triggers a merge; 4 if zero
+	OnRejected         func(id string, err error) // called for records that cannot be stored; may be nil
 }
 
-// Kept tells for how many days the workspaces of an organisation keep their logs by the
-// settings of this moment. If the scope is a workspace, it may return the days of that
-// workspace as the standard.
-type Kept func(ctx context.Context, sc store.Scope) (usage.KeptDays, error)
+// RetentionFunc returns the current log retention of an organization's workspaces. If the
+// scope is a workspace, it may return that workspace's retention as the standard.
+type RetentionFunc func(ctx context.Context, sc store.Scope) (usage.WorkspaceRetention, error)
 
-// CacheBytes is how much an archive keeps in memory by default.
+// CacheBytes is the default size of an archive's cache.
 const CacheBytes = 20 << 20
 
-// Cheapest is the best Inline where a row is paid for by the kilobyte and an object in the
-// bucket at a fixed price: writing eight kilobytes to rows costs as much as an object.
-const Cheapest = 8 << 10
+// CheapestInline is the best Inline if rows are priced by the kilobyte and objects in the
+// bucket per write: writing eight kilobytes to rows costs as much as an object.
+const CheapestInline = 8 << 10
 
-// FewerMerges is the best MinMerge there: a merge within an hour costs as much as six
-// batches, and only helps readers of that hour.
-const FewerMerges = 12
+// CheapestMinMerge is the best MinMerge with the same prices: a merge within an hour
+// costs as much as six batches and only helps readers of that hour.
+const CheapestMinMerge = 12
 
 // New opens the archive of a store and a bucket.
 func New(s store.Store, b blob.Bucket, o Options) *Archive {
@@ -71,25 +70,25 @@ func New(s store.Store, b blob.Bucket, o Options) *Archive {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
-	if o.OnBad == nil {
-		o.OnBad = func(string, error) {}
+	if o.OnRejected == nil {
+		o.OnRejected = func(string, error) {}
 	}
 	table := s.Table(store.Usage)
 	return &Archive{
 		store: s, table: table, bucket: b, objects: objects{table, b, o.Inline, o.Files}, o: o,
-		cache: newCache(o.CacheBytes - o.CacheBytes/8), twice: newCache(o.CacheBytes / 8),
+		cache: newCache(o.CacheBytes - o.CacheBytes/8), duplicates: newCache(o.CacheBytes / 8),
 	}
 }
 
-// Cut says from which time on records are shown.
+// Cut is the time from which records are visible.
 type Cut struct {
 	standard int64
-	of       map[string]int64 // by workspace, if its time differs from the standard
+	of       map[string]int64 // by workspace, if it differs from the standard
 	least    int64
 	most     int64
 }
 
-// First is the time, in microseconds, from which on records of a workspace are shown.
+// First returns the time, in microseconds, of a workspace's first visible record.
 func (c *Cut) First(workspace string) int64 {
 	if first, ok := c.of[workspace]; ok {
 		return first
@@ -101,28 +100,28 @@ func (c *Cut) First(workspace string) int64 {
 func (c *Cut) Least() int64 { return c.least }
 func (c *Cut) Most() int64  { return c.most }
 
-// Own returns these times for the workspaces whose time differs from the standard.
-func (c *Cut) Own() map[string]int64 { return c.of }
+// Overrides returns these times for the workspaces with a time other than the standard.
+func (c *Cut) Overrides() map[string]int64 { return c.of }
 
-// One tells whether the time is the same for all workspaces.
-func (c *Cut) One() bool { return len(c.of) == 0 }
+// Uniform reports whether the time is the same for all workspaces.
+func (c *Cut) Uniform() bool { return len(c.of) == 0 }
 
-// Cut returns from which time on records of a scope are shown. Records that are older than
-// a workspace keeps are not shown, even if they have not been deleted yet.
+// Cut returns the time from which a scope's records are visible. Records beyond a
+// workspace's retention are invisible even before they are deleted.
 func (a *Archive) Cut(ctx context.Context, sc store.Scope) (Cut, error) {
 	cut := Cut{standard: math.MinInt64, least: math.MinInt64, most: math.MinInt64}
-	if a.o.Kept == nil {
+	if a.o.WorkspaceRetention == nil {
 		return cut, nil
 	}
-	kept, err := a.o.Kept(ctx, sc)
-	if err != nil || !kept.Any() {
+	kept, err := a.o.WorkspaceRetention(ctx, sc)
+	if err != nil || !kept.HasOverrides() {
 		return cut, err
 	}
 	now := a.o.Clock()
-	cut.standard = kept.First("", now)
+	cut.standard = kept.Cutoff("", now)
 	cut.least, cut.most = cut.standard, cut.standard
 	for ws := range kept.Of {
-		first := kept.First(ws, now)
+		first := kept.Cutoff(ws, now)
 		if first == cut.standard {
 			continue
 		}
@@ -185,7 +184,7 @@ func (a *Archive) ids(ctx context.Context, m *Manifest) ([]uint64, error) {
 	return ids, nil
 }
 
-// columnKey is the name of a decoded column in the cache.
+// columnKey returns the cache key of a decoded column.
 func columnKey(name string, group int, column string) string {
 	return name + "/" + strconv.Itoa(group) + "/" + column
 }

@@ -8,22 +8,22 @@ import (
 // Bodies reads the sealed bodies of the records of one group.
 type Bodies struct {
 	file            *File
-	gone            bool // the bodies are no longer kept
+	gone            bool // the bodies are deleted
 	packs           *Strings
 	offsets, length []int64
 }
 
-// Bodies reads where the bodies of a group are, but does not read the bodies themselves.
+// Bodies reads the locations of a group's bodies, but not the bodies.
 func (f *File) Bodies(ctx context.Context, group int) (b *Bodies, err error) {
-	b = &Bodies{file: f, gone: f.a.bodiesOver(&f.m)}
+	b = &Bodies{file: f, gone: f.a.bodiesExpired(&f.m)}
 	if !b.gone {
 		b.packs, b.offsets, b.length, err = f.bodyRefs(ctx, group)
 	}
 	return b, err
 }
 
-// Row reads the sealed bodies of one record; nil when it has none, or when they are no
-// longer kept. If the record has a Blob, its bodies are there and not here.
+// Row returns the sealed bodies of one record; nil if it has none or they were deleted.
+// If the record has a Blob, its bodies are there.
 func (b *Bodies) Row(ctx context.Context, row int) ([]byte, error) {
 	if b.gone {
 		return nil, nil
@@ -42,7 +42,7 @@ func (b *Bodies) Row(ctx context.Context, row int) ([]byte, error) {
 		return nil, err
 	}
 	if ref.offset+ref.length > int64(len(pack)) {
-		return nil, fmt.Errorf("segment: bodies of %s are cut short", f.m.Name)
+		return nil, fmt.Errorf("segment: bodies of %s are truncated", f.m.Name)
 	}
 	return pack[ref.offset : ref.offset+ref.length], nil
 }

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// cache keeps decoded objects in memory up to a number of bytes; the least recently used
-// ones leave first. The objects must not be changed. A nil cache keeps nothing.
+// cache holds decoded objects, up to a number of bytes; it evicts the least recently used
+// first. Objects must not be modified. A nil cache stores nothing.
 type cache struct {
 	mu    sync.Mutex
 	limit int64
@@ -39,7 +39,7 @@ func (c *cache) get(key string) (any, bool) {
 	return e.Value.(*cached).value, true
 }
 
-// put keeps a value of about so many bytes. It does not keep a value above a quarter of the
+// put stores a value of approximately the given size, unless it exceeds a quarter of the
 // limit.
 func (c *cache) put(key string, value any, bytes int64) {
 	bytes += int64(len(key)) + 128
@@ -60,18 +60,18 @@ func (c *cache) put(key string, value any, bytes int64) {
 	}
 }
 
-// Counted returns how many records of a segment pass a filter, if Count was called for
-// that.
-func (a *Archive) Counted(m *Manifest, filter string) (n int64, ok bool) {
-	v, ok := a.twice.get(m.Name + "/count/" + filter)
+// CachedCount returns the number of a segment's records that match a filter, if
+// CacheCount stored it.
+func (a *Archive) CachedCount(m *Manifest, filter string) (n int64, ok bool) {
+	v, ok := a.duplicates.get(m.Name + "/count/" + filter)
 	if !ok {
 		return 0, false
 	}
 	return v.(int64), true
 }
 
-// Count keeps how many records of a segment pass a filter. The count is in a cache from
-// which columns cannot push it out.
-func (a *Archive) Count(m *Manifest, filter string, n int64) {
-	a.twice.put(m.Name+"/count/"+filter, n, 8)
+// CacheCount stores the number of a segment's records that match a filter, in a cache
+// that columns cannot evict.
+func (a *Archive) CacheCount(m *Manifest, filter string, n int64) {
+	a.duplicates.put(m.Name+"/count/"+filter, n, 8)
 }

@@ -13,31 +13,30 @@ import (
 	"gateway/shared/store"
 )
 
-// When segments are merged, and how many at a time.
+// Times and sizes of merges.
 const (
 	settleTime  = 15 * time.Second // a batch must be this old to be merged
-	hourGrace   = 5 * time.Minute  // an hour is merged completely so long after its end
+	hourGrace   = 5 * time.Minute  // an hour is merged completely this long after its end
 	dayGrace    = time.Hour        //
-	gonePeriod  = 10 * time.Minute // how long merged segments remain for readers that still have their manifest
-	minMinute   = 4                // with fewer batches the merge is left for later; the default of MinMerge
-	maxInputs   = 90               // of one merge, because its swap is one transaction
-	maxMinute   = 1 << 13          // records of one merge within an hour that still lasts, because its file is made in memory
+	gonePeriod  = 10 * time.Minute // how long merged segments remain for readers that have their manifest
+	minMinute   = 4                // fewer batches are merged later; the default of MinMerge
+	maxInputs   = 90               // per merge, because the swap is one transaction
+	maxMinute   = 1 << 13          // records per merge within the current hour, because the file is built in memory
 	hourSeconds = 3600
 )
 
-func dues() store.Partition { return store.System("USAGE-DUE") }
+func dueRows() store.Partition { return store.System("USAGE-DUE") }
 
-// dueCache remembers which of the hours that still last this process has noted.
+// dueCache remembers the current hours that this process has marked.
 type dueCache struct {
 	mu sync.Mutex
 	m  map[groupKey]struct{}
 }
 
-// noteDue writes that an hour or a day has something to merge. The compactor deletes a note
-// only if it is still the one that it read, so a note that is made while it works is not
-// lost. Notes for an hour that still lasts are written once: nothing removes them before
-// the hour is over.
-func (a *Archive) noteDue(ctx context.Context, sort, org string, hour int64) error {
+// markDue marks an hour or a day for compaction. The compactor deletes a mark only if it
+// is still the one that it read, so a mark written meanwhile is not lost. A current hour
+// is marked once: its mark stays until the hour is over.
+func (a *Archive) markDue(ctx context.Context, sort, org string, hour int64) error {
 	k := groupKey{org, hour}
 	now := a.o.Clock()
 	lasting := sort == "H" && now.Unix()/hourSeconds == hour
@@ -49,7 +48,7 @@ func (a *Archive) noteDue(ctx context.Context, sort, org string, hour int64) err
 			return nil
 		}
 	}
-	row := store.Row{Key: dues().Key(sort, fmt.Sprintf("%08d", hour), org), Item: store.Item{"org": org, "hour": hour, "note": now.UnixNano()}}
+	row := store.Row{Key: dueRows().Key(sort, fmt.Sprintf("%08d", hour), org), Item: store.Item{"org": org, "hour": hour, "note": now.UnixNano()}}
 	if err := a.table.Put(ctx, row); err != nil {
 		return fmt.Errorf("segment: due: %w", err)
 	}
@@ -69,17 +68,17 @@ func (a *Archive) noteDue(ctx context.Context, sort, org string, hour int64) err
 	return nil
 }
 
-// compacting merges what is due in an archive at a given time.
-type compacting struct {
+// compactor merges due segments at a given time.
+type compactor struct {
 	archive *Archive
 	now     time.Time
 }
 
-// Compact merges what is due; call it every minute or so. Several calls at once do no harm.
-// Answers do not change while it works.
+// Compact merges due segments; call it about once a minute. Concurrent calls are safe.
+// Query results do not change during a merge.
 func (a *Archive) Compact(ctx context.Context) error {
-	c := compacting{a, a.o.Clock()}
-	errs := []error{c.sweep(ctx), looking{a, lookRows}.look(ctx, c.now)}
+	c := compactor{a, a.o.Clock()}
+	errs := []error{c.sweep(ctx), fileScan{a, scanRows}.scan(ctx, c.now)}
 	for _, sort := range [...]string{"H", "D"} {
 		err := c.eachDue(ctx, sort, func(row store.Row) error {
 			org, hour := row.Item.String("org"), row.Item.Int("hour")
@@ -104,11 +103,10 @@ func (a *Archive) Compact(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// eachDue goes through the notes of one kind; an error for one note does not stop the
-// others.
-func (a compacting) eachDue(ctx context.Context, sort string, do func(store.Row) error) error {
+// eachDue calls do for the marks of one kind; an error for one does not stop the others.
+func (a compactor) eachDue(ctx context.Context, sort string, do func(store.Row) error) error {
 	var errs []error
-	q := store.Query{Partition: dues(), Prefix: sort + "#"}
+	q := store.Query{Partition: dueRows(), Prefix: sort + "#"}
 	for {
 		page, err := a.archive.table.Query(ctx, q)
 		if err != nil {
@@ -129,8 +127,8 @@ func (a compacting) eachDue(ctx context.Context, sort string, do func(store.Row)
 	}
 }
 
-// hour merges within an hour; done is true when the hour is over and completely merged.
-func (a compacting) hour(ctx context.Context, org string, hour int64) (done bool, err error) {
+// hour merges within an hour; done reports that the hour is over and completely merged.
+func (a compactor) hour(ctx context.Context, org string, hour int64) (done bool, err error) {
 	key := hourKey(hour)
 	over := !a.now.Before(time.Unix((hour+1)*hourSeconds, 0).Add(hourGrace))
 	list, err := a.archive.list(ctx, org, key, key+"#~", func(m *Manifest) bool {
@@ -149,10 +147,10 @@ func (a compacting) hour(ctx context.Context, org string, hour int64) (done bool
 		}
 		list = list[n:]
 		if over {
-			return false, nil // the next call does the rest, when the merged segments are in the list
+			return false, nil // the next call merges the rest, when the list contains the merged segments
 		}
 	}
-	if over && (len(list) > 1 || a.hidden(list)) || len(list) >= a.archive.o.MinMerge {
+	if over && (len(list) > 1 || a.needFiles(list)) || len(list) >= a.archive.o.MinMerge {
 		if err := a.merge(ctx, list, tier, hour); err != nil {
 			return false, err
 		}
@@ -160,12 +158,11 @@ func (a compacting) hour(ctx context.Context, org string, hour int64) (done bool
 	if !over {
 		return false, nil
 	}
-	return true, a.archive.noteDue(ctx, "D", org, hour-hour%24)
+	return true, a.archive.markDue(ctx, "D", org, hour-hour%24)
 }
 
-// inputs is how many segments of a list one merge takes. While the hour lasts, the number
-// of their records is limited too, so that many calls in a minute do not need more memory
-// than few.
+// inputs returns how many segments of a list one merge takes. In the current hour it also
+// limits the number of records, to bound memory under load.
 func inputs(list []Manifest, over bool) int {
 	records := int64(0)
 	for n := range list {
@@ -176,13 +173,13 @@ func inputs(list []Manifest, over bool) int {
 	return len(list)
 }
 
-// hidden tells whether records should be in files, and those of some segment are not.
-func (a compacting) hidden(list []Manifest) bool {
+// needFiles reports whether records of some segment should be in files but are not.
+func (a compactor) needFiles(list []Manifest) bool {
 	return a.archive.o.Files && slices.ContainsFunc(list, func(m Manifest) bool { return !m.InFile() })
 }
 
-// day merges the segments of a day that is over into one, unless that would be too large.
-func (a compacting) day(ctx context.Context, org string, day int64) (done bool, err error) {
+// day merges the segments of a past day into one, unless that would be too large.
+func (a compactor) day(ctx context.Context, org string, day int64) (done bool, err error) {
 	if a.now.Before(time.Unix((day+24)*hourSeconds, 0).Add(dayGrace)) {
 		return false, nil
 	}
@@ -190,7 +187,7 @@ func (a compacting) day(ctx context.Context, org string, day int64) (done bool, 
 	if err != nil {
 		return false, err
 	}
-	if err := a.archive.noteKept(ctx, org, day); err != nil {
+	if err := a.archive.markRetention(ctx, org, day); err != nil {
 		return false, err
 	}
 	var total int64
@@ -200,7 +197,7 @@ func (a compacting) day(ctx context.Context, org string, day int64) (done bool, 
 	if total > a.archive.o.MaxDayRecords {
 		return true, a.rewrite(ctx, list)
 	}
-	if len(list) < 2 && !a.hidden(list) {
+	if len(list) < 2 && !a.needFiles(list) {
 		return true, nil
 	}
 	if len(list) > maxInputs {
@@ -209,11 +206,11 @@ func (a compacting) day(ctx context.Context, org string, day int64) (done bool, 
 	return true, a.merge(ctx, list, TierDay, day)
 }
 
-// rewrite writes files for segments of a day that stays divided into hours, one for each.
-func (a compacting) rewrite(ctx context.Context, list []Manifest) error {
+// rewrite writes a file for each segment of a day that remains divided into hours.
+func (a compactor) rewrite(ctx context.Context, list []Manifest) error {
 	for i := range list {
-		if !a.archive.hides(&list[i]) {
-			continue // batches are merged with their hours, which have notes of their own
+		if !a.archive.needsFile(&list[i]) {
+			continue // batches are merged with their hours, which have separate marks
 		}
 		if err := a.merge(ctx, list[i:i+1], list[i].Tier, list[i].Hour); err != nil {
 			return err
@@ -223,8 +220,8 @@ func (a compacting) rewrite(ctx context.Context, list []Manifest) error {
 }
 
 // sweep deletes the objects of segments that were merged long enough ago.
-func (a compacting) sweep(ctx context.Context) error {
-	q := store.Query{Partition: dues(), From: "G#", To: fmt.Sprintf("G#%014d", a.now.Add(-gonePeriod).UnixMilli())}
+func (a compactor) sweep(ctx context.Context) error {
+	q := store.Query{Partition: dueRows(), From: "G#", To: fmt.Sprintf("G#%014d", a.now.Add(-gonePeriod).UnixMilli())}
 	for {
 		page, err := a.archive.table.Query(ctx, q)
 		if err != nil {

@@ -13,17 +13,17 @@ import (
 // Hour is one hour in microseconds, the time step of cubes.
 const Hour = int64(3600) * 1_000_000
 
-// maxListedIDs is for how many records a cube lists the ids. The ids of larger segments are
-// read from the file when they are needed.
+// maxListedIDs is the number of records up to which a cube contains the ids. Larger
+// segments read them from the file.
 const maxListedIDs = 1 << 16
 
-// UsersKey names the users of one workspace in one hour.
+// UsersKey identifies the users of one workspace in one hour.
 type UsersKey struct {
 	Hour      int64 // start of the hour, microseconds since 1970
 	Workspace string
 }
 
-// Cube is the summary of a segment that answers most questions about it.
+// Cube is the summary of a segment that suffices for most queries.
 type Cube struct {
 	Cells *Table
 	Users map[UsersKey]*hyperloglog.Sketch // distinct end users
@@ -39,7 +39,7 @@ type cellKey struct {
 
 type cell struct {
 	count, first, last int64
-	sums               [NumInts]int64 // sums[Start] is not used
+	sums               [NumInts]int64 // sums[Start] is unused
 	durations          Histogram
 }
 
@@ -52,7 +52,7 @@ type cubeBuilder struct {
 	ids     []uint64
 	total   int
 
-	// The cell of the last record, which is mostly the cell of the next one too.
+	// The cell of the last record; the next record usually belongs to it too.
 	last    *cell
 	lastKey cellKey
 	lastDim [NumCubeDims]string
@@ -120,7 +120,7 @@ func withUser(r *usage.Record) int64 {
 	return 1
 }
 
-// decimal writes a number; it does not allocate for small ones.
+// decimal formats a number; small ones do not allocate.
 func decimal(n int64) string {
 	if n >= 0 && n < int64(len(decimals)) {
 		return decimals[n]
@@ -205,7 +205,7 @@ const (
 	cubeFirst   = 1
 )
 
-// encode writes the cube as bytes: version, texts, cells, users, ids.
+// encode returns the encoded cube: version, texts, cells, users, ids.
 func (b *cubeBuilder) encode() ([]byte, error) {
 	out := append(make([]byte, 0, 256+64*len(b.cells)+9*len(b.ids)), cubeVersion)
 	out = binary.AppendUvarint(out, uint64(len(b.values)))
@@ -249,7 +249,7 @@ func (b *cubeBuilder) encode() ([]byte, error) {
 	return out, nil
 }
 
-// decodeCube reads a cube. The cells refer to b, which must not change.
+// decodeCube decodes a cube. The cells alias b, which must not change.
 func decodeCube(b []byte) (*Cube, error) {
 	if len(b) == 0 || b[0] < cubeFirst || b[0] > cubeVersion {
 		return nil, errCube
@@ -258,7 +258,7 @@ func decodeCube(b []byte) (*Cube, error) {
 	if b[0] == cubeFirst {
 		summed = WithUser + 1
 	}
-	c := source{b: b[1:]}
+	c := byteReader{b: b[1:]}
 	values := make([]string, c.count(1))
 	for i := range values {
 		values[i] = string(c.bytes())

@@ -15,32 +15,32 @@ import (
 )
 
 // File is an open Parquet file of a segment. Columns with few values are decoded once and
-// kept in the archive's cache. A File belongs to one caller; it keeps the bytes of a small
-// file in memory while it is used.
+// cached by the archive. A File belongs to one caller; it holds the bytes of a small file
+// in memory.
 type File struct {
 	*outline
 
 	a     *Archive
-	cache *cache // the archive's cache, or nil
+	cache *cache // the archive's, or nil
 	m     Manifest
 	whole []byte // the file, if it was read as a whole
 }
 
-// outline is what the end of a file says about it; all readers of the file share it.
+// outline is the metadata at the end of a file; all readers of the file share it.
 type outline struct {
 	Groups  []Group
 	pf      *parquet.File
 	columns map[string]int // leaf index by dotted path
 }
 
-// Group is a row group, which is read or left out as a whole. Rows are ordered by Start,
+// Group is a row group, which is read or skipped as a whole. Rows are ordered by Start,
 // then by id.
 type Group struct {
 	Rows        int
 	First, Last int64 // Start of its first and last record
 }
 
-// wholeFile is up to which size a file in the bucket is read as a whole.
+// wholeFile is the size up to which a file in the bucket is read as a whole.
 const wholeFile = 512 << 10
 
 // File opens a segment's file.
@@ -48,26 +48,25 @@ func (a *Archive) File(ctx context.Context, m *Manifest) (*File, error) {
 	return a.open(ctx, m, a.cache)
 }
 
-// columnWeight is about how many bytes of memory the description of one column of one group
-// takes.
+// columnWeight estimates the memory for the metadata of one column of one group.
 const columnWeight = 2 << 10
 
-// tail is how much of the end of a large file is read to open it.
+// tail is the number of bytes read from the end of a large file to open it.
 const tail = 128 << 10
 
-// small tells whether the file is read as a whole.
+// small reports whether the file is read as a whole.
 func (m *Manifest) small() bool { return !m.inBucket(dataObject) || m.Size <= wholeFile }
 
-// OpenWeight is about how many bytes opening the segment's file takes.
+// OpenWeight estimates the memory in bytes for opening the segment's file.
 func (m *Manifest) OpenWeight() int64 {
 	outline := columnWeight * numColumns * (m.Records/groupRows + 1)
 	if m.small() {
-		return 2*m.Size + outline // once as it is in the store, and once copied from there
+		return 2*m.Size + outline // the stored bytes, and a copy
 	}
 	return tail + outline
 }
 
-// open opens a segment's file; c keeps what is decoded.
+// open opens a segment's file; c caches decoded columns.
 func (a *Archive) open(ctx context.Context, m *Manifest, c *cache) (*File, error) {
 	f := &File{a: a, cache: c, m: *m}
 	key := m.Name + "/file"
@@ -123,8 +122,8 @@ func (f *File) bytes(ctx context.Context) ([]byte, error) {
 	return b, err
 }
 
-// detached reads a file while it is opened. The outline stays in the cache together with
-// its reader, which must not keep the file's bytes there: columns have their own readers.
+// detached reads a file while it is opened. The outline is cached together with its
+// reader, which must not retain the file's bytes there: columns have separate readers.
 type detached struct{ io.ReaderAt }
 
 func (d *detached) ReadAt(p []byte, off int64) (int, error) {
@@ -166,10 +165,10 @@ func (e *extent) ReadAt(p []byte, off int64) (int, error) {
 
 var errOutside = errors.New("segment: read outside of what was fetched")
 
-// stretch is how many bytes of a file in the bucket are read at least.
-const stretch = 256 << 10
+// minRead is the minimum size of a read from a file in the bucket.
+const minRead = 256 << 10
 
-// remote reads a file in the bucket, one stretch at a time.
+// remote reads a file in the bucket, at least minRead bytes at a time.
 type remote struct {
 	f    *File
 	ctx  context.Context
@@ -181,7 +180,7 @@ func (r *remote) ReadAt(p []byte, off int64) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if off < r.near.base || off+int64(len(p)) > r.near.base+int64(len(r.near.b)) {
-		length := min(max(int64(len(p)), stretch), r.f.m.Size-off)
+		length := min(max(int64(len(p)), minRead), r.f.m.Size-off)
 		if length <= 0 {
 			return 0, io.EOF
 		}
@@ -194,7 +193,7 @@ func (r *remote) ReadAt(p []byte, off int64) (int, error) {
 	return r.near.ReadAt(p, off)
 }
 
-// reader returns a reader for one column of one group, which it fetches completely.
+// reader returns a reader of one column of one group, which it fetches completely.
 func (f *File) reader(ctx context.Context, group int, column string) (io.ReaderAt, error) {
 	if f.m.small() {
 		b, err := f.bytes(ctx)
@@ -240,7 +239,7 @@ func (f *File) pages(ctx context.Context, group int, column string, each func(pa
 	}
 }
 
-// Ints reads a column of numbers.
+// Ints reads a numeric column.
 func (f *File) Ints(ctx context.Context, group int, i Int) ([]int64, error) {
 	return f.ints(ctx, group, intColumns[i])
 }
@@ -269,7 +268,7 @@ func (f *File) ints(ctx context.Context, group int, column string) ([]int64, err
 	return out, nil
 }
 
-// Strings reads a column of texts.
+// Strings reads a text column.
 func (f *File) Strings(ctx context.Context, group int, d Dim) (*Strings, error) {
 	return f.strings(ctx, group, dimColumns[d])
 }
@@ -295,8 +294,8 @@ func (f *File) strings(ctx context.Context, group int, column string) (*Strings,
 			}
 			return nil
 		}
-		// Without a dictionary nearly every row has a different value, so equal values are only
-		// found if they follow each other.
+		// Without a dictionary nearly all values differ, so duplicates are only found if
+		// they are adjacent.
 		keep = false
 		for _, v := range texts(p.Data()) {
 			if n := len(s.Values); n == 0 || s.Values[n-1] != v {
@@ -315,7 +314,7 @@ func (f *File) strings(ctx context.Context, group int, column string) (*Strings,
 	if len(s.Values) == 1 {
 		s.Codes = nil
 	}
-	if keep || len(s.Values) == 1 { // other columns would push out what is needed again and again
+	if keep || len(s.Values) == 1 { // other columns would evict frequently used ones
 		f.cache.put(key, s, s.size())
 	}
 	return s, nil
@@ -334,7 +333,7 @@ func texts(data encoding.Values) []string {
 	return values
 }
 
-// Absent is the code of a row that does not have a metadata key.
+// Absent is the code of a row without the metadata key.
 const Absent = ^uint32(0)
 
 // The two columns in which Parquet stores metadata.
@@ -354,7 +353,7 @@ func (f *File) Metadata(ctx context.Context, group int, key string) (*Strings, e
 		s.Codes[i] = Absent
 	}
 	// The pairs of a group, in the order in which they are in the two columns.
-	var at []int // row of each pair that has the key; -1: the pair has another key
+	var at []int // row of each pair with the key; -1 for other pairs
 	row := -1
 	err := f.values(ctx, group, metadataKeys, func(v parquet.Value) {
 		if v.RepetitionLevel() == 0 {
@@ -458,7 +457,7 @@ func (f *File) Records(ctx context.Context, group int, rows []int) ([]usage.Reco
 	return records, nil
 }
 
-// bodyRefs reads where the bodies of the records in a group are.
+// bodyRefs reads the locations of a group's bodies.
 func (f *File) bodyRefs(ctx context.Context, group int) (packs *Strings, offsets, lengths []int64, err error) {
 	if packs, err = f.strings(ctx, group, "body_pack"); err != nil {
 		return nil, nil, nil, err

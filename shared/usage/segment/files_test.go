@@ -60,7 +60,7 @@ func TestEveryRecordOfAnHourThatIsOverIsInAFile(t *testing.T) {
 					}
 					h.store = open(t)
 				}
-				o := Options{Files: true, MinMerge: FewerMerges, Clock: func() time.Time { return h.now }}
+				o := Options{Files: true, MinMerge: CheapestMinMerge, Clock: func() time.Time { return h.now }}
 				h.Archive = New(h.store, h.bucket, o)
 				want := map[string]int{}
 				keep := func(records ...usage.Record) {
@@ -110,8 +110,8 @@ func TestThinnedSegmentsStayInFiles(t *testing.T) {
 	t.Parallel()
 	h := newShelf(t)
 	h.Archive = New(h.store, h.bucket, Options{Files: true, Clock: func() time.Time { return h.now },
-		Kept: func(context.Context, store.Scope) (usage.KeptDays, error) {
-			return usage.KeptDays{Of: map[string]int{"ws-9": 1}}, nil
+		WorkspaceRetention: func(context.Context, store.Scope) (usage.WorkspaceRetention, error) {
+			return usage.WorkspaceRetention{Of: map[string]int{"ws-9": 1}}, nil
 		}})
 	stays, goes := made(1, noon), made(2, noon.Add(time.Second))
 	goes.Workspace = "ws-9"

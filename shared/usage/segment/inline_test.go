@@ -13,7 +13,7 @@ import (
 // the same records come back, merged or not.
 func TestCheapestKeepsLargeObjectsOutOfRows(t *testing.T) {
 	t.Parallel()
-	for _, inline := range []int{1, Cheapest, 0, maxInline + 1} {
+	for _, inline := range []int{1, CheapestInline, 0, maxInline + 1} {
 		t.Run(fmt.Sprint(inline), func(t *testing.T) {
 			t.Parallel()
 			h := newShelf(t)

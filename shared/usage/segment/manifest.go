@@ -12,7 +12,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Tier says by which kind of merge a segment was made.
+// Tier is the kind of merge that produced a segment.
 type Tier int64
 
 const (
@@ -32,14 +32,14 @@ type Manifest struct {
 	Min     int64     // Start of its first record, microseconds since 1970
 	Max     int64     // Start of its last record
 	Records int64     //
-	Size    int64     // bytes of the file
-	cube    int64     // bytes of the cube; 0: unknown
+	Size    int64     // size of the file in bytes
+	cube    int64     // size of the cube in bytes; 0 if unknown
 	Created time.Time // to the millisecond
-	blobs   string    // which kinds of objects are in the bucket
-	bodies  bool      // it has its own pack of bodies
+	blobs   string    // kinds of the objects in the bucket
+	bodies  bool      // it has a separate pack of bodies
 }
 
-// kind is the kind of one of a segment's objects; Manifest.blobs contains its first letter.
+// kind is a kind of segment object; Manifest.blobs contains its first letter.
 type kind string
 
 const (
@@ -48,8 +48,8 @@ const (
 	bodiesObject kind = "bodies"
 )
 
-// maxInline is up to which size an object is in the store. With its keys this is well below
-// what an item may have.
+// maxInline is the maximum size of an object in the store. With its keys this is well
+// below an item's limit.
 const maxInline = 300 << 10
 
 func manifests(org string) store.Partition { return store.Scope{Org: org}.Partition("USAGE") }
@@ -71,7 +71,7 @@ func manifestOf(org string, it store.Item) Manifest {
 		Max: it.Int("max"), Records: it.Int("records"), Size: it.Int("size"), cube: it.Int("cube"), Created: time.UnixMilli(it.Int("created")), blobs: it.String("blobs"), bodies: bodies}
 }
 
-// randomBytes is how many random bytes a name has.
+// randomBytes is the number of random bytes in a name.
 const randomBytes = 6
 
 // rename gives the segment's objects a name that no other write has used.
@@ -86,17 +86,17 @@ func (m *Manifest) rename() error {
 
 func (m *Manifest) inBucket(k kind) bool { return strings.Contains(m.blobs, string(k[0])) }
 
-// InFile tells whether the segment's records are in a file that other tools see.
+// InFile reports whether the segment's records are in a file that other tools see.
 func (m *Manifest) InFile() bool { return m.inBucket(dataObject) }
 
-// FileID is the part of the file's name that only this file has.
+// FileID returns the unique part of the file's name.
 func (m *Manifest) FileID() string { return m.Name[len(m.Name)-2*randomBytes:] }
 
-// FileIDEnd is how many bytes before the end of a file's name its FileID begins.
+// FileIDEnd is the distance from the start of FileID to the end of a file's name.
 const FileIDEnd = 2*randomBytes + len(".parquet")
 
-// FilesPrefix is the prefix in the bucket below which the files of an organisation are, by
-// day.
+// FilesPrefix returns the prefix in the bucket of an organization's files, which are
+// below it by day.
 func FilesPrefix(org string) string {
 	return "segments/" + string(dataObject) + "/" + url.PathEscape(org) + "/"
 }
@@ -105,8 +105,8 @@ func (m *Manifest) objectKey(k kind) store.Key {
 	return store.Scope{Org: m.Org}.Partition("SEG", m.Name).Key(string(k))
 }
 
-// blobKey is the object's key in the bucket. The files of an organisation's day have a
-// common prefix, at which other tools can be pointed.
+// blobKey returns the object's key in the bucket. The files of an organization's day have
+// a common prefix, for use by other tools.
 func (m *Manifest) blobKey(k kind) string {
 	ext := map[kind]string{dataObject: ".parquet", cubeObject: ".cube", bodiesObject: ".bodies"}[k]
 	return "segments/" + string(k) + "/" + url.PathEscape(m.Org) + "/" + time.Unix(m.Hour*3600, 0).UTC().Format("2006/01/02") + "/" + m.Name + ext
@@ -120,13 +120,12 @@ func (a *Archive) List(ctx context.Context, org string, from, to int64) ([]Manif
 }
 
 // Recent returns the manifests of segments for the hour of from (microseconds) and later
-// ones, if the segments were made at created or later. Segments of whole days are not among
-// them.
+// ones that were created at created or later, without segments of whole days.
 func (a *Archive) Recent(ctx context.Context, org string, from int64, created time.Time) ([]Manifest, error) {
 	return a.list(ctx, org, hourKey(from/Hour), hourKey(maxHour), func(m *Manifest) bool { return m.Tier < TierDay && !m.Created.Before(created) })
 }
 
-// maxHour is after every hour that a key can have.
+// maxHour is greater than every hour in a key.
 const maxHour = 99_999_999
 
 func (a *Archive) list(ctx context.Context, org, fromKey, toKey string, want func(*Manifest) bool) ([]Manifest, error) {

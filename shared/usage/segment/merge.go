@@ -14,7 +14,7 @@ import (
 
 // merge writes one segment with all records of the inputs and swaps the manifests. If
 // another compactor was faster, nothing changes.
-func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hour int64) error {
+func (a compactor) merge(ctx context.Context, inputs []Manifest, tier Tier, hour int64) error {
 	w := &merger{a: a.archive, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{})}
 	defer smallEncoders.Put(w.e)
 	w.e.reset()
@@ -28,19 +28,19 @@ func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hou
 	m := Manifest{Org: inputs[0].Org, ID: id, Tier: tier, Hour: hour, Min: w.min, Max: w.max, Records: w.records, Created: a.archive.o.Clock()}
 	actions := make([]store.Action, 0, len(inputs)+2)
 	left := make([]string, 0, len(inputs))
-	standing := false // an input is already what the merge would make
+	standing := false // an input already is the result of the merge
 	put := store.IfAbsent()
 	for i := range inputs {
 		in := &inputs[i]
 		if in.key() == m.key() {
-			if standing = !a.archive.hides(in); !standing { // the row of the input gets the name of the new file
+			if standing = !a.archive.needsFile(in); !standing { // the row of the input gets the name of the new file
 				put = store.IfEqual(store.At("name"), in.Name)
-				left = append(left, in.leftNote())
+				left = append(left, in.deletionNote())
 			}
 			continue
 		}
 		actions = append(actions, store.Action{Table: store.Usage, Delete: &store.Delete{Key: in.key(), If: []store.Cond{store.IfEqual(store.At("name"), in.Name)}}})
-		left = append(left, in.leftNote())
+		left = append(left, in.deletionNote())
 	}
 	if !standing {
 		if err := w.save(ctx, &m); err != nil {
@@ -48,14 +48,14 @@ func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hou
 		}
 		actions = append(actions, store.Action{Table: store.Usage, Put: &store.Put{Row: store.Row{Key: m.key(), Item: m.item()}, If: []store.Cond{put}}})
 	}
-	actions = append(actions, a.archive.leave(m.Org, m.ID+strconv.Itoa(int(tier)), left))
+	actions = append(actions, a.archive.scheduleDeletion(m.Org, m.ID+strconv.Itoa(int(tier)), left))
 	err = a.archive.store.Transact(ctx, actions...)
 	if _, lost := store.AsCondition(err); lost || errors.Is(err, store.ErrContended) {
 		if standing {
 			return nil
 		}
-		// If this same transaction was done already, it fails as well: then nothing is left to
-		// do.
+		// If this same transaction succeeded before, it fails now: then nothing is left
+		// to do.
 		item, _, err := a.archive.table.Get(ctx, m.key(), true)
 		if err != nil || item.String("name") == m.Name {
 			return err
@@ -68,11 +68,12 @@ func (a compacting) merge(ctx context.Context, inputs []Manifest, tier Tier, hou
 	return nil
 }
 
-// flushRows is how many rows the encoder gets at once. It is well below a page of events,
-// so that pages keep their size.
+// flushRows is the number of rows passed to the encoder together. It is well below a page
+// of events, so that pages keep their size.
 const flushRows = 128
 
-// merger writes the records of several segments as one segment, in order, each once.
+// merger writes the records of several segments as one segment, in order and without
+// duplicates.
 type merger struct {
 	a        *Archive
 	cube     *cubeBuilder
@@ -84,14 +85,14 @@ type merger struct {
 	seenAt   int64
 	records  int64
 	min, max int64
-	out      *leftOut // what is left out; nil: nothing
+	out      *removal // records to remove; nil if none
 }
 
 func (w *merger) run(ctx context.Context, inputs []Manifest) (id string, err error) {
 	hash := sha256.New()
-	queue := make(walkQueue, 0, len(inputs))
+	queue := make(readerHeap, 0, len(inputs))
 	for i := range inputs {
-		queue = append(queue, &walk{a: w.a, m: &inputs[i], start: inputs[i].Min}) // it is opened when its turn comes
+		queue = append(queue, &recordReader{a: w.a, m: &inputs[i], start: inputs[i].Min}) // opened when it is first needed
 	}
 	heap.Init(&queue)
 	for len(queue) > 0 {
@@ -122,8 +123,8 @@ func (w *merger) run(ctx context.Context, inputs []Manifest) (id string, err err
 	return hex.EncodeToString(hash.Sum(nil)[:16]), nil
 }
 
-// add takes the walk's current record, unless the record came before.
-func (w *merger) add(ctx context.Context, from *walk, hash func([]byte) (int, error)) error {
+// add adds the reader's current record unless it is a duplicate.
+func (w *merger) add(ctx context.Context, from *recordReader, hash func([]byte) (int, error)) error {
 	r := &from.records[from.at]
 	if w.out != nil && w.out.takes(from, r) {
 		return nil

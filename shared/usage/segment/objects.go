@@ -16,15 +16,15 @@ import (
 type objects struct {
 	table  store.Table
 	bucket blob.Bucket
-	inline int  // objects of up to so many bytes are in the store
-	files  bool // records of hours that are over are in the bucket, however few
+	inline int  // objects of at most this size are in the store
+	files  bool // records of past hours are in the bucket, however few
 }
 
-// ErrGone is returned for an object that no longer exists: its segment was merged while a
+// ErrGone is returned for an object that was deleted: its segment was merged while a
 // reader had its manifest. The reader must list again.
 var ErrGone = errors.New("segment: the object is gone")
 
-// get reads one object of a segment as a whole.
+// get reads an object of a segment.
 func (o *objects) get(ctx context.Context, m *Manifest, k kind) ([]byte, error) {
 	if m.inBucket(k) {
 		b, err := o.bucket.Get(ctx, m.blobKey(k), 0)
@@ -74,8 +74,8 @@ func (o *objects) put(ctx context.Context, m *Manifest, objects map[kind][]byte)
 	return nil
 }
 
-// drop deletes a segment's objects. With keepPack it keeps a pack of bodies in the bucket,
-// because later segments refer to it.
+// drop deletes a segment's objects. With keepPack it retains a pack of bodies in the
+// bucket, because later segments refer to it.
 func (o *objects) drop(ctx context.Context, m *Manifest, keepPack bool) error {
 	for _, k := range [...]kind{dataObject, cubeObject, bodiesObject} {
 		var err error
@@ -93,7 +93,7 @@ func (o *objects) drop(ctx context.Context, m *Manifest, keepPack bool) error {
 	return nil
 }
 
-// part reads a part of an object in the bucket.
+// part reads a byte range of an object in the bucket.
 func (o *objects) part(ctx context.Context, key string, offset, length int64) ([]byte, error) {
 	r, _, err := o.bucket.Open(ctx, key, offset, length)
 	if errors.Is(err, blob.ErrNotFound) {
@@ -110,9 +110,9 @@ func (o *objects) part(ctx context.Context, key string, offset, length int64) ([
 	return b, nil
 }
 
-// bodies reads bodies from a pack in the bucket; nil when they were overwritten with zeros,
-// or the pack no longer exists. Only retention does that (see thin); a merge leaves packs
-// where they are.
+// bodies reads bodies from a pack in the bucket; nil if they were overwritten with zeros
+// or the pack is deleted. Only retention does that (see thin); merges leave packs in
+// place.
 func (o *objects) bodies(ctx context.Context, ref bodyRef) ([]byte, error) {
 	b, err := o.part(ctx, ref.pack, ref.offset, ref.length)
 	switch {
@@ -126,7 +126,7 @@ func (o *objects) bodies(ctx context.Context, ref bodyRef) ([]byte, error) {
 	return b, nil
 }
 
-// listPart is how many keys are listed at a time.
+// listPart is the number of keys listed at a time.
 const listPart = 500
 
 // clear deletes all objects under a prefix of the bucket.

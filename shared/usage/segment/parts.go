@@ -5,46 +5,47 @@ import (
 	"slices"
 )
 
-// Part is a segment of a list, with the other segments that may have the same records.
+// Part is a segment of a list, with the other segments that may contain the same records.
 type Part struct {
 	Manifest
-	rivals []*Manifest // segments whose records this part leaves out if it has them too
-	rival  bool        // it is a rival of another part
+	rivals []*Manifest // segments with precedence: this part skips records that they contain
+	rival  bool        // another part skips this part's records
 }
 
-// Overlapped tells whether another part may leave out records because this part has them.
+// Overlapped reports whether another part may skip records because this part contains
+// them.
 func (p *Part) Overlapped() bool { return p.rival }
 
-// Overlaps tells whether the part may have records that it leaves out because another part
-// has them.
+// Overlaps reports whether the part may contain records to skip because another part
+// contains them.
 func (p *Part) Overlaps() bool { return len(p.rivals) > 0 }
 
-// HashID is the form in which Twice returns an event id.
+// HashID returns the hash by which Duplicates identifies an event.
 func HashID(id string) uint64 { return hashID(id) }
 
-// Parts turns segments into parts. Every record is in one part only, if each part leaves
-// out what Twice returns for it. If several segments have a record, the most merged one
-// keeps it.
-func Parts(list []Manifest) []Part { return parted(list, merged) }
+// Parts turns segments into parts such that every record is in exactly one part if each
+// part skips its Duplicates. If several segments contain a record, the most merged one
+// has precedence.
+func Parts(list []Manifest) []Part { return partition(list, mostMerged) }
 
-// Holes returns the parts for the segments that are in no file, for when other tools read
-// the files: these parts leave out every record that is in a file, even if the file's
-// segment is less merged.
-func Holes(list []Manifest) []Part {
-	parts := parted(list, func(x, y *Manifest) int {
+// PartsNotInFiles returns the parts of the segments without a file, for queries whose
+// other half is done by tools on the files: these parts skip every record that is in a
+// file, even of a less merged segment.
+func PartsNotInFiles(list []Manifest) []Part {
+	parts := partition(list, func(x, y *Manifest) int {
 		if x.InFile() != y.InFile() {
 			if x.InFile() {
 				return -1
 			}
 			return 1
 		}
-		return merged(x, y)
+		return mostMerged(x, y)
 	})
 	return slices.DeleteFunc(parts, func(p Part) bool { return p.InFile() })
 }
 
-// merged puts the most merged segment first.
-func merged(x, y *Manifest) int {
+// mostMerged orders the most merged segment first.
+func mostMerged(x, y *Manifest) int {
 	if x.Tier != y.Tier {
 		return int(y.Tier - x.Tier)
 	}
@@ -54,9 +55,8 @@ func merged(x, y *Manifest) int {
 	return 1
 }
 
-// parted is Parts with a given order: if several segments have a record, the first one
-// keeps it.
-func parted(list []Manifest, order func(x, y *Manifest) int) []Part {
+// partition is Parts with a given order of precedence.
+func partition(list []Manifest, order func(x, y *Manifest) int) []Part {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(x, y Manifest) int { return order(&x, &y) })
 	parts := make([]Part, len(list))
@@ -66,7 +66,7 @@ func parted(list []Manifest, order func(x, y *Manifest) int) []Part {
 		byMin[i] = i
 	}
 	slices.SortFunc(byMin, func(x, y int) int { return compare(list[x].Min, list[y].Min) })
-	var open []int // segments that may overlap with the following ones
+	var open []int // segments that may overlap with later ones
 	for _, i := range byMin {
 		kept := open[:0]
 		for _, j := range open {
@@ -83,9 +83,9 @@ func parted(list []Manifest, order func(x, y *Manifest) int) []Part {
 	return parts
 }
 
-// Twice returns, in order, HashID of the part's records that one of its rivals has; nil:
-// there are none.
-func (a *Archive) Twice(ctx context.Context, p *Part) ([]uint64, error) {
+// Duplicates returns the sorted hashes of the part's records that a segment with
+// precedence contains; nil if there are none.
+func (a *Archive) Duplicates(ctx context.Context, p *Part) ([]uint64, error) {
 	var all []uint64
 	for _, rival := range p.rivals {
 		twice, err := a.shared(ctx, rival, &p.Manifest)
@@ -98,8 +98,8 @@ func (a *Archive) Twice(ctx context.Context, p *Part) ([]uint64, error) {
 	return slices.Compact(all), nil
 }
 
-// TwiceWeight is about how many bytes Twice takes.
-func (p *Part) TwiceWeight() int64 {
+// DuplicatesWeight estimates the memory in bytes that Duplicates needs.
+func (p *Part) DuplicatesWeight() int64 {
 	most := int64(0)
 	for _, rival := range p.rivals {
 		most = max(most, rival.idsWeight())
@@ -107,8 +107,8 @@ func (p *Part) TwiceWeight() int64 {
 	return p.idsWeight() + most
 }
 
-// CubeWeight is about how many bytes reading the segment's cube takes. A segment that was
-// written before the size of cubes was noted is assumed to have a usual one.
+// CubeWeight estimates the memory in bytes for reading the segment's cube. Older segments
+// without a recorded size are assumed to have a typical one.
 func (m *Manifest) CubeWeight() int64 {
 	size := m.cube
 	if size == 0 {
@@ -117,11 +117,11 @@ func (m *Manifest) CubeWeight() int64 {
 	return cubeGrowth * size
 }
 
-// cubeGrowth is about how many times larger a cube is in memory than as bytes.
+// cubeGrowth is the approximate ratio of a cube's size in memory to its encoded size.
 const cubeGrowth = 4
 
-// idsWeight is about how many bytes ids takes: all ids, twice while they are gathered, and
-// the decoded ids of a group.
+// idsWeight estimates the memory in bytes that ids needs: all ids, twice while they are
+// collected, and the decoded ids of a group.
 func (m *Manifest) idsWeight() int64 {
 	weight := m.CubeWeight() + 16*m.Records
 	if m.Records > maxListedIDs {
@@ -130,7 +130,7 @@ func (m *Manifest) idsWeight() int64 {
 	return weight
 }
 
-// idWeight is about how many bytes the decoded id of a record takes.
+// idWeight estimates the memory in bytes for the decoded id of a record.
 const idWeight = 96
 
 func compare(a, b int64) int {
@@ -143,11 +143,11 @@ func compare(a, b int64) int {
 	return 0
 }
 
-// shared returns the ids that two segments have in common. Segments never change, so the
-// answer is cached.
+// shared returns the ids that two segments have in common. Segments are immutable, so the
+// result is cached.
 func (a *Archive) shared(ctx context.Context, x, y *Manifest) ([]uint64, error) {
 	key := x.Name + "&" + y.Name
-	if v, ok := a.twice.get(key); ok {
+	if v, ok := a.duplicates.get(key); ok {
 		return v.([]uint64), nil
 	}
 	if x.Records > y.Records {
@@ -169,6 +169,6 @@ func (a *Archive) shared(ctx context.Context, x, y *Manifest) ([]uint64, error) 
 		}
 		many = many[at:]
 	}
-	a.twice.put(key, both, int64(8*len(both)))
+	a.duplicates.put(key, both, int64(8*len(both)))
 	return both, nil
 }

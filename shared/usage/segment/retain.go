@@ -14,25 +14,25 @@ import (
 
 const oneDay = 24 * time.Hour
 
-// over tells whether a day, given by its first hour, has been kept long enough.
-func over(day int64, keep time.Duration, now time.Time) bool {
+// expired reports whether the retention of a day, given by its first hour, has ended.
+func expired(day int64, keep time.Duration, now time.Time) bool {
 	return keep > 0 && !now.Before(time.Unix((day+24)*hourSeconds, 0).Add(keep))
 }
 
-// bodiesOver tells whether the bodies of a segment are no longer kept.
-func (a *Archive) bodiesOver(m *Manifest) bool {
-	return over(m.Hour-m.Hour%24, a.o.Retention.Bodies, a.o.Clock())
+// bodiesExpired reports whether the bodies of a segment are deleted or due for deletion.
+func (a *Archive) bodiesExpired(m *Manifest) bool {
+	return expired(m.Hour-m.Hour%24, a.o.Retention.Bodies, a.o.Clock())
 }
 
-// noteKept notes that an organisation has a day that must be deleted one day: one note is
-// for its bodies (B), one for its records (R).
-func (a *Archive) noteKept(ctx context.Context, org string, day int64) error {
+// markRetention marks a day of an organization as subject to retention: one mark for its
+// bodies (B), one for its records (R).
+func (a *Archive) markRetention(ctx context.Context, org string, day int64) error {
 	rows := make([]store.Row, 0, 4)
 	for _, sort := range [...]string{"B", "R"} {
-		rows = append(rows, store.Row{Key: dues().Key(sort, fmt.Sprintf("%08d", day), org), Item: store.Item{"org": org, "hour": day}})
+		rows = append(rows, store.Row{Key: dueRows().Key(sort, fmt.Sprintf("%08d", day), org), Item: store.Item{"org": org, "hour": day}})
 	}
-	rows = append(rows, keeper(org))
-	if over(day, oneDay, a.o.Clock()) { // this day may already have been thinned for a workspace
+	rows = append(rows, orgRow(org))
+	if expired(day, oneDay, a.o.Clock()) { // this day may already have been thinned for a workspace
 		rows = append(rows, store.Row{Key: lateNote(org, day), Item: store.Item{"hour": day, "note": a.o.Clock().UnixNano()}})
 	}
 	if err := a.table.PutMany(ctx, rows); err != nil {
@@ -41,31 +41,31 @@ func (a *Archive) noteKept(ctx context.Context, org string, day int64) error {
 	return nil
 }
 
-// expiring deletes what is over in an archive at a given time.
-type expiring struct {
+// expirer deletes expired data at a given time.
+type expirer struct {
 	archive *Archive
 	now     time.Time
 }
 
-// Retain deletes what has been kept long enough; call it every hour or so. If it runs out
-// of time, the next call finds the rest.
+// Retain deletes expired data; call it about once an hour. If it runs out of time, the
+// next call continues.
 func (a *Archive) Retain(ctx context.Context) error {
-	e, keep := expiring{a, a.o.Clock()}, a.o.Retention
+	e, keep := expirer{a, a.o.Clock()}, a.o.Retention
 	return errors.Join(
-		e.eachOver(ctx, "B", keep.Bodies, e.bodies),
-		e.eachOver(ctx, "R", keep.Records, e.records),
+		e.eachExpired(ctx, "B", keep.Bodies, e.bodies),
+		e.eachExpired(ctx, "R", keep.Records, e.records),
 		e.journal(ctx),
-		thinning{a}.thinAll(ctx, e.now),
+		thinner{a}.thinAll(ctx, e.now),
 	)
 }
 
-// eachOver goes through the notes of days whose time is over.
-func (a expiring) eachOver(ctx context.Context, sort string, keep time.Duration, expire func(context.Context, string, int64) error) error {
+// eachExpired calls expire for the marks of expired days.
+func (a expirer) eachExpired(ctx context.Context, sort string, keep time.Duration, expire func(context.Context, string, int64) error) error {
 	if keep == 0 {
 		return nil
 	}
 	last := a.now.Add(-keep-oneDay).Unix() / hourSeconds
-	q := store.Query{Partition: dues(), From: sort + "#", To: fmt.Sprintf("%s#%08d#~", sort, last)}
+	q := store.Query{Partition: dueRows(), From: sort + "#", To: fmt.Sprintf("%s#%08d#~", sort, last)}
 	for {
 		page, err := a.archive.table.Query(ctx, q)
 		if err != nil {
@@ -73,7 +73,7 @@ func (a expiring) eachOver(ctx context.Context, sort string, keep time.Duration,
 		}
 		for _, row := range page.Rows {
 			org, day := row.Item.String("org"), row.Item.Int("hour")
-			if !over(day, keep, a.now) {
+			if !expired(day, keep, a.now) {
 				continue
 			}
 			if err := expire(ctx, org, day); err != nil {
@@ -94,9 +94,9 @@ func (a *Archive) ofDay(ctx context.Context, org string, day int64) ([]Manifest,
 	return a.list(ctx, org, hourKey(day), hourKey(day+23)+"#~", func(*Manifest) bool { return true })
 }
 
-// bodies deletes all bodies of an organisation's day. Segments of a day only refer to packs
-// of the same day.
-func (a expiring) bodies(ctx context.Context, org string, day int64) error {
+// bodies deletes all bodies of an organization's day. Segments of a day only refer to
+// packs of the same day.
+func (a expirer) bodies(ctx context.Context, org string, day int64) error {
 	list, err := a.archive.ofDay(ctx, org, day)
 	if err != nil {
 		return err
@@ -112,9 +112,9 @@ func (a expiring) bodies(ctx context.Context, org string, day int64) error {
 	return errors.Join(a.archive.objects.clear(ctx, "segments/"+string(bodiesObject)+"/"+place), a.archive.objects.clear(ctx, "bodies/"+place))
 }
 
-// records removes the manifests of a day; sweep deletes their objects when nobody reads
-// them any more.
-func (a expiring) records(ctx context.Context, org string, day int64) error {
+// records removes the manifests of a day; sweep deletes their objects when no reader
+// needs them.
+func (a expirer) records(ctx context.Context, org string, day int64) error {
 	if err := a.bodies(ctx, org, day); err != nil {
 		return err
 	}
@@ -129,9 +129,9 @@ func (a expiring) records(ctx context.Context, org string, day int64) error {
 		left := make([]string, 0, len(part))
 		for i := range part {
 			actions = append(actions, store.Action{Table: store.Usage, Delete: &store.Delete{Key: part[i].key()}})
-			left = append(left, part[i].leftNote())
+			left = append(left, part[i].deletionNote())
 		}
-		actions = append(actions, a.archive.leave(org, part[0].ID+"r", left))
+		actions = append(actions, a.archive.scheduleDeletion(org, part[0].ID+"r", left))
 		if err := a.archive.store.Transact(ctx, actions...); err != nil {
 			return fmt.Errorf("segment: retention: %w", err)
 		}
@@ -139,25 +139,25 @@ func (a expiring) records(ctx context.Context, org string, day int64) error {
 	return nil
 }
 
-// leftNote is what sweep must know of a segment that is no longer listed.
-func (m *Manifest) leftNote() string {
+// deletionNote encodes what sweep needs to know about a segment that is no longer listed.
+func (m *Manifest) deletionNote() string {
 	return m.Name + "/" + m.blobs + "/" + strconv.FormatInt(m.Hour, 10) + "/" + strconv.FormatBool(m.bodies)
 }
 
-// leave notes objects for sweep to delete.
-func (a *Archive) leave(org, id string, left []string) store.Action {
+// scheduleDeletion records objects for sweep to delete.
+func (a *Archive) scheduleDeletion(org, id string, left []string) store.Action {
 	return store.Action{Table: store.Usage, Put: &store.Put{Row: store.Row{
-		Key:  dues().Key("G", fmt.Sprintf("%014d", a.o.Clock().UnixMilli()), id),
+		Key:  dueRows().Key("G", fmt.Sprintf("%014d", a.o.Clock().UnixMilli()), id),
 		Item: store.Item{"org": org, "left": strings.Join(left, "\n")},
 	}}}
 }
 
-// journalPacks is where a process on one machine keeps the bodies of its journal. They are
-// ordered by the day on which a file was linked, which is never before the day of its
-// events.
+// journalPacks is the prefix under which a process on one machine stores the bodies of
+// its journal. They are ordered by the day on which a file was linked, which is never
+// before the day of its events.
 const journalPacks = "bodies/journal/"
 
-func (a expiring) journal(ctx context.Context) error {
+func (a expirer) journal(ctx context.Context) error {
 	if a.archive.o.Retention.Bodies == 0 {
 		return nil
 	}

@@ -96,7 +96,7 @@ func TestRetentionTakesDaysWholeAndOnlyThose(t *testing.T) {
 	if rows := h.rows(t, manifests("org-1")); len(rows) > 0 {
 		t.Errorf("manifests are left: %v", rows)
 	}
-	if rows := h.rows(t, dues()); len(rows) > 0 {
+	if rows := h.rows(t, dueRows()); len(rows) > 0 {
 		t.Errorf("notes are left: %v", rows)
 	}
 	left, err := h.bucket.List(ctx, "", "", 10)

@@ -15,9 +15,10 @@ import (
 	"gateway/shared/usage"
 )
 
-// row is one record in the Parquet file: columns to filter, group and sum by, for us and
-// for other tools, and the whole record (without its bodies) as an event. Names of columns
-// never change; new ones are added. Money is in nano-dollars, times are in microseconds.
+// row is one record in the Parquet file: columns for filters, groups and sums, for the
+// gateway and for other tools, and the whole record (without its bodies) as an event.
+// Column names never change; new ones may be added. Money is in nano-dollars, times are
+// in microseconds.
 type row struct {
 	ID            string            `parquet:"id"`
 	Start         int64             `parquet:"start,timestamp(microsecond)"`
@@ -61,9 +62,9 @@ type row struct {
 	Gateway       int64             `parquet:"gateway_time"`
 	RequestBytes  int64             `parquet:"request_bytes"`
 	ResponseBytes int64             `parquet:"response_bytes"`
-	BodyPack      string            `parquet:"body_pack,dict"` // key of the pack with the bodies; empty: this segment's own pack
+	BodyPack      string            `parquet:"body_pack,dict"` // key of the pack with the bodies; "" for this segment's pack
 	BodyOffset    int64             `parquet:"body_offset"`
-	BodyLength    int64             `parquet:"body_length"` // 0: there are none
+	BodyLength    int64             `parquet:"body_length"` // 0 without bodies
 	Event         []byte            `parquet:"event"`
 	PromptVersion string            `parquet:"prompt_version,dict"`
 	Experiment    string            `parquet:"experiment,dict"`
@@ -74,7 +75,7 @@ type row struct {
 	Running       int64             `parquet:"gateway_cost"`
 }
 
-// dimColumns and intColumns are the names of the columns for a Dim and an Int.
+// dimColumns and intColumns are the column names of a Dim and an Int.
 var dimColumns = [NumDims]string{
 	Workspace: "workspace", WorkspaceSlug: "workspace_slug", Key: "api_key", KeyType: "api_key_type", Provider: "provider",
 	ProviderSlug: "provider_slug", Model: "model", Config: "config", Prompt: "prompt", CacheStatus: "cache_status", Endpoint: "endpoint",
@@ -85,17 +86,17 @@ var dimColumns = [NumDims]string{
 
 var intColumns = [NumInts]string{Start: "start", Cost: "cost", Saved: "cache_saved", TokensIn: "tokens_in", TokensOut: "tokens_out", Duration: "duration", WithUser: "with_user", Running: "gateway_cost"}
 
-// Column and NumberColumn return the name that files have for a Dim and an Int.
+// Column and NumberColumn return the column name of a Dim and an Int.
 func Column(d Dim) string       { return dimColumns[d] }
 func NumberColumn(i Int) string { return intColumns[i] }
 
-// bodyRef says where a record's sealed bodies are.
+// bodyRef is the location of a record's sealed bodies.
 type bodyRef struct {
 	pack           string
 	offset, length int64
 }
 
-// fill makes the row of a record. It appends the event, without the record's bodies, to
+// fill sets the row of a record. It appends the event, without the record's bodies, to
 // arena and returns arena.
 func (w *row) fill(r *usage.Record, ref bodyRef, arena []byte) []byte {
 	from, bare := len(arena), *r
@@ -118,7 +119,7 @@ func (w *row) fill(r *usage.Record, ref bodyRef, arena []byte) []byte {
 	return arena
 }
 
-// promptVersion is the version of the prompt that was used, in decimal.
+// promptVersion returns the version of the prompt, in decimal.
 func promptVersion(r *usage.Record) string {
 	if _, n := r.PromptVersion(); n > 0 {
 		return decimal(n)
@@ -126,10 +127,10 @@ func promptVersion(r *usage.Record) string {
 	return ""
 }
 
-// numColumns is how many columns a file has.
+// numColumns is the number of columns of a file.
 var numColumns = int64(len(parquet.SchemaOf(row{}).Columns()))
 
-// groupRows is how many records a row group has; a row group is read or left out as a
+// groupRows is the number of records in a row group; a row group is read or skipped as a
 // whole.
 const groupRows = 1 << 15
 
@@ -141,8 +142,8 @@ type encoder struct {
 	rows int
 }
 
-// pageBuffers hold finished pages until their file is written. Their pieces are as small as
-// the pages of a batch; the library's own pieces take 256 KiB for each column.
+// pageBuffers hold finished pages until their file is written. Their chunks are as small
+// as the pages of a batch; the library's default takes 256 KiB per column.
 var pageBuffers = parquet.NewChunkBufferPool(8 << 10)
 
 func newEncoder(codec compress.Codec, page int, more ...parquet.WriterOption) func() *encoder {
@@ -154,11 +155,11 @@ func newEncoder(codec compress.Codec, page int, more ...parquet.WriterOption) fu
 	}
 }
 
-// boundless leaves out the least and the greatest value of every column except Start. In a
-// file that covers a short time nothing reads them, and computing them is a good part of
-// the work. Other tools would take missing values for empty texts, so a file that other
-// tools may see has all of them.
-var boundless = func() (skip []parquet.WriterOption) {
+// skipBounds omits the minimum and maximum of every column except Start. In a file that
+// covers a short time nothing reads them, and computing them is a large part of the work.
+// Other tools would take missing values for empty texts, so files that they may see have
+// all of them.
+var skipBounds = func() (skip []parquet.WriterOption) {
 	for _, path := range parquet.SchemaOf(row{}).Columns() {
 		if path[0] != intColumns[Start] {
 			skip = append(skip, parquet.SkipPageBounds(path...))
@@ -167,16 +168,16 @@ var boundless = func() (skip []parquet.WriterOption) {
 	return skip
 }()
 
-// Batches are written often and soon merged, so their compression is cheap. Merged segments
-// are kept, so their compression looks further and their pages are larger. Every column
-// buffers a page: pages of four times this size would take 5 MB more during a merge, and
-// make a file only a few percent smaller.
+// Batches are written often and merged soon, so they use cheap compression. Merged
+// segments remain, so they use stronger compression and larger pages. Every column
+// buffers a page: pages of four times this size would need 5 MB more during a merge and
+// shrink a file only by a few percent.
 var (
-	inlineEncoders  = &spare[encoder]{make: newEncoder(new(fastSnappy), 8<<10, boundless...)} // for the store
-	quickEncoders   = &spare[encoder]{make: newEncoder(new(fastSnappy), 8<<10)}               // for the bucket
-	newMergeEncoder = newEncoder(new(narrowZstd), 32<<10, filtered)
-	// smallEncoders are for merges, which are a minute apart: in between their memory is
-	// freed.
+	inlineEncoders  = &spare[encoder]{make: newEncoder(new(fastSnappy), 8<<10, skipBounds...)} // for the store
+	quickEncoders   = &spare[encoder]{make: newEncoder(new(fastSnappy), 8<<10)}                // for the bucket
+	newMergeEncoder = newEncoder(new(narrowZstd), 32<<10, bloomFilters)
+	// smallEncoders are for merges, which run a minute apart: their memory is freed in
+	// between.
 	smallEncoders = sync.Pool{New: func() any { return newMergeEncoder() }}
 )
 
@@ -208,8 +209,8 @@ func encodeBatch(rows []row, events, inline int, use func(file []byte) error) er
 }
 
 // narrowZstd writes Zstandard with a window of two pages. The library's default keeps 16
-// MiB of history for pages of 32 KiB. The next level of compression takes a megabyte more
-// for tables, and gains nothing in columns with short pages.
+// MiB of history for pages of 32 KiB. The next compression level needs a megabyte more
+// for tables and gains nothing for columns with short pages.
 type narrowZstd struct{ zstd.Codec }
 
 const zstdWindow = 64 << 10
@@ -228,7 +229,7 @@ func (*narrowZstd) Encode(dst, src []byte) ([]byte, error) {
 	return e.EncodeAll(src, dst[:0]), nil
 }
 
-// fastSnappy writes Snappy with small tables. The library's default takes half a megabyte
+// fastSnappy writes Snappy with small tables. The library's default uses half a megabyte
 // to save a few percent, in files that exist for a minute.
 type fastSnappy struct{ snappy.Codec }
 

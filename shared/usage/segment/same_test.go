@@ -51,7 +51,7 @@ func counted(t *testing.T, h *shelf) map[string]int {
 	out := map[string]int{}
 	parts := Parts(h.all(t))
 	for i := range parts {
-		twice, err := h.Twice(ctx, &parts[i])
+		twice, err := h.Duplicates(ctx, &parts[i])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -27,7 +27,7 @@ func newShelf(t testing.TB) *shelf {
 	t.Helper()
 	s, b := usagetest.Open(t, t.TempDir())
 	h := &shelf{store: s, bucket: b, now: noon}
-	h.Archive = New(s, b, Options{Clock: func() time.Time { return h.now }, OnBad: func(_ string, err error) { h.bad = append(h.bad, err) }})
+	h.Archive = New(s, b, Options{Clock: func() time.Time { return h.now }, OnRejected: func(_ string, err error) { h.bad = append(h.bad, err) }})
 	return h
 }
 

@@ -7,14 +7,14 @@ import (
 	"math/bits"
 )
 
-// A latency sketch counts values in buckets whose bounds grow by a fixed factor (a
-// DDSketch), so a quantile is wrong by at most one per cent of its value. Merging adds
-// counts, so the order in which sketches are merged does not matter.
+// A latency sketch counts values in buckets with bounds that grow by a fixed factor (a
+// DDSketch), so a quantile has a relative error of at most 1 percent. Merging adds
+// counts, so the order of merges does not matter.
 
-// Gamma is the growth that gives a relative error of 1 per cent.
+// Gamma is the growth factor for a relative error of 1 percent.
 const Gamma = 1.01 / 0.99
 
-// maxBucket is enough for values of up to about 10^9 seconds, in microseconds.
+// maxBucket suffices for values up to about 10^9 seconds, in microseconds.
 const maxBucket = 1750
 
 // upper is the largest value of each bucket: Gamma to the power of its number.
@@ -26,9 +26,9 @@ var upper = func() (u [maxBucket + 1]int64) {
 	return u
 }()
 
-// slots gives the bucket of the smallest value that has a given length in bits and the
-// given six bits after the first one. A slot is narrower than a bucket, so a value of the
-// slot is in that bucket or the next one.
+// slots maps the bit length of a value and the six bits after the first one to the bucket
+// of the smallest such value. A slot is narrower than a bucket, so a value of the slot is
+// in that bucket or the next one.
 var slots = func() (s [64 << 6]uint16) {
 	bucket := 0
 	for i := range s {
@@ -64,7 +64,7 @@ func bucketOf(v int64) int {
 	return bucket
 }
 
-// bucketValue is the value that stands for a bucket.
+// bucketValue returns the representative value of a bucket.
 func bucketValue(i int) float64 {
 	if i == 0 {
 		return 1
@@ -79,8 +79,8 @@ type Histogram struct {
 	total int64
 }
 
-// AddBucket counts values in a bucket. The bucket of a value is the number of the
-// smallest power of Gamma that is not below the value.
+// AddBucket counts values in a bucket. The bucket of a value is the smallest power of
+// Gamma that is not below it.
 func (h *Histogram) AddBucket(bucket int, count int64) { h.add(min(max(bucket, 0), maxBucket), count) }
 
 // Add counts one value.
@@ -117,12 +117,12 @@ func (h *Histogram) Merge(o *Histogram) {
 	}
 }
 
-// Count is how many values were counted.
+// Count returns the number of counted values.
 func (h *Histogram) Count() int64 { return h.total }
 
-// Quantile returns the smallest counted value, in microseconds, such that at least a share
-// q (0 to 1) of the values is not above it; 0 when there are none. So if there are few
-// values, a high quantile is the largest one and never below the average.
+// Quantile returns the smallest counted value, in microseconds, such that at least a
+// share q (0 to 1) of the values does not exceed it; 0 if there are none. With few
+// values, a high quantile is therefore the largest one and never below the average.
 func (h *Histogram) Quantile(q float64) float64 {
 	rank := rankOf(q, h.total)
 	var seen int64
@@ -134,7 +134,7 @@ func (h *Histogram) Quantile(q float64) float64 {
 	return 0
 }
 
-// rankOf is the position of a quantile among n sorted values, beginning with 0.
+// rankOf returns the index of a quantile among n sorted values.
 func rankOf(q float64, n int64) int64 {
 	return max(int64(math.Ceil(q*float64(n))), 1) - 1
 }
@@ -161,12 +161,12 @@ func (h *Histogram) appendTo(b []byte) []byte {
 
 var errCube = errors.New("segment: the cube is damaged")
 
-// packed is an encoded histogram within a cube; it can be merged without decoding it first.
+// packed is an encoded histogram in a cube; it can be merged without decoding it first.
 type packed []byte
 
 // mergeInto adds the counts of an encoded histogram.
 func (p packed) mergeInto(h *Histogram) {
-	c := source{b: p}
+	c := byteReader{b: p}
 	bucket := 0
 	for range c.count(2) {
 		bucket += int(c.uint())
@@ -178,15 +178,15 @@ func (p packed) mergeInto(h *Histogram) {
 	}
 }
 
-// source reads varints and byte strings from the front; once bad is true, it stays true.
-type source struct {
+// byteReader reads varints and byte strings from the front; bad is sticky.
+type byteReader struct {
 	b   []byte
 	bad bool
 }
 
-func (c *source) fail() { c.b, c.bad = nil, true }
+func (c *byteReader) fail() { c.b, c.bad = nil, true }
 
-func (c *source) uint() uint64 {
+func (c *byteReader) uint() uint64 {
 	n, w := binary.Uvarint(c.b)
 	if w <= 0 {
 		c.fail()
@@ -196,13 +196,13 @@ func (c *source) uint() uint64 {
 	return n
 }
 
-func (c *source) int() int64 {
+func (c *byteReader) int() int64 {
 	n := c.uint()
 	return int64(n>>1) ^ -int64(n&1)
 }
 
-// count reads the length of a list; each of its items takes at least size bytes.
-func (c *source) count(size int) int {
+// count reads the length of a list with items of at least size bytes.
+func (c *byteReader) count(size int) int {
 	n := c.uint()
 	if n > uint64(len(c.b)/size) {
 		c.fail()
@@ -211,7 +211,7 @@ func (c *source) count(size int) int {
 	return int(n)
 }
 
-func (c *source) bytes() []byte {
+func (c *byteReader) bytes() []byte {
 	n := c.uint()
 	if n > uint64(len(c.b)) {
 		c.fail()

@@ -2,8 +2,8 @@ package segment
 
 import "sync/atomic"
 
-// spare keeps one thing that is costly to make for the next user. A sync.Pool would lose
-// it, because garbage is collected between two batches.
+// spare keeps one expensive object for the next user. A sync.Pool would lose it, because
+// garbage is collected between two batches.
 type spare[T any] struct {
 	one  atomic.Pointer[T]
 	make func() *T
@@ -16,8 +16,8 @@ func (s *spare[T]) get() *T {
 	return s.make()
 }
 
-// put keeps v; of things that were used at the same time only the last one stays.
+// put stores v; of several objects used concurrently only the last one is retained.
 func (s *spare[T]) put(v *T) { s.one.Store(v) }
 
-// maxSpare is up to which size the memory of a batch is kept.
+// maxSpare is the maximum size of a batch's memory that is retained.
 const maxSpare = 1 << 20

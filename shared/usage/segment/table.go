@@ -18,7 +18,7 @@ const (
 	Endpoint          // request type
 	Status            // HTTP status, in decimal
 	Retries           // retry count, in decimal
-	Fallback          // "1" when a later target of a fallback answered
+	Fallback          // "1" if a later target of a fallback responded
 	NumCubeDims
 
 	EndUser Dim = iota - 1 // metadata _user
@@ -28,7 +28,7 @@ const (
 	Mode
 	RequestModel
 	PromptVersion // in decimal; empty without a prompt
-	Experiment    // id of the experiment that chose the version
+	Experiment    // id of the experiment that selected the version
 	ID
 	Session     // of a coding agent
 	Agent       //
@@ -36,7 +36,7 @@ const (
 	NumDims
 )
 
-// Int is a number that each record has; in a cube it is the sum over the records of a cell.
+// Int is a number of each record; in a cube it is the sum over the records of a cell.
 type Int uint8
 
 const (
@@ -46,13 +46,13 @@ const (
 	TokensIn             //
 	TokensOut            //
 	Duration             // microseconds
-	WithUser             // 1 when the record names an end user
+	WithUser             // 1 if the record has an end user
 	Running              // nano-dollars
 	NumInts
 )
 
-// Strings is a column of texts: each row has the code of one of the values. Two codes may
-// have the same value. No codes: every row has the only value.
+// Strings is a text column: each row has the code of one of the values. Two codes may
+// have the same value. Without codes every row has the only value.
 type Strings struct {
 	Values []string
 	Codes  []uint32
@@ -77,8 +77,8 @@ func (s *Strings) size() int64 {
 	return n
 }
 
-// Table is a list of records, or of cells of a cube, by column. Columns that the reader did
-// not ask for are nil.
+// Table is a list of records, or of cells of a cube, by column. Columns that were not
+// requested are nil.
 type Table struct {
 	N    int
 	Dims [NumDims]*Strings
@@ -90,7 +90,7 @@ type Table struct {
 	durations   []packed
 }
 
-// Records returns for how many records row i stands.
+// Records returns the number of records that row i represents.
 func (t *Table) Records(i int) int64 {
 	if t.Count == nil {
 		return 1

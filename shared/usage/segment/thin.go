@@ -14,16 +14,16 @@ import (
 	"gateway/shared/usage"
 )
 
-// leftOut is what is left out when a segment is rewritten: records of workspaces whose time
-// is over. It gathers where their bodies are.
-type leftOut struct {
+// removal selects the records to remove when a segment is rewritten: those beyond their
+// workspace's retention. It collects the locations of their bodies.
+type removal struct {
 	over  func(workspace string) bool
-	packs map[string][]blob.Span // parts of packs in the bucket
+	packs map[string][]blob.Span // byte ranges of packs in the bucket
 	blobs []string               // keys of blobs, each with the bodies of one record
 }
 
-// takes tells whether the walk's current record is left out.
-func (o *leftOut) takes(from *walk, r *usage.Record) bool {
+// takes reports whether the reader's current record is removed.
+func (o *removal) takes(from *recordReader, r *usage.Record) bool {
 	if !o.over(r.Workspace) {
 		return false
 	}
@@ -41,9 +41,9 @@ func (o *leftOut) takes(from *walk, r *usage.Record) bool {
 	return true
 }
 
-// erase deletes the bodies. In packs it overwrites them and leaves the bodies of other
-// records in place; a pack that has nothing left is deleted.
-func (o *leftOut) erase(ctx context.Context, b blob.Bucket) error {
+// erase deletes the bodies. It overwrites them in packs shared with other records and
+// deletes a pack without any others.
+func (o *removal) erase(ctx context.Context, b blob.Bucket) error {
 	for _, key := range o.blobs {
 		if err := b.Delete(ctx, key); err != nil {
 			return fmt.Errorf("segment: retention: %w", err)
@@ -54,7 +54,7 @@ func (o *leftOut) erase(ctx context.Context, b blob.Bucket) error {
 			return fmt.Errorf("segment: retention: %w", err)
 		}
 		if strings.HasPrefix(key, journalPacks) {
-			continue // it belongs to many organisations, and may still be written to
+			continue // it belongs to many organizations, and may still be written to
 		}
 		rest, err := b.Get(ctx, key, 0)
 		if err == nil && len(bytes.TrimLeft(rest, "\x00")) == 0 {
@@ -70,11 +70,11 @@ func (o *leftOut) erase(ctx context.Context, b blob.Bucket) error {
 // errChanged is returned for a segment that was merged while it was being rewritten.
 var errChanged = errors.New("segment: the segment was merged meanwhile")
 
-// thin writes a segment without the records of workspaces whose time is over, and replaces
-// the old segment with it. Bodies are deleted first. If the process dies after that, it
-// leaves records that are not shown any more, which the next run finds. If it dies before
-// the swap, it leaves objects that nothing refers to.
-func (a thinning) thin(ctx context.Context, m *Manifest, over func(workspace string) bool) error {
+// thin replaces a segment by one without the records beyond their workspace's retention.
+// Bodies are deleted first. If the process dies after that, it leaves records that are
+// invisible and that the next run finds. If it dies before the swap, it leaves
+// unreferenced objects.
+func (a thinner) thin(ctx context.Context, m *Manifest, over func(workspace string) bool) error {
 	cube, err := a.archive.Cube(ctx, m)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (a thinning) thin(ctx context.Context, m *Manifest, over func(workspace str
 	if !any {
 		return nil
 	}
-	w := &merger{a: a.archive, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{}), out: &leftOut{over: over, packs: make(map[string][]blob.Span)}}
+	w := &merger{a: a.archive, cube: newCubeBuilder(), e: smallEncoders.Get().(*encoder), seen: make(map[string]struct{}), out: &removal{over: over, packs: make(map[string][]blob.Span)}}
 	defer smallEncoders.Put(w.e)
 	w.e.reset()
 	id, err := w.run(ctx, []Manifest{*m})
@@ -98,7 +98,7 @@ func (a thinning) thin(ctx context.Context, m *Manifest, over func(workspace str
 	}
 	next := Manifest{Org: m.Org, ID: id, Tier: m.Tier, Hour: m.Hour, Min: w.min, Max: w.max, Records: w.records, Created: m.Created}
 	if next.key() == m.key() {
-		return fmt.Errorf("segment: retention: %s is left as it was", m.Name)
+		return fmt.Errorf("segment: retention: %s is unchanged", m.Name)
 	}
 	_, standing, err := a.archive.table.Get(ctx, next.key(), true)
 	if err != nil {
@@ -106,7 +106,7 @@ func (a thinning) thin(ctx context.Context, m *Manifest, over func(workspace str
 	}
 	actions := []store.Action{
 		{Table: store.Usage, Delete: &store.Delete{Key: m.key(), If: []store.Cond{store.IfEqual(store.At("name"), m.Name)}}},
-		a.archive.leave(m.Org, m.ID+"t", []string{m.leftNote()}),
+		a.archive.scheduleDeletion(m.Org, m.ID+"t", []string{m.deletionNote()}),
 	}
 	made := w.records > 0 && !standing
 	if made {
@@ -125,9 +125,9 @@ func (a thinning) thin(ctx context.Context, m *Manifest, over func(workspace str
 	return nil
 }
 
-// afterLoss finds out why a swap was refused: either this same swap was done already, or
-// another process has merged the segment.
-func (a thinning) afterLoss(ctx context.Context, m, next *Manifest, made bool) error {
+// afterLoss returns the outcome of a rejected swap: either this same swap succeeded
+// before, or another process has merged the segment.
+func (a thinner) afterLoss(ctx context.Context, m, next *Manifest, made bool) error {
 	if _, there, err := a.archive.table.Get(ctx, m.key(), true); err != nil {
 		return fmt.Errorf("segment: retention: %w", err)
 	} else if !there && !made {
@@ -146,12 +146,12 @@ func (a thinning) afterLoss(ctx context.Context, m, next *Manifest, made bool) e
 	return errors.Join(errChanged, a.archive.objects.drop(ctx, next, false))
 }
 
-// maxThin is how often a day is listed again when it is merged at the same time.
+// maxThin limits how often a day is listed again when it is merged concurrently.
 const maxThin = 3
 
 // thinDay thins the segments of an organisation's day.
-func (a thinning) thinDay(ctx context.Context, org string, day int64, kept *usage.KeptDays, now time.Time) error {
-	gone := func(workspace string) bool { return overIn(day, kept.Days(workspace), now) }
+func (a thinner) thinDay(ctx context.Context, org string, day int64, kept *usage.WorkspaceRetention, now time.Time) error {
+	gone := func(workspace string) bool { return expiredAfter(day, kept.Days(workspace), now) }
 	var err error
 	for range maxThin {
 		var list []Manifest
@@ -175,13 +175,13 @@ func (a thinning) thinDay(ctx context.Context, org string, day int64, kept *usag
 	return err
 }
 
-// overIn is over with a number of days; 0: never.
-func overIn(day int64, days int, now time.Time) bool {
-	return over(day, time.Duration(days)*oneDay, now)
+// expiredAfter is expired with a number of days; 0 means never.
+func expiredAfter(day int64, days int, now time.Time) bool {
+	return expired(day, time.Duration(days)*oneDay, now)
 }
 
-// ruleText is a text that is different for different rules.
-func ruleText(kept *usage.KeptDays) string {
+// ruleText returns a text that identifies the rules.
+func ruleText(kept *usage.WorkspaceRetention) string {
 	parts := []string{fmt.Sprint(kept.Standard)}
 	for ws, days := range kept.Of {
 		parts = append(parts, fmt.Sprintf("%s=%d", ws, days))

@@ -302,7 +302,7 @@ func thinKilledAfter(t *testing.T, inline int, bucket func(*testing.T) blob.Buck
 	// On the fourth, ws-1 keeps the third alone, ws-2 all, and the others two days: one
 	// of org-1, for org-2 says nothing.
 	h.now = time.Date(2026, 3, 4, 1, 0, 0, 0, time.UTC)
-	kept := usage.KeptDays{Standard: 2, Of: map[string]int{"ws-1": 1, "ws-2": 0}}
+	kept := usage.WorkspaceRetention{Standard: 2, Of: map[string]int{"ws-1": 1, "ws-2": 0}}
 	stays := maps.Clone(want)
 	var gone []string
 	for id, text := range want {
@@ -318,17 +318,17 @@ func thinKilledAfter(t *testing.T, inline int, bucket func(*testing.T) blob.Buck
 	if len(gone) != 6 {
 		t.Fatalf("%d records have to go", len(gone))
 	}
-	rules := func(_ context.Context, sc store.Scope) (usage.KeptDays, error) {
+	rules := func(_ context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
 		if sc.Org == "org-1" {
 			return kept, nil
 		}
-		return usage.KeptDays{}, nil
+		return usage.WorkspaceRetention{}, nil
 	}
 	through := false
 	for run := 0; !through; run++ {
 		l := &life{left: writes + run}
 		o := h.o
-		o.Inline, o.Kept = inline, rules
+		o.Inline, o.WorkspaceRetention = inline, rules
 		h.Archive = New(mortalStore{h.store, l}, mortal(h.bucket, l), o)
 		err := errors.Join(h.Compact(context.Background()), h.Retain(context.Background()))
 		if through = err == nil; through && run == 0 {
@@ -337,7 +337,7 @@ func thinKilledAfter(t *testing.T, inline int, bucket func(*testing.T) blob.Buck
 		if err != nil && !errors.Is(err, errKilled) {
 			t.Fatalf("%d writes, run %d: %v", writes, run, err)
 		}
-		o.Kept = nil
+		o.WorkspaceRetention = nil
 		h.Archive = New(h.store, h.bucket, o)
 		have := h.held(t)
 		for id, text := range stays {
@@ -362,7 +362,9 @@ func thinKilledAfter(t *testing.T, inline int, bucket func(*testing.T) blob.Buck
 // A day that was thinned before and gets late records is thinned again.
 func TestRecordsThatComeLateGoToo(t *testing.T) {
 	h := newShelf(t)
-	h.o.Kept = func(context.Context, store.Scope) (usage.KeptDays, error) { return usage.KeptDays{Standard: 3}, nil }
+	h.o.WorkspaceRetention = func(context.Context, store.Scope) (usage.WorkspaceRetention, error) {
+		return usage.WorkspaceRetention{Standard: 3}, nil
+	}
 	day := time.Date(2026, 3, 1, 5, 0, 0, 0, time.UTC)
 	h.ingest(t, made(1, day), made(2, day.AddDate(0, 0, 9)))
 	retain := func(at time.Time) {
@@ -383,8 +385,8 @@ func TestRecordsThatComeLateGoToo(t *testing.T) {
 		t.Fatalf("%d records are left after a late one", n)
 	}
 	// Rules that get shorter take the days between.
-	h.o.Kept = func(context.Context, store.Scope) (usage.KeptDays, error) {
-		return usage.KeptDays{Standard: 30, Of: map[string]int{"ws-1": 1}}, nil
+	h.o.WorkspaceRetention = func(context.Context, store.Scope) (usage.WorkspaceRetention, error) {
+		return usage.WorkspaceRetention{Standard: 30, Of: map[string]int{"ws-1": 1}}, nil
 	}
 	retain(day.AddDate(0, 0, 12))
 	if n := len(h.contents(t)); n != 0 {
@@ -395,16 +397,18 @@ func TestRecordsThatComeLateGoToo(t *testing.T) {
 // An organisation whose days somebody else thins is left to it.
 func TestOneProcessAtATimeThinsAnOrganisation(t *testing.T) {
 	h := newShelf(t)
-	h.o.Kept = func(context.Context, store.Scope) (usage.KeptDays, error) { return usage.KeptDays{Standard: 1}, nil }
+	h.o.WorkspaceRetention = func(context.Context, store.Scope) (usage.WorkspaceRetention, error) {
+		return usage.WorkspaceRetention{Standard: 1}, nil
+	}
 	day := time.Date(2026, 3, 1, 5, 0, 0, 0, time.UTC)
 	h.ingest(t, made(1, day))
 	h.compactAt(t, day.AddDate(0, 0, 5))
-	alone := thinning{h.Archive}
+	alone := thinner{h.Archive}
 	p, free, err := alone.progressOf(context.Background(), "org-1", h.now)
 	if err != nil || !free {
 		t.Fatal(free, err)
 	}
-	if mine, err := alone.note(context.Background(), &p, h.now.Add(thinLease)); err != nil || !mine {
+	if mine, err := alone.saveProgress(context.Background(), &p, h.now.Add(thinLease)); err != nil || !mine {
 		t.Fatal(mine, err)
 	}
 	if err := h.Retain(context.Background()); err != nil || len(h.contents(t)) != 1 {

@@ -2,36 +2,36 @@ package segment
 
 import "github.com/parquet-go/parquet-go/format"
 
-// metadata is what the file says about a column of a group.
+// metadata returns the file's metadata of a column of a group.
 func (f *File) metadata(group int, column string) *format.ColumnMetaData {
 	return &f.pf.Metadata().RowGroups[group].Columns[f.columns[column]].MetaData
 }
 
-// Weight is about how many bytes the file itself takes while its columns are read: a small
-// file is in memory as a whole.
+// Weight estimates the memory in bytes for the file itself while its columns are read: a
+// small file is in memory as a whole.
 func (f *File) Weight() int64 {
 	if f.m.small() {
-		return 2 * f.m.Size // once as it is in the store, and once copied from there
+		return 2 * f.m.Size // the stored bytes, and a copy
 	}
 	return 0
 }
 
-// IntsWeight is about how many bytes reading a column of numbers takes.
+// IntsWeight estimates the memory in bytes for reading a numeric column.
 func (f *File) IntsWeight(group int, i Int) int64 {
-	return f.fetched(group, intColumns[i]) + 8*int64(f.Groups[group].Rows)
+	return f.fetchWeight(group, intColumns[i]) + 8*int64(f.Groups[group].Rows)
 }
 
-// StringsWeight is about how many bytes reading a column of texts takes.
+// StringsWeight estimates the memory in bytes for reading a text column.
 func (f *File) StringsWeight(group int, d Dim) int64 { return f.textWeight(group, dimColumns[d]) }
 
-// MetadataWeight is about how many bytes reading the values of a metadata key takes.
+// MetadataWeight estimates the memory in bytes for reading the values of a metadata key.
 func (f *File) MetadataWeight(group int) int64 {
 	pairs := f.metadata(group, metadataKeys).NumValues
 	return f.textWeight(group, metadataKeys) + f.textWeight(group, metadataValues) + 8*pairs
 }
 
-// Bytes of memory that a column of texts takes besides the texts: for each value, where it is
-// and its place in the page; and for each row, its code.
+// Memory in bytes of a text column besides the texts: for each value its location and its
+// index entry in the page; for each row its code.
 const (
 	valueWeight = 16 + 16
 	codeWeight  = 4
@@ -41,28 +41,28 @@ func (f *File) textWeight(group int, column string) int64 {
 	meta := f.metadata(group, column)
 	// In the file, a value takes at least the four bytes of its length.
 	values := min(meta.NumValues, meta.TotalUncompressedSize/4)
-	return f.fetched(group, column) + 2*meta.TotalUncompressedSize + valueWeight*values + codeWeight*int64(f.Groups[group].Rows)
+	return f.fetchWeight(group, column) + 2*meta.TotalUncompressedSize + valueWeight*values + codeWeight*int64(f.Groups[group].Rows)
 }
 
-// readWeight is what reading a column takes whatever its length: buffers for pages.
+// readWeight is the fixed memory cost of reading a column: page buffers.
 const readWeight = 32 << 10
 
-// fetched is about how many bytes fetching a column takes.
-func (f *File) fetched(group int, column string) int64 {
+// fetchWeight estimates the memory in bytes for fetching a column.
+func (f *File) fetchWeight(group int, column string) int64 {
 	if f.m.small() {
 		return readWeight
 	}
 	return readWeight + f.metadata(group, column).TotalCompressedSize
 }
 
-// RecordsWeight is about how many bytes finding records in the file takes, without the
-// records.
-func (f *File) RecordsWeight() int64 { return f.Weight() + stretch + 64<<10 }
+// RecordsWeight estimates the memory in bytes for finding records in the file, without
+// the records.
+func (f *File) RecordsWeight() int64 { return f.Weight() + minRead + 64<<10 }
 
-// BodiesWeight is about how many bytes it takes to find where the bodies of a record are,
-// and to read them if they are in the store together with others.
+// BodiesWeight estimates the memory in bytes for finding the bodies of a record and
+// reading them if they share a row of the store.
 func (f *File) BodiesWeight(group int) int64 {
-	sum := f.textWeight(group, "body_pack") + 2*(8*int64(f.Groups[group].Rows)+f.fetched(group, "body_offset"))
+	sum := f.textWeight(group, "body_pack") + 2*(8*int64(f.Groups[group].Rows)+f.fetchWeight(group, "body_offset"))
 	if !f.m.inBucket(bodiesObject) {
 		sum += 2 * maxInline
 	}

@@ -18,34 +18,34 @@ import (
 	"gateway/shared/usage"
 )
 
-// Errors with which Options.OnBad is called.
+// Errors passed to Options.OnRejected.
 var (
 	ErrNoOwner = errors.New("segment: the record has no organisation or no id")
 	ErrNoTime  = errors.New("segment: the record has no usable start")
 )
 
-// Records from before or after these years are taken for damaged ones.
+// Records outside of these years are considered damaged.
 var (
 	earliest = time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2200, 1, 1, 0, 0, 0, 0, time.UTC)
 )
 
-// group is the records that become one segment.
+// groupKey identifies the records that form one segment.
 type groupKey struct {
 	org  string
 	hour int64
 }
 
-// Ingest keeps a batch of records: it makes one segment for each organisation and hour.
-// Ingesting the same records again, in this or another batch, changes no answer. After an
-// error the whole batch may be ingested again. A missing Start is filled in.
+// Ingest stores a batch of records as one segment per organization and hour. It is
+// idempotent, also for records in different batches. After an error the whole batch may
+// be ingested again. A missing Start is derived from the id.
 func (a *Archive) Ingest(ctx context.Context, records []usage.Record) error {
 	groups := make(map[groupKey][]*usage.Record)
 	held := 0
 	for i := range records {
 		r := &records[i]
 		if err := repair(r); err != nil {
-			a.o.OnBad(r.ID, err)
+			a.o.OnRejected(r.ID, err)
 			continue
 		}
 		k := groupKey{r.Org, r.Start.UnixMicro() / Hour}
@@ -61,7 +61,7 @@ func (a *Archive) Ingest(ctx context.Context, records []usage.Record) error {
 	return a.ingestAll(ctx, groups)
 }
 
-// maxPack is about how many bytes of bodies are gathered in memory at a time.
+// maxPack is the approximate size of bodies that are collected in memory at a time.
 const maxPack = 4 << 20
 
 func (a *Archive) ingestAll(ctx context.Context, groups map[groupKey][]*usage.Record) error {
@@ -74,9 +74,9 @@ func (a *Archive) ingestAll(ctx context.Context, groups map[groupKey][]*usage.Re
 	return errors.Join(errs...)
 }
 
-// repair refuses records that cannot be kept. It takes a missing start from the id. It
-// turns texts into UTF-8, which the columns of files need: a provider's model may be any
-// bytes.
+// repair rejects records that cannot be stored, sets a missing start from the id, and
+// makes texts valid UTF-8, as the columns of files require: a provider's model may be
+// arbitrary bytes.
 func repair(r *usage.Record) error {
 	if r.Org == "" || r.ID == "" {
 		return ErrNoOwner
@@ -98,11 +98,11 @@ func repair(r *usage.Record) error {
 		if utf8.ValidString(key) && utf8.ValidString(value) {
 			continue
 		}
-		whole := make(map[string]string, len(r.Metadata)) // the record's own map may be in use elsewhere
+		copied := make(map[string]string, len(r.Metadata)) // the record's own map may be in use elsewhere
 		for key, value := range r.Metadata {
-			whole[mended(key)] = mended(value)
+			copied[mended(key)] = mended(value)
 		}
-		r.Metadata = whole
+		r.Metadata = copied
 		break
 	}
 	return nil
@@ -110,7 +110,7 @@ func repair(r *usage.Record) error {
 
 func mended(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// byStart is the order of rows: Start to the microsecond, then id.
+// byStart orders rows by Start to the microsecond, then by id.
 func byStart(x, y *usage.Record) int {
 	if c := cmp.Compare(x.Start.UnixMicro(), y.Start.UnixMicro()); c != 0 {
 		return c
@@ -118,14 +118,14 @@ func byStart(x, y *usage.Record) int {
 	return cmp.Compare(x.ID, y.ID)
 }
 
-// sameTime is how far apart, in microseconds, the starts of records with the same id may
-// be. A record that repair makes for a request that died knows only the time in its id,
-// which is in milliseconds.
+// sameTime is the maximum difference, in microseconds, between the starts of records with
+// the same id. A record that repair creates for a request that died only has the time in
+// its id, in milliseconds.
 const sameTime = 1000
 
-// once removes, from records in order, every record whose id another record of the same
-// millisecond already has.
-func once(records []*usage.Record) []*usage.Record {
+// deduplicate removes, from sorted records, those with the id of an earlier record of the
+// same millisecond.
+func deduplicate(records []*usage.Record) []*usage.Record {
 	kept := records[:0]
 next:
 	for _, r := range records {
@@ -140,7 +140,7 @@ next:
 	return kept
 }
 
-// batch is the buffers of one ingestion, reused.
+// batch holds the reusable buffers of one ingestion.
 type batch struct {
 	rows  []row
 	arena []byte
@@ -149,7 +149,7 @@ type batch struct {
 
 var batches = spare[batch]{make: func() *batch { return new(batch) }}
 
-// free keeps the buffers for the next batch, except large ones.
+// free returns the buffers for reuse, except large ones.
 func (b *batch) free() {
 	clear(b.rows) // so that no record stays in memory
 	if cap(b.pack) > maxInline {
@@ -163,7 +163,7 @@ func (b *batch) free() {
 
 func (a *Archive) ingest(ctx context.Context, k groupKey, records []*usage.Record) error {
 	slices.SortFunc(records, byStart)
-	records = once(records)
+	records = deduplicate(records)
 	b := batches.get()
 	defer b.free()
 	b.rows, b.arena, b.pack = b.rows[:0], b.arena[:0], b.pack[:0]
@@ -208,12 +208,12 @@ func (a *Archive) ingest(ctx context.Context, k groupKey, records []*usage.Recor
 	err = a.table.Put(ctx, store.Row{Key: m.key(), Item: m.item()}, store.IfAbsent())
 	if there, known := store.AsCondition(err); known {
 		err = nil
-		if there.Current.String("name") != m.Name { // another name: the same batch came before; the same name: this write was repeated
+		if there.Current.String("name") != m.Name { // another name: the batch was ingested before; the same name: this write was repeated
 			err = a.objects.drop(ctx, &m, false)
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("segment: manifest: %w", err)
 	}
-	return a.noteDue(ctx, "H", k.org, k.hour)
+	return a.markDue(ctx, "H", k.org, k.hour)
 }

@@ -120,7 +120,7 @@ func anthropic(raw []byte) (lines []Line, err error) {
 	return lines, nil
 }
 
-// sound refuses counts that are negative or too large to add up.
+// validate rejects counts that are negative or too large to add.
 func (c *Counts) sound() error {
 	for name, n := range map[string]*int64{"a count of requests": c.Requests, "a count of input tokens": c.Input, "a count of cached tokens": c.Cached, "a count of output tokens": c.Output} {
 		if n != nil && (*n < 0 || *n > maxCount) {
@@ -142,7 +142,7 @@ func read(raw []byte, into any) error {
 	return nil
 }
 
-// dollars reads an amount of money in units of which parts make a dollar.
+// dollars parses an amount in units of which parts make a dollar.
 func dollars(amount, currency string, parts float64) (*pricing.NanoDollars, error) {
 	if currency != "usd" && currency != "USD" && currency != "" {
 		return nil, errors.New("amounts must be in USD")

@@ -1,4 +1,3 @@
-// Package statement reads what providers say that they have charged: exports of their usage
-// and of their invoices. It turns each into lines of one form, which are compared with our
-// books.
+// Package statement parses providers' exports of usage and of invoices into lines of one
+// form, for comparison with the gateway's records.
 package statement

@@ -11,19 +11,19 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Counts are the numbers of one side for a period and a model. A nil member is unknown.
+// Counts are the numbers of one side for a period and a model. A nil field is unknown.
 type Counts struct {
 	Requests *int64               // number of calls
-	Input    *int64               // tokens in, cached ones included
+	Input    *int64               // input tokens, including cached ones
 	Cached   *int64               // of Input: read from the cache
-	Output   *int64               // tokens out
+	Output   *int64               // output tokens
 	Cost     *pricing.NanoDollars // as on the bill
 }
 
 // Line is one line of an export.
 type Line struct {
 	Start, End time.Time // of the period; End is after it
-	Model      string    // the provider's name for it; empty: all models together
+	Model      string    // the provider's name of it; "" for all models together
 	Counts
 }
 
@@ -32,7 +32,7 @@ var formats = map[string]func([]byte) ([]Line, error){
 	"openai": openAI, "anthropic": anthropic, "aws": awsReport, "csv": plainCSV,
 }
 
-// Formats lists their names.
+// Formats lists the names of formats.
 func Formats() []string { return slices.Sorted(maps.Keys(formats)) }
 
 // maxLines limits the lines of one export.
@@ -124,7 +124,7 @@ func plus[N ~int64](to **N, v *N) {
 // maxCount limits a number in an export, so that sums do not overflow.
 const maxCount = 1e14
 
-// checked is a number that counts something; it must be whole.
+// checked converts a count, which must be an integer.
 func checked(name string, n float64) (int64, error) {
 	if !(n >= 0 && n <= maxCount) || n != math.Trunc(n) {
 		return 0, fmt.Errorf("%s must be a whole number from 0 to 10^14", name)

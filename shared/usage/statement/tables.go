@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// table reads rows by the names of their columns; each name may have several spellings.
+// table reads rows by column name; each name may have several spellings.
 type table struct {
 	rows [][]string
 	at   map[string]int
@@ -32,7 +32,7 @@ func openTable(raw []byte) (*table, error) {
 	return t, nil
 }
 
-// plainName makes lineItem/UsageStartDate and line_item_usage_start_date the same.
+// plainName maps lineItem/UsageStartDate and line_item_usage_start_date to the same name.
 func plainName(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -143,8 +143,9 @@ func (t *table) plain() (l Line, err error) {
 	return l, err
 }
 
-// awsReport reads a cost and usage report of AWS, in the older form or the newer one. It
-// takes the lines of Bedrock: each has a cost, and a number of tokens if that is its unit.
+// awsReport reads an AWS cost and usage report in the older or the newer format. It
+// selects the lines of Bedrock: each has a cost, and a number of tokens if that is its
+// unit.
 func awsReport(raw []byte) (lines []Line, err error) {
 	t, err := openTable(raw)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package usagetest holds what tests of the archive and of its readers have in common: an
-// embedded store with a bucket of files, and ids of records. Only tests import it.
+// Package usagetest helps tests of the archive and of its readers: an embedded store with
+// a bucket of files, and record ids. Only tests import it.
 package usagetest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"gateway/shared/store/sqlite"
 )
 
-// Open opens a store and a bucket whose files lie in dir, until the test has ended.
+// Open opens a store and a bucket with files in dir, until the test has ended.
 func Open(t testing.TB, dir string) (store.Store, *files.Bucket) {
 	t.Helper()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
@@ -33,7 +33,7 @@ func Open(t testing.TB, dir string) (store.Store, *files.Bucket) {
 	return s, b
 }
 
-// ID is the id of the n-th record, which began at a time: the same for the same two.
+// ID returns a reproducible id of the n-th record with the given start.
 func ID(n int, at time.Time) string { return ulid.MustNew(ulid.Timestamp(at), number(n)).String() }
 
 // number is a source of entropy that spells a number.

@@ -40,5 +40,5 @@ func Reader(c *app.Core, archive *segment.Archive) *report.Reader {
 		slog.Error("Athena is not asked", "error", err.Error())
 		return r
 	}
-	return r.WithFar(athena.New(cfg, o), report.FarRecords)
+	return r.WithSQLEngine(athena.New(cfg, o), report.SQLEngineRecords)
 }

@@ -1,5 +1,5 @@
-// Package exportrow says where exports and their runs stand in the store, for those that end
-// them with their workspace and read no logs.
+// Package exportrow has the keys of exports and their runs in the store, for code that
+// deletes them with their workspace and reads no logs.
 package exportrow
 
 import (
@@ -10,6 +10,6 @@ import (
 // Kind is the kind of the records of exports.
 const Kind resource.Kind = "EXPORT"
 
-// Run is the row of the run of an export. A run whose row is gone ends at its next part,
-// and leaves no file.
+// Run returns the key of an export's run. A run without a row ends at its next part and
+// leaves no file.
 func Run(sc store.Scope, id string) store.Key { return sc.Partition("EXPORT-RUN").Key(id) }

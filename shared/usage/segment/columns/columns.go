@@ -1,6 +1,6 @@
-// Package columns says which columns of a segment's file are offered to other tools, with
-// their types in Glue's catalogue. It is separate from the package segment for programs
-// that define tables and read no files.
+// Package columns lists the columns of a segment's file that are offered to other tools,
+// with their types in Glue's catalog. It is separate from the package segment for
+// programs that define tables and read no files.
 package columns
 
 // Column is a column of a file.
@@ -9,14 +9,14 @@ type Column struct{ Name, Type string }
 // Partitions of the files, by their path below Prefix.
 const (
 	Prefix = "segments/data/"
-	Org    = "org" // organisation that owns the files; special characters in its id are escaped as in a URL
-	Day    = "day" // the day in UTC of a file's first hour
+	Org    = "org" // organization that owns the files; special characters in its id are percent-encoded
+	Day    = "day" // UTC day of a file's first hour
 	Layout = "yyyy/MM/dd"
 	First  = "2001/01/01" // no record is older than this
 )
 
-// All are the columns that are offered. Names never change; new columns are added, which
-// older files do not have. Columns that only the gateway can read are not among them.
+// All lists the offered columns. Names never change; new columns may be added, which
+// older files do not have. It omits columns that only the gateway can read.
 var All = []Column{
 	{"id", "string"}, {"start", "timestamp"}, {"organisation", "string"}, {"workspace", "string"}, {"workspace_slug", "string"},
 	{"api_key", "string"}, {"api_key_type", "string"}, {"user", "string"}, {"end_user", "string"}, {"metadata", "map<string,string>"},
@@ -30,6 +30,6 @@ var All = []Column{
 	{"parent_span_id", "string"}, {"gateway_cost", "bigint"},
 }
 
-// Own are the columns that are offered to nobody else: the record as the gateway writes it,
-// and where its sealed bodies are.
+// Own lists the internal columns: the record as the gateway encodes it, and the location
+// of its sealed bodies.
 var Own = []string{"body_pack", "body_offset", "body_length", "event"}

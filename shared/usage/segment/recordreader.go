@@ -7,8 +7,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// walk goes through the records of one input in order, one piece of a group at a time.
-type walk struct {
+// recordReader reads the records of one input in order, a part of a group at a time.
+type recordReader struct {
 	a       *Archive
 	m       *Manifest
 	start   int64  // start of the current record,
@@ -16,20 +16,20 @@ type walk struct {
 	opened  bool
 	file    *File
 	group   int
-	from    int // row in the group where records[0] is
+	from    int // row of records[0] in the group
 	at      int
 	records []usage.Record
 	packs   *Strings
 	offsets []int64
 	lengths []int64
-	own     []byte // the segment's own pack, if it is in the store
+	own     []byte // the segment's pack, if it is in the store
 }
 
-// piece is how many decoded records a walk has at a time.
-const piece = 128
+// readAhead is the number of decoded records that a reader holds.
+const readAhead = 128
 
-func (k *walk) open(ctx context.Context) error {
-	f, err := k.a.open(ctx, k.m, nil) // no cache: the file is read once, and is gone after the merge
+func (k *recordReader) open(ctx context.Context) error {
+	f, err := k.a.open(ctx, k.m, nil) // no cache: the file is read once and deleted after the merge
 	if err != nil {
 		return err
 	}
@@ -44,8 +44,8 @@ func (k *walk) open(ctx context.Context) error {
 	return err
 }
 
-// load reads the piece that begins at group and from.
-func (k *walk) load(ctx context.Context) (more bool, err error) {
+// load reads the records that begin at group and from.
+func (k *recordReader) load(ctx context.Context) (more bool, err error) {
 	for k.group < len(k.file.Groups) && k.from >= k.file.Groups[k.group].Rows {
 		k.group, k.from = k.group+1, 0
 	}
@@ -57,8 +57,8 @@ func (k *walk) load(ctx context.Context) (more bool, err error) {
 			return false, err
 		}
 	}
-	rows := make([]int, 0, piece)
-	for i := k.from; i < k.file.Groups[k.group].Rows && len(rows) < piece; i++ {
+	rows := make([]int, 0, readAhead)
+	for i := k.from; i < k.file.Groups[k.group].Rows && len(rows) < readAhead; i++ {
 		rows = append(rows, i)
 	}
 	if k.records, err = k.file.Records(ctx, k.group, rows); err != nil {
@@ -69,7 +69,7 @@ func (k *walk) load(ctx context.Context) (more bool, err error) {
 	return true, nil
 }
 
-func (k *walk) next(ctx context.Context) (more bool, err error) {
+func (k *recordReader) next(ctx context.Context) (more bool, err error) {
 	if k.at++; k.at < len(k.records) {
 		k.start, k.id = k.records[k.at].Start.UnixMicro(), k.records[k.at].ID
 		return true, nil
@@ -78,9 +78,9 @@ func (k *walk) next(ctx context.Context) (more bool, err error) {
 	return k.load(ctx)
 }
 
-// ref returns where the bodies of the current record will be: where they are now if that is
+// ref returns the new location of the current record's bodies: the present one if that is
 // in the bucket, otherwise in the new pack.
-func (k *walk) ref(_ context.Context, pack *[]byte) (bodyRef, error) {
+func (k *recordReader) ref(_ context.Context, pack *[]byte) (bodyRef, error) {
 	i := k.from + k.at
 	ref := bodyRef{k.packs.At(i), k.offsets[i], k.lengths[i]}
 	if ref.length == 0 || ref.pack != "" {
@@ -91,7 +91,7 @@ func (k *walk) ref(_ context.Context, pack *[]byte) (bodyRef, error) {
 		return ref, nil
 	}
 	if ref.offset+ref.length > int64(len(k.own)) {
-		return ref, fmt.Errorf("segment: bodies of %s are cut short", k.m.Name)
+		return ref, fmt.Errorf("segment: bodies of %s are truncated", k.m.Name)
 	}
 	bodies := k.own[ref.offset : ref.offset+ref.length]
 	ref.offset = int64(len(*pack))
@@ -99,31 +99,30 @@ func (k *walk) ref(_ context.Context, pack *[]byte) (bodyRef, error) {
 	return ref, nil
 }
 
-// walkQueue is a heap of walks, ordered by their current record.
-type walkQueue []*walk
+// readerHeap is a heap of readers, ordered by their current record.
+type readerHeap []*recordReader
 
-func (q walkQueue) Len() int { return len(q) }
+func (q readerHeap) Len() int { return len(q) }
 
-func (q walkQueue) Less(i, j int) bool {
+func (q readerHeap) Less(i, j int) bool {
 	if q[i].start != q[j].start {
 		return q[i].start < q[j].start
 	}
-	// A walk that is not open yet comes first, because its id is not known until it is
-	// opened.
+	// An unopened reader comes first, because its id is unknown.
 	if q[i].opened != q[j].opened {
 		return !q[i].opened
 	}
 	return q[i].id < q[j].id
 }
 
-func (q walkQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q readerHeap) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
-func (q *walkQueue) Push(x any) { *q = append(*q, x.(*walk)) }
+func (q *readerHeap) Push(x any) { *q = append(*q, x.(*recordReader)) }
 
-func (q *walkQueue) Pop() any {
+func (q *readerHeap) Pop() any {
 	old := *q
 	last := old[len(old)-1]
-	old[len(old)-1] = nil // its file is freed now, not at the end of the merge
+	old[len(old)-1] = nil // free its file now, not at the end of the merge
 	*q = old[:len(old)-1]
 	return last
 }

@@ -51,7 +51,7 @@ func TestFiltersTellWhatIsNotThere(t *testing.T) {
 	if list := h.all(t); len(list) != 1 {
 		t.Fatalf("%d segments", len(list))
 	}
-	for _, d := range Sought() {
+	for _, d := range FilteredDims() {
 		vain := 0
 		for i := range n {
 			if !one(d, value(d, i)) {

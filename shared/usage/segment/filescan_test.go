@@ -89,7 +89,7 @@ func withoutFiles(t *testing.T, h *shelf) {
 	if tiers[TierBatch] == 0 || tiers[TierHour] == 0 || tiers[TierDay] == 0 {
 		t.Fatalf("segments by tier: %v", tiers)
 	}
-	for _, key := range h.rows(t, dues()) {
+	for _, key := range h.rows(t, dueRows()) {
 		if key[0] == 'H' || key[0] == 'D' {
 			t.Fatalf("%s is due still", key)
 		}
@@ -111,7 +111,7 @@ func TestALookGoesOn(t *testing.T) {
 		h.compactAt(t, noon)
 	}
 	due := func() (n int) {
-		for _, key := range h.rows(t, dues()) {
+		for _, key := range h.rows(t, dueRows()) {
 			if key[0] == 'D' || key[0] == 'H' {
 				n++
 			}
@@ -124,7 +124,7 @@ func TestALookGoesOn(t *testing.T) {
 	h.Archive = New(h.store, h.bucket, Options{Files: true, Clock: func() time.Time { return h.now }})
 	calls, last := 0, 0
 	for ; calls < 99; calls++ {
-		if err := (looking{h.Archive, 2}).look(context.Background(), h.now); err != nil {
+		if err := (fileScan{h.Archive, 2}).scan(context.Background(), h.now); err != nil {
 			t.Fatal(err)
 		}
 		n := due()
@@ -132,7 +132,7 @@ func TestALookGoesOn(t *testing.T) {
 			t.Fatalf("call %d noted %d", calls, n-last)
 		}
 		last = n
-		item, _, err := h.store.Table(store.Usage).Get(context.Background(), looked(), true)
+		item, _, err := h.store.Table(store.Usage).Get(context.Background(), scanKey(), true)
 		if err != nil {
 			t.Fatal(err)
 		}

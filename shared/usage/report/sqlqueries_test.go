@@ -62,7 +62,7 @@ func inFiles(t *testing.T, e *engine) *house {
 	t.Helper()
 	h := newHouse(t)
 	h.archive = segment.New(h.store, h.bucket, segment.Options{Inline: 1, Clock: func() time.Time { return h.now }})
-	h.reader = New(h.archive, h.bucket).WithFar(e, 1)
+	h.reader = New(h.archive, h.bucket).WithSQLEngine(e, 1)
 	return h
 }
 
@@ -143,7 +143,7 @@ func TestNoWholeHourIsNotAskedOfAnEngine(t *testing.T) {
 		h.compact(t)
 	}
 	f := Filter{From: noon.Add(20 * time.Minute), To: noon.Add(40 * time.Minute), Metadata: map[string]string{"team": "a"}}
-	groups, err := h.reader.tally(context.Background(), store.Scope{Org: "org-1"}, &f, plain, whole)
+	groups, err := h.reader.tally(context.Background(), store.Scope{Org: "org-1"}, &f, plain, allTime)
 	if err != nil || e.asked.Load() != 0 || total(groups[""]).Requests != 1 {
 		t.Errorf("%d queries, %v: %v", e.asked.Load(), groups, err)
 	}

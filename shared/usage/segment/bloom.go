@@ -11,27 +11,27 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// sought are the columns by which a few records are looked for among many. In files that
-// are kept, each of them has a Bloom filter for every group, in Parquet's format. So we and
-// other tools know which values a group does not have, without reading the column. Batches
-// have no filters: they are small, and are gone within the hour.
-var sought = [...]Dim{TraceID, SpanID, Session, EndUser, UserID}
+// filteredDims are the columns used to find a few records among many. In merged files
+// each of them has a Bloom filter per group, in Parquet's format, so that readers skip
+// groups without reading the column. Batches have no filters: they are small and are
+// merged within the hour.
+var filteredDims = [...]Dim{TraceID, SpanID, Session, EndUser, UserID}
 
-// bitsPerValue makes a filter wrong for one group in a hundred, which is then read in vain.
+// bitsPerValue gives a false positive rate of one percent.
 const bitsPerValue = 10
 
-// filtered are the options that add the filters to a file.
-var filtered = parquet.BloomFilters(func() (list []parquet.BloomFilterColumn) {
-	for _, d := range sought {
+// bloomFilters are the options that add the filters to a file.
+var bloomFilters = parquet.BloomFilters(func() (list []parquet.BloomFilterColumn) {
+	for _, d := range filteredDims {
 		list = append(list, parquet.SplitBlockFilter(bitsPerValue, dimColumns[d]))
 	}
 	return list
 }()...)
 
-// maxFilterHead is more than the head of a filter takes in a file.
+// maxFilterHead is an upper bound of the size of a filter's head in a file.
 const maxFilterHead = 64
 
-// filterSize is how many bytes the filter of a column takes at most; 0: it has none.
+// filterSize returns the maximum size of a column's filter; 0 if it has none.
 func (f *File) filterSize(group int, column string) int64 {
 	if _, there := f.columns[column]; !there || f.metadata(group, column).BloomFilterOffset == 0 {
 		return 0
@@ -39,11 +39,11 @@ func (f *File) filterSize(group int, column string) int64 {
 	return int64(bloom.NumSplitBlocksOf(f.metadata(group, column).NumValues, bitsPerValue)*bloom.BlockSize + maxFilterHead)
 }
 
-// MayHaveWeight is about how many bytes MayHave takes.
+// MayHaveWeight estimates the memory in bytes that MayHave needs.
 func (f *File) MayHaveWeight(group int, d Dim) int64 { return 2 * f.filterSize(group, dimColumns[d]) }
 
-// MayHave tells whether a column of a group can have one of some values. If that is
-// unknown, the answer is yes.
+// MayHave reports whether a column of a group may contain one of the values. It returns
+// true if that is unknown.
 func (f *File) MayHave(ctx context.Context, group int, d Dim, values map[string]struct{}) (bool, error) {
 	filter, err := f.filter(ctx, group, dimColumns[d])
 	if err != nil || filter == nil {
@@ -57,7 +57,7 @@ func (f *File) MayHave(ctx context.Context, group int, d Dim, values map[string]
 	return false, nil
 }
 
-// filter reads the filter of a column; nil: there is none, or none that we can read.
+// filter reads the filter of a column; nil if there is none in a known format.
 func (f *File) filter(ctx context.Context, group int, column string) (bloom.SplitBlockFilter, error) {
 	most := f.filterSize(group, column)
 	if most == 0 {
@@ -68,7 +68,7 @@ func (f *File) filter(ctx context.Context, group int, column string) (bloom.Spli
 		return v.(bloom.SplitBlockFilter), nil
 	}
 	at := f.metadata(group, column).BloomFilterOffset
-	raw, err := f.stretchOf(ctx, at, min(most, f.m.Size-at))
+	raw, err := f.readRange(ctx, at, min(most, f.m.Size-at))
 	if err != nil {
 		return nil, err
 	}
@@ -83,15 +83,15 @@ func (f *File) filter(ctx context.Context, group int, column string) (bloom.Spli
 	}
 	bits := raw[len(raw)-r.Len():]
 	if head.NumBytes <= 0 || int64(head.NumBytes) > int64(len(bits)) || head.NumBytes%bloom.BlockSize != 0 {
-		return nil, fmt.Errorf("segment: filter of %s in %s is cut short", column, f.m.Name)
+		return nil, fmt.Errorf("segment: filter of %s in %s is truncated", column, f.m.Name)
 	}
-	filter := bloom.MakeSplitBlockFilter(bytes.Clone(bits[:head.NumBytes])) // a copy, so that the cache does not keep the bytes around it
+	filter := bloom.MakeSplitBlockFilter(bytes.Clone(bits[:head.NumBytes])) // a copy, so that the cache does not retain the surrounding bytes
 	f.cache.put(key, filter, int64(head.NumBytes))
 	return filter, nil
 }
 
-// stretchOf reads a piece of the file.
-func (f *File) stretchOf(ctx context.Context, at, length int64) ([]byte, error) {
+// readRange reads a byte range of the file.
+func (f *File) readRange(ctx context.Context, at, length int64) ([]byte, error) {
 	if !f.m.small() {
 		return f.a.objects.part(ctx, f.m.blobKey(dataObject), at, length)
 	}
@@ -105,5 +105,5 @@ func (f *File) stretchOf(ctx context.Context, at, length int64) ([]byte, error) 
 	return whole[at : at+length], nil
 }
 
-// Sought are the columns for which MayHave has filters.
-func Sought() []Dim { return sought[:] }
+// FilteredDims returns the columns for which MayHave has filters.
+func FilteredDims() []Dim { return filteredDims[:] }

@@ -7,35 +7,35 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Agent tells to which part of a coding agent's work a request belongs, as its client says.
+// Agent locates a request within a coding agent's work, as reported by its client.
 type Agent struct {
 	Session, ID, Parent string
 }
 
-// What version 6 can note. A number is never given a second meaning, and a reader leaves
-// out numbers that it does not know; so a further one needs no further version.
+// Numbers of the notes of version 6. A number is never reused, and readers ignore unknown
+// numbers, so a new note needs no new version.
 const (
 	notedSession = iota + 1
 	notedAgent
 	notedParentAgent
-	notedCall    // as Call.append writes it
+	notedCall    // encoded by Call.append
 	notedRunning // in decimal
-	notedRefusal // as Refusal.append writes it
+	notedRefusal // encoded by Refusal.append
 	notedReported
-	notedMeasured // as appendMeasured writes it
+	notedMeasured // encoded by appendMeasured
 )
 
-// notes are the texts that there are to note, by number.
+// notes returns the text notes, indexed by number.
 func (r *Record) notes() [notedParentAgent]*string {
 	return [...]*string{&r.Agent.Session, &r.Agent.ID, &r.Agent.Parent}
 }
 
-// noted tells whether only version 6 can carry the record.
-func (r *Record) noted() bool {
+// needsNotes reports whether only version 6 can represent the record.
+func (r *Record) needsNotes() bool {
 	return r.Agent != Agent{} || r.Call != nil || r.Running != 0 || r.Refusal != nil || r.Reported || len(r.Measured) > 0
 }
 
-// appendNotes appends what version 6 adds: numbers, each with its text.
+// appendNotes appends the part of version 6: numbers, each with its text.
 func (r *Record) appendNotes(b []byte) []byte {
 	n := uint64(0)
 	for _, text := range r.notes() {
@@ -82,7 +82,7 @@ func (r *Record) appendNotes(b []byte) []byte {
 	return b
 }
 
-// append appends the parts of a refusal. What is added later goes behind them.
+// append appends the fields of a refusal. New fields must be appended after them.
 func (f *Refusal) append(b []byte) []byte {
 	for _, s := range [...]string{f.Subject, f.ID, f.Entity, f.Type, f.Unit} {
 		b = appendString(b, s)
@@ -90,7 +90,7 @@ func (f *Refusal) append(b []byte) []byte {
 	return binary.AppendVarint(b, f.Needed)
 }
 
-// refusal reads what append wrote.
+// refusal reads the output of append.
 func (c *cursor) refusal(r *Record) {
 	f := new(Refusal)
 	for _, s := range [...]*string{&f.Subject, &f.ID, &f.Entity, &f.Type, &f.Unit} {
@@ -99,7 +99,7 @@ func (c *cursor) refusal(r *Record) {
 	f.Needed, r.Refusal = c.int(), f
 }
 
-// notes reads what appendNotes wrote.
+// notes reads the output of appendNotes.
 func (c *cursor) notes(r *Record) {
 	to := r.notes()
 	for range c.count(2) {

@@ -15,21 +15,21 @@ import (
 func TestQuestionsWaitAndAreRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRoom(1, 2, 100, 100, time.Hour)
-		leave, err := r.enter(t.Context(), 100)
+		r := newMemoryBudget(1, 2, 100, 100, time.Hour)
+		leave, err := r.admit(t.Context(), 100)
 		if err != nil {
 			t.Fatal(err)
 		}
 		let := make(chan error)
 		go func() {
-			next, err := r.enter(t.Context(), 100)
+			next, err := r.admit(t.Context(), 100)
 			if err == nil {
 				next()
 			}
 			let <- err
 		}()
 		synctest.Wait() // the second stands in the queue
-		_, err = r.enter(t.Context(), 100)
+		_, err = r.admit(t.Context(), 100)
 		if f := fault.From(err); f.Status() != 503 || f.RetryAfter <= 0 {
 			t.Errorf("a third: %v", err)
 		}
@@ -38,18 +38,18 @@ func TestQuestionsWaitAndAreRefused(t *testing.T) {
 			t.Errorf("the second: %v", err)
 		}
 
-		r = newRoom(1, 2, 100, 100, time.Minute)
-		if leave, err = r.enter(t.Context(), 100); err != nil {
+		r = newMemoryBudget(1, 2, 100, 100, time.Minute)
+		if leave, err = r.admit(t.Context(), 100); err != nil {
 			t.Fatal(err)
 		}
 		defer leave()
 		begun := time.Now()
-		if _, err = r.enter(t.Context(), 100); !fault.Is(err, fault.ServiceUnavailable) || time.Since(begun) != time.Minute {
+		if _, err = r.admit(t.Context(), 100); !fault.Is(err, fault.ServiceUnavailable) || time.Since(begun) != time.Minute {
 			t.Errorf("waited too long, %s: %v", time.Since(begun), err)
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err = r.enter(gone, 0); !errors.Is(err, context.Canceled) {
+		if _, err = r.admit(gone, 0); !errors.Is(err, context.Canceled) {
 			t.Errorf("gone: %v", err)
 		}
 		if !r.queue.TryAcquire(1) {
@@ -63,13 +63,13 @@ func TestQuestionsWaitAndAreRefused(t *testing.T) {
 func TestMemoryOfQuestionsIsBounded(t *testing.T) {
 	t.Parallel()
 	const most = 100
-	r := newRoom(4, 64, 100, most, time.Hour)
+	r := newMemoryBudget(4, 64, 100, most, time.Hour)
 	var used atomic.Int64
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
 			bytes := int64(i%130 + 1)
-			give, err := r.take(t.Context(), bytes)
+			give, err := r.acquire(t.Context(), bytes)
 			if err != nil {
 				t.Error(err)
 				return

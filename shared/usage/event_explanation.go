@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// explained tells whether the record holds anything that needs version 2 of the encoding:
-// why targets were chosen, passed over or called again.
-func (r *Record) explained() bool {
+// hasExplanation reports whether the record needs version 2 of the encoding: it explains
+// why targets were selected, skipped or retried.
+func (r *Record) hasExplanation() bool {
 	if len(r.Matches)+len(r.Skips) > 0 {
 		return true
 	}
@@ -24,9 +24,9 @@ func (r *Record) explained() bool {
 	return false
 }
 
-// appendExplained appends what version 2 adds: matches, skips, then for each
-// draw and each attempt of version 1, in their order, its further fields.
-func (r *Record) appendExplained(b []byte) []byte {
+// appendExplanation appends the part of version 2: matches, skips, then the additional
+// fields of each draw and each attempt of version 1, in their order.
+func (r *Record) appendExplanation(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(r.Matches)))
 	for i := range r.Matches {
 		m := &r.Matches[i]
@@ -47,8 +47,8 @@ func (r *Record) appendExplained(b []byte) []byte {
 	return b
 }
 
-// explained reads what appendExplained wrote.
-func (c *cursor) explained(r *Record) {
+// explanation reads the output of appendExplanation.
+func (c *cursor) explanation(r *Record) {
 	if n := c.count(3); n > 0 {
 		r.Matches = make([]Match, n)
 		for i := range r.Matches {

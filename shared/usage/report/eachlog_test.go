@@ -30,7 +30,7 @@ func checkWalk(t *rapid.T, h *house, scope store.Scope, f *Filter, want []usage.
 	errBroken, gone := errors.New("broken"), 1
 	for {
 		page := 0
-		next, err := h.reader.Walk(context.Background(), scope, &q, func(r *usage.Record) (bool, error) {
+		next, err := h.reader.EachLog(context.Background(), scope, &q, func(r *usage.Record) (bool, error) {
 			switch rapid.IntRange(0, 9).Draw(t, "visit") {
 			case 0:
 				return false, errBroken

@@ -8,18 +8,19 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Walk calls visit with the logs of a page one by one, in order, until visit wants no more.
-// If the query asks for bodies, it reads those of one log at a time, so memory holds the
-// records of one page and the bodies of one log. next is the cursor after the last log that
-// was given; it is empty at the end, and after an error it says where to go on.
-func (r *Reader) Walk(ctx context.Context, sc store.Scope, q *LogQuery, visit func(*usage.Record) (more bool, err error)) (next string, err error) {
+// EachLog calls visit with the logs of a page, in order, until visit returns false. If
+// the query requests bodies, it reads those of one log at a time, so memory holds the
+// records of one page and the bodies of one log. next is the cursor after the last
+// visited log; it is empty at the end, and after an error the position at which to
+// continue.
+func (r *Reader) EachLog(ctx context.Context, sc store.Scope, q *LogQuery, visit func(*usage.Record) (more bool, err error)) (next string, err error) {
 	rest := *q
 	p, err := r.plan(ctx, sc, &q.Filter)
 	if err != nil {
 		return rest.Cursor, err
 	}
-	err = again(func() (err error) { // starts after the logs that were already given
-		next, err = r.walk(ctx, p, &rest, visit)
+	err = retryMerged(func() (err error) { // starts after the logs that were visited
+		next, err = r.eachLog(ctx, p, &rest, visit)
 		return err
 	})
 	if err != nil {
@@ -28,13 +29,13 @@ func (r *Reader) Walk(ctx context.Context, sc store.Scope, q *LogQuery, visit fu
 	return next, nil
 }
 
-// walk notes in the query how far it has come.
-func (r *Reader) walk(ctx context.Context, p *plan, rest *LogQuery, visit func(*usage.Record) (bool, error)) (next string, err error) {
-	before, err := rest.before()
+// eachLog records its progress in the query.
+func (r *Reader) eachLog(ctx context.Context, p *plan, rest *LogQuery, visit func(*usage.Record) (bool, error)) (next string, err error) {
+	before, err := rest.position()
 	if err != nil {
 		return "", err
 	}
-	leave, err := r.src.room.enter(ctx, rest.weight())
+	leave, err := r.src.budget.admit(ctx, rest.weight())
 	if err != nil {
 		return "", err
 	}
@@ -47,7 +48,7 @@ func (r *Reader) walk(ctx context.Context, p *plan, rest *LogQuery, visit func(*
 	if err != nil {
 		return "", err
 	}
-	sealed := opened{src: &r.src}
+	sealed := openBodies{src: &r.src}
 	defer sealed.close()
 	for i := range records {
 		if rest.Bodies {
@@ -72,8 +73,8 @@ func (r *Reader) walk(ctx context.Context, p *plan, rest *LogQuery, visit func(*
 	return rest.Cursor, nil
 }
 
-// opened are the bodies of the group that contained the last record.
-type opened struct {
+// openBodies holds the bodies of the group that contained the last record.
+type openBodies struct {
 	src    *source
 	part   *segment.Part
 	group  int
@@ -81,14 +82,14 @@ type opened struct {
 	give   func()
 }
 
-func (o *opened) load(ctx context.Context, at *match, rec *usage.Record) error {
+func (o *openBodies) load(ctx context.Context, at *match, rec *usage.Record) error {
 	if o.bodies == nil || o.part != at.part || o.group != at.group {
 		o.close()
 		f, err := o.src.open(ctx, &at.part.Manifest)
 		if err != nil {
 			return err
 		}
-		if o.give, err = o.src.room.take(ctx, f.BodiesWeight(at.group)); err != nil {
+		if o.give, err = o.src.budget.acquire(ctx, f.BodiesWeight(at.group)); err != nil {
 			return err
 		}
 		if o.bodies, err = f.Bodies(ctx, at.group); err != nil {
@@ -99,7 +100,7 @@ func (o *opened) load(ctx context.Context, at *match, rec *usage.Record) error {
 	return o.src.bodies(ctx, o.bodies, at.row, rec)
 }
 
-func (o *opened) close() {
+func (o *openBodies) close() {
 	if o.give != nil {
 		o.give()
 	}

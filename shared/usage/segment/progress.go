@@ -15,21 +15,21 @@ import (
 	"gateway/shared/usage"
 )
 
-// keepers are the rows of organisations that have usage. Their workspaces may keep logs for
-// different times.
-func keepers() store.Partition { return store.System("USAGE-KEPT") }
+// retentionRows is the partition of organizations that have usage and may have workspaces
+// with a shorter retention.
+func retentionRows() store.Partition { return store.System("USAGE-KEPT") }
 
-// keeper is the row of one such organisation.
-func keeper(org string) store.Row {
-	return store.Row{Key: keepers().Key("O", org), Item: store.Item{"org": org}}
+// orgRow returns the row of one such organization.
+func orgRow(org string) store.Row {
+	return store.Row{Key: retentionRows().Key("O", org), Item: store.Item{"org": org}}
 }
 
-// Organisations lists organisations that have days, those after after in order, at most so
-// many.
-func (a *Archive) Organisations(ctx context.Context, after string, most int) (list []string, err error) {
-	q := store.Query{Partition: keepers(), Prefix: "O#", Limit: most}
+// Organizations lists at most most organizations with stored days, in order, starting
+// after after.
+func (a *Archive) Organizations(ctx context.Context, after string, most int) (list []string, err error) {
+	q := store.Query{Partition: retentionRows(), Prefix: "O#", Limit: most}
 	if after != "" {
-		q.After = keepers().Key("O", after).SK()
+		q.After = retentionRows().Key("O", after).SK()
 	}
 	page, err := a.table.Query(ctx, q)
 	if err != nil {
@@ -41,34 +41,35 @@ func (a *Archive) Organisations(ctx context.Context, after string, most int) (li
 	return list, nil
 }
 
-// lateNote is the key of a row that notes that a day got records long after it was over.
+// lateNote returns the key of the row that marks a day that received records long after
+// its end.
 func lateNote(org string, day int64) store.Key {
-	return keepers().Key("L", org, fmt.Sprintf("%08d", day))
+	return retentionRows().Key("L", org, fmt.Sprintf("%08d", day))
 }
 
-// thinLease is for how long one process has the days of an organisation to itself.
+// thinLease is how long one process holds the days of an organization exclusively.
 const thinLease = 20 * time.Minute
 
-// progress says how far the days of an organisation are thinned.
+// progress is the progress of thinning the days of an organization.
 type progress struct {
 	key   store.Key
-	rules string // hash of the rules by which they were thinned
-	done  int64  // unix second; all days that were over at that time are thinned
-	pass  int64  // the same for a pass that is not finished; 0: there is none
-	at    int64  // day with which the pass continues
+	rules string // hash of the rules applied
+	done  int64  // unix second; all days that had expired by then are thinned
+	pass  int64  // the same for an unfinished pass; 0 if there is none
+	at    int64  // day at which the pass continues
 	rev   int64  // revision of the row
 }
 
-// thinning removes from an archive what workspaces no longer keep.
-type thinning struct{ archive *Archive }
+// thinner removes records beyond the workspaces' retention from an archive.
+type thinner struct{ archive *Archive }
 
 // thinAll thins the days of all organisations. An error for one does not stop the others.
-func (a thinning) thinAll(ctx context.Context, now time.Time) error {
-	if a.archive.o.Kept == nil {
+func (a thinner) thinAll(ctx context.Context, now time.Time) error {
+	if a.archive.o.WorkspaceRetention == nil {
 		return nil
 	}
-	errs := []error{a.adopt(ctx, adoptRows)}
-	q := store.Query{Partition: keepers(), Prefix: "O#"}
+	errs := []error{a.migrate(ctx, migrateRows)}
+	q := store.Query{Partition: retentionRows(), Prefix: "O#"}
 	for {
 		page, err := a.archive.table.Query(ctx, q)
 		if err != nil {
@@ -89,11 +90,11 @@ func (a thinning) thinAll(ctx context.Context, now time.Time) error {
 	}
 }
 
-// thinOrg thins the days of an organisation whose time has ended for some workspace since
-// the last call, and the days that got late records.
-func (a thinning) thinOrg(ctx context.Context, org string, now time.Time) error {
-	kept, err := a.archive.o.Kept(ctx, store.Scope{Org: org})
-	if err != nil || !kept.Any() {
+// thinOrg thins the days of an organization that expired for some workspace since the
+// last call, and the days that received late records.
+func (a thinner) thinOrg(ctx context.Context, org string, now time.Time) error {
+	kept, err := a.archive.o.WorkspaceRetention(ctx, store.Scope{Org: org})
+	if err != nil || !kept.HasOverrides() {
 		return err
 	}
 	late, err := a.lateDays(ctx, org)
@@ -107,7 +108,7 @@ func (a thinning) thinOrg(ctx context.Context, org string, now time.Time) error 
 	sum := sha256.Sum256([]byte(ruleText(&kept)))
 	rules := hex.EncodeToString(sum[:8])
 	if p.rules == rules && p.pass == 0 && len(late) == 0 && p.done/secondsOfDay == now.Unix()/secondsOfDay {
-		return nil // a day's time ends at midnight
+		return nil // days expire at midnight
 	}
 	if p.rules != rules {
 		p.rules, p.done, p.pass, p.at = rules, 0, 0, 0
@@ -115,7 +116,7 @@ func (a thinning) thinOrg(ctx context.Context, org string, now time.Time) error 
 	if p.pass == 0 {
 		p.pass, p.at = now.Unix(), 0
 	}
-	if mine, err := a.note(ctx, &p, now.Add(thinLease)); err != nil || !mine {
+	if mine, err := a.saveProgress(ctx, &p, now.Add(thinLease)); err != nil || !mine {
 		return err
 	}
 	if mine, err := a.pass(ctx, org, &kept, &p, now); err != nil || !mine {
@@ -131,20 +132,20 @@ func (a thinning) thinOrg(ctx context.Context, org string, now time.Time) error 
 		}
 	}
 	p.done, p.pass, p.at = p.pass, 0, 0
-	_, err = a.note(ctx, &p, now)
+	_, err = a.saveProgress(ctx, &p, now)
 	return err
 }
 
 const secondsOfDay = 24 * hourSeconds
 
-// pass thins the days whose time was over when this pass began, and not yet when the last
-// one did. mine is false when another process has taken the organisation meanwhile.
-func (a thinning) pass(ctx context.Context, org string, kept *usage.KeptDays, p *progress, now time.Time) (mine bool, err error) {
+// pass thins the days that expired between the start of the last pass and of this one.
+// mine is false if another process has taken the lease.
+func (a thinner) pass(ctx context.Context, org string, kept *usage.WorkspaceRetention, p *progress, now time.Time) (mine bool, err error) {
 	then, last := time.Unix(p.pass, 0), time.Unix(p.done, 0)
 	all := append(slices.Collect(maps.Values(kept.Of)), kept.Standard)
 	due := func(day int64) bool {
 		return slices.ContainsFunc(all, func(days int) bool {
-			return overIn(day, days, then) && (p.done == 0 || !overIn(day, days, last))
+			return expiredAfter(day, days, then) && (p.done == 0 || !expiredAfter(day, days, last))
 		})
 	}
 	days, err := a.days(ctx, org, p.at, p.pass/hourSeconds)
@@ -159,15 +160,15 @@ func (a thinning) pass(ctx context.Context, org string, kept *usage.KeptDays, p 
 			return false, err
 		}
 		p.at = day + 24
-		if mine, err := a.note(ctx, p, now.Add(thinLease)); err != nil || !mine {
+		if mine, err := a.saveProgress(ctx, p, now.Add(thinLease)); err != nil || !mine {
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// days lists the days of an organisation that have segments, by their first hour.
-func (a thinning) days(ctx context.Context, org string, from, to int64) (days []int64, err error) {
+// days lists the days of an organization with segments, by their first hour.
+func (a thinner) days(ctx context.Context, org string, from, to int64) (days []int64, err error) {
 	_, err = a.archive.list(ctx, org, hourKey(from), hourKey(to)+"#~", func(m *Manifest) bool {
 		if day := m.Hour - m.Hour%24; len(days) == 0 || days[len(days)-1] != day {
 			days = append(days, day)
@@ -177,8 +178,8 @@ func (a thinning) days(ctx context.Context, org string, from, to int64) (days []
 	return days, err
 }
 
-func (a thinning) lateDays(ctx context.Context, org string) (rows []store.Row, err error) {
-	q := store.Query{Partition: keepers(), Prefix: keepers().Key("L", org).SK() + "#"}
+func (a thinner) lateDays(ctx context.Context, org string) (rows []store.Row, err error) {
+	q := store.Query{Partition: retentionRows(), Prefix: retentionRows().Key("L", org).SK() + "#"}
 	for {
 		page, err := a.archive.table.Query(ctx, q)
 		if err != nil {
@@ -191,10 +192,10 @@ func (a thinning) lateDays(ctx context.Context, org string) (rows []store.Row, e
 	}
 }
 
-// progressOf reads how far the organisation's days are thinned; free is false while another
-// process is working on them.
-func (a thinning) progressOf(ctx context.Context, org string, now time.Time) (p progress, free bool, err error) {
-	p.key = keepers().Key("P", org)
+// progressOf reads the organization's progress; free is false while another process holds
+// the lease.
+func (a thinner) progressOf(ctx context.Context, org string, now time.Time) (p progress, free bool, err error) {
+	p.key = retentionRows().Key("P", org)
 	item, ok, err := a.archive.table.Get(ctx, p.key, true)
 	if err != nil {
 		return p, false, fmt.Errorf("segment: retention: %w", err)
@@ -205,9 +206,9 @@ func (a thinning) progressOf(ctx context.Context, org string, now time.Time) (p 
 	return p, item.Int("until") <= now.UnixMilli(), nil
 }
 
-// note writes the progress, and takes the organisation until the given time; mine is false
-// when another process has taken it.
-func (a thinning) note(ctx context.Context, p *progress, until time.Time) (mine bool, err error) {
+// saveProgress writes the progress and takes the lease until the given time; mine is
+// false if another process has taken it.
+func (a thinner) saveProgress(ctx context.Context, p *progress, until time.Time) (mine bool, err error) {
 	cond := store.IfEqual(store.At("rev"), p.rev)
 	if p.rev == 0 {
 		cond = store.IfAbsent()
@@ -216,7 +217,7 @@ func (a thinning) note(ctx context.Context, p *progress, until time.Time) (mine 
 	item := store.Item{"rules": p.rules, "done": p.done, "pass": p.pass, "at": p.at, "rev": p.rev, "until": until.UnixMilli(), "by": rand.Text()}
 	err = a.archive.table.Put(ctx, store.Row{Key: p.key, Item: item}, cond)
 	if refused, lost := store.AsCondition(err); lost {
-		// If this same row is written a second time, the condition fails as well.
+		// The condition also fails if this same row is written a second time.
 		return refused.Current.String("by") == item.String("by"), nil
 	}
 	if err != nil {
