@@ -110,7 +110,7 @@ func open(ctx context.Context, o options) (_ *gateway, err error) {
 	go func() { begun <- g.begin(ctx) }()
 	err = g.assemble()
 	if err = errors.Join(<-begun, err); err != nil && g.server != nil {
-		g.server.Refuse()
+		g.server.Close()
 	}
 	return g, err
 }
@@ -175,7 +175,7 @@ func firstKeys() (app.First, error) {
 func (g *gateway) assemble() error {
 	sender := g.sender
 	archive := segment.New(g.core.Store, g.core.Bucket, segment.Options{Retention: g.core.Retention, WorkspaceRetention: g.core.KeptDays})
-	totals, metrics, err := meter.Exposed()
+	totals, metrics, err := meter.ListenTotals()
 	if err != nil {
 		return err
 	}
@@ -187,11 +187,11 @@ func (g *gateway) assemble() error {
 	if err != nil {
 		return err
 	}
-	if g.server, err = host.Listen(g.options.addr, webconsole.Handler(g.options.serve.Pages.Handler(g.options.serve.Aliases.Handler(meter.Page(totals, g.core.MayReadMetrics, &mux.Front{Data: data, Admin: admin})))), g.options.serve); err != nil {
+	if g.server, err = host.Listen(g.options.addr, webconsole.Handler(g.options.serve.Pages.Handler(g.options.serve.Aliases.Handler(meter.Page(totals, g.core.MayReadMetrics, &mux.Handler{Data: data, Admin: admin})))), g.options.serve); err != nil {
 		return err
 	}
 	exporter := telemetry.Exporter(g.core)
-	totals.Also(metric.Dropped, exporter.Dropped)
+	totals.AddCounter(metric.Dropped, exporter.Dropped)
 	told := observe.NewQueue(exporter)
 	g.workers = []worker{
 		g.usageWorker(archive, told),
@@ -203,7 +203,7 @@ func (g *gateway) assemble() error {
 		g.every(time.Hour, "retention", archive.Retain),
 		g.every(time.Hour, "retention of feedback", func(ctx context.Context) error {
 			rated := feedback.New(g.core.Store, g.core.Now, g.core.Retention.Records, g.core.KeptDays)
-			return rated.Retain(ctx, feedback.Places{Organisations: archive.Organizations, Workspaces: g.core.Workspaces})
+			return rated.Retain(ctx, feedback.Places{Organizations: archive.Organizations, Workspaces: g.core.Workspaces})
 		}),
 		g.every(time.Minute, "budget repair", func(ctx context.Context) error { _, err := g.core.Ledger.RepairAll(ctx); return err }),
 		g.every(noticePace, "notices", notices.Worker(g.core).Run),

@@ -68,11 +68,11 @@ func run(ctx context.Context) error {
 	}
 	m := meter.Process(onaws.Name())
 	defer m.Flush()
-	totals, exposed, err := meter.Exposed()
+	totals, exposed, err := meter.ListenTotals()
 	if err != nil {
 		return err
 	}
-	m.Adding(totals)
+	m.AddTo(totals)
 	journal, err := usage.OpenJournal(variable(envJournal, filepath.Join(os.TempDir(), "journal")), usage.JournalOptions{Bucket: core.Bucket})
 	if err != nil {
 		return fmt.Errorf("container: %w", err)
@@ -87,7 +87,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
-	server, err := host.Listen(variable(envAddr, ":8080"), healthy(meter.Page(totals, core.MayReadMetrics, host.BehindEdge(originauth.Of(secrets, core.Store).OnRefused(m.Around), options.Pages.Handler(options.Aliases.Handler(mux))))), options)
+	server, err := host.Listen(variable(envAddr, ":8080"), healthy(meter.Page(totals, core.MayReadMetrics, host.RequireEdge(originauth.ForStore(secrets, core.Store).OnRejected(m.CountBypass), options.Pages.Handler(options.Aliases.Handler(mux))))), options)
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}

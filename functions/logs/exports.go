@@ -97,7 +97,7 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 			if ch.Rec != nil {
 				return
 			}
-			if err := x.family.Exports.Forget(c.Context, x.family.Bucket, ch.Old.Scope, ch.Old.ID); err != nil {
+			if err := x.family.Exports.Delete(c.Context, x.family.Bucket, ch.Old.Scope, ch.Old.ID); err != nil {
 				slog.Warn("the run or the file of a deleted export stays", "request_id", c.RequestID, "error", err.Error())
 			}
 		},

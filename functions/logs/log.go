@@ -43,23 +43,23 @@ func (f *family) open(ctx context.Context, rec *usage.Record) (c content, err er
 
 // log is a log as the single read shows it.
 type log struct {
-	ID           string           `json:"_id"`
-	Object       string           `json:"object" enum:"log"`
-	Organisation string           `json:"organisation_id"`
-	Created      admin.Instant    `json:"created_at"`
-	Request      message.Asked    `json:"request"`
-	Response     response         `json:"response"`
-	Sent         *sent            `json:"transformedRequest,omitempty"`
-	Received     *message.Message `json:"originalResponse,omitempty"`
-	Metrics      metrics          `json:"metrics"`
-	Usage        map[string]int64 `json:"usage" doc:"Units by class."`
-	Attempts     []attempt        `json:"attempts"`
-	Decision     decision         `json:"decision"`
-	Hooks        hookResults      `json:"hook_results" doc:"Verdicts of the guardrails on each target that was tried, of streams too."`
-	Feedback     []rating         `json:"feedback" doc:"Of the request's trace, and of its guardrails."`
-	Cut          bool             `json:"bodies_cut" doc:"A body was longer than logs keep."`
-	Unreadable   bool             `json:"bodies_unreadable"`
-	Hidden       bool             `json:"bodies_hidden" doc:"The caller's role is shown logs without their bodies and headers."`
+	ID           string                `json:"_id"`
+	Object       string                `json:"object" enum:"log"`
+	Organisation string                `json:"organisation_id"`
+	Created      admin.Instant         `json:"created_at"`
+	Request      message.ClientRequest `json:"request"`
+	Response     response              `json:"response"`
+	Sent         *sent                 `json:"transformedRequest,omitempty"`
+	Received     *message.Message      `json:"originalResponse,omitempty"`
+	Metrics      metrics               `json:"metrics"`
+	Usage        map[string]int64      `json:"usage" doc:"Units by class."`
+	Attempts     []attempt             `json:"attempts"`
+	Decision     decision              `json:"decision"`
+	Hooks        hookResults           `json:"hook_results" doc:"Verdicts of the guardrails on each target that was tried, of streams too."`
+	Feedback     []rating              `json:"feedback" doc:"Of the request's trace, and of its guardrails."`
+	Cut          bool                  `json:"bodies_cut" doc:"A body was longer than logs keep."`
+	Unreadable   bool                  `json:"bodies_unreadable"`
+	Hidden       bool                  `json:"bodies_hidden" doc:"The caller's role is shown logs without their bodies and headers."`
 }
 
 // rating is a feedback.

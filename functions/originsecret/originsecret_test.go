@@ -26,7 +26,7 @@ type world struct {
 	secret     Secret
 	configured string
 	places     []string // what each part of the edge sends
-	doors      []*originauth.Door
+	doors      []*originauth.Verifier
 	trouble    float64 // how likely a call fails
 	saves      int
 }
@@ -105,8 +105,8 @@ func newWorld(t *testing.T, seed uint64, trouble float64) *world {
 	return w
 }
 
-func (w *world) enters(d *originauth.Door, secret string) error {
-	return d.Enter(context.Background(), http.Header{originauth.Header: {secret}})
+func (w *world) enters(d *originauth.Verifier, secret string) error {
+	return d.Verify(context.Background(), http.Header{originauth.Header: {secret}})
 }
 
 // pass lets time pass; meanwhile each part of the edge may learn of its configuration, and

@@ -14,26 +14,26 @@ import (
 	"gateway/shared/host/originauth"
 )
 
-// maxBuffered bounds an answer, in bytes: Lambda's 6 MB, less room for its envelope and for
-// escaping the text.
+// maxBuffered limits a response, in bytes: Lambda's 6 MB, minus space for its envelope
+// and for escaping.
 const maxBuffered = 5 << 20
 
-// Buffered adapts a handler to API Gateway REST events answered at once; the
+// Buffered adapts a handler to API Gateway REST events with buffered responses; the
 // administration uses it.
 type Buffered struct {
 	adapter *httpadapter.HandlerAdapter
-	door    *originauth.Door
+	door    *originauth.Verifier
 }
 
-// NewBuffered makes the adapter. A nil door stands open.
-func NewBuffered(h http.Handler, d *originauth.Door) *Buffered {
+// NewBuffered returns the adapter. A nil Verifier admits every request.
+func NewBuffered(h http.Handler, d *originauth.Verifier) *Buffered {
 	return &Buffered{adapter: httpadapter.New(restoreCaller(h)), door: d}
 }
 
 // Invoke is the Lambda handler.
 func (b *Buffered) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 	h := eventHeader(&ev)
-	if err := b.door.Enter(ctx, h); err != nil {
+	if err := b.door.Verify(ctx, h); err != nil {
 		return plainRefusal(fault.From(err)), nil
 	}
 	if ip := clientIP(h); b.door != nil && ip != "" {
@@ -56,8 +56,8 @@ func (b *Buffered) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest)
 	return out, err
 }
 
-// strip removes headers that only the adapter may set, and those that are not meant for
-// handlers.
+// strip removes headers that only the adapter may set and those that handlers must not
+// see.
 func strip[V any](headers map[string]V) {
 	maps.DeleteFunc(headers, func(name string, _ V) bool { return reserved(name) || strings.EqualFold(name, originauth.Header) })
 }
@@ -72,15 +72,15 @@ func plainRefusal(f *fault.Fault) events.APIGatewayProxyResponse {
 	}
 }
 
-// restoreCaller sets the caller's address, which the adapter leaves without a
-// port, and answers when the handler does not.
+// restoreCaller sets the caller's address, which the adapter leaves without a port, and
+// writes an error if the handler panics.
 func restoreCaller(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if rc, ok := core.GetAPIGatewayContextFromContext(r.Context()); ok {
 			r.RemoteAddr = remoteAddr(rc.Identity.SourceIP)
 		}
 		r.Header.Del("Host")
-		r.Header.Del("Accept-Encoding") // the API passes on text only; the edge compresses
+		r.Header.Del("Accept-Encoding") // the API only forwards text; the edge compresses
 		tracked := &trackedWriter{ResponseWriter: w}
 		defer func() {
 			if p := recover(); p != nil {
@@ -99,7 +99,7 @@ func restoreCaller(h http.Handler) http.Handler {
 	})
 }
 
-// trackedWriter knows whether the answer has begun; the adapter's own lets a
+// trackedWriter records whether the response has started; the adapter's writer lets a
 // handler write two statuses.
 type trackedWriter struct {
 	http.ResponseWriter

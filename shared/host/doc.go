@@ -1,5 +1,4 @@
-// Package host adapts the gateway's http.Handlers and workers to what runs
-// them: an HTTP/1.1 server, Lambda behind API Gateway REST (streamed and
-// buffered), SQS batches and schedules. It knows nothing of what the handlers
-// do.
+// Package host adapts the gateway's http.Handlers and workers to their platforms: an
+// HTTP/1.1 server, Lambda behind API Gateway REST (streamed and buffered), SQS batches
+// and schedules. It must not depend on what the handlers do.
 package host

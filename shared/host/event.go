@@ -16,20 +16,18 @@ import (
 // stagePrefix is the API's stage, which clients see as the version segment.
 const stagePrefix = "/v1"
 
-// proxyHeaders begin the names of headers that only the platform's own adapter
-// may set.
+// proxyHeaders is the prefix of headers that only the platform's adapter may set.
 const proxyHeaders = "x-golambdaproxy-"
 
-// newRequest builds the request that a REST API (v1) event stands for, if it came
-// through the edge.
-func newRequest(ctx context.Context, ev *events.APIGatewayProxyRequest, d *originauth.Door) (*http.Request, error) {
+// newRequest builds the request of a REST API (v1) event that came through the edge.
+func newRequest(ctx context.Context, ev *events.APIGatewayProxyRequest, d *originauth.Verifier) (*http.Request, error) {
 	req := &http.Request{
 		Method: ev.HTTPMethod, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: eventHeader(ev), Body: http.NoBody,
 		RemoteAddr: remoteAddr(ev.RequestContext.Identity.SourceIP),
 	}
 	req = req.WithContext(ctx)
-	if err := enter(d, req); err != nil {
+	if err := verifyOrigin(d, req); err != nil {
 		return nil, err
 	}
 	body, err := eventBody(ev)
@@ -47,8 +45,8 @@ func newRequest(ctx context.Context, ev *events.APIGatewayProxyRequest, d *origi
 	return req, nil
 }
 
-// eventPath is the escaped path as the client sent it, below /v1.
-// requestContext.path has the stage in front; path has not.
+// eventPath returns the escaped path sent by the client, below /v1. requestContext.path
+// has the stage in front; path has not.
 func eventPath(ev *events.APIGatewayProxyRequest) string {
 	path := ev.RequestContext.Path
 	if path != stagePrefix && !strings.HasPrefix(path, stagePrefix+"/") {
@@ -57,8 +55,8 @@ func eventPath(ev *events.APIGatewayProxyRequest) string {
 	return path
 }
 
-// eventURL keeps the path's escapes where they are valid. A path that is not validly
-// escaped was unescaped on its way.
+// eventURL preserves valid escapes of the path. A path with invalid escapes was unescaped
+// by the platform.
 func eventURL(ev *events.APIGatewayProxyRequest) (*url.URL, error) {
 	path := eventPath(ev)
 	if strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -113,8 +111,8 @@ func reserved(header string) bool {
 	return len(header) >= len(proxyHeaders) && strings.EqualFold(header[:len(proxyHeaders)], proxyHeaders)
 }
 
-// eventQuery rebuilds the query. API Gateway loses the order of parameters and
-// decodes them; exact pass-through needs the container.
+// eventQuery rebuilds the query. API Gateway loses the order of parameters and decodes
+// them; only the container forwards it exactly.
 func eventQuery(ev *events.APIGatewayProxyRequest) string {
 	q := url.Values(ev.MultiValueQueryStringParameters)
 	if len(q) == 0 {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// EnvLogLevel is the variable with the least level of what is logged: debug, info,
-// warn or error. On Lambda the platform's own AWS_LAMBDA_LOG_LEVEL says it.
+// EnvLogLevel is the variable with the minimum level of the log: debug, info, warn or
+// error. On Lambda AWS_LAMBDA_LOG_LEVEL sets it.
 const EnvLogLevel = "GATEWAY_LOG_LEVEL"
 
-// LogJSON makes the log one JSON object a line with the names that Lambda reads:
-// timestamp, level and message.
+// LogJSON configures the log as one JSON object per line with the names that Lambda
+// reads: timestamp, level and message.
 func LogJSON() {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{
 		Level: logLevel(os.Getenv(EnvLogLevel), os.Getenv("AWS_LAMBDA_LOG_LEVEL")),
@@ -30,8 +30,8 @@ func LogJSON() {
 	QuietLog()
 }
 
-// logLevel is the first of the names that is a level, and info without one. Lambda
-// has two more than slog: the nearest stands for them.
+// logLevel returns the first of the names that is a level, or info. Lambda's two
+// additional levels map to the nearest level of slog.
 func logLevel(names ...string) slog.Level {
 	for _, name := range names {
 		switch strings.ToLower(name) {

@@ -12,27 +12,27 @@ import (
 	"gateway/shared/host/originauth"
 )
 
-// BehindEdge gives h the requests that come through the edge, with the caller's
-// address as the edge saw it, for hosts behind a load balancer. The secret does not
-// reach h.
-func BehindEdge(d *originauth.Door, h http.Handler) http.Handler {
+// RequireEdge returns a handler that passes h only requests from the edge, with the
+// caller's address as seen by the edge, for hosts behind a load balancer. The secret is
+// removed.
+func RequireEdge(d *originauth.Verifier, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := enter(d, r); err != nil {
+		if err := verifyOrigin(d, r); err != nil {
 			f := fault.From(err)
 			f.SetHeaders(w.Header())
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(f.Status())
-			_, _ = w.Write(f.DataBody(false)) // the caller may be gone
+			_, _ = w.Write(f.DataBody(false)) // the caller may have disconnected
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// enter lets a request in or gives the fault that says why not. Its address is the
-// caller's then: what the header says is believed of the edge alone.
-func enter(d *originauth.Door, r *http.Request) error {
-	if err := d.Enter(r.Context(), r.Header); err != nil {
+// verifyOrigin admits a request or returns the fault of its rejection. It sets the
+// caller's address from the header, which is trusted only from the edge.
+func verifyOrigin(d *originauth.Verifier, r *http.Request) error {
+	if err := d.Verify(r.Context(), r.Header); err != nil {
 		return err
 	}
 	if d != nil {
@@ -44,12 +44,11 @@ func enter(d *originauth.Door, r *http.Request) error {
 	return nil
 }
 
-// remoteAddr is an address in the form of http.Request.RemoteAddr; the port is
-// not known.
+// remoteAddr formats an address like http.Request.RemoteAddr; the port is unknown.
 func remoteAddr(ip string) string { return net.JoinHostPort(ip, "0") }
 
-// clientIP is the caller's address as the edge saw it: the second from the right
-// of X-Forwarded-For. Empty when there is none.
+// clientIP returns the caller's address as seen by the edge: the second from the right of
+// X-Forwarded-For, or "".
 func clientIP(h http.Header) string {
 	hops := strings.Split(strings.Join(h.Values("X-Forwarded-For"), ","), ",")
 	if len(hops) < 2 {

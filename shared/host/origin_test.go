@@ -16,7 +16,7 @@ import (
 // TestOnlyTheEdgeIsLetIn asks each host with each form of the secret.
 func TestOnlyTheEdgeIsLetIn(t *testing.T) {
 	stream, buffered := start(t, "stream"), start(t, "buffered")
-	container := host.BehindEdge(originauth.New([]string{"old-secret", "new-secret"}, nil, nil), http.HandlerFunc(echo))
+	container := host.RequireEdge(originauth.New([]string{"old-secret", "new-secret"}, nil, nil), http.HandlerFunc(echo))
 	hosts := map[string]func(t *testing.T, ev []byte, h http.Header) (int, string){
 		"stream": func(t *testing.T, ev []byte, _ http.Header) (int, string) {
 			a := invoke(t, stream, ev, time.Minute)
@@ -89,7 +89,7 @@ func TestOnlyTheEdgeIsLetIn(t *testing.T) {
 // A body is not read of who is not let in.
 func TestWhoIsNotLetInIsNotReadFrom(t *testing.T) {
 	t.Parallel()
-	h := host.BehindEdge(originauth.New([]string{"s"}, nil, nil), http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was served") }))
+	h := host.RequireEdge(originauth.New([]string{"s"}, nil, nil), http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was served") }))
 	r := httptest.NewRequest("POST", "/v1/chat/completions", unread{t})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// QuietLog keeps the bytes of other hosts out of the process's log: net/http logs
+// QuietLog removes bytes received from other hosts from the process's log: net/http logs
 // what a host sends on an idle connection, by the log package and in full.
-func QuietLog() { log.SetOutput(withoutHostBytes{to: log.Writer(), said: new(atomic.Int64)}) }
+func QuietLog() { log.SetOutput(hostBytesFilter{to: log.Writer(), said: new(atomic.Int64)}) }
 
-// withoutHostBytes removes what such a line quotes. Lines that a host can cause with
-// unexpected HTTP/2 frames are limited to one a second, since ten bytes are enough for
-// each.
-type withoutHostBytes struct {
+// hostBytesFilter removes the quoted bytes of such lines. Lines that a host can cause
+// with unexpected HTTP/2 frames, at ten bytes each, are limited to one per second.
+type hostBytesFilter struct {
 	to   io.Writer
 	said *atomic.Int64 // Unix seconds of the last such line
 }
@@ -24,8 +23,8 @@ var ofFrames = [][]byte{
 	[]byte("Transport: unhandled response frame type"), []byte("Transport received unsolicited DATA frame"), []byte("protocol error: received "),
 }
 
-// repeated tells whether a line is one too many of those.
-func (w withoutHostBytes) repeated(line []byte) bool {
+// repeated reports whether a line exceeds that limit.
+func (w hostBytesFilter) repeated(line []byte) bool {
 	for _, text := range ofFrames {
 		if bytes.Contains(line, text) {
 			now := time.Now().Unix()
@@ -38,7 +37,7 @@ func (w withoutHostBytes) repeated(line []byte) bool {
 var unsolicited, quoted, behind = []byte("Unsolicited response received on idle HTTP channel"), []byte(` starting with "`), []byte(`"; err=`)
 
 // Write implements io.Writer; p is one line of the log package.
-func (w withoutHostBytes) Write(p []byte) (int, error) {
+func (w hostBytesFilter) Write(p []byte) (int, error) {
 	if w.repeated(p) {
 		return len(p), nil
 	}

@@ -17,34 +17,35 @@ import (
 	"gateway/shared/mcp/oauthserver"
 )
 
-// DrainTime is how long running streams may go on after a stop was asked for.
+// DrainTime is how long running streams may continue after a shutdown was requested.
 const DrainTime = 30 * time.Second
 
 // Variables of long-running processes, besides app.EnvHTTP.
 const (
-	EnvMaxConns      = "GATEWAY_MAX_CONNECTIONS"             // in all; 0: no bound
-	EnvMaxPerAddress = "GATEWAY_MAX_CONNECTIONS_PER_ADDRESS" // likewise from one
+	EnvMaxConns      = "GATEWAY_MAX_CONNECTIONS"             // total; 0 means no limit
+	EnvMaxPerAddress = "GATEWAY_MAX_CONNECTIONS_PER_ADDRESS" // per client address; 0 means no limit
 )
 
-// Options are what differs between long-running processes.
+// Options are the settings of a long-running process.
 type Options struct {
-	Standard bool // net/http serves, not the engine of this project
-	// MaxConns and MaxPerAddress bound the connections; 0: no bound. A few more are taken
-	// for one request each, and answered only where it asks for /healthz.
+	Standard bool // use net/http instead of the http1 engine
+	// MaxConns and MaxPerAddress limit the connections; 0 means no limit. Beyond the
+	// limit, a few connections are accepted for one request each, which succeeds only for
+	// /healthz.
 	MaxConns, MaxPerAddress int
 	IdleTime                time.Duration // of connections between requests
 	// Aliases of the headers, and the web pages that may call MCP servers: the caller
-	// puts both around the handler.
+	// wraps the handler in both.
 	Aliases alias.Prefixes
 	Pages   cors.Pages
 }
 
-// DefaultOptions are those of a process that callers reach without a load balancer.
+// DefaultOptions returns the options of a process without a load balancer.
 func DefaultOptions() Options {
 	return Options{MaxConns: 4096, MaxPerAddress: 1024, IdleTime: 120 * time.Second}
 }
 
-// FromEnvironment changes what variables name.
+// FromEnvironment applies environment variables.
 func (o Options) FromEnvironment() (Options, error) {
 	var err error
 	if o.Aliases, err = alias.FromEnvironment(); err != nil {
@@ -73,8 +74,8 @@ type Server struct {
 	ln   net.Listener
 }
 
-// Listen opens addr. Bodies and answers may take as long as a model does, as long as
-// they go on.
+// Listen opens addr. Bodies and responses may take as long as a model does, as long as
+// they progress.
 func Listen(addr string, h http.Handler, o Options) (*Server, error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -92,8 +93,7 @@ func Listen(addr string, h http.Handler, o Options) (*Server, error) {
 	})}, nil
 }
 
-// crowded answers on connections beyond the bounds: that the process lives, and that
-// it can do nothing else for now.
+// crowded responds on connections beyond the limits: the process is alive but overloaded.
 func crowded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/healthz" {
@@ -109,14 +109,14 @@ func crowded(h http.Handler) http.Handler {
 	})
 }
 
-// Addr is the address that the server listens on.
+// Addr returns the address that the server listens on.
 func (s *Server) Addr() net.Addr { return s.ln.Addr() }
 
-// Refuse gives up the address of a server that is not to run.
-func (s *Server) Refuse() { _ = s.ln.Close() }
+// Close releases the address of a server that will not run.
+func (s *Server) Close() { _ = s.ln.Close() }
 
-// Run serves until ctx ends, then takes no new requests, lets running ones
-// finish within DrainTime and returns.
+// Run serves until ctx ends, then rejects new requests, lets running ones finish within
+// DrainTime and returns.
 func (s *Server) Run(ctx context.Context) error {
 	failed := make(chan error, 1)
 	go func() { failed <- s.http.Serve(s.ln) }()

@@ -19,37 +19,37 @@ import (
 	"gateway/shared/host/originauth"
 )
 
-// MaxLambdaBody is the largest request body, in bytes, that is safe in a Lambda
-// event, which carries it escaped once more.
+// MaxLambdaBody is the largest request body, in bytes, that is safe in a Lambda event,
+// which escapes it again.
 const MaxLambdaBody = 3_500_000
 
 const (
-	// closeMargin is kept free before the invocation's deadline: what is not written by
-	// then, this process no longer writes.
+	// closeMargin is reserved before the invocation's deadline: later output of this
+	// process is lost.
 	closeMargin = 2 * time.Second
-	// bookMargin comes before it: the request's context ends, so that the handler
-	// stops waiting for the provider and writes its books.
-	bookMargin = 2 * time.Second
-	// frozenFor is the pause between requests after which connections may have
-	// died while the process stood still.
+	// accountingMargin precedes it: the request's context ends, so that the handler stops
+	// waiting for the provider and writes its usage record.
+	accountingMargin = 2 * time.Second
+	// frozenFor is the pause between requests after which connections may have died while
+	// the process was frozen.
 	frozenFor = 20 * time.Second
-	// defaultKeepAlive is the quiet time of a stream before a comment goes out.
+	// defaultKeepAlive is the idle time of a stream before a comment is sent.
 	defaultKeepAlive = 15 * time.Second
 )
 
-// BodyEnder is implemented by answers whose body can be ended before the handler
-// returns. A handler that still has books to write calls EndBody after its last
-// byte: the caller has everything, the host waits for the handler.
+// BodyEnder is implemented by responses with a body that can end before the handler
+// returns. A handler that still has accounting to do calls EndBody after its last byte:
+// the caller has the complete response, and the host waits for the handler.
 type BodyEnder interface{ EndBody() }
 
-// Stream adapts a handler to API Gateway REST events answered as a stream. It is
-// safe for concurrent invocations.
+// Stream adapts a handler to API Gateway REST events with streamed responses. It is safe
+// for concurrent invocations.
 type Stream struct {
 	Handler   http.Handler
-	Door      *originauth.Door // nil: it stands open
-	KeepAlive time.Duration    // quiet time of a server-sent event stream before a comment line; 0: 15 s
-	Thaw      func()           // called before a request that comes after more than 20 s of frozen time
-	Now       func() time.Time // nil: time.Now
+	Verifier  *originauth.Verifier // nil admits every request
+	KeepAlive time.Duration        // idle time of a server-sent event stream before a comment line; 15 s if zero
+	Thaw      func()               // called before a request after more than 20 s of frozen time
+	Now       func() time.Time     // time.Now if nil
 
 	mu   sync.Mutex
 	last time.Time // end of the last invocation, or the start of a running one
@@ -60,7 +60,7 @@ func (s *Stream) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest) (
 	if s.frozen() && s.Thaw != nil {
 		s.Thaw()
 	}
-	req, err := newRequest(ctx, &ev, s.Door)
+	req, err := newRequest(ctx, &ev, s.Verifier)
 	if err == nil && req.ContentLength > MaxLambdaBody {
 		err = fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes on this route", MaxLambdaBody)
 	}
@@ -71,7 +71,7 @@ func (s *Stream) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest) (
 	cancel := func() {}
 	if d, ok := ctx.Deadline(); ok {
 		deadline = d.Add(-closeMargin)
-		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-bookMargin))
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-accountingMargin))
 		req = req.WithContext(ctx)
 	}
 	keepAlive := s.KeepAlive
@@ -93,8 +93,8 @@ func (s *Stream) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest) (
 	}, nil
 }
 
-// serve runs the handler and ends the answer, whatever the handler does: a panic
-// in this goroutine would end the process.
+// serve runs the handler and ends the response, also after a panic, which would end the
+// process.
 func serve(h http.Handler, w *streamWriter, req *http.Request) {
 	defer w.end(nil)
 	defer func() {
@@ -110,8 +110,8 @@ func serve(h http.Handler, w *streamWriter, req *http.Request) {
 	h.ServeHTTP(w, req)
 }
 
-// logPanic logs where a handler panicked. A value that is no runtime error may
-// hold anything; only its type is told.
+// logPanic logs where a handler panicked. A value that is not a runtime error may contain
+// secrets; only its type is logged.
 func logPanic(p any) {
 	what := fmt.Sprintf("%T", p)
 	if err, ok := p.(runtime.Error); ok {
@@ -127,7 +127,7 @@ func (s *Stream) now() time.Time {
 	return time.Now()
 }
 
-// frozen tells whether the process may have stood still since the last request.
+// frozen reports whether the process may have been frozen since the last request.
 func (s *Stream) frozen() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,7 +153,7 @@ func refusal(f *fault.Fault) *events.APIGatewayProxyStreamingResponse {
 	}
 }
 
-// prelude is the answer's header without what the integration sets itself.
+// prelude returns the response's header without the fields that the integration sets.
 func prelude(h http.Header) map[string][]string {
 	out := make(map[string][]string, len(h))
 	for k, v := range h {
@@ -166,19 +166,19 @@ func prelude(h http.Header) map[string][]string {
 	return out
 }
 
-// streamBody is what the Lambda library reads. Close runs when the response has
-// been posted and before the next event is taken: it waits until the handler has
-// written its books.
+// streamBody is the reader for the Lambda library. Close runs when the response has been
+// posted and before the next event is taken: it waits until the handler has finished its
+// accounting.
 type streamBody struct {
 	pipe     *io.PipeReader
 	done     <-chan struct{}
-	deadline time.Time // zero: none
+	deadline time.Time // zero if there is none
 	closed   func()
 }
 
 func (b *streamBody) Read(p []byte) (int, error) { return b.pipe.Read(p) }
 
-// Close unblocks a handler whose answer nobody reads any more and waits for it.
+// Close unblocks a handler with an abandoned response and waits for it.
 func (b *streamBody) Close() error {
 	_ = b.pipe.CloseWithError(errGone) // never fails
 	defer b.closed()

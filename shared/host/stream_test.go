@@ -41,7 +41,7 @@ func (c *clock) now() time.Time {
 func functions() map[string]any {
 	c := &clock{}
 	stream := &host.Stream{
-		Handler: streamHandler(c), Door: originauth.New([]string{"old-secret", "new-secret"}, nil, nil),
+		Handler: streamHandler(c), Verifier: originauth.New([]string{"old-secret", "new-secret"}, nil, nil),
 		KeepAlive: 60 * time.Millisecond, Now: c.now,
 		Thaw: func() { c.mu.Lock(); c.thaws++; c.mu.Unlock() },
 	}

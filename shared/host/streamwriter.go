@@ -11,20 +11,20 @@ import (
 	"gateway/shared/fault"
 )
 
-// streamWriter is the http.ResponseWriter over a pipe: each Write becomes one
-// chunk of the Lambda response. The handler uses it from one goroutine, as
-// net/http asks; the keep-alive timer is the only other one.
+// streamWriter is the http.ResponseWriter over a pipe: each Write becomes one chunk of
+// the Lambda response. The handler uses it from one goroutine, as net/http requires; the
+// keep-alive timer is the only other one.
 type streamWriter struct {
 	header    http.Header
 	pipe      *io.PipeWriter
 	keepAlive time.Duration
 
-	// committed is closed when status and sent are set; they do not change after.
+	// committed is closed when status and sent are set; they do not change afterwards.
 	committed chan struct{}
 	status    int
 	sent      http.Header
 
-	mu    sync.Mutex // guards what follows, and writes to the pipe
+	mu    sync.Mutex // guards the following fields and writes to the pipe
 	wrote bool       // the header is committed
 	ended bool
 	sse   bool
@@ -42,7 +42,7 @@ func (w *streamWriter) Header() http.Header { return w.header }
 func (w *streamWriter) WriteHeader(status int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if status >= 200 { // an informational answer has no place in the prelude
+	if status >= 200 { // the prelude cannot represent an informational response
 		w.commit(status)
 	}
 }
@@ -85,7 +85,7 @@ func (w *streamWriter) write(p []byte) (int, error) {
 	return n, err
 }
 
-// remember keeps the last four bytes of the stream.
+// remember stores the last four bytes of the stream.
 func (w *streamWriter) remember(p []byte) {
 	if n := len(p); n < len(w.end4) {
 		copy(w.end4[:], w.end4[n:])
@@ -95,17 +95,17 @@ func (w *streamWriter) remember(p []byte) {
 	copy(w.end4[:], p[len(p)-len(w.end4):])
 }
 
-// Flush commits the header; every Write is its own chunk already.
+// Flush commits the header; every Write is a separate chunk already.
 func (w *streamWriter) Flush() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.commit(http.StatusOK)
 }
 
-// EndBody ends the answer; the handler may go on with its books.
+// EndBody ends the response; the handler may continue with accounting.
 func (w *streamWriter) EndBody() { w.end(nil) }
 
-// end closes the body; with an error the platform learns that it is not whole.
+// end closes the body; an error marks it as truncated for the platform.
 func (w *streamWriter) end(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,8 +120,8 @@ func (w *streamWriter) end(err error) {
 	_ = w.pipe.CloseWithError(err) // never fails
 }
 
-// fail answers for a handler that cannot: with the fault itself when nothing was
-// sent, with an error event in a stream of events, else by breaking the body.
+// fail responds for a failed handler: with the fault if nothing was sent, with an error
+// event in an event stream, otherwise by truncating the body.
 func (w *streamWriter) fail(f *fault.Fault) {
 	w.mu.Lock()
 	switch {
@@ -145,8 +145,8 @@ func (w *streamWriter) fail(f *fault.Fault) {
 	w.mu.Unlock()
 }
 
-// keepOpen writes a comment into a stream that was quiet between two events, and
-// waits for the next quiet time.
+// keepOpen writes a comment into a stream that was idle between two events, and waits for
+// the next idle period.
 func (w *streamWriter) keepOpen() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,20 +154,20 @@ func (w *streamWriter) keepOpen() {
 		return
 	}
 	quiet := time.Since(w.last)
-	if quiet < w.keepAlive { // something was written while this waited
+	if quiet < w.keepAlive { // a write occurred while this waited
 		w.timer.Reset(w.keepAlive - quiet)
 		return
 	}
 	if w.betweenEvents() {
 		if _, err := io.WriteString(w.pipe, ": keep-alive\n\n"); err != nil {
-			return // nobody reads any more
+			return // the reader is gone
 		}
 	}
 	w.last = time.Now()
 	w.timer.Reset(w.keepAlive)
 }
 
-// betweenEvents tells whether the last event has been ended by an empty line.
+// betweenEvents reports whether the last event was ended by an empty line.
 func (w *streamWriter) betweenEvents() bool {
 	return bytes.HasSuffix(w.end4[:], []byte("\n\n")) || bytes.HasSuffix(w.end4[:], []byte("\n\r\n")) ||
 		bytes.HasSuffix(w.end4[:], []byte("\r\r"))

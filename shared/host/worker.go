@@ -14,13 +14,13 @@ import (
 	"gateway/shared/queue"
 )
 
-// Batch handles queue messages and names those to be delivered again. An error
-// means that none was handled. With Task it is where all work that nobody waits for
-// comes in; DECISION.md says what else could call it.
+// Batch handles queue messages and returns those to deliver again. An error means that
+// none was handled. Batch and Task are the entry points of all background work;
+// DECISION.md lists other possible callers.
 type Batch func(ctx context.Context, messages []queue.Message) (failed []queue.Message, err error)
 
-// SQS adapts a batch worker to a Lambda event source with partial failures. An
-// error of the worker makes the whole batch come again.
+// SQS adapts a batch worker to a Lambda event source with partial failures. If the worker
+// returns an error, the whole batch is delivered again.
 func SQS(work Batch) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	return func(ctx context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
 		resp := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}
@@ -43,15 +43,15 @@ func SQS(work Batch) func(context.Context, events.SQSEvent) (events.SQSEventResp
 	}
 }
 
-// Task is one job that a schedule starts.
+// Task is a scheduled job.
 type Task func(ctx context.Context) error
 
-// Question is a job that somebody starts by hand and that answers.
-type Question func(ctx context.Context) (any, error)
+// Query is a job that an operator starts and that returns a result.
+type Query func(ctx context.Context) (any, error)
 
-// Tasks adapts named tasks and questions to events of the form {"task":"name"}, which
-// a schedule or somebody sends. The answer of a task is null.
-func Tasks(tasks map[string]Task, questions map[string]Question) func(context.Context, json.RawMessage) (any, error) {
+// Tasks adapts named tasks and queries to events of the form {"task":"name"}, sent by a
+// schedule or an operator. A task returns null.
+func Tasks(tasks map[string]Task, questions map[string]Query) func(context.Context, json.RawMessage) (any, error) {
 	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		var ev struct {
 			Task string `json:"task"`

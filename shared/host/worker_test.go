@@ -161,7 +161,7 @@ func TestSchedules(t *testing.T) {
 
 func TestTasksAnswerAndSayWhichThereAre(t *testing.T) {
 	t.Parallel()
-	run := host.Tasks(scheduled(), map[string]host.Question{"ask": func(context.Context) (any, error) { return "answer", nil }})
+	run := host.Tasks(scheduled(), map[string]host.Query{"ask": func(context.Context) (any, error) { return "answer", nil }})
 	if out, err := run(t.Context(), []byte(`{"task":"ask"}`)); err != nil || out != "answer" {
 		t.Errorf("%v %v", out, err)
 	}

@@ -89,7 +89,7 @@ func newHouseAt(t *testing.T, now func() time.Time) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &house{t, &mux.Front{Data: relay.NewMux(plane.New(core, noBooks{}, plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators(), Sessions: relay.NewSessions()}), assembly.DataPlane()), Admin: admin}}
+	return &house{t, &mux.Handler{Data: relay.NewMux(plane.New(core, noBooks{}, plane.Options{Jobs: plane.Jobs(), Translators: plane.Translators(), Sessions: relay.NewSessions()}), assembly.DataPlane()), Admin: admin}}
 }
 
 func (h *house) do(method, path, key, body string) (int, string) {

@@ -45,7 +45,7 @@ func open(ctx context.Context) (*batchrun.Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := plane.New(in.Core, dataplane.LastResort(in.Sink), plane.Options{Jobs: plane.Jobs(), Translators: plane.RowTranslators(), Vectors: vectors})
+	r := plane.New(in.Core, dataplane.LogFallback(in.Sink), plane.Options{Jobs: plane.Jobs(), Translators: plane.RowTranslators(), Vectors: vectors})
 	return batchrun.New(plane.Runner(in.Core, r, relay.NewMux(r, routes()), batchrun.Standard)), nil
 }
 

@@ -45,7 +45,7 @@ func tasks(core *onaws.Installation) map[string]host.Task {
 		"retain": func(ctx context.Context) error {
 			// The archive comes last: it may take all the time that there is.
 			rated := feedback.New(core.Store, core.Now, core.Retention.Records, core.KeptDays)
-			errs := []error{rated.Retain(ctx, feedback.Places{Organisations: archive.Organizations, Workspaces: core.Workspaces})}
+			errs := []error{rated.Retain(ctx, feedback.Places{Organizations: archive.Organizations, Workspaces: core.Workspaces})}
 			if w := exporting.Worker(core.Core, archive, export.Standard); w != nil {
 				errs = append(errs, w.Sweep(ctx))
 			}
@@ -74,8 +74,8 @@ func rotation(core *onaws.Installation, step func(*originsecret.Rotation, contex
 }
 
 // questions are the jobs that are started by hand.
-func questions(core *onaws.Installation) map[string]host.Question {
-	return map[string]host.Question{
+func questions(core *onaws.Installation) map[string]host.Query {
+	return map[string]host.Query{
 		"setup": func(ctx context.Context) (any, error) { return core.Setup(ctx) },
 	}
 }

@@ -18,8 +18,8 @@ type Administration interface {
 	Serves(escapedPath string) bool
 }
 
-// Front is the handler of the whole gateway.
-type Front struct {
+// Handler is the handler of the whole gateway.
+type Handler struct {
 	Data  *relay.Mux
 	Admin Administration
 }
@@ -40,7 +40,7 @@ func below(req *http.Request) *http.Request {
 
 // ServeHTTP switches on the path: first the data plane's own routes, then the
 // administration's with any method, then pass-through for everything that is not reserved.
-func (f *Front) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+func (f *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	path := req.URL.Path
 	if strings.HasPrefix(path, wellKnown) {
 		req = below(req)

@@ -22,9 +22,9 @@ import (
 	"gateway/shared/seal"
 )
 
-// Main serves families until the platform ends the process. parts are what the
-// families need besides the tables and the queues: a function whose families seal
-// or open nothing has no key.
+// Main serves families until the platform ends the process. parts are the dependencies of
+// the families besides the tables and the queues: a function that neither seals nor opens
+// data has no key.
 func Main(families func(*app.Core) []admin.Family, parts ...onaws.Part) {
 	host.LogJSON()
 	b, err := open(context.Background(), families, parts)
@@ -60,5 +60,5 @@ func open(ctx context.Context, families func(*app.Core) []admin.Family, parts []
 	if err != nil {
 		return nil, err
 	}
-	return host.NewBuffered(m.Handler(pages.Handler(aliases.Handler(h))), originauth.Of(secrets, in.Store).OnRefused(m.Around)), nil
+	return host.NewBuffered(m.Handler(pages.Handler(aliases.Handler(h))), originauth.ForStore(secrets, in.Store).OnRejected(m.CountBypass)), nil
 }

@@ -11,33 +11,33 @@ import (
 	"gateway/shared/fault"
 )
 
-// Env names the prefixes of request headers that mean x-gateway; a
-// comma list, empty by default.
+// Env is the variable with the prefixes of request headers that are aliases of x-gateway;
+// a comma-separated list, empty by default.
 const Env = "GATEWAY_HEADER_ALIASES"
 
-// gatewayPrefix is that of the gateway's own headers, in canonical form.
+// gatewayPrefix is the prefix of the gateway's headers, in canonical form.
 const gatewayPrefix = "X-Gateway-"
 
 // Prefixes are prefixes of headers in canonical form, with their last hyphen. A request's
-// <alias><rest> is read as X-Gateway-<rest>, and the gateway's own headers of the answer go
-// out under the alias. So a client of a comparable product needs only another address and
-// key.
+// <alias><rest> is read as X-Gateway-<rest>, and the gateway's headers of the response
+// are sent under the alias. So a client of a comparable product needs only another
+// address and key.
 type Prefixes []string
 
-// aliasForm is what a prefix may be, with at most maxAlias bytes.
+// aliasForm is the format of a prefix, with at most maxAlias bytes.
 var aliasForm = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
 
 const maxAlias = 31
 
-// taken are beginnings of headers that have another meaning: an alias with such a name
-// would hide them from the provider or from the platform.
-var taken = []string{
+// reservedPrefixes are prefixes of headers with another meaning: such an alias would hide
+// them from the provider or from the platform.
+var reservedPrefixes = []string{
 	"x", "x-gateway", "accept", "access", "access-control", "anthropic", "authorization", "cache", "cloudfront", "connection", "content", "cookie", "expect",
 	"host", "idempotency", "if", "keep", "openai", "proxy", "sec", "te", "trace", "traceparent", "tracestate", "transfer", "upgrade", "user", "x-amz",
 	"x-amzn", "x-api", "x-forwarded", "x-goog", "x-ms", "x-request", "x-stainless",
 }
 
-// Parse reads a comma list of prefixes, as x-acme.
+// Parse parses a comma-separated list of prefixes, such as x-acme.
 func Parse(list string) (Prefixes, error) {
 	var out Prefixes
 	for part := range strings.SplitSeq(list, ",") {
@@ -48,7 +48,7 @@ func Parse(list string) (Prefixes, error) {
 		if len(name) > maxAlias || !aliasForm.MatchString(name) || strings.HasSuffix(name, "-") {
 			return nil, fmt.Errorf("%s: %q must be 1 to 31 small letters, digits and hyphens, begin with a letter and not end with a hyphen", Env, name)
 		}
-		if slices.Contains(taken, name) || strings.HasPrefix(name, "x-gateway-") {
+		if slices.Contains(reservedPrefixes, name) || strings.HasPrefix(name, "x-gateway-") {
 			return nil, fmt.Errorf("%s: %q is the beginning of headers that mean something else; choose another prefix", Env, name)
 		}
 		prefix := http.CanonicalHeaderKey(name) + "-"
@@ -65,9 +65,9 @@ func Parse(list string) (Prefixes, error) {
 // FromEnvironment reads Env.
 func FromEnvironment() (Prefixes, error) { return Parse(os.Getenv(Env)) }
 
-// Handler gives h requests, and takes its answers, under the gateway's own names. Without
-// aliases it is h itself. It runs behind OriginSecrets.Restore, so that no alias reaches
-// the headers of the edge.
+// Handler translates the headers of requests to h and of its responses. Without aliases
+// it returns h. It runs after RequireEdge, so that no alias affects the headers of the
+// edge.
 func (a Prefixes) Handler(h http.Handler) http.Handler {
 	if len(a) == 0 {
 		return h
@@ -76,18 +76,17 @@ func (a Prefixes) Handler(h http.Handler) http.Handler {
 		used, err := a.rename(r.Header)
 		switch {
 		case err != nil:
-			refuseAlias(&aliased{ResponseWriter: w, prefix: used}, r, err)
+			rejectAlias(&aliasWriter{ResponseWriter: w, prefix: used}, r, err)
 		case used == "":
 			h.ServeHTTP(w, r)
 		default:
-			h.ServeHTTP(&aliased{ResponseWriter: w, prefix: used}, r)
+			h.ServeHTTP(&aliasWriter{ResponseWriter: w, prefix: used}, r)
 		}
 	})
 }
 
-// rename gives headers their names of the gateway. None is left under an alias, so none
-// goes to a provider. It returns the alias that was used: the first in the order of a if
-// there are several.
+// rename renames aliased headers. No header keeps an alias, so none is sent to a
+// provider. It returns the alias used: the first in the order of a if there are several.
 func (a Prefixes) rename(h http.Header) (used string, refused *fault.Fault) {
 	for _, prefix := range a {
 		var sent []string
@@ -115,8 +114,8 @@ func (a Prefixes) rename(h http.Header) (used string, refused *fault.Fault) {
 	return used, refused
 }
 
-// refuseAlias answers a request whose headers contradict each other.
-func refuseAlias(w http.ResponseWriter, r *http.Request, f *fault.Fault) {
+// rejectAlias responds to a request with contradictory headers.
+func rejectAlias(w http.ResponseWriter, r *http.Request, f *fault.Fault) {
 	body := f.AdminBody("")
 	if strings.HasSuffix(r.URL.Path, "/messages") {
 		body = f.DataBody(true)
@@ -126,15 +125,14 @@ func refuseAlias(w http.ResponseWriter, r *http.Request, f *fault.Fault) {
 	_, _ = w.Write(body)
 }
 
-// aliased gives the gateway's own headers of an answer the prefix that the request
-// used.
-type aliased struct {
+// aliasWriter gives the gateway's headers of a response the prefix that the request used.
+type aliasWriter struct {
 	http.ResponseWriter
 	prefix string
-	sent   bool // the head has its names
+	sent   bool // the head has been renamed
 }
 
-func (w *aliased) head() {
+func (w *aliasWriter) head() {
 	if w.sent || w.prefix == "" {
 		return
 	}
@@ -152,21 +150,21 @@ func (w *aliased) head() {
 }
 
 // WriteHeader sends the head.
-func (w *aliased) WriteHeader(status int) {
+func (w *aliasWriter) WriteHeader(status int) {
 	w.head()
 	w.sent = w.sent || status >= 200
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write sends the head, if it is not sent yet, and b.
-func (w *aliased) Write(b []byte) (int, error) {
+// Write sends the head, if necessary, and b.
+func (w *aliasWriter) Write(b []byte) (int, error) {
 	w.head()
 	w.sent = true
 	return w.ResponseWriter.Write(b)
 }
 
-// Flush sends what is written.
-func (w *aliased) Flush() {
+// Flush sends the buffered data.
+func (w *aliasWriter) Flush() {
 	w.head()
 	w.sent = true
 	if f, ok := w.ResponseWriter.(http.Flusher); ok {
@@ -174,12 +172,12 @@ func (w *aliased) Flush() {
 	}
 }
 
-// EndBody ends the answer; see host.BodyEnder.
-func (w *aliased) EndBody() {
+// EndBody ends the response; see host.BodyEnder.
+func (w *aliasWriter) EndBody() {
 	if e, ok := w.ResponseWriter.(interface{ EndBody() }); ok {
 		e.EndBody()
 	}
 }
 
 // Unwrap is for http.ResponseController.
-func (w *aliased) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+func (w *aliasWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,3 +1,3 @@
-// Package alias reads request headers under other prefixes as the gateway's own, and
-// answers under the prefix that was used.
+// Package alias accepts request headers under other prefixes than the gateway's, and
+// sends response headers under the prefix that was used.
 package alias

@@ -25,13 +25,13 @@ import (
 	"gateway/shared/usage"
 )
 
-// drain is how long an answer is read on when nobody takes it. On Lambda that is
-// known only when the invocation's time is over.
+// drain is how long a response without a reader is read. On Lambda a disconnected client
+// is detected only when the invocation's time is over.
 const drain = time.Second
 
-// Main serves a family's routes until the platform ends the process. Families of
-// files, batches and fine-tuning jobs name what carries them (plane.Jobs), and leave
-// out the translators that they need not (plane.RowTranslators).
+// Main serves a family's routes until the platform ends the process. Families of files,
+// batches and fine-tuning jobs pass the implementation of jobs (plane.Jobs) and omit
+// unneeded translators (plane.RowTranslators).
 func Main(routes []relay.Route, translators []chat.Translator, jobs ...chat.Jobs) {
 	host.LogJSON()
 	s, err := open(context.Background(), routes, translators, jobs)
@@ -43,7 +43,7 @@ func Main(routes []relay.Route, translators []chat.Translator, jobs ...chat.Jobs
 }
 
 func open(ctx context.Context, routes []relay.Route, translators []chat.Translator, jobs []chat.Jobs) (*host.Stream, error) {
-	if err := carried(routes, jobs); err != nil {
+	if err := checkJobs(routes, jobs); err != nil {
 		return nil, err
 	}
 	m := meter.Process(onaws.Name())
@@ -67,12 +67,12 @@ func open(ctx context.Context, routes []relay.Route, translators []chat.Translat
 	if err != nil {
 		return nil, err
 	}
-	r := plane.New(in.Core, m.Sink(newOwn(lastResort{in.Sink})), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Translators: translators, Vectors: vectors})
-	return &host.Stream{Handler: pages.Handler(aliases.Handler(relay.NewMux(r, routes))), Door: originauth.Of(secrets, in.Store).OnRefused(m.Around), Thaw: in.CloseIdleConnections}, nil
+	r := plane.New(in.Core, m.Sink(newCostSink(logFallback{in.Sink})), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Translators: translators, Vectors: vectors})
+	return &host.Stream{Handler: pages.Handler(aliases.Handler(relay.NewMux(r, routes))), Verifier: originauth.ForStore(secrets, in.Store).OnRejected(m.CountBypass), Thaw: in.CloseIdleConnections}, nil
 }
 
-// carried refuses routes of jobs where nothing carries them.
-func carried(routes []relay.Route, jobs []chat.Jobs) error {
+// checkJobs rejects routes of jobs without an implementation.
+func checkJobs(routes []relay.Route, jobs []chat.Jobs) error {
 	for _, r := range routes {
 		if len(jobs) == 0 && provider.OfJobs(r.Operation) {
 			return fmt.Errorf("dataplane: %s needs what carries jobs, and none was named", r.Operation)
@@ -81,22 +81,21 @@ func carried(routes []relay.Route, jobs []chat.Jobs) error {
 	return nil
 }
 
-// LastResort gives a sink that writes an event to the log when s does not take it.
-func LastResort(s usage.Sink) usage.Sink { return lastResort{s} }
+// LogFallback returns a sink that writes an event to the log if s fails.
+func LogFallback(s usage.Sink) usage.Sink { return logFallback{s} }
 
-// lastResort writes an event that cannot be queued to the log, from where it can
-// be queued again. Its bodies are sealed.
-type lastResort struct{ usage.Sink }
+// logFallback writes an event that cannot be queued to the log, from where it can be
+// queued again. Its bodies are sealed.
+type logFallback struct{ usage.Sink }
 
-// maxLine is what fits a line of the log, in bytes; a larger event goes without
+// maxLine is the maximum size of a log line, in bytes; a larger event is logged without
 // its bodies.
 const maxLine = 128 << 10
 
-// lostEvent is the message of log lines that carry an event; the function requeue
-// reads them.
+// lostEvent is the message of log lines with an event; the function requeue reads them.
 const lostEvent = "usage event is not queued"
 
-func (s lastResort) Emit(ctx context.Context, r *usage.Record) error {
+func (s logFallback) Emit(ctx context.Context, r *usage.Record) error {
 	err := s.Sink.Emit(ctx, r)
 	if err == nil {
 		return nil

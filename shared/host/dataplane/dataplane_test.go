@@ -13,13 +13,13 @@ import (
 // "not supported" does not start.
 func TestRoutesOfJobsNameWhatCarriesThem(t *testing.T) {
 	chats, batches := relay.Route{Operation: provider.Chat}, relay.Route{Operation: provider.BatchesGet}
-	if err := carried([]relay.Route{chats}, nil); err != nil {
+	if err := checkJobs([]relay.Route{chats}, nil); err != nil {
 		t.Error(err)
 	}
-	if err := carried([]relay.Route{chats, batches}, plane.Jobs()); err != nil {
+	if err := checkJobs([]relay.Route{chats, batches}, plane.Jobs()); err != nil {
 		t.Error(err)
 	}
-	if err := carried([]relay.Route{chats, batches}, nil); err == nil || !strings.Contains(err.Error(), "batches_get") {
+	if err := checkJobs([]relay.Route{chats, batches}, nil); err == nil || !strings.Contains(err.Error(), "batches_get") {
 		t.Errorf("got %v", err)
 	}
 }

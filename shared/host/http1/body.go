@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// maxDiscard is how much of a body that the handler left unread is read for the
-// sake of the connection, in bytes. It is what net/http reads.
+// maxDiscard is how much of a body that the handler left unread is read to reuse the
+// connection, in bytes, as in net/http.
 const maxDiscard = 256 << 10
 
-// body is the body of a request. It may be read and closed in any goroutine, and
-// gives nothing of the connection's after its end.
+// body is the body of a request. It may be read and closed in any goroutine, and does not
+// use the connection after its end.
 type body struct {
-	x *exchange // nil: there is no body
+	x *exchange // nil without a body
 
 	mu     sync.Mutex
 	left   int64 // not read yet
 	closed bool
-	early  bool // given up with bytes left
-	late   bool // what is left did not come in time
+	early  bool // abandoned with bytes left
+	late   bool // the rest did not arrive in time
 
 	patience patience
 }
 
-// Read implements io.Reader. The end comes with the last bytes.
+// Read implements io.Reader. It returns io.EOF with the last bytes.
 func (b *body) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -37,8 +37,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.read(p)
 }
 
-// smallRead is a read that goes through the frame, which is shorter work for the
-// system than many small ones.
+// smallRead is the size up to which a read uses the frame, which is cheaper than many
+// small system calls.
 const smallRead = 4 << 10
 
 func (b *body) read(p []byte) (n int, err error) {
@@ -51,7 +51,7 @@ func (b *body) read(p []byte) (n int, err error) {
 	c := b.x.c
 	if c.in == nil && len(p) < smallRead && int64(len(p)) < b.left {
 		if err := c.fill(b); err != nil {
-			return 0, b.broken(err)
+			return 0, b.fail(err)
 		}
 	}
 	p = p[:min(int64(len(p)), b.left)]
@@ -60,7 +60,7 @@ func (b *body) read(p []byte) (n int, err error) {
 		c.r += n
 		c.release()
 	} else if n, err = b.receive(p); n == 0 {
-		return 0, b.broken(err)
+		return 0, b.fail(err)
 	}
 	if b.left -= int64(n); b.left == 0 {
 		c.enter(running)
@@ -69,7 +69,7 @@ func (b *body) read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// receive reads from the connection, which is watched while it waits.
+// receive reads from the connection, which the watcher times meanwhile.
 func (b *body) receive(p []byte) (int, error) {
 	c := b.x.c
 	most := c.s.options.BodyTime
@@ -88,9 +88,9 @@ func (b *body) receive(p []byte) (int, error) {
 	return n, err
 }
 
-// broken ends the request whose client broke off. One that is too slow is there to
-// be told.
-func (b *body) broken(err error) error {
+// fail ends the request if its client disconnected. A client that is too slow can still
+// receive an error.
+func (b *body) fail(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
@@ -101,7 +101,7 @@ func (b *body) broken(err error) error {
 	return err
 }
 
-// Close implements io.Closer: it reads on to the end when that is near.
+// Close implements io.Closer: it reads to the end if that is near.
 func (b *body) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,7 +118,7 @@ func (b *body) Close() error {
 	return err
 }
 
-// discard reads the rest, as far as it comes soon.
+// discard reads the rest if it arrives soon.
 func (b *body) discard() (err error) {
 	c := b.x.c
 	if b.left > int64(c.w-c.r) {
@@ -131,7 +131,7 @@ func (b *body) discard() (err error) {
 	for {
 		if c.in == nil && b.left > 0 {
 			if err := c.fill(b); err != nil {
-				return b.broken(err)
+				return b.fail(err)
 			}
 		}
 		n := min(int64(c.w-c.r), b.left)
@@ -144,12 +144,12 @@ func (b *body) discard() (err error) {
 	}
 }
 
-// settle deals with the rest of a body before the answer begins; clients that send
-// everything before they read would otherwise wait for ever. keep: the connection may serve
-// another request. large: so much is left, or it comes so slowly, that the connection is to
-// be closed.
+// settle handles the rest of a body before the response begins; otherwise clients that
+// send everything before they read would deadlock. keep reports that the connection may
+// serve another request, large that so much is left, or arrives so slowly, that the
+// connection must be closed.
 func (b *body) settle() (keep, large bool) {
-	if !b.mu.TryLock() { // somebody else reads, but not for long
+	if !b.mu.TryLock() { // another goroutine reads, but not for long
 		_ = b.x.c.net.SetReadDeadline(time.Now().Add(settleTime))
 		b.mu.Lock()
 	}
@@ -169,13 +169,13 @@ func (b *body) settle() (keep, large bool) {
 	return true, false
 }
 
-// end closes the body for whoever still holds it, and tells whether bytes of it are left
-// before the next request.
+// end closes the body for later users and reports whether unread bytes precede the next
+// request.
 func (b *body) end() (left, early bool) {
 	if b.x == nil {
 		return false, false
 	}
-	_ = b.Close() // an error shows in what is left
+	_ = b.Close() // the remaining length shows an error
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.left > 0, b.early

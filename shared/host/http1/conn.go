@@ -12,8 +12,8 @@ import (
 	"gateway/shared/wire/socket"
 )
 
-// frame holds what was read of a connection. A head that does not fit is one for
-// net/http. A connection without bytes to work on has none.
+// frame buffers bytes read from a connection. A head that does not fit is left to
+// net/http. A connection without unprocessed bytes has no frame.
 type frame [16 << 10]byte
 
 var frames = sync.Pool{New: func() any { return new(frame) }}
@@ -23,31 +23,31 @@ type conn struct {
 	s      *Server
 	net    *socket.Conn
 	ticket *ticket
-	spare  bool // beyond the bounds: one request
+	spare  bool // over the limit: serves one request
 	remote string
 
 	in   *frame // nil when r == w
-	r, w int    // what was received and not consumed is in[r:w]
-	line int    // where, after r, the first line of the head begins that was not looked at
-	ends int    // line ends that were dropped before the head
+	r, w int    // received and unconsumed bytes are in[r:w]
+	line int    // offset after r of the first unchecked line of the head
+	ends int    // number of line ends dropped before the head
 
-	header http.Header // for the next answer, empty; nil: it makes one
+	header http.Header // empty header for the next response; nil to create one
 
 	state   atomic.Uint64
 	current atomic.Pointer[exchange]
 	later   bool // a request has been served
 
-	awaits  bool          // a body is read
-	allowed atomic.Int64  // how long a receiving connection may last in that, as a time.Duration
-	stalled atomic.Uint64 // the tick at which a write began to wait, and one; 0: none waits
+	awaits  bool          // a body is being read
+	allowed atomic.Int64  // maximum duration of the receiving state, as a time.Duration
+	stalled atomic.Uint64 // the tick at which a write began to wait, plus one; 0 if none waits
 
-	// The methods as values, made once.
+	// The methods as values, created once.
 	came  func(fd uintptr) bool
 	peek  func(fd uintptr) // called by the watcher
-	ended bool             // what it found
+	ended bool             // its result
 }
 
-// newConn is nil when the socket cannot be looked at.
+// newConn returns nil if the socket does not support raw access.
 func newConn(s *Server, tcp *net.TCPConn, t *ticket) *conn {
 	sock, err := socket.New(tcp)
 	if err != nil {
@@ -56,12 +56,12 @@ func newConn(s *Server, tcp *net.TCPConn, t *ticket) *conn {
 	c := &conn{s: s, net: sock, ticket: t, spare: t.spare, remote: tcp.RemoteAddr().String()}
 	c.came = c.receive
 	c.peek = func(fd uintptr) { c.ended = socket.Ended(fd) }
-	sock.BeforeWaiting(c.waitsForBody)
-	sock.WhenFull(c.waitsForReader)
+	sock.BeforeWaiting(c.startBodyWait)
+	sock.WhenFull(c.startWriteWait)
 	return c
 }
 
-// release gives the frame back when nothing in it is left to be consumed.
+// release returns the frame to the pool if it has no unconsumed bytes.
 func (c *conn) release() {
 	if c.in != nil && c.r == c.w {
 		frames.Put(c.in)
@@ -73,7 +73,7 @@ func (c *conn) release() {
 func (c *conn) serve() {
 	handed := false
 	defer func() {
-		c.s.forget(c)
+		c.s.remove(c)
 		if !handed {
 			c.ticket.leave()
 			_ = c.net.Close()
@@ -85,14 +85,14 @@ func (c *conn) serve() {
 	}()
 	for {
 		x, next := c.request()
-		if next == serveIt {
+		if next == serveNext {
 			if !x.serve() {
 				return
 			}
 			c.later = true
 			continue
 		}
-		if next == handIt && !c.s.closing.Load() {
+		if next == handOverNext && !c.s.closing.Load() {
 			handed = true
 			c.handOver()
 		}
@@ -104,22 +104,22 @@ func (c *conn) serve() {
 func (c *conn) handOver() {
 	read := bytes.Clone(c.in[c.r:c.w])
 	c.r = c.w
-	c.s.handed.give(&begun{Conn: c.net.TCP(), read: read, ticket: c.ticket, writeTime: c.s.options.WriteTime})
+	c.s.handed.give(&replayConn{Conn: c.net.TCP(), read: read, ticket: c.ticket, writeTime: c.s.options.WriteTime})
 }
 
-// next is what becomes of a connection.
+// next is the next action on a connection.
 type next uint8
 
 const (
-	endIt   next = iota // it is over
-	waitIt              // more must come
-	serveIt             // a whole head of a request that is taken here
-	handIt              // one for net/http
+	closeNext    next = iota // close it
+	waitNext                 // wait for more bytes
+	serveNext                // serve a complete head
+	handOverNext             // leave it to net/http
 )
 
-// receive takes what has come. A read of the socket calls it and waits as long as it
-// returns false; so a connection that waits holds no frame. Once the connection has ended,
-// for whatever reason, there is no frame.
+// receive reads available bytes. The raw read of the socket calls it and waits as long as
+// it returns false, so a waiting connection has no frame. A closed connection has no
+// frame either.
 func (c *conn) receive(fd uintptr) bool {
 	in := frames.Get().(*frame)
 	n, again, _ := c.net.ReadNow(fd, in[:])
@@ -131,7 +131,7 @@ func (c *conn) receive(fd uintptr) bool {
 	return true
 }
 
-// await waits for the first bytes of a request; false when the connection has ended.
+// await waits for the first bytes of a request; false if the connection has ended.
 func (c *conn) await() bool {
 	c.release()
 	waits := fresh
@@ -142,22 +142,22 @@ func (c *conn) await() bool {
 	return c.net.Sys().Read(c.came) == nil && c.in != nil && c.state.CompareAndSwap(state, busy)
 }
 
-// request gives the next request.
+// request returns the next request.
 func (c *conn) request() (*exchange, next) {
 	if c.in == nil && !c.await() {
-		return nil, endIt
+		return nil, closeNext
 	}
 	for state := busy; ; {
-		x, next := c.look()
-		if next != waitIt {
+		x, next := c.parseFrame()
+		if next != waitNext {
 			if state != busy && !c.state.CompareAndSwap(state, busy) {
-				return nil, endIt
+				return nil, closeNext
 			}
 			return x, next
 		}
-		if c.r == c.w { // nothing but line ends
+		if c.r == c.w { // only line ends
 			if !c.await() {
-				return nil, endIt
+				return nil, closeNext
 			}
 			continue
 		}
@@ -171,45 +171,45 @@ func (c *conn) request() (*exchange, next) {
 		if c.w += n; n > 0 {
 			continue
 		}
-		// net/http answers half a head, but not less than it waits for between
-		// requests.
+		// net/http responds to a partial head, but not to fewer bytes than it waits for
+		// between requests.
 		if err == io.EOF && (!c.later || c.w >= 4) && c.state.CompareAndSwap(state, busy) {
-			return nil, handIt
+			return nil, handOverNext
 		}
-		return nil, endIt
+		return nil, closeNext
 	}
 }
 
-// look looks for a request in the frame and consumes its head.
-func (c *conn) look() (*exchange, next) {
+// parseFrame parses a request in the frame and consumes its head.
+func (c *conn) parseFrame() (*exchange, next) {
 	if !c.skipLineEnds() {
-		return nil, waitIt
+		return nil, waitNext
 	}
 	from := c.r + max(0, c.line-2)
 	n := bytes.Index(c.in[from:c.w], []byte("\r\n\r\n"))
 	if n < 0 {
 		if !c.plausible() || c.r == 0 && c.w == len(c.in) {
-			return nil, handIt
+			return nil, handOverNext
 		}
-		return nil, waitIt
+		return nil, waitNext
 	}
 	start, end := c.r, from+n+4
 	c.r = end
 	x, ok := c.parse(string(c.in[start:end]))
 	if !ok {
 		c.r = start
-		return nil, handIt
+		return nil, handOverNext
 	}
 	c.line, c.ends = 0, 0
-	return x, serveIt
+	return x, serveNext
 }
 
-// maxLineEnds is how many bytes of line ends may come before a request. Some clients send
-// them behind a body or a head. It is as many as net/http drops behind the body of a POST
-// (RFC 9112, 2.2).
+// maxLineEnds is the maximum number of line end bytes before a request. Some clients send
+// them after a body or a head; net/http drops as many after the body of a POST (RFC 9112,
+// 2.2).
 const maxLineEnds = 4
 
-// skipLineEnds drops line ends before a head; false when nothing else is there yet.
+// skipLineEnds drops line ends before a head; false if nothing else has arrived.
 func (c *conn) skipLineEnds() bool {
 	for c.ends < maxLineEnds && c.line == 0 && c.r < c.w && (c.in[c.r] == '\r' || c.in[c.r] == '\n') {
 		c.r++
@@ -218,8 +218,8 @@ func (c *conn) skipLineEnds() bool {
 	return c.r < c.w
 }
 
-// plausible tells whether the complete lines so far may belong to a request that is taken
-// here. If not, net/http can answer without waiting for more.
+// plausible reports whether the complete lines so far may be a supported request. If not,
+// net/http can respond without waiting for more.
 func (c *conn) plausible() bool {
 	for {
 		b := c.in[c.r+c.line : c.w]
@@ -242,7 +242,7 @@ func (c *conn) plausible() bool {
 	}
 }
 
-// fill reads of a body into the frame, which holds nothing.
+// fill reads bytes of a body into the empty frame.
 func (c *conn) fill(b *body) error {
 	if c.in == nil {
 		c.in = frames.Get().(*frame)
@@ -256,10 +256,11 @@ func (c *conn) fill(b *body) error {
 }
 
 // rstPause is how long a client that is still sending may read from a closed connection,
-// because the reset that its bytes cause would destroy the answer. net/http waits as long.
+// because the reset caused by its bytes would destroy the response. It equals that of
+// net/http.
 const rstPause = 500 * time.Millisecond
 
-// closeSlowly ends a connection whose client may still be sending.
+// closeSlowly closes a connection with a client that may still be sending.
 func (c *conn) closeSlowly() {
 	_ = c.net.CloseWrite()
 	_ = c.net.SetReadDeadline(time.Now().Add(rstPause))

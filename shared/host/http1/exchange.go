@@ -10,49 +10,49 @@ import (
 	"gateway/shared/wire/reqctx"
 )
 
-// answer is the memory that an answer is put together in.
-type answer struct {
-	out     []byte           // what goes out next: a head, chunks; in small, in large, or larger than both
-	n       int              // how much is pending
-	pending [maxPending]byte // the body's bytes that are in no chunk yet
+// responseBuffer is the memory in which a response is assembled.
+type responseBuffer struct {
+	out     []byte           // pending output: a head, chunks; in small, in large, or larger than both
+	n       int              // length of pending
+	pending [maxPending]byte // bytes of the body that are in no chunk yet
 	small   [maxSmall]byte
-	large   *[maxLarge]byte // nil until it is needed
+	large   *[maxLarge]byte // nil until needed
 }
 
 const (
-	// maxPending is how much of a body is held back until it is known whether there
-	// is more, in bytes: an answer that is no larger gets its length. It is what
-	// net/http holds back.
+	// maxPending is how much of a body is buffered until it is known whether it is
+	// complete, in bytes: a response that is no larger gets a Content-Length. It equals
+	// that of net/http.
 	maxPending = 2048
-	// maxSmall has room for the head and the body of most answers, and for what a
-	// stream sends at once.
+	// maxSmall fits the head and the body of most responses, and typical writes of a
+	// stream.
 	maxSmall = 4 << 10
-	// maxLarge is how much is copied so that the end of a body in chunks goes out
-	// with what comes before it.
+	// maxLarge is how much is copied so that the end of a chunked body is sent together
+	// with its previous bytes.
 	maxLarge = 32 << 10
 )
 
 var (
-	answers = sync.Pool{New: func() any { return new(answer) }}
+	answers = sync.Pool{New: func() any { return new(responseBuffer) }}
 	larges  = sync.Pool{New: func() any { return new([maxLarge]byte) }}
 )
 
-func newAnswer() *answer {
-	a := answers.Get().(*answer)
+func newResponseBuffer() *responseBuffer {
+	a := answers.Get().(*responseBuffer)
 	a.out, a.n = a.small[:0], 0
 	return a
 }
 
-// hold makes room for n more bytes, up to maxLarge in all.
-func (a *answer) hold(n int) {
+// grow ensures space for n more bytes, up to maxLarge in total.
+func (a *responseBuffer) grow(n int) {
 	if len(a.out)+n > cap(a.out) && a.large == nil {
 		a.large = larges.Get().(*[maxLarge]byte)
 		a.out = append(a.large[:0], a.out...)
 	}
 }
 
-// sent empties what went out, and gives the large memory back.
-func (a *answer) sent() {
+// reset clears the sent output and releases the large buffer.
+func (a *responseBuffer) reset() {
 	if a.large != nil {
 		larges.Put(a.large)
 		a.large = nil
@@ -60,43 +60,43 @@ func (a *answer) sent() {
 	a.out = a.small[:0]
 }
 
-func (a *answer) free() {
-	a.sent()
+func (a *responseBuffer) free() {
+	a.reset()
 	answers.Put(a)
 }
 
-// exchange is one request and its answer. It is the handler's ResponseWriter, and
-// like every one not for two goroutines at once.
+// exchange is one request and its response. It is the handler's ResponseWriter and, like
+// every one, not for concurrent use.
 type exchange struct {
 	c    *conn
 	req  *http.Request
 	url  url.URL
 	body body
-	life reqctx.Life // the request's context
+	life reqctx.Context // the request's context
 
-	wantsClose bool // the request asks for the connection's end
-	head       bool // HEAD: the answer has no body, whatever is written
+	wantsClose bool // the request asks to close the connection
+	head       bool // HEAD: the response has no body
 
-	header    http.Header // the handler's
-	a         *answer     // nil before the head and after the end
-	status    int         // 0 before the head
-	length    int64       // of the body as the head says; -1: not said
-	written   int64       // of the body, by the handler
-	said      said
-	committed bool // the head is whole
+	header    http.Header     // the handler's
+	a         *responseBuffer // nil before the head and after the end
+	status    int             // 0 before the head
+	length    int64           // of the body, as declared; -1 if not declared
+	written   int64           // bytes of the body written by the handler
+	said      headerInfo
+	committed bool // the head is complete
 	chunked   bool
-	last      bool // the connection ends with this answer
-	slowly    bool // with bytes of the request on their way
-	duplex    bool // the body is read while the answer goes out
+	last      bool // the connection closes after this response
+	slowly    bool // with bytes of the request in flight
+	duplex    bool // the body is read while the response is sent
 	done      bool // the handler has returned
-	over      bool // nothing may be written any more
+	ended     bool // no more writes are allowed
 	err       error
 }
 
-// errOver is for who writes when the handler has returned.
-var errOver = errors.New("http1: the answer is over")
+// errEnded is returned for writes after the handler has returned.
+var errEnded = errors.New("http1: the answer is over")
 
-// serve answers the request. It tells whether the connection may serve another.
+// serve serves the request and reports whether the connection may serve another.
 func (x *exchange) serve() bool {
 	c := x.c
 	c.current.Store(x)
@@ -115,7 +115,7 @@ func (x *exchange) serve() bool {
 	left, early := x.body.end()
 	c.state.Store(busy)
 	c.current.Store(nil)
-	x.over = true
+	x.ended = true
 	x.keepHeader()
 	if x.a != nil {
 		x.a.free()
@@ -133,15 +133,15 @@ func (x *exchange) serve() bool {
 	return !c.s.closing.Load()
 }
 
-// handle calls the handler. It is false when the handler gave up: the connection
-// is to be cut, so that the client sees that the answer is not whole.
+// handle calls the handler. It returns false if the handler aborted: the connection must
+// be cut, so that the client detects the truncated response.
 func (x *exchange) handle() (ok bool) {
 	defer func() {
 		if ok {
 			return
 		}
 		defer x.cut()
-		p := recover() // nil: the handler ends its goroutine
+		p := recover() // nil if the handler ended its goroutine
 		if p != nil && p != http.ErrAbortHandler && x.c.s.options.Panicked != nil {
 			x.c.s.options.Panicked(p)
 		}
@@ -154,22 +154,22 @@ func (x *exchange) handle() (ok bool) {
 	return true
 }
 
-// cut sends what is pending, if the answer has begun, and closes the connection.
+// cut sends pending bytes, if the response has begun, and closes the connection.
 func (x *exchange) cut() {
 	if x.a != nil && x.committed {
 		_ = x.push()
 	}
-	x.over = true
-	_ = x.c.net.Close() // ends a read of the body that goes on
+	x.ended = true
+	_ = x.c.net.Close() // unblocks a concurrent read of the body
 	x.body.mu.Lock()
 	x.body.closed = true
 	x.body.mu.Unlock()
 }
 
-// Header implements http.ResponseWriter. The map is the handler's until it returns.
+// Header implements http.ResponseWriter. The handler owns the map until it returns.
 func (x *exchange) Header() http.Header {
 	if x.header == nil {
-		if x.c.header == nil || x.over {
+		if x.c.header == nil || x.ended {
 			x.header = make(http.Header)
 		} else {
 			x.header, x.c.header = x.c.header, nil
@@ -178,30 +178,30 @@ func (x *exchange) Header() http.Header {
 	return x.header
 }
 
-// maxKeptFields bounds the header of an answer whose map the next one gets.
-const maxKeptFields = 32
+// maxReusedFields limits the size of a header map that is reused for the next response.
+const maxReusedFields = 32
 
-// keepHeader keeps the emptied map of an answer's header for the next one: one of more
-// than eight fields grows while it is filled, which costs more than all that stands in it.
+// keepHeader reuses the emptied header map for the next response: a map of more than
+// eight fields grows while it is filled, which costs more than its content.
 func (x *exchange) keepHeader() {
-	if h := x.header; h != nil && len(h) <= maxKeptFields {
+	if h := x.header; h != nil && len(h) <= maxReusedFields {
 		clear(h)
 		x.c.header = h
 	}
 	x.header = nil
 }
 
-// WriteHeader implements http.ResponseWriter. A status below 200 goes out at once
-// and is not the last; a second final one is not heard.
+// WriteHeader implements http.ResponseWriter. A status below 200 is sent immediately and
+// is not final; a second final one is ignored.
 func (x *exchange) WriteHeader(status int) {
-	if x.status != 0 || x.over {
+	if x.status != 0 || x.ended {
 		return
 	}
 	if status < 100 || status > 999 {
 		panic("http1: a status must have three digits")
 	}
 	if x.a == nil {
-		x.a = newAnswer()
+		x.a = newResponseBuffer()
 	}
 	if status < 200 && status != http.StatusSwitchingProtocols {
 		x.inform(status)
@@ -225,8 +225,8 @@ func bodyAllowed(status int) bool {
 
 // Write implements http.ResponseWriter.
 func (x *exchange) Write(p []byte) (int, error) {
-	if x.over {
-		return 0, errOver
+	if x.ended {
+		return 0, errEnded
 	}
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
@@ -249,7 +249,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 	case len(p) <= room:
 		a.n += copy(a.pending[a.n:], p)
 		return len(p), nil
-	case a.n > 0 && !x.committed: // what the body is, is told by as much as is held back
+	case a.n > 0 && !x.committed: // the content type is detected from the buffered bytes
 		a.n += copy(a.pending[a.n:], p)
 		return len(p), x.emit(p[room:])
 	}
@@ -259,8 +259,8 @@ func (x *exchange) Write(p []byte) (int, error) {
 // WriteString implements io.StringWriter.
 func (x *exchange) WriteString(s string) (int, error) { return x.Write([]byte(s)) }
 
-// EnableFullDuplex is for http.ResponseController: an answer that begins leaves the body
-// to who reads it.
+// EnableFullDuplex is for http.ResponseController: the body stays readable after the
+// response begins.
 func (x *exchange) EnableFullDuplex() error {
 	x.duplex = true
 	return nil
@@ -271,8 +271,8 @@ func (x *exchange) Flush() { _ = x.FlushError() }
 
 // FlushError is Flush for http.ResponseController.
 func (x *exchange) FlushError() error {
-	if x.over {
-		return errOver
+	if x.ended {
+		return errEnded
 	}
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)
@@ -283,7 +283,7 @@ func (x *exchange) FlushError() error {
 	return x.push()
 }
 
-// finish ends the answer of a handler that has returned.
+// finish ends the response of a handler that has returned.
 func (x *exchange) finish() {
 	if x.status == 0 {
 		x.WriteHeader(http.StatusOK)

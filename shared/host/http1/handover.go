@@ -20,7 +20,7 @@ func newHandover(addr net.Addr) *handover {
 	return &handover{addr: addr, conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
-// give hands a connection over. When the server is closed, so is the connection.
+// give hands a connection over. It closes the connection if the server is closed.
 func (h *handover) give(c net.Conn) {
 	select {
 	case h.conns <- c:
@@ -48,15 +48,15 @@ func (h *handover) Close() error {
 // Addr implements net.Listener.
 func (h *handover) Addr() net.Addr { return h.addr }
 
-// counted is the listener of a server that is net/http alone.
-type counted struct {
+// countedListener is the listener of a server that only uses net/http.
+type countedListener struct {
 	net.Listener
 	s *Server
 }
 
-// Close implements net.Listener. Who ends the server closes the listener first, and
-// then net/http does.
-func (l counted) Close() error {
+// Close implements net.Listener. The caller that ends the server closes the listener
+// first, then net/http does.
+func (l countedListener) Close() error {
 	if err := l.Listener.Close(); !errors.Is(err, net.ErrClosed) {
 		return err
 	}
@@ -64,27 +64,26 @@ func (l counted) Close() error {
 }
 
 // Accept implements net.Listener.
-func (l counted) Accept() (net.Conn, error) {
+func (l countedListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &begun{Conn: c, ticket: l.s.gate.enter(c.RemoteAddr(), c), writeTime: l.s.options.WriteTime}, nil
+	return &replayConn{Conn: c, ticket: l.s.gate.enter(c.RemoteAddr(), c), writeTime: l.s.options.WriteTime}, nil
 }
 
-// begun is a connection that net/http serves, some of whose bytes may have been read
-// already. Read gives them first. Its other methods are those that net/http asks a
-// connection for.
-type begun struct {
+// replayConn is a connection that net/http serves after some bytes were read. Read
+// returns these first. Its other methods are those that net/http uses.
+type replayConn struct {
 	net.Conn
 	read      []byte
 	ticket    *ticket
 	writeTime time.Duration
-	taken     atomic.Bool // by a handler, which bounds its own writes
+	taken     atomic.Bool // by a handler, which sets its own write deadlines
 }
 
 // Read implements io.Reader.
-func (b *begun) Read(p []byte) (int, error) {
+func (b *replayConn) Read(p []byte) (int, error) {
 	if len(b.read) == 0 {
 		return b.Conn.Read(p)
 	}
@@ -95,25 +94,25 @@ func (b *begun) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// piece is how much is written within one time for writes, in bytes.
-const piece = 64 << 10
+// writeChunk is how many bytes are written within one write deadline.
+const writeChunk = 64 << 10
 
-// Write implements io.Writer: the client must take each piece in time.
-func (b *begun) Write(p []byte) (n int, err error) {
+// Write implements io.Writer: the client must accept each chunk in time.
+func (b *replayConn) Write(p []byte) (n int, err error) {
 	if b.writeTime <= 0 || b.taken.Load() {
 		return b.Conn.Write(p)
 	}
 	for n < len(p) && err == nil {
 		var m int
-		_ = b.Conn.SetWriteDeadline(time.Now().Add(b.writeTime)) // an error is the write's, too
-		m, err = b.Conn.Write(p[n:min(len(p), n+piece)])
+		_ = b.Conn.SetWriteDeadline(time.Now().Add(b.writeTime)) // an error also fails the write
+		m, err = b.Conn.Write(p[n:min(len(p), n+writeChunk)])
 		n += m
 	}
 	return n, err
 }
 
-// CloseWrite ends what is sent.
-func (b *begun) CloseWrite() error {
+// CloseWrite closes the sending side.
+func (b *replayConn) CloseWrite() error {
 	if tcp, ok := b.Conn.(interface{ CloseWrite() error }); ok {
 		return tcp.CloseWrite()
 	}
@@ -121,7 +120,7 @@ func (b *begun) CloseWrite() error {
 }
 
 // Close implements io.Closer.
-func (b *begun) Close() error {
+func (b *replayConn) Close() error {
 	b.ticket.leave()
 	return b.Conn.Close()
 }

@@ -10,21 +10,21 @@ import (
 	"gateway/shared/wire/field"
 )
 
-// said is what the handler's header says about the fields that the server also decides on.
-// These are written when more of the answer is known, the others at once.
-type said struct {
+// headerInfo has the values of the handler's header that the server also determines. They
+// are written when more of the response is known, the others immediately.
+type headerInfo struct {
 	hasLength, hasCoding, hasType, encoded, hasDate bool
 
 	length     string // Content-Length
 	coding     string // Transfer-Encoding
 	connection string
 	kind       []string // Content-Type
-	trailer    bool     // there are fields behind the body
-	trailers   []string // their names, as far as they were announced
+	trailer    bool     // there are trailers
+	trailers   []string // their names, as far as announced
 }
 
-// appendHeader appends the fields of a header but those that may change.
-func (s *said) appendHeader(dst []byte, h http.Header) []byte {
+// appendHeader appends the fields of a header except those that may change.
+func (s *headerInfo) appendHeader(dst []byte, h http.Header) []byte {
 	for name, values := range h {
 		switch name {
 		case "Content-Length":
@@ -66,7 +66,7 @@ func first(values []string) string {
 	return values[0]
 }
 
-// appendField appends a line, or nothing when the name is none.
+// appendField appends a line, or nothing if the name is invalid.
 func appendField(dst []byte, name, value string) []byte {
 	if !field.Token(name) {
 		return dst
@@ -79,7 +79,7 @@ func appendField(dst []byte, name, value string) []byte {
 	return append(append(dst, value...), "\r\n"...)
 }
 
-// lineEnds would let a value become a line of its own.
+// lineEnds would let a value inject a line.
 var lineEnds = strings.NewReplacer("\r", " ", "\n", " ")
 
 // trimEnds removes spaces, tabs and line ends around a value.
@@ -104,7 +104,7 @@ func appendStatus(dst []byte, status int) []byte {
 	return append(dst, "\r\n"...)
 }
 
-// inform sends a head that is not the last one.
+// inform sends an informational head.
 func (x *exchange) inform(status int) {
 	out := appendStatus(x.a.out, status)
 	for name, values := range x.header {
@@ -119,8 +119,8 @@ func (x *exchange) inform(status int) {
 	_ = x.push()
 }
 
-// commit ends the head. p is the beginning of the body, and all of it when the
-// handler has returned.
+// commit completes the head. p is the start of the body, and all of it if the handler has
+// returned.
 func (x *exchange) commit(p []byte) {
 	x.committed = true
 	s := &x.said
@@ -151,7 +151,8 @@ func (x *exchange) commit(p []byte) {
 		out = appendField(out, "Content-Type", http.DetectContentType(p))
 	}
 	out = x.appendFraming(out, allowed)
-	// The handler's own word counts, unless it says less.
+	// The handler's value applies unless it would keep a connection open that must be
+	// closed.
 	if s.connection != "" && !large && (!x.last || keep && field.Lists(s.connection, "close")) {
 		out = appendField(out, "Connection", s.connection)
 	} else if x.last {
@@ -160,7 +161,7 @@ func (x *exchange) commit(p []byte) {
 	x.a.out = append(out, crlf...)
 }
 
-// appendFraming says where the body ends.
+// appendFraming appends the fields that delimit the body.
 func (x *exchange) appendFraming(out []byte, allowed bool) []byte {
 	s := &x.said
 	if !allowed {
@@ -173,7 +174,7 @@ func (x *exchange) appendFraming(out []byte, allowed bool) []byte {
 	if x.head {
 		return out
 	}
-	if s.coding == "identity" { // the end of the connection is the end of the body
+	if s.coding == "identity" { // closing the connection ends the body
 		x.last = true
 		return out
 	}
@@ -185,7 +186,7 @@ func (x *exchange) appendFraming(out []byte, allowed bool) []byte {
 }
 
 // announce takes the names of trailers from the values of the field Trailer.
-func (s *said) announce(values []string) {
+func (s *headerInfo) announce(values []string) {
 	for _, v := range values {
 		for name := range strings.SplitSeq(v, ",") {
 			if name = http.CanonicalHeaderKey(trimEnds(name)); mayTrail(name) {
@@ -195,8 +196,8 @@ func (s *said) announce(values []string) {
 	}
 }
 
-// mayTrail tells whether a field may stand behind a body (RFC 9110, 6.5.1): not
-// one that says how the message or the request is to be read.
+// mayTrail reports whether a field is allowed as a trailer (RFC 9110, 6.5.1): not one
+// that determines how the message or the request is interpreted.
 func mayTrail(name string) bool {
 	switch name {
 	case "", "Authorization", "Cache-Control", "Connection", "Content-Encoding", "Content-Length", "Content-Range", "Content-Type", "Expect",
@@ -207,9 +208,9 @@ func mayTrail(name string) bool {
 	return !strings.HasPrefix(name, "If-")
 }
 
-// appendTrailers appends the fields behind a body in chunks. Those that were not
-// announced have a name of their own kind.
-func (s *said) appendTrailers(dst []byte, h http.Header) []byte {
+// appendTrailers appends the trailers of a chunked body. Unannounced ones have the prefix
+// of http.TrailerPrefix.
+func (s *headerInfo) appendTrailers(dst []byte, h http.Header) []byte {
 	for name, values := range h {
 		if name, ok := strings.CutPrefix(name, http.TrailerPrefix); ok {
 			for _, v := range values {
@@ -225,7 +226,7 @@ func (s *said) appendTrailers(dst []byte, h http.Header) []byte {
 	return dst
 }
 
-// dated is a second as the field Date writes it.
+// dated is a second formatted for the field Date.
 type dated struct {
 	unix int64
 	text string
@@ -233,7 +234,7 @@ type dated struct {
 
 var lastDate atomic.Pointer[dated]
 
-// date is the time in the form of the field Date.
+// date returns the time in the format of the field Date.
 func date() string {
 	now := time.Now()
 	d := lastDate.Load()

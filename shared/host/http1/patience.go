@@ -3,22 +3,22 @@ package http1
 import "time"
 
 const (
-	// slowest is how many bytes of a body must come for each second that is waited
-	// for it, beyond Options.BodyTime: less than the slowest speech.
+	// slowest is the minimum rate of a body in bytes per second of waiting, beyond
+	// Options.BodyTime: less than the slowest speech.
 	slowest = 128
-	// settleTime is how long an answer waits for the rest of a body that the handler
-	// did not read. Clients that send all before they read have it there by then.
+	// settleTime is how long a response waits for the unread rest of a body. The bytes of
+	// clients that send everything before they read have arrived by then.
 	settleTime = 500 * time.Millisecond
 )
 
-// patience is how long a body is waited for. Only the waiting counts, not the time that the
-// handler takes between its reads.
+// patience is the remaining waiting time for a body. Only waiting counts, not the time
+// between the handler's reads.
 type patience struct {
 	came   int64 // bytes
 	waited time.Duration
 }
 
-// left is how long the next read may wait where it may wait for most.
+// left returns how long the next read may wait, at most most.
 func (p *patience) left(most time.Duration) time.Duration {
 	earned := time.Duration(min(p.came/slowest, 1<<30)) * time.Second
 	return max(0, min(most, most+earned-p.waited))

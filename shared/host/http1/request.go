@@ -8,8 +8,8 @@ import (
 	"gateway/shared/wire/field"
 )
 
-// parse makes the request of a head of whole lines, which end with an empty one;
-// false when it is one for net/http. What the request holds aliases head.
+// parse parses a head of complete lines, which end with an empty one; false leaves it to
+// net/http. The request aliases head.
 func (c *conn) parse(head string) (*exchange, bool) {
 	line, rest := cut(head)
 	method, target, ok := requestLine(line)
@@ -49,16 +49,16 @@ func (c *conn) parse(head string) (*exchange, bool) {
 	return x, true
 }
 
-// cut gives the first line, which ends with CRLF, and what follows it.
+// cut returns the first line, which ends with CRLF, and the rest.
 func cut(s string) (line, rest string) {
 	n := strings.IndexByte(s, '\r')
 	if n < 0 || n+1 == len(s) || s[n+1] != '\n' {
-		return s, "" // holds a control character, which nobody takes
+		return s, "" // contains a control character, which is invalid
 	}
 	return s[:n], s[n+2:]
 }
 
-// requestLine reads the first line of a request of the common shape.
+// requestLine parses the first line of a request of the common form.
 func requestLine(line string) (method, target string, ok bool) {
 	const end = " HTTP/1.1"
 	method, rest, ok := strings.Cut(line, " ")
@@ -82,8 +82,7 @@ func requestLine(line string) (method, target string, ok bool) {
 	return method, target, true
 }
 
-// plainPath are the characters that a path may hold without an escape and that
-// url.URL writes without one.
+// plainPath are the characters of paths that url.URL neither requires nor writes escaped.
 var plainPath = func() (t [256]bool) {
 	for _, c := range []byte("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.~/$&+,:;=@") {
 		t[c] = true
@@ -91,8 +90,8 @@ var plainPath = func() (t [256]bool) {
 	return t
 }()
 
-// setTarget reads the target, which begins with a slash and holds no spaces and no
-// control characters, as url.ParseRequestURI does.
+// setTarget parses the target like url.ParseRequestURI; it begins with a slash and
+// contains no spaces and no control characters.
 func (x *exchange) setTarget(target string) bool {
 	end := 0
 	for end < len(target) && plainPath[target[end]] {
@@ -117,13 +116,13 @@ func (x *exchange) setTarget(target string) bool {
 // fields are the fields of a request.
 type fields struct {
 	header  http.Header
-	values  []string // room for the values of the header
+	values  []string // memory for the values of the header
 	host    string
 	length  int64
 	closing bool
 }
 
-// fieldLine reads the line of a field.
+// fieldLine parses the line of a field.
 func fieldLine(line string) (name, value string, ok bool) {
 	colon := strings.IndexByte(line, ':')
 	if colon <= 0 {
@@ -134,7 +133,7 @@ func fieldLine(line string) (name, value string, ok bool) {
 	return name, value, ok && field.Value(value)
 }
 
-// add takes a line; false when the request is one for net/http.
+// add adds a line; false leaves the request to net/http.
 func (f *fields) add(line string) bool {
 	name, value, ok := fieldLine(line)
 	if !ok {
@@ -169,8 +168,7 @@ func (f *fields) add(line string) bool {
 	return true
 }
 
-// plainHost tells whether a host is written in the characters of names and
-// addresses.
+// plainHost reports whether a host only has the characters of names and addresses.
 func plainHost(h string) bool {
 	for i := range len(h) {
 		c := h[i]

@@ -13,28 +13,27 @@ import (
 	"gateway/shared/wire/socket"
 )
 
-// Options bound what clients may cost.
+// Options limits the resources of clients.
 type Options struct {
 	HeadTime time.Duration // for a request's head
 	IdleTime time.Duration // between requests
-	// BodyTime is how long a body may bring nothing; beyond it, 128 bytes must have
-	// come for each second that was waited. The handler is told by
-	// os.ErrDeadlineExceeded. 0: for ever.
+	// BodyTime is how long a body may pause; beyond it, 128 bytes must have arrived for
+	// each second of waiting. The handler gets os.ErrDeadlineExceeded. 0 means forever.
 	BodyTime time.Duration
-	// WriteTime is how long a client may take nothing of an answer. 0: for ever.
+	// WriteTime is how long a client may accept nothing of a response. 0 means forever.
 	WriteTime time.Duration
 	MaxHead   int // of a head, in bytes
 
-	MaxConns      int // in all; 0: no bound
-	MaxPerAddress int // from one address, or 64 bits of IPv6; 0: no bound
-	// Crowded serves connections beyond these bounds: one request each, and a few at
-	// a time. nil: the handler does.
+	MaxConns      int // total; 0 means no limit
+	MaxPerAddress int // per address, or per /64 prefix of IPv6; 0 means no limit
+	// Crowded serves connections beyond these limits, one request each, a few at a time;
+	// the handler if nil.
 	Crowded http.Handler
 
-	// Standard leaves everything to net/http.
+	// Standard uses net/http for everything.
 	Standard bool
-	// Panicked is told of a handler's panic, in the handler's goroutine. It may be
-	// nil. The connection is closed either way.
+	// Panicked is called for a handler's panic, in the handler's goroutine. It may be
+	// nil. The connection is closed in any case.
 	Panicked func(any)
 }
 
@@ -42,14 +41,14 @@ type Options struct {
 type Server struct {
 	handler  http.Handler
 	options  Options
-	standard *http.Server // serves what is handed over
+	standard *http.Server // serves connections that are handed over
 	handed   *handover
-	gate     *gate
+	gate     *connLimit
 	base     context.Context // of every request
 	template *http.Request
 
 	closing atomic.Bool
-	done    chan struct{} // closed when nothing is to be watched any more
+	done    chan struct{} // closed when there is nothing left to watch
 	stop    sync.Once
 	clock   clock
 
@@ -58,27 +57,27 @@ type Server struct {
 	conns map[*conn]struct{}
 }
 
-// New makes a server, which serves once.
+// New returns a server, which serves once.
 func New(h http.Handler, o Options) *Server {
 	s := &Server{
 		handler: h, options: o, template: new(http.Request), done: make(chan struct{}), conns: make(map[*conn]struct{}),
-		gate: newGate(&o),
+		gate: newConnLimit(&o),
 	}
 	s.standard = s.newStandard()
-	// httputil.ReverseProxy tells by it that a panic cuts the connection.
+	// httputil.ReverseProxy detects by it that a panic cuts the connection.
 	s.base = context.WithValue(context.Background(), http.ServerContextKey, s.standard)
 	s.clock.begin()
 	return s
 }
 
-// Serve takes connections until Shutdown or Close, and then gives
+// Serve accepts connections until Shutdown or Close, and then returns
 // http.ErrServerClosed. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
 	s.mu.Lock()
 	s.ln = ln
 	if s.options.Standard || !socket.Supported {
 		s.mu.Unlock()
-		if err := s.standard.Serve(counted{ln, s}); !s.closing.Load() {
+		if err := s.standard.Serve(countedListener{ln, s}); !s.closing.Load() {
 			return err
 		}
 		return http.ErrServerClosed
@@ -96,13 +95,13 @@ func (s *Server) Serve(ln net.Listener) error {
 		switch {
 		case err == nil:
 			wait = 0
-			s.take(c)
+			s.accept(c)
 		case s.closing.Load():
 			return http.ErrServerClosed
-		case !passing(err):
+		case !isTransient(err):
 			_ = s.Close()
 			return err
-		default: // as net/http waits: files may become free
+		default: // retry like net/http: file descriptors may become available
 			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
 			select {
 			case <-time.After(wait):
@@ -112,14 +111,14 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 }
 
-// passing tells whether an error of Accept says nothing of the listener.
-func passing(err error) bool {
+// isTransient reports whether an error of Accept does not concern the listener.
+func isTransient(err error) bool {
 	var no syscall.Errno
 	return errors.As(err, &no) && (no.Temporary() || no == syscall.ECONNABORTED)
 }
 
-// take begins to serve a connection.
-func (s *Server) take(raw net.Conn) {
+// accept starts to serve a connection.
+func (s *Server) accept(raw net.Conn) {
 	t := s.gate.enter(raw.RemoteAddr(), raw)
 	if tcp, ok := raw.(*net.TCPConn); ok {
 		if c := newConn(s, tcp, t); c != nil {
@@ -131,20 +130,20 @@ func (s *Server) take(raw net.Conn) {
 			return
 		}
 	}
-	s.handed.give(&begun{Conn: raw, ticket: t, writeTime: s.options.WriteTime})
+	s.handed.give(&replayConn{Conn: raw, ticket: t, writeTime: s.options.WriteTime})
 }
 
-func (s *Server) forget(c *conn) {
+func (s *Server) remove(c *conn) {
 	s.mu.Lock()
 	delete(s.conns, c)
 	s.mu.Unlock()
 }
 
-// drainPause is how often Shutdown looks whether all is done, at most.
+// drainPause is the maximum interval of Shutdown's checks.
 const drainPause = 100 * time.Millisecond
 
-// Shutdown takes no new connections and no new requests, closes idle connections
-// and returns when running requests have ended, or with ctx's error.
+// Shutdown rejects new connections and requests, closes idle connections and returns when
+// running requests have ended, or with ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.halt()
 	standard := make(chan error, 1)
@@ -164,7 +163,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// halt ends the taking of connections.
+// halt stops accepting connections.
 func (s *Server) halt() {
 	s.closing.Store(true)
 	s.mu.Lock()
@@ -174,8 +173,7 @@ func (s *Server) halt() {
 	}
 }
 
-// quiet closes the connections that no request uses and tells whether there are
-// no others.
+// quiet closes unused connections and reports whether there are no others.
 func (s *Server) quiet() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +183,7 @@ func (s *Server) quiet() bool {
 	return len(s.conns) == 0
 }
 
-// Close closes all connections, whatever goes on.
+// Close closes all connections immediately.
 func (s *Server) Close() error {
 	s.halt()
 	s.stop.Do(func() { close(s.done) })

@@ -451,7 +451,7 @@ func TestNoGoroutineARequest(t *testing.T) {
 // The map of an answer's header serves the next answer of the connection: nothing of what
 // stood in it does.
 func TestHeadersOfAnswersDoNotReachTheNext(t *testing.T) {
-	for _, fields := range []int{3, 12, 2 * maxKeptFields} {
+	for _, fields := range []int{3, 12, 2 * maxReusedFields} {
 		addr, _ := ours(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if n := len(w.Header()); n > 0 {
 				t.Errorf("%d fields before the handler set one", n)

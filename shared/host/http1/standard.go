@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// newStandard makes the net/http server of what is odd, or of everything.
+// newStandard returns the net/http server for unsupported requests, or for everything.
 func (s *Server) newStandard() *http.Server {
 	o := &s.options
 	return &http.Server{
 		Handler: http.HandlerFunc(s.serveStandard), ReadHeaderTimeout: o.HeadTime, IdleTimeout: o.IdleTime, MaxHeaderBytes: o.MaxHead,
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, begunKey{}, c) },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 		ConnState: func(c net.Conn, state http.ConnState) {
-			if b, ok := c.(*begun); ok && state == http.StateHijacked {
+			if b, ok := c.(*replayConn); ok && state == http.StateHijacked {
 				b.taken.Store(true)
 				_ = b.SetWriteDeadline(time.Time{})
 			}
@@ -26,13 +26,13 @@ func (s *Server) newStandard() *http.Server {
 	}
 }
 
-// begunKey finds a request's connection in its context.
-type begunKey struct{}
+// connKey is the context key of a request's connection.
+type connKey struct{}
 
-// serveStandard gives the handler a request of net/http's, within the bounds that
-// net/http has no options for.
+// serveStandard passes the handler a net/http request, within limits that net/http has no
+// options for.
 func (s *Server) serveStandard(w http.ResponseWriter, r *http.Request) {
-	c := r.Context().Value(begunKey{}).(*begun)
+	c := r.Context().Value(connKey{}).(*replayConn)
 	h := s.handler
 	if c.ticket.spare && s.options.Crowded != nil {
 		h = s.options.Crowded
@@ -47,8 +47,8 @@ func (s *Server) serveStandard(w http.ResponseWriter, r *http.Request) {
 			}
 		}()
 	}
-	// After a message whose end two servers might see at different places, nothing more is
-	// accepted (RFC 9112, 6.1). net/http does not tell whether a Content-Length stood
+	// After a message with an end that two servers might see at different positions,
+	// nothing more is accepted (RFC 9112, 6.1). net/http does not report a Content-Length
 	// beside a Transfer-Encoding, or a Transfer-Encoding under HTTP/1.0, so no connection
 	// with one serves a second request.
 	last := c.ticket.spare || len(r.TransferEncoding) > 0 || !r.ProtoAtLeast(1, 1)
@@ -57,13 +57,13 @@ func (s *Server) serveStandard(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r)
 		return
 	}
-	own := r.WithContext(r.Context()) // net/http looks at its own again
+	own := r.WithContext(r.Context()) // net/http uses its own request afterwards
 	if absolute {
 		originForm(own)
 	}
-	a := &answering{ResponseWriter: w, last: last}
+	a := &standardWriter{ResponseWriter: w, last: last}
 	if r.Body != http.NoBody {
-		a.body = &timed{ReadCloser: r.Body, conn: c, most: s.options.BodyTime, length: r.ContentLength, waiting: r.Header.Get("Expect") != ""}
+		a.body = &timedBody{ReadCloser: r.Body, conn: c, most: s.options.BodyTime, length: r.ContentLength, waiting: r.Header.Get("Expect") != ""}
 		own.Body = a.body
 	}
 	h.ServeHTTP(a, own)
@@ -71,16 +71,16 @@ func (s *Server) serveStandard(w http.ResponseWriter, r *http.Request) {
 	if a.body == nil || a.body.ended() {
 		return
 	}
-	// net/http reads on for a while before it closes.
+	// net/http reads for a while before it closes.
 	until := time.Now().Add(settleTime)
 	if a.duplex && a.FlushError() == nil && !a.body.settle() {
-		until = time.Unix(1, 0) // it must not come to the end of the body by itself now
+		until = time.Unix(1, 0) // it must not reach the end of the body now
 	}
 	_ = c.SetReadDeadline(until)
 }
 
-// originForm makes the target of a request that names the server as well one that
-// does not (RFC 9112, 3.2.2). The path stays as it came.
+// originForm removes the server from a target in absolute form (RFC 9112, 3.2.2). The
+// path is unchanged.
 func originForm(r *http.Request) {
 	_, rest, _ := strings.Cut(r.RequestURI, "//")
 	path := "/"
@@ -97,25 +97,26 @@ func originForm(r *http.Request) {
 	r.URL, r.RequestURI = &u, path
 }
 
-// answering is the answer to a request that has a body, or is its connection's last.
-type answering struct {
+// standardWriter is the response to a request that has a body or is its connection's
+// last.
+type standardWriter struct {
 	http.ResponseWriter
-	body  *timed // nil: there is none
+	body  *timedBody // nil if there is none
 	last  bool
 	begun bool
-	// duplex: who reads the body does so while the answer goes out.
+	// duplex means that the body may be read while the response is sent.
 	duplex bool
 }
 
 // EnableFullDuplex is for http.ResponseController.
-func (a *answering) EnableFullDuplex() error {
+func (a *standardWriter) EnableFullDuplex() error {
 	a.duplex = true
 	return http.NewResponseController(a.ResponseWriter).EnableFullDuplex()
 }
 
-// begin deals with the body before the answer goes out; net/http would wait for it without
-// bound.
-func (a *answering) begin() {
+// begin handles the body before the response is sent; net/http would wait for it without
+// limit.
+func (a *standardWriter) begin() {
 	if a.begun {
 		return
 	}
@@ -129,7 +130,7 @@ func (a *answering) begin() {
 }
 
 // WriteHeader implements http.ResponseWriter.
-func (a *answering) WriteHeader(status int) {
+func (a *standardWriter) WriteHeader(status int) {
 	if status >= 200 || status == http.StatusSwitchingProtocols {
 		a.begin()
 	}
@@ -137,36 +138,36 @@ func (a *answering) WriteHeader(status int) {
 }
 
 // Write implements http.ResponseWriter.
-func (a *answering) Write(p []byte) (int, error) {
+func (a *standardWriter) Write(p []byte) (int, error) {
 	a.begin()
 	return a.ResponseWriter.Write(p)
 }
 
 // WriteString implements io.StringWriter.
-func (a *answering) WriteString(s string) (int, error) {
+func (a *standardWriter) WriteString(s string) (int, error) {
 	a.begin()
 	return io.WriteString(a.ResponseWriter, s)
 }
 
 // Flush implements http.Flusher.
-func (a *answering) Flush() { _ = a.FlushError() }
+func (a *standardWriter) Flush() { _ = a.FlushError() }
 
 // FlushError is Flush for http.ResponseController.
-func (a *answering) FlushError() error {
+func (a *standardWriter) FlushError() error {
 	a.begin()
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
 // Unwrap is for http.ResponseController.
-func (a *answering) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (a *standardWriter) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// timed is a body that net/http reads, with bounds of time.
-type timed struct {
+// timedBody is a body that net/http reads, with deadlines.
+type timedBody struct {
 	io.ReadCloser
-	conn    *begun
-	most    time.Duration // 0: no bound
-	length  int64         // as the head says; -1: not said
-	waiting bool          // the client sends nothing before it is asked to
+	conn    *replayConn
+	most    time.Duration // 0 means no limit
+	length  int64         // as declared; -1 if not declared
+	waiting bool          // the client waits for 100 Continue
 
 	mu       sync.Mutex
 	patience patience
@@ -174,7 +175,7 @@ type timed struct {
 }
 
 // Read implements io.Reader.
-func (b *timed) Read(p []byte) (n int, err error) {
+func (b *timedBody) Read(p []byte) (n int, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.waiting = false
@@ -188,7 +189,7 @@ func (b *timed) Read(p []byte) (n int, err error) {
 		b.patience.came += int64(n)
 		b.patience.waited += time.Since(began)
 		if err != nil {
-			_ = b.conn.SetReadDeadline(time.Time{}) // net/http reads on, to see the client go
+			_ = b.conn.SetReadDeadline(time.Time{}) // net/http keeps reading to detect a disconnected client
 		}
 	}
 	if err != nil {
@@ -197,10 +198,10 @@ func (b *timed) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// settle reads what is left, for a short time; false when that is too much or too
-// slow, so that the connection is to be closed.
-func (b *timed) settle() bool {
-	if !b.mu.TryLock() { // somebody else reads, but not for long
+// settle reads the rest for a short time; false if that is too much or too slow, so that
+// the connection must be closed.
+func (b *timedBody) settle() bool {
+	if !b.mu.TryLock() { // another goroutine reads, but not for long
 		_ = b.conn.SetReadDeadline(time.Now().Add(settleTime))
 		b.mu.Lock()
 	}
@@ -211,23 +212,23 @@ func (b *timed) settle() bool {
 	return b.end == io.EOF || errors.Is(b.end, http.ErrBodyReadAfterClose)
 }
 
-// Close implements io.Closer. net/http reads on to the end when that is near.
-func (b *timed) Close() (err error) {
+// Close implements io.Closer. net/http reads to the end if that is near.
+func (b *timedBody) Close() (err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.soon(func() { err = b.ReadCloser.Close() })
 	return err
 }
 
-// soon bounds the time of reads that nobody waits for.
-func (b *timed) soon(read func()) {
+// soon limits the time of reads without a waiting caller.
+func (b *timedBody) soon(read func()) {
 	_ = b.conn.SetReadDeadline(time.Now().Add(settleTime))
 	read()
 	_ = b.conn.SetReadDeadline(time.Time{})
 }
 
-// ended tells whether nothing more is read.
-func (b *timed) ended() bool {
+// ended reports whether no more is read.
+func (b *timedBody) ended() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.end == io.EOF

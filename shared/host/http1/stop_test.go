@@ -55,7 +55,7 @@ func TestAListenerIsClosedByBoth(t *testing.T) {
 	if err := ln.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := (counted{ln, New(http.NotFoundHandler(), Options{})}).Close(); err != nil {
+	if err := (countedListener{ln, New(http.NotFoundHandler(), Options{})}).Close(); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// tick is the unit of the clock that connections are timed by: what is watched is
-// looked at once a tick.
+// tick is the unit of the clock that times connections: watched ones are checked once per
+// tick.
 const tick = 100 * time.Millisecond
 
-// drowse is how long the watcher sleeps while all connections are idle.
-const drowse = time.Second
+// idleTick is the watcher's interval while all connections are idle.
+const idleTick = time.Second
 
-// clock tells the time in ticks.
+// clock measures time in ticks.
 type clock struct {
 	start  time.Time
-	seen   atomic.Uint64 // by the watcher when it looked last
+	seen   atomic.Uint64 // by the watcher at its last check
 	drowsy atomic.Bool
 	wake   chan struct{}
 }
@@ -27,8 +27,8 @@ func (c *clock) begin() {
 
 func (c *clock) now() uint64 { return uint64(time.Since(c.start) / tick) }
 
-// rouse makes the watcher look at every tick again.
-func (c *clock) rouse() {
+// wake makes the watcher check at every tick again.
+func (c *clock) wake() {
 	if c.drowsy.Swap(false) {
 		select {
 		case c.wake <- struct{}{}:
@@ -37,15 +37,14 @@ func (c *clock) rouse() {
 	}
 }
 
-// What a connection does. The state of a connection is one of these with the time
-// at which it began, so that the watcher can end a wait that is over without
-// ending what has just begun.
+// States of a connection. A state is combined with its start time, so that the watcher
+// can end an expired wait without ending one that has just begun.
 const (
 	busy      uint64 = iota // nothing to watch
 	fresh                   // waits for its first byte
 	idle                    // waits for another request
 	heading                 // waits for the rest of a head
-	running                 // a handler works on a request that was read whole
+	running                 // a handler runs on a completely received request
 	receiving               // a handler waits for bytes of a body
 	closed
 	stateBits = 3
@@ -54,23 +53,23 @@ const (
 
 func stateAt(what, now uint64) uint64 { return now<<stateBits | what }
 
-// newTime is how long a connection without a byte is not idle for Shutdown.
+// newTime is how long a connection without a byte does not count as idle for Shutdown.
 const newTime = 5 * time.Second
 
-// watch looks at the connections until done.
+// watch checks the connections until done.
 func (s *Server) watch() {
 	var due []*conn
-	timer := time.NewTimer(drowse)
+	timer := time.NewTimer(idleTick)
 	defer timer.Stop()
 	for {
 		var none bool
-		due, none = s.look(due[:0])
+		due, none = s.checkAll(due[:0])
 		clear(due)
 		switch {
 		case none:
 			timer.Stop()
 		case s.clock.drowsy.Load():
-			timer.Reset(drowse)
+			timer.Reset(idleTick)
 		default:
 			timer.Reset(tick)
 		}
@@ -83,11 +82,11 @@ func (s *Server) watch() {
 	}
 }
 
-// look does one round, working in the memory that it is given and gives back.
-// none: there are no connections.
-func (s *Server) look(due []*conn) (_ []*conn, none bool) {
-	// This is set before the connections are looked at, so that whoever begins something
-	// after that wakes the watcher again.
+// checkAll does one round in the memory that it receives and returns. none reports that
+// there are no connections.
+func (s *Server) checkAll(due []*conn) (_ []*conn, none bool) {
+	// This is set before the connections are checked, so that a state that begins
+	// afterwards wakes the watcher again.
 	s.clock.drowsy.Store(true)
 	now := s.clock.now()
 	s.clock.seen.Store(now)
@@ -99,7 +98,7 @@ func (s *Server) look(due []*conn) (_ []*conn, none bool) {
 		if what := state & what; what != idle && what != closed {
 			awake = true
 		}
-		if c.due(state, now) || c.full(now) {
+		if c.due(state, now) || c.writeStalled(now) {
 			due = append(due, c)
 		}
 	}
@@ -113,9 +112,9 @@ func (s *Server) look(due []*conn) (_ []*conn, none bool) {
 	return due, none
 }
 
-// enter begins a state and returns it. The state is set before the watcher is woken, so
-// that its next look finds it. A running handler is looked at soon in any case, so the time
-// at which it began may lie in the past.
+// enter begins a state and returns it. It sets the state before it wakes the watcher, so
+// that the next check finds it. A running handler is checked soon in any case, so its
+// start time may be in the past.
 func (c *conn) enter(what uint64) uint64 {
 	clock := &c.s.clock
 	state := stateAt(what, clock.seen.Load())
@@ -124,12 +123,12 @@ func (c *conn) enter(what uint64) uint64 {
 	}
 	c.state.Store(state)
 	if clock.drowsy.Load() {
-		clock.rouse()
+		clock.wake()
 	}
 	return state
 }
 
-// since is how long a state has lasted. It may have begun after now was read.
+// since returns how long a state has lasted. It may have begun after now was read.
 func since(state, now uint64) time.Duration {
 	if begun := state >> stateBits; begun < now {
 		return time.Duration(now-begun) * tick
@@ -137,23 +136,24 @@ func since(state, now uint64) time.Duration {
 	return 0
 }
 
-// waitsForBody is called before each wait for bytes.
-func (c *conn) waitsForBody() {
+// startBodyWait is called before each wait for bytes.
+func (c *conn) startBodyWait() {
 	if c.awaits {
 		c.enter(receiving)
 	}
 }
 
-// waitsForReader is called before each wait for room to write.
-func (c *conn) waitsForReader() { c.stalled.Store(c.s.clock.now() + 1) }
+// startWriteWait is called before each wait to write.
+func (c *conn) startWriteWait() { c.stalled.Store(c.s.clock.now() + 1) }
 
-// full tells whether the client has taken nothing of its answer for too long.
-func (c *conn) full(now uint64) bool {
+// writeStalled reports whether the client has accepted nothing of its response for too
+// long.
+func (c *conn) writeStalled(now uint64) bool {
 	began := c.stalled.Load()
 	return began != 0 && c.s.options.WriteTime > 0 && since(stateAt(0, began-1), now) > c.s.options.WriteTime
 }
 
-// due tells whether a state has lasted so long that something is to be done.
+// due reports whether a state has lasted so long that it must be checked.
 func (c *conn) due(state, now uint64) bool {
 	s, age := c.s, since(state, now)
 	switch state & what {
@@ -169,9 +169,9 @@ func (c *conn) due(state, now uint64) bool {
 	return false
 }
 
-// check ends a wait that is over, or the request of a client that has gone.
+// check ends an expired wait, or the request of a disconnected client.
 func (c *conn) check(now uint64) {
-	if c.full(now) {
+	if c.writeStalled(now) {
 		_ = c.net.Close() // the write ends with an error
 		return
 	}
@@ -181,7 +181,7 @@ func (c *conn) check(now uint64) {
 	}
 	switch state & what {
 	case running:
-		c.ended = true // when the socket cannot be asked
+		c.ended = true // if the socket cannot be queried
 		if c.net.Sys().Control(c.peek) != nil || c.ended {
 			c.gone()
 		}
@@ -194,14 +194,14 @@ func (c *conn) check(now uint64) {
 	}
 }
 
-// closeFrom closes the connection unless it has left a state.
+// closeFrom closes the connection if it is still in a state.
 func (c *conn) closeFrom(state uint64) {
 	if c.state.CompareAndSwap(state, closed) {
 		_ = c.net.Close()
 	}
 }
 
-// closeIdle closes the connection when no request uses it.
+// closeIdle closes the connection if no request uses it.
 func (c *conn) closeIdle() {
 	state := c.state.Load()
 	switch state & what {
@@ -214,7 +214,7 @@ func (c *conn) closeIdle() {
 	}
 }
 
-// gone ends the context of the request that the connection serves.
+// gone ends the context of the connection's request.
 func (c *conn) gone() {
 	if x := c.current.Load(); x != nil {
 		x.life.End()

@@ -4,8 +4,8 @@ import "strconv"
 
 var crlf = []byte("\r\n")
 
-// emit puts what is pending, and p behind it, into what goes out, with the head
-// before it. What has no room there is sent.
+// emit appends pending bytes and p to the output, after the head. It sends what does not
+// fit.
 func (x *exchange) emit(p []byte) error {
 	if x.err != nil {
 		return x.err
@@ -33,7 +33,7 @@ func (x *exchange) emit(p []byte) error {
 		most = maxLarge
 	}
 	if rest := len(first) + len(p) + len(crlf); len(a.out)+rest <= most {
-		a.hold(rest)
+		a.grow(rest)
 		a.out = append(append(a.out, first...), p...)
 		if x.chunked {
 			a.out = append(a.out, crlf...)
@@ -47,7 +47,7 @@ func (x *exchange) emit(p []byte) error {
 	return x.send(a.out, p)
 }
 
-// push sends what is to go out.
+// push sends the output.
 func (x *exchange) push() error {
 	if x.err != nil || len(x.a.out) == 0 {
 		return x.err
@@ -55,13 +55,13 @@ func (x *exchange) push() error {
 	return x.send(x.a.out)
 }
 
-// send writes to the connection. An error ends the request: its client has gone.
+// send writes to the connection. An error ends the request: its client has disconnected.
 func (x *exchange) send(parts ...[]byte) error {
 	_, x.err = x.c.net.WriteParts(parts...)
 	if x.c.stalled.Load() != 0 {
 		x.c.stalled.Store(0)
 	}
-	x.a.sent()
+	x.a.reset()
 	if x.err != nil {
 		x.life.End()
 	}

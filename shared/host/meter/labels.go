@@ -8,28 +8,27 @@ import (
 	"gateway/shared/usage"
 )
 
-// EnvLabels is the variable that names further labels of the metrics that dashboards of
-// other gateways read, separated by commas: model, config_name (its slug), api_key_id, and
-// metadata_<key> for a key of the request's metadata. None by default.
+// EnvLabels is the variable with additional labels of the metrics that dashboards of
+// other gateways read, separated by commas: model, config_name (its slug), api_key_id,
+// and metadata_<key> for a key of the request's metadata. None by default.
 const EnvLabels = "GATEWAY_METRICS_LABELS"
 
 const (
-	maxLabels   = 8   // further labels
-	maxDistinct = 100 // of one further label; more are "other"
+	maxLabels   = 8   // additional labels
+	maxDistinct = 100 // values of one additional label; further ones become "other"
 )
 
-// further is one of the further labels.
-type further struct {
+// extraLabel is one of the additional labels.
+type extraLabel struct {
 	name string
 	of   func(r *usage.Record) string
 	seen map[string]bool
 }
 
-// furtherLabels reads the value of EnvLabels. What it does not know is left out, and so is
-// what would be a label twice.
-func furtherLabels(value string) (out []*further) {
+// extraLabels parses the value of EnvLabels. It ignores unknown labels and duplicates.
+func extraLabels(value string) (out []*extraLabel) {
 	for name := range strings.SplitSeq(value, ",") {
-		f := &further{name: strings.TrimSpace(name), seen: map[string]bool{}}
+		f := &extraLabel{name: strings.TrimSpace(name), seen: map[string]bool{}}
 		switch key, metadata := strings.CutPrefix(f.name, "metadata_"); {
 		case f.name == "model":
 			f.of = func(r *usage.Record) string { return pairOf(r).model }
@@ -43,14 +42,14 @@ func furtherLabels(value string) (out []*further) {
 		default:
 			continue
 		}
-		if len(out) < maxLabels && !slices.ContainsFunc(out, func(o *further) bool { return o.name == f.name }) {
+		if len(out) < maxLabels && !slices.ContainsFunc(out, func(o *extraLabel) bool { return o.name == f.name }) {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-// labelName returns a text with the characters that names of labels may have.
+// labelName replaces the characters that are not allowed in label names.
 func labelName(key string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' {
@@ -60,9 +59,9 @@ func labelName(key string) string {
 	}, key)
 }
 
-// value returns the label's value for a record. Callers can invent values, so that only the
-// first are told apart.
-func (f *further) value(r *usage.Record) string {
+// value returns the label's value for a record. Callers can invent values, so only the
+// first ones are distinguished.
+func (f *extraLabel) value(r *usage.Record) string {
 	v := f.of(r)
 	switch {
 	case v == "":

@@ -1,9 +1,9 @@
-// Package meter tells an operator how a process is doing. It writes numbers as a line of
-// CloudWatch's embedded metric format, at most one a minute and at once when something
-// fails, and a line for each failed request and for one in a hundred of the others. All
-// lines are JSON. They hold ids, names of routes, statuses and times, and nothing that
-// callers or providers wrote except names of models that have a price. A long-running
-// process also serves its sums to Prometheus.
+// Package meter reports the state of a process to operators. It writes metrics as a line
+// of CloudWatch's embedded metric format, at most one per minute and immediately after a
+// failure, and a line for each failed request and for one percent of the others. All
+// lines are JSON. They contain ids, names of routes, statuses and times, and no text of
+// callers or providers except names of models with a price. A long-running process also
+// serves its totals to Prometheus.
 package meter
 
 import (
@@ -25,14 +25,14 @@ import (
 const (
 	every       = time.Minute
 	whenFailing = 10 * time.Second
-	maxValues   = 100 // of one metric in a line, by the format's rule
-	sampled     = 100 // one of so many requests that went well has a line
+	maxValues   = 100 // of one metric per line, a limit of the format
+	sampled     = 100 // one of this many successful requests is logged
 )
 
-// EnvModelMetrics is the variable that makes metrics of providers and models: "true".
+// EnvModelMetrics is the variable that enables metrics per provider and model: "true".
 const EnvModelMetrics = "GATEWAY_MODEL_METRICS"
 
-// Meter counts. It is safe for concurrent use.
+// Meter counts requests and failures. It is safe for concurrent use.
 type Meter struct {
 	out  io.Writer
 	name string
@@ -41,15 +41,15 @@ type Meter struct {
 	mu     sync.Mutex
 	since  time.Time // of the last line
 	counts map[string]int64
-	times  map[float64]int64 // how often a GatewayTime was seen
+	times  map[float64]int64 // occurrences of each GatewayTime
 	models series            // since the last line
 	served int64
 
-	byModel bool // models are metrics of their own as well
+	byModel bool // also write separate metrics per model
 	totals  *Totals
 }
 
-// New makes a meter of an installation that writes to out. now nil: time.Now.
+// New returns a meter of an installation that writes to out. now is time.Now if nil.
 func New(out io.Writer, installation string, now func() time.Time) *Meter {
 	if now == nil {
 		now = time.Now
@@ -57,24 +57,24 @@ func New(out io.Writer, installation string, now func() time.Time) *Meter {
 	return &Meter{out: out, name: installation, now: now, counts: map[string]int64{}, times: map[float64]int64{}, models: series{most: maxInLine}}
 }
 
-// ByModel also makes metrics for each provider and model, for each pair of which CloudWatch
+// ByModel also writes metrics for each pair of provider and model, for which CloudWatch
 // charges; otherwise these numbers are only in the line.
 func (m *Meter) ByModel() { m.byModel = true }
 
-// Adding has everything counted in t, too.
-func (m *Meter) Adding(t *Totals) { m.totals = t }
+// AddTo also counts everything in t.
+func (m *Meter) AddTo(t *Totals) { m.totals = t }
 
-// Sink watches the records that go to a sink.
-func (m *Meter) Sink(to usage.Sink) usage.Sink { return watched{to, m.request} }
+// Sink observes the records sent to a sink.
+func (m *Meter) Sink(to usage.Sink) usage.Sink { return watchedSink{to, m.request} }
 
-// watched is a sink whose records of requests are told.
-type watched struct {
+// watchedSink is a sink with observed records.
+type watchedSink struct {
 	usage.Sink
 	told func(*usage.Record)
 }
 
 // Emit implements usage.Sink.
-func (w watched) Emit(ctx context.Context, r *usage.Record) error {
+func (w watchedSink) Emit(ctx context.Context, r *usage.Record) error {
 	if !r.Unconfirmed { // a record without a request
 		w.told(r)
 	}
@@ -82,7 +82,7 @@ func (w watched) Emit(ctx context.Context, r *usage.Record) error {
 }
 
 func (m *Meter) request(r *usage.Record) {
-	own := ownFailure(r)
+	own := gatewayFailure(r)
 	if m.totals != nil {
 		m.totals.request(r)
 	}
@@ -102,8 +102,8 @@ func (m *Meter) request(r *usage.Record) {
 	}
 }
 
-// ownFailure tells whether a 5xx is not a provider's.
-func ownFailure(r *usage.Record) bool {
+// gatewayFailure reports whether a 5xx is not a provider's.
+func gatewayFailure(r *usage.Record) bool {
 	switch fault.Code(r.ErrorCode) {
 	case fault.InternalError, fault.ServiceUnavailable:
 		return r.ClientStatus >= 500
@@ -111,26 +111,26 @@ func ownFailure(r *usage.Record) bool {
 	return false
 }
 
-// logRequest writes the line of a request. What it says is the gateway's own.
+// logRequest logs a request, without text of callers.
 func logRequest(r *usage.Record) {
 	level := slog.LevelInfo
 	if r.ClientStatus >= 500 {
 		level = slog.LevelWarn
 	}
 	slog.Log(context.Background(), level, "request", "request_id", r.ID, "workspace", r.Workspace, "key", r.KeyID, "route", r.Endpoint,
-		"status", r.ClientStatus, "code", known(r.ErrorCode), "provider", r.Provider, "cache", r.CacheStatus, "stream", r.Stream,
+		"status", r.ClientStatus, "code", knownCode(r.ErrorCode), "provider", r.Provider, "cache", r.CacheStatus, "stream", r.Stream,
 		"attempts", len(r.Attempts), "ms", r.Duration.Milliseconds(), "gateway_ms", milliseconds(r.GatewayTime))
 }
 
-// known is a code of the gateway's; a provider may name its codes as it likes.
-func known(code string) string {
+// knownCode returns code if it is one of the gateway's; a provider's code is arbitrary.
+func knownCode(code string) string {
 	if code == "" || fault.Known(fault.Code(code)) {
 		return code
 	}
 	return "provider"
 }
 
-// Handler counts what a family of the administration answers.
+// Handler counts the responses of a family of the administration.
 func (m *Meter) Handler(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := &status{ResponseWriter: w, code: http.StatusOK}
@@ -145,7 +145,7 @@ func (m *Meter) Handler(h http.Handler) http.Handler {
 	})
 }
 
-// status knows what was answered.
+// status records the response's status.
 type status struct {
 	http.ResponseWriter
 	code int
@@ -159,7 +159,7 @@ func (s *status) WriteHeader(code int) {
 // Unwrap serves http.ResponseController.
 func (s *status) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// Count adds one to a metric that nothing else counts.
+// Count increments a metric that nothing else counts.
 func (m *Meter) Count(name string) {
 	if m.totals != nil {
 		m.totals.count(name)
@@ -170,10 +170,10 @@ func (m *Meter) Count(name string) {
 	m.flushIfDue(true)
 }
 
-// Around counts a request that did not come through the edge.
-func (m *Meter) Around() { m.Count(metric.AroundEdge) }
+// CountBypass counts a request that did not come through the edge.
+func (m *Meter) CountBypass() { m.Count(metric.BypassedEdge) }
 
-// Flush writes what has been counted since the last line.
+// Flush writes the metrics since the last line.
 func (m *Meter) Flush() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -187,13 +187,13 @@ func (m *Meter) flushIfDue(failing bool) {
 	}
 }
 
-// named names a metric to the format.
+// named is the name of a metric in the format.
 type named struct {
 	Name string
 	Unit string
 }
 
-// distribution is a metric of many values.
+// distribution is a metric with many values.
 type distribution struct {
 	Values []float64
 	Counts []int64
@@ -206,7 +206,7 @@ func (m *Meter) flush() {
 	now := m.now()
 	line := map[string]any{"Installation": m.name, "level": "INFO", "message": "metrics", "timestamp": now.UTC().Format(time.RFC3339Nano)}
 	var names []named
-	for _, name := range []string{metric.Requests, metric.Failures, metric.StoreFailures, metric.AroundEdge, metric.LoggedErrors} {
+	for _, name := range []string{metric.Requests, metric.Failures, metric.StoreFailures, metric.BypassedEdge, metric.LoggedErrors} {
 		if n := m.counts[name]; n > 0 {
 			names, line[name] = append(names, named{name, "Count"}), n
 		}
@@ -238,13 +238,13 @@ func (m *Meter) write(line map[string]any, now time.Time, dimensions []string, n
 	line["_aws"] = map[string]any{"Timestamp": now.UnixMilli(), "CloudWatchMetrics": []any{map[string]any{
 		"Namespace": metric.Namespace, "Dimensions": [][]string{dimensions}, "Metrics": names,
 	}}}
-	if text, err := json.Marshal(line); err == nil { // numbers and names always can be
-		_, _ = m.out.Write(append(text, '\n')) // the log is all there is to tell it to
+	if text, err := json.Marshal(line); err == nil { // numbers and names always encode
+		_, _ = m.out.Write(append(text, '\n')) // an error of the log cannot be logged
 	}
 }
 
-// rounded is a time in milliseconds with two significant digits, so that many requests
-// share few values.
+// rounded returns milliseconds with two significant digits, so that many requests share
+// few values.
 func rounded(d time.Duration) float64 {
 	ms := milliseconds(d)
 	if ms <= 0.1 {
@@ -256,8 +256,8 @@ func rounded(d time.Duration) float64 {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// Process is the meter of a process as it is deployed. It counts the errors in its
-// log and the failures of what it depends on, too.
+// Process returns the meter of a deployed process. It also counts the errors in its log
+// and the failures of its dependencies.
 func Process(installation string) *Meter {
 	m := New(os.Stderr, installation, nil)
 	if os.Getenv(EnvModelMetrics) == "true" {
@@ -268,7 +268,7 @@ func Process(installation string) *Meter {
 	return m
 }
 
-// counting is a log whose errors are counted.
+// counting is a log handler that counts errors.
 type counting struct {
 	slog.Handler
 	m *Meter

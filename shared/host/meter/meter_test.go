@@ -181,15 +181,15 @@ func TestTheAdministrationIsCounted(t *testing.T) {
 	for _, path := range []string{"/good", "/bad", "/good"} {
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
 	}
-	m.Around()
+	m.CountBypass()
 	m.Flush()
 	sum := map[string]int{}
 	for _, l := range lines(t, out.String()) {
-		for _, name := range []string{metric.Requests, metric.Failures, metric.AroundEdge} {
+		for _, name := range []string{metric.Requests, metric.Failures, metric.BypassedEdge} {
 			sum[name] += l.count(name)
 		}
 	}
-	if sum[metric.Requests] != 3 || sum[metric.Failures] != 1 || sum[metric.AroundEdge] != 1 {
+	if sum[metric.Requests] != 3 || sum[metric.Failures] != 1 || sum[metric.BypassedEdge] != 1 {
 		t.Errorf("%v", sum)
 	}
 }
@@ -260,7 +260,7 @@ func TestManyAtATime(t *testing.T) {
 			for range 500 {
 				_ = s.Emit(t.Context(), record(200, "", time.Millisecond))
 			}
-			m.Around()
+			m.CountBypass()
 		})
 	}
 	wg.Wait()

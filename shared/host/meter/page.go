@@ -10,14 +10,14 @@ import (
 	"gateway/shared/fault"
 )
 
-// EnvMetrics is the variable that switches /metrics of the gateway's own address off: "off".
+// EnvMetrics is the variable that disables /metrics at the gateway's address: "off".
 const EnvMetrics = "GATEWAY_METRICS"
 
 // pagePath is the path of the metrics.
 const pagePath = "/metrics"
 
-// Page serves /metrics of the gateway's own address before next: to the process's own
-// machine, and to callers that allowed admits. With EnvMetrics "off" it is next.
+// Page serves /metrics at the gateway's address before next: to programs on this machine,
+// and to callers that allowed admits. With EnvMetrics "off" it is next.
 func Page(t *Totals, allowed func(*http.Request) error, next http.Handler) http.Handler {
 	if os.Getenv(EnvMetrics) == "off" {
 		return next
@@ -33,7 +33,7 @@ func Page(t *Totals, allowed func(*http.Request) error, next http.Handler) http.
 				f.SetHeaders(w.Header())
 				w.Header().Set("Content-Type", "application/json")
 				w.WriteHeader(f.Status())
-				_, _ = w.Write(f.AdminBody("")) // the client may be gone
+				_, _ = w.Write(f.AdminBody("")) // the client may have disconnected
 				return
 			}
 		}
@@ -42,7 +42,7 @@ func Page(t *Totals, allowed func(*http.Request) error, next http.Handler) http.
 }
 
 // local reports whether a request comes from a program on this machine: neither through a
-// proxy, nor from a page of a browser whose name leads here.
+// proxy nor from a browser page on a domain that resolves to it.
 func local(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !from.Addr().Unmap().IsLoopback() {

@@ -15,23 +15,23 @@ import (
 	"gateway/shared/usage"
 )
 
-// EnvMetricsAddr is the variable with the address where a long-running process serves
-// its totals to Prometheus; none: nowhere. It asks for no key, so it is not to be
-// reached from outside.
+// EnvMetricsAddr is the variable with the address at which a long-running process serves
+// its totals to Prometheus; "" disables that. It requires no key, so it must not be
+// reachable from outside.
 const EnvMetricsAddr = "GATEWAY_METRICS_ADDR"
 
-// Totals are sums since a process began, for Prometheus to fetch. They are safe for
+// Totals are sums since the start of a process, for Prometheus. They are safe for
 // concurrent use.
 type Totals struct {
 	mu     sync.Mutex
 	counts map[string]int64
-	others map[string]func() int64 // that somebody else counts
+	others map[string]func() int64 // counters of other packages
 	models series
 	asked  requests
 }
 
-// Also has the answer tell what somebody else counts, as it stands when it is asked for.
-func (t *Totals) Also(name string, count func() int64) {
+// AddCounter adds a counter, which is read for each response.
+func (t *Totals) AddCounter(name string, count func() int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.others == nil {
@@ -40,20 +40,20 @@ func (t *Totals) Also(name string, count func() int64) {
 	t.others[name] = count
 }
 
-// NewTotals returns sums of nothing yet, with the further labels that EnvLabels names.
+// NewTotals returns empty totals, with the additional labels in EnvLabels.
 func NewTotals() *Totals {
-	return &Totals{counts: map[string]int64{metric.Failures: 0}, models: series{most: maxInAll}, asked: requests{further: furtherLabels(os.Getenv(EnvLabels))}}
+	return &Totals{counts: map[string]int64{metric.Failures: 0}, models: series{most: maxInAll}, asked: requests{further: extraLabels(os.Getenv(EnvLabels))}}
 }
 
-// Sink counts the records that go to a sink.
-func (t *Totals) Sink(to usage.Sink) usage.Sink { return watched{to, t.request} }
+// Sink counts the records sent to a sink.
+func (t *Totals) Sink(to usage.Sink) usage.Sink { return watchedSink{to, t.request} }
 
 func (t *Totals) request(r *usage.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.models.add(r)
 	t.asked.add(r)
-	if ownFailure(r) {
+	if gatewayFailure(r) {
 		t.counts[metric.Failures]++
 	}
 }
@@ -64,7 +64,7 @@ func (t *Totals) count(name string) {
 	t.counts[name]++
 }
 
-// ServeHTTP answers GET /metrics in Prometheus's text format, version 0.0.4.
+// ServeHTTP serves GET /metrics in Prometheus's text format, version 0.0.4.
 func (t *Totals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/metrics" {
 		http.NotFound(w, r)
@@ -76,11 +76,11 @@ func (t *Totals) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	_, _ = w.Write(t.text()) // who asked has gone
+	_, _ = w.Write(t.text()) // the client has disconnected
 }
 
-// said are the metrics of pairs that only grow, by name.
-var said = []struct {
+// counterMetrics are the counters per pair, by name.
+var counterMetrics = []struct {
 	name, help string
 	of         func(*sums) string
 }{
@@ -95,17 +95,17 @@ var said = []struct {
 var counted = map[string]string{
 	metric.Failures:      "Answers of 500 or more that are the gateway's own doing.",
 	metric.StoreFailures: "Failures of a store, queue or key service.",
-	metric.AroundEdge:    "Requests that did not come through the edge.",
+	metric.BypassedEdge:  "Requests that did not come through the edge.",
 	metric.LoggedErrors:  "Log lines of level ERROR.",
 	metric.Dropped:       "Records that were not exported to a telemetry destination, once for each destination and signal.",
 }
 
-// text is the answer: names are those of CloudWatch, as Prometheus writes names.
+// text returns the metrics: names are those of CloudWatch in Prometheus's spelling.
 func (t *Totals) text() []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var b bytes.Buffer
-	for _, m := range said {
+	for _, m := range counterMetrics {
 		name := prometheusName(m.name) + "_total"
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s counter\n", name, m.help, name)
 		t.models.each(func(p pair, s *sums) { fmt.Fprintf(&b, "%s{%s} %s\n", name, labels(p), m.of(s)) })
@@ -132,7 +132,7 @@ func (t *Totals) text() []byte {
 	return b.Bytes()
 }
 
-// prometheusName is a metric's name there: InputTokens is gateway_input_tokens.
+// prometheusName converts a metric's name: InputTokens becomes gateway_input_tokens.
 func prometheusName(name string) string {
 	var b strings.Builder
 	b.WriteString(strings.ToLower(metric.Namespace))
@@ -146,7 +146,7 @@ func prometheusName(name string) string {
 	return b.String()
 }
 
-// escaped are the characters that labels escape; a plain name has no line break.
+// escaped escapes label values; a plain name has no line break.
 var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 func labels(p pair) string {

@@ -12,17 +12,18 @@ import (
 	"gateway/shared/usage"
 )
 
-// maxRequests bounds the series of requests by their labels. Requests beyond them count
-// under the label values "other".
+// maxRequests limits the series of requests by their labels. Further ones count under the
+// label values "other".
 const maxRequests = 1000
 
 // requestLabels are the labels of the metrics that dashboards of other gateways read. All
-// values are the gateway's own, except those of further labels, whose number is bounded.
+// values are from fixed sets, except those of additional labels, which are limited in
+// number.
 type requestLabels struct {
 	method, endpoint, provider, cache string
 	code                              int
 	stream                            bool
-	further                           string // labels as they are written, each behind a comma
+	extra                             string // formatted labels, each after a comma
 }
 
 func labelsOf(r *usage.Record) requestLabels {
@@ -34,7 +35,7 @@ const missing = "N/A"
 
 func (l *requestLabels) text() string {
 	return fmt.Sprintf(`app="gateway",env="%s",method="%s",endpoint="%s",code="%d",provider="%s",source="%s",stream="%t",cacheStatus="%s"%s`,
-		missing, escaped.Replace(l.method), escaped.Replace(l.endpoint), l.code, escaped.Replace(l.provider), missing, l.stream, escaped.Replace(l.cache), l.further)
+		missing, escaped.Replace(l.method), escaped.Replace(l.endpoint), l.code, escaped.Replace(l.provider), missing, l.stream, escaped.Replace(l.cache), l.extra)
 }
 
 // histogram counts values by bounds.
@@ -60,7 +61,7 @@ var (
 	inMilliseconds = []float64{0.1, 1, 2, 5, 10, 30, 50, 75, 100, 150, 200, 350, 500, 1000, 2500, 5000, 10_000, 50_000, 100_000, 300_000, 500_000, 10_000_000}
 )
 
-// timings are the histograms of requests. A value is absent where ok is false.
+// timings are the histograms of requests. ok is false if there is no value.
 var timings = [...]struct {
 	name, help string
 	bounds     []float64
@@ -85,19 +86,19 @@ type requestSums struct {
 // requests are sums by labels.
 type requests struct {
 	of      map[requestLabels]*requestSums
-	further []*further
+	further []*extraLabel
 }
 
 func (q *requests) add(r *usage.Record) {
 	l := labelsOf(r)
 	for _, f := range q.further {
-		l.further += "," + f.name + `="` + escaped.Replace(f.value(r)) + `"`
+		l.extra += "," + f.name + `="` + escaped.Replace(f.value(r)) + `"`
 	}
 	at := q.of[l]
 	if at == nil && len(q.of) >= maxRequests {
 		l = requestLabels{method: "other", endpoint: "other", provider: "other", cache: "other"}
 		for _, f := range q.further {
-			l.further += "," + f.name + `="` + metric.Other + `"`
+			l.extra += "," + f.name + `="` + metric.Other + `"`
 		}
 		at = q.of[l]
 	}
@@ -146,7 +147,7 @@ func (q *requests) write(b *bytes.Buffer) {
 	}
 }
 
-// write appends a histogram; one without a value is left out.
+// write appends a histogram unless it is empty.
 func (h *histogram) write(b *bytes.Buffer, name, labels string, bounds []float64) {
 	if h.count == 0 {
 		return

@@ -11,26 +11,26 @@ import (
 	"gateway/shared/usage"
 )
 
-// How many pairs of provider and model are kept apart: in one line, which is written when
-// it has so many, and in all; pairs beyond that count as Other.
+// Maximum numbers of distinct pairs of provider and model: in one line, which is written
+// when it is full, and in total; further pairs count as Other.
 const (
 	maxInLine = 30
 	maxInAll  = 300
 	maxName   = 100 // bytes of a model's name
-	// maxNamed bounds the names of one source whose names callers can invent: the tools of
-	// MCP servers, the methods of agents.
+	// maxNamed limits the names per source if callers can invent them: the tools of MCP
+	// servers, the methods of agents.
 	maxNamed = 50
 )
 
-// pair is the provider and model for which sums are reported.
+// pair is the provider and model of a sum.
 type pair struct{ provider, model string }
 
-// pairOf gives the pair of a record. A model that has no price may be anything that
-// a caller made up.
+// pairOf returns the pair of a record. A model without a price may be invented by the
+// caller.
 func pairOf(r *usage.Record) pair {
 	p := pair{r.Provider, r.Model}
 	if p.provider == "" {
-		return pair{metric.Other, metric.Other} // it went nowhere
+		return pair{metric.Other, metric.Other} // it was not forwarded
 	}
 	unknown := r.Call != nil && (r.Call.Code != 0 || r.Call.Decision != usage.CallAllowed) // a name that no server lists
 	if unknown || !r.Priced || p.model == "" || len(p.model) > maxName || !plain(p.model) {
@@ -39,7 +39,7 @@ func pairOf(r *usage.Record) pair {
 	return p
 }
 
-// plain tells whether a name is of visible ASCII characters.
+// plain reports whether a name consists of visible ASCII characters.
 func plain(name string) bool {
 	for i := range len(name) {
 		if name[i] <= ' ' || name[i] > '~' {
@@ -52,20 +52,20 @@ func plain(name string) bool {
 // bounds are those of the histogram of latencies, in milliseconds.
 var bounds = [...]float64{100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000}
 
-// sums are the numbers that are reported for a pair.
+// sums are the totals of a pair.
 type sums struct {
 	requests, errors, input, output int64
 	cost                            pricing.NanoDollars
-	latency                         time.Duration // of all together
+	latency                         time.Duration // total
 	longest, shortest               time.Duration
-	buckets                         [len(bounds) + 1]int64 // by bounds; the last is beyond them
+	buckets                         [len(bounds) + 1]int64 // by bounds; the last is above them
 }
 
 // series are sums by provider and model, of at most most pairs.
 type series struct {
 	most  int
 	of    map[pair]*sums
-	named map[string]int // pairs of each source whose names callers can invent, by provider
+	named map[string]int // number of pairs of each source with invented names, by provider
 }
 
 func (s *series) full() bool { return len(s.of) >= s.most }
@@ -108,7 +108,7 @@ func (s *sums) add(r *usage.Record) {
 	s.buckets[at]++
 }
 
-// each goes through the pairs in their order.
+// each calls do with the pairs, in order.
 func (s *series) each(do func(pair, *sums)) {
 	pairs := make([]pair, 0, len(s.of))
 	for p := range s.of {
@@ -122,10 +122,10 @@ func (s *series) each(do func(pair, *sums)) {
 	}
 }
 
-// usd is a sum of money in dollars.
+// usd converts an amount to dollars.
 func usd(n pricing.NanoDollars) float64 { return float64(n) / float64(pricing.Dollar) }
 
-// list is what a line says of the pairs: numbers to search in, which are no metrics.
+// list returns the pairs as data of a log line, which are not metrics.
 func (s *series) list() (out []map[string]any) {
 	s.each(func(p pair, s *sums) {
 		out = append(out, map[string]any{
@@ -141,7 +141,7 @@ var ofModels = []named{
 	{metric.Requests, "Count"}, {metric.Errors, "Count"}, {metric.Latency, "Milliseconds"}, {metric.InputTokens, "Count"}, {metric.OutputTokens, "Count"}, {metric.Cost, "None"},
 }
 
-// modelLine is the line of a pair.
+// modelLine returns the line of a pair.
 func (m *Meter) modelLine(p pair, s *sums, now time.Time) map[string]any {
 	return map[string]any{
 		"Installation": m.name, metric.Provider: p.provider, metric.Model: p.model, "level": "INFO", "message": "metrics of a model", "timestamp": now.UTC().Format(time.RFC3339Nano),
@@ -150,8 +150,8 @@ func (m *Meter) modelLine(p pair, s *sums, now time.Time) map[string]any {
 	}
 }
 
-// distribution is the latencies as values with how often each occurred: for all latencies of a
-// bucket it has the middle of the bucket's part between the shortest and the longest.
+// distribution returns the latencies as values with their counts: the latencies of a
+// bucket count as the middle of the bucket's part between the minimum and the maximum.
 func (s *sums) distribution() (d distribution) {
 	least, most := milliseconds(s.shortest), milliseconds(s.longest)
 	for i, n := range s.buckets {

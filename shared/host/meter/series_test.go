@@ -141,7 +141,7 @@ func TestManyModelsStayFewLines(t *testing.T) {
 	quiet(t)
 	m, out, _ := newMeter()
 	totals := meter.NewTotals()
-	m.Adding(totals)
+	m.AddTo(totals)
 	s := m.Sink(&kept{})
 	const each = 2000
 	for i := range each {
@@ -236,15 +236,15 @@ func TestMetricsAreReadAlone(t *testing.T) {
 
 func TestMetricsHaveAnAddressOfTheirOwn(t *testing.T) {
 	t.Setenv(meter.EnvMetricsAddr, "")
-	if totals, s, err := meter.Exposed(); totals == nil || s != nil || err != nil {
+	if totals, s, err := meter.ListenTotals(); totals == nil || s != nil || err != nil {
 		t.Errorf("%v %v %v", totals, s, err)
 	}
 	t.Setenv(meter.EnvMetricsAddr, "nowhere at all")
-	if _, _, err := meter.Exposed(); err == nil || !strings.Contains(err.Error(), meter.EnvMetricsAddr+"=nowhere at all") {
+	if _, _, err := meter.ListenTotals(); err == nil || !strings.Contains(err.Error(), meter.EnvMetricsAddr+"=nowhere at all") {
 		t.Errorf("%v", err)
 	}
 	t.Setenv(meter.EnvMetricsAddr, "127.0.0.1:0")
-	totals, s, err := meter.Exposed()
+	totals, s, err := meter.ListenTotals()
 	if err != nil {
 		t.Fatal(err)
 	}

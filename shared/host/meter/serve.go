@@ -7,9 +7,9 @@ import (
 	"gateway/shared/host"
 )
 
-// Exposed returns totals and the server that shows them at the address of EnvMetricsAddr;
-// without an address there is no server.
-func Exposed() (*Totals, *host.Server, error) {
+// ListenTotals returns totals and the server that serves them at the address of
+// EnvMetricsAddr; without an address the server is nil.
+func ListenTotals() (*Totals, *host.Server, error) {
 	addr := os.Getenv(EnvMetricsAddr)
 	t := NewTotals()
 	if addr == "" {

@@ -1,8 +1,8 @@
-// Package originauth lets in what came through the edge and nothing else. The edge adds an origin
-// secret to each request; a process behind it knows the digests of valid secrets: those of
-// its deployment, and those that rotations have added since, which are in a row of the
+// Package originauth admits only requests that came through the edge. The edge adds an
+// origin secret to each request; a process behind it has the digests of valid secrets:
+// those of its deployment, and those added by rotations since, which are in a row of the
 // tables. So only the process that rotates needs to read a rotated secret, and an
-// installation goes on serving when its secret store does not answer.
+// installation continues to serve when its secret store is unavailable.
 package originauth
 
 import (
@@ -17,108 +17,108 @@ import (
 	"gateway/shared/fault"
 )
 
-// Header carries the origin secret.
+// Header is the header with the origin secret.
 const Header = "X-Gateway-Origin-Secret"
 
-// Digest stands for an origin secret.
+// Digest is the hash of an origin secret.
 type Digest [sha256.Size]byte
 
-// DigestOf is the digest of a secret.
+// DigestOf returns the digest of a secret.
 func DigestOf(secret string) Digest { return sha256.Sum256([]byte(secret)) }
 
-// Times of reading what rotations have written. A rotation waits longer than
-// longest between its steps.
+// Times of reading the ring. A rotation waits longer than Longest between its steps.
 const (
-	fresh = 5 * time.Minute  // how old what was read may be
-	pause = 10 * time.Second // between readings for a secret that is not known, and after a failed one
-	limit = 2 * time.Second  // of one reading
+	maxAge      = 5 * time.Minute  // maximum age of the ring
+	retryDelay  = 10 * time.Second // between reads for an unknown secret, and after a failed one
+	readTimeout = 2 * time.Second  // of one read
 )
 
-// Longest is how long a process may rely on what it has read, as long as the tables answer.
-// Between two steps of a rotation at least this long is waited.
-const Longest = fresh + pause + limit
+// Longest is how long a process may use an outdated ring if the tables are available. A
+// rotation waits at least this long between two steps.
+const Longest = maxAge + retryDelay + readTimeout
 
-// Read gives what rotations have written; an empty ring when there was none.
+// Read returns the ring written by rotations; an empty one before the first.
 type Read func(context.Context) (Ring, error)
 
-// Door knows who is let in. A nil door stands open. It is safe for concurrent use.
-type Door struct {
+// Verifier verifies that requests came through the edge. A nil Verifier admits every
+// request. It is safe for concurrent use.
+type Verifier struct {
 	deployed []Digest
 	read     Read
 	now      func() time.Time
-	refused  func() // told of each refusal; nil: nobody
-	known    atomic.Pointer[known]
+	rejected func() // called for each rejection; may be nil
+	current  atomic.Pointer[snapshot]
 	reading  sync.Mutex // one at a time
 }
 
-// known does not change once it is in a door.
-type known struct {
+// snapshot is immutable once it is stored.
+type snapshot struct {
 	accepted []Digest
-	asOf     time.Time // of the last reading that succeeded
-	tried    time.Time // the start of the last one
+	asOf     time.Time // of the last successful read
+	tried    time.Time // start of the last read
 }
 
-// certain tells whether an unknown caller can be refused for certain: the last reading
+// certain reports whether an unknown secret can be rejected definitively: the last read
 // succeeded.
-func (k *known) certain() bool { return k.asOf.Equal(k.tried) }
+func (k *snapshot) certain() bool { return k.asOf.Equal(k.tried) }
 
-// New makes a door for the secrets at deployment. read may be nil: there are no
-// rotations. now nil: time.Now.
-func New(secrets []string, read Read, now func() time.Time) *Door {
+// New returns a Verifier for the secrets of the deployment. read is nil without
+// rotations; now is time.Now if nil.
+func New(secrets []string, read Read, now func() time.Time) *Verifier {
 	if now == nil {
 		now = time.Now
 	}
-	d := &Door{read: read, now: now}
+	d := &Verifier{read: read, now: now}
 	for _, s := range secrets {
 		if s != "" {
 			d.deployed = append(d.deployed, DigestOf(s))
 		}
 	}
-	d.known.Store(&known{accepted: d.deployed})
+	d.current.Store(&snapshot{accepted: d.deployed})
 	return d
 }
 
-// Enter tells whether a request came through the edge: nil, or a fault, which is a
-// 403, or a 503 where that cannot be known yet.
-func (d *Door) Enter(ctx context.Context, h http.Header) error {
+// Verify returns nil if a request came through the edge, otherwise a fault: a 403, or a
+// 503 if that cannot be determined yet.
+func (d *Verifier) Verify(ctx context.Context, h http.Header) error {
 	if d == nil {
 		return nil
 	}
-	err := d.enter(ctx, h[Header])
-	if err != nil && d.refused != nil {
-		d.refused()
+	err := d.verify(ctx, h[Header])
+	if err != nil && d.rejected != nil {
+		d.rejected()
 	}
 	return err
 }
 
-// OnRefused has f called for each request that is not let in. Call it before the
-// first.
-func (d *Door) OnRefused(f func()) *Door {
+// OnRejected sets a function that is called for each rejected request. Call it before the
+// first request.
+func (d *Verifier) OnRejected(f func()) *Verifier {
 	if d != nil {
-		d.refused = f
+		d.rejected = f
 	}
 	return d
 }
 
-func (d *Door) enter(ctx context.Context, sent []string) error {
+func (d *Verifier) verify(ctx context.Context, sent []string) error {
 	if len(sent) != 1 || sent[0] == "" {
-		return refused()
+		return rejected()
 	}
 	presented := DigestOf(sent[0])
-	k := d.known.Load()
-	if d.read != nil && d.now().Sub(k.asOf) >= fresh && d.now().Sub(k.tried) >= pause && d.reading.TryLock() {
-		k = d.renew(ctx) // who comes meanwhile is judged by what is known
+	k := d.current.Load()
+	if d.read != nil && d.now().Sub(k.asOf) >= maxAge && d.now().Sub(k.tried) >= retryDelay && d.reading.TryLock() {
+		k = d.refresh(ctx) // concurrent requests use the old snapshot
 		d.reading.Unlock()
 	}
 	if k.accepts(&presented) {
 		return nil
 	}
 	if d.read != nil {
-		// The secret may have been rotated in since; all who come with it wait for one
-		// reading.
+		// The secret may be new since the last read; all requests with it wait for one
+		// read.
 		d.reading.Lock()
-		if k = d.known.Load(); d.now().Sub(k.tried) >= pause {
-			k = d.renew(ctx)
+		if k = d.current.Load(); d.now().Sub(k.tried) >= retryDelay {
+			k = d.refresh(ctx)
 		}
 		d.reading.Unlock()
 	}
@@ -128,28 +128,28 @@ func (d *Door) enter(ctx context.Context, sent []string) error {
 	case !k.certain():
 		return fault.Unavailable(nil)
 	}
-	return refused()
+	return rejected()
 }
 
-func refused() *fault.Fault {
+func rejected() *fault.Fault {
 	return fault.New(fault.NotAllowed, "", "This address answers the gateway's edge alone; call the gateway by its own address")
 }
 
-// renew reads the ring. What is known stays when that fails.
-func (d *Door) renew(ctx context.Context) *known {
-	k := *d.known.Load()
+// refresh reads the ring. It keeps the current snapshot on failure.
+func (d *Verifier) refresh(ctx context.Context) *snapshot {
+	k := *d.current.Load()
 	k.tried = d.now()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit) // the others are judged by it too
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout) // other requests depend on it too
 	defer cancel()
 	if ring, err := d.read(ctx); err == nil {
 		k.accepted, k.asOf = ring.accepted(d.deployed), k.tried
 	}
-	d.known.Store(&k)
+	d.current.Store(&k)
 	return &k
 }
 
-// accepts compares with all, in the same time whatever is presented.
-func (k *known) accepts(presented *Digest) bool {
+// accepts compares with all digests in constant time.
+func (k *snapshot) accepts(presented *Digest) bool {
 	same := 0
 	for i := range k.accepted {
 		same |= subtle.ConstantTimeCompare(presented[:], k.accepted[i][:])

@@ -43,15 +43,15 @@ func (b *tables) set(ring originauth.Ring, err error) {
 }
 
 // status is what a request with the secret is answered with; 200: let in.
-func status(d *originauth.Door, secret string) int {
-	err := d.Enter(context.Background(), http.Header{originauth.Header: {secret}})
+func status(d *originauth.Verifier, secret string) int {
+	err := d.Verify(context.Background(), http.Header{originauth.Header: {secret}})
 	if err == nil {
 		return 200
 	}
 	return fault.From(err).Status()
 }
 
-func expect(t *testing.T, d *originauth.Door, when string, want map[string]int) {
+func expect(t *testing.T, d *originauth.Verifier, when string, want map[string]int) {
 	t.Helper()
 	for secret, code := range want {
 		if got := status(d, secret); got != code {
@@ -185,7 +185,7 @@ func TestOthersDoNotWaitForAReading(t *testing.T) {
 
 func TestNoDoorStandsOpen(t *testing.T) {
 	t.Parallel()
-	if got := status(originauth.Of(nil, nil), ""); got != 200 {
+	if got := status(originauth.ForStore(nil, nil), ""); got != 200 {
 		t.Errorf("%d", got)
 	}
 }
@@ -197,7 +197,7 @@ func TestRingComesBackFromTheTables(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	d := originauth.Of([]string{"s0"}, s)
+	d := originauth.ForStore([]string{"s0"}, s)
 	expect(t, d, "no ring", map[string]int{"s0": 200, "s1": 403})
 	var ring originauth.Ring
 	for i := range 200 {
@@ -213,8 +213,8 @@ func TestRingComesBackFromTheTables(t *testing.T) {
 			t.Fatalf("%d live, %d retired after %d", len(got.Live), len(got.Retired), i)
 		}
 	}
-	expect(t, originauth.Of([]string{"s199"}, s), "rotated", map[string]int{"s199": 200, "s200": 200, "s198": 403})
-	expect(t, originauth.Of([]string{"s190"}, s), "deployed with one that is retired", map[string]int{"s190": 403, "s200": 200})
+	expect(t, originauth.ForStore([]string{"s199"}, s), "rotated", map[string]int{"s199": 200, "s200": 200, "s198": 403})
+	expect(t, originauth.ForStore([]string{"s190"}, s), "deployed with one that is retired", map[string]int{"s190": 403, "s200": 200})
 }
 
 func BenchmarkEnter(b *testing.B) {
@@ -222,7 +222,7 @@ func BenchmarkEnter(b *testing.B) {
 	h := http.Header{originauth.Header: {"current-secret"}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := d.Enter(b.Context(), h); err != nil {
+		if err := d.Verify(b.Context(), h); err != nil {
 			b.Fatal(err)
 		}
 	}

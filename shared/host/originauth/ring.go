@@ -10,25 +10,24 @@ import (
 	"gateway/shared/store"
 )
 
-// Ring is the state of the secrets after rotations.
+// Ring is the set of secrets after rotations.
 type Ring struct {
-	Live []Digest // at most two: one that comes or goes beside the one in use
-	// Retired are former secrets, the newest last. A process that was deployed with one of
-	// them must no longer accept it.
+	Live []Digest // at most two: a new or an old one beside the one in use
+	// Retired are former secrets, the newest last. A process that was deployed with one
+	// of them must no longer accept it.
 	Retired []Digest
 }
 
-// maxRetired bounds the row. With one rotation a quarter it covers what processes were
-// deployed with for more than ten years.
+// maxRetired limits the row. With one rotation per quarter it covers deployments of more
+// than ten years.
 const maxRetired = 50
 
-// row is where the ring stands: in the table that every process that serves may
-// read.
+// row is the key of the ring, in the table that every serving process may read.
 var row = store.System("ORIGIN").Key("SECRETS")
 
-// accepted are the live digests, and those of the deployment that no rotation has retired:
-// an installation that was created anew beside its old tables has a secret that the ring
-// does not know.
+// accepted returns the live digests and those of the deployment that no rotation has
+// retired: an installation that was recreated beside its old tables has a secret that is
+// not in the ring.
 func (r Ring) accepted(deployed []Digest) []Digest {
 	out := slices.Clone(r.Live)
 	for _, d := range deployed {
@@ -39,8 +38,8 @@ func (r Ring) accepted(deployed []Digest) []Digest {
 	return out
 }
 
-// With is the ring whose live digests are those of the secrets; what was live and
-// is not among them is retired.
+// With returns the ring with the digests of the secrets as live; former live ones that
+// are not among them become retired.
 func (r Ring) With(secrets ...string) Ring {
 	var out Ring
 	for _, s := range secrets {
@@ -60,12 +59,12 @@ func (r Ring) With(secrets ...string) Ring {
 	return out
 }
 
-// Equal tells whether both say the same.
+// Equal reports whether both are equal.
 func (r Ring) Equal(o Ring) bool {
 	return slices.Equal(r.Live, o.Live) && slices.Equal(r.Retired, o.Retired)
 }
 
-// Load reads the ring; consistent for who is going to change it.
+// Load reads the ring, with a consistent read for a later change.
 func Load(ctx context.Context, s store.Store, consistent bool) (Ring, error) {
 	it, _, err := s.Table(store.Keys).Get(ctx, row, consistent)
 	if err != nil {
@@ -88,9 +87,9 @@ func (r Ring) Save(ctx context.Context, s store.Store) error {
 	return nil
 }
 
-// Of is the door of a process that was deployed with secrets and whose rotations
-// write to s; without secrets it stands open.
-func Of(secrets []string, s store.Store) *Door {
+// ForStore returns the Verifier of a process that was deployed with secrets and has
+// rotations in s; nil without secrets.
+func ForStore(secrets []string, s store.Store) *Verifier {
 	if len(secrets) == 0 {
 		return nil
 	}

@@ -1,7 +1,7 @@
-// Package placement is the one table of where a route of the gateway runs: which
-// family serves a method and a path, and whether that is a Lambda function,
-// streamed or buffered, or the container. The infrastructure is generated from
-// it, the edge routes by it, and the laptop's -lambda mode obeys it.
+// Package placement is the single table of where a route runs: which family serves a
+// method and a path, and whether that is a Lambda function, streamed or buffered, or the
+// container. The infrastructure is generated from it, the edge routes by it, and the
+// local -lambda mode follows it.
 package placement
 
 import (
@@ -20,10 +20,10 @@ import (
 // Place is where a route runs.
 type Place string
 
-// The places. A Refused route is answered by the API itself.
+// The places. The API itself rejects a Refused route.
 const (
-	Stream    Place = "stream"   // a Lambda function, answered as a stream
-	Buffered  Place = "buffered" // a Lambda function, answered at once
+	Stream    Place = "stream"   // a Lambda function with a streamed response
+	Buffered  Place = "buffered" // a Lambda function with a buffered response
 	Container Place = "container"
 	Refused   Place = "refused"
 )
@@ -31,22 +31,22 @@ const (
 // NoFunction is the status of a route that no function can serve.
 const NoFunction = 501
 
-// NoUpgrade is that status for a WebSocket whose clients go on by requests: they do so at
-// once after this status, and try again after others.
+// NoUpgrade is the status for a WebSocket whose clients fall back to HTTP requests: they
+// do so immediately after this status and retry after others.
 const NoUpgrade = 426
 
-// BalancerIdle is how long the load balancer before the container keeps a connection
-// that no request uses. The container must keep it longer: else a request meets a
-// connection that is being closed, and the balancer answers 502.
+// BalancerIdle is how long the load balancer in front of the container keeps an unused
+// connection. The container must keep it longer: otherwise a request can arrive at a
+// closing connection, and the balancer responds with 502.
 const BalancerIdle = 4000 * time.Second
 
-// AnyMethod is the method of a route that takes all that pass-through takes.
+// AnyMethod is the method of a route that accepts all PassThroughMethods.
 const AnyMethod = "*"
 
-// PassThrough is the family that takes what no other family takes.
+// PassThrough is the family of all paths without another family.
 const PassThrough = "passthrough"
 
-// PassThroughMethods are what AnyMethod stands for.
+// PassThroughMethods are the methods that AnyMethod accepts.
 var PassThroughMethods = []string{"DELETE", "GET", "POST", "PUT"}
 
 // Route is a row of the table.
@@ -60,17 +60,17 @@ type Route struct {
 	// Without is where the route runs in installations without a container: a
 	// Place, or Refused with Status.
 	Without Place
-	Status  int // of Refused
+	Status  int // for Refused
 }
 
 //go:embed routes.txt
 var text string
 
-// Table is the table, in the order of the file.
+// Table returns the table, in the order of the file.
 var Table = sync.OnceValue(func() []Route {
 	routes, err := parse(text)
 	if err != nil {
-		panic("placement: " + err.Error()) // a test reads the same file
+		panic("placement: " + err.Error()) // a test parses the same file
 	}
 	return routes
 })
@@ -132,10 +132,10 @@ func (r *Route) without(column []string) error {
 	return nil
 }
 
-// Find gives the route of a method and an escaped path below the base URL, as
-// API Gateway finds it: a plain segment wins over a variable, that over a greedy
-// one; AnyMethod takes what no other route of the path takes. A path of the
-// administration is its family's with any method, which tells those there are.
+// Find returns the route of a method and an escaped path below the base URL, with API
+// Gateway's precedence: a plain segment before a variable, that before a greedy one;
+// AnyMethod accepts methods without a route of the path. A path of the administration
+// belongs to its family with any method, and the family lists the allowed ones.
 func Find(method, escapedPath string) (Route, bool) {
 	segments := strings.Split(strings.TrimPrefix(escapedPath, "/"), "/")
 	var best, owner Route
@@ -181,7 +181,7 @@ func (r *Route) matches(segments []string) bool {
 	return len(pattern) == len(segments)
 }
 
-// before tells whether r is more specific than s; both match the same path.
+// before reports whether r is more specific than s; both match the same path.
 func (r *Route) before(s Route) bool {
 	a, b := strings.Split(r.Path[1:], "/"), strings.Split(s.Path[1:], "/")
 	for i := range min(len(a), len(b)) {
@@ -202,13 +202,13 @@ func rank(segment string) int {
 	return 0
 }
 
-// Variable tells whether a segment of a Path stands for any one segment.
+// Variable reports whether a segment of a Path matches any one segment.
 func Variable(segment string) bool { return strings.HasPrefix(segment, "{") && !Greedy(segment) }
 
-// Greedy tells whether a segment of a Path stands for all that follow.
+// Greedy reports whether a segment of a Path matches all following ones.
 func Greedy(segment string) bool { return strings.HasSuffix(segment, "+}") }
 
-// Families are the families that run as functions, sorted, with how they answer.
+// Families returns the families that run as functions, sorted, and their places.
 func Families() (names []string, places map[string]Place) {
 	places = map[string]Place{}
 	for _, r := range Table() {

@@ -19,9 +19,8 @@ type Environment struct {
 	ended chan struct{}
 }
 
-// Start runs a function's binary with env, which should hold nothing of this
-// process's own environment that a deployed function would not see. What the
-// function prints goes to log.
+// Start runs a function's binary with env, which should only contain variables of this
+// process that a deployed function would have. The function's output goes to log.
 func Start(binary string, env []string, log io.Writer) (*Environment, error) {
 	s, err := Listen()
 	if err != nil {
@@ -37,7 +36,7 @@ func Start(binary string, env []string, log io.Writer) (*Environment, error) {
 	e := &Environment{Server: s, cmd: cmd, ended: make(chan struct{})}
 	go func() {
 		err := cmd.Wait()
-		s.fail(fmt.Errorf("runtimeapi: the function ended: %w", errors.Join(err, ErrStopped)))
+		s.failAll(fmt.Errorf("runtimeapi: the function ended: %w", errors.Join(err, ErrStopped)))
 		close(e.ended)
 	}()
 	return e, nil
@@ -46,7 +45,7 @@ func Start(binary string, env []string, log io.Writer) (*Environment, error) {
 // Ended is closed when the process has ended.
 func (e *Environment) Ended() <-chan struct{} { return e.ended }
 
-// PID is the function's process.
+// PID returns the function's process id.
 func (e *Environment) PID() int { return e.cmd.Process.Pid }
 
 // Stop ends the process: SIGTERM as Lambda does, and SIGKILL 500 ms later.
@@ -61,22 +60,22 @@ func (e *Environment) Stop() error {
 	return e.Close()
 }
 
-// Pool runs one function in as many environments as it has events under way, as
-// Lambda does. An environment is used again after its event has been settled.
+// Pool runs one function in as many environments as it has concurrent events, as Lambda
+// does. An environment is reused after its event has been settled.
 type Pool struct {
 	Binary string
 	Env    []string
 	Log    io.Writer
-	Max    int // environments at a time; 0: 10. More events wait.
+	Max    int // concurrent environments; 10 if zero. More events wait.
 
 	once    sync.Once
-	busy    chan struct{} // one for each event under way
+	busy    chan struct{} // one for each running event
 	mu      sync.Mutex
 	idle    []*Environment
 	started int
 }
 
-// Started counts the environments so far: each is a cold start.
+// Started returns the number of environments so far: each is a cold start.
 func (p *Pool) Started() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +90,7 @@ func (p *Pool) init() {
 	p.busy = make(chan struct{}, n)
 }
 
-// Invoke gives an event to an environment that has nothing to do, or starts one.
+// Invoke passes an event to an idle environment, or starts one.
 func (p *Pool) Invoke(ctx context.Context, event []byte, timeout time.Duration) (*Answer, error) {
 	p.once.Do(p.init)
 	select {
@@ -125,7 +124,7 @@ func (p *Pool) Invoke(ctx context.Context, event []byte, timeout time.Duration) 
 	return a, err
 }
 
-// take gives an environment that is idle and alive, or a new one.
+// take returns an environment that is idle and alive, or a new one.
 func (p *Pool) take() (*Environment, error) {
 	p.mu.Lock()
 	for n := len(p.idle); n > 0; n = len(p.idle) {
@@ -150,8 +149,8 @@ func (p *Pool) free(e *Environment) {
 	<-p.busy
 }
 
-// Close waits until nothing is under way, until ctx ends at most, and ends the
-// environments. Invoke must not be called any more.
+// Close waits until no event is running, or ctx ends, and stops the environments. Invoke
+// must not be called afterwards.
 func (p *Pool) Close(ctx context.Context) error {
 	p.once.Do(p.init)
 	var errs []error
@@ -170,8 +169,8 @@ func (p *Pool) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// HostEnv is what of this process's environment a function may see: where AWS
-// is and who calls it.
+// HostEnv returns the variables of this process that a function may see: AWS endpoints
+// and credentials.
 func HostEnv() []string {
 	var env []string
 	for _, name := range []string{

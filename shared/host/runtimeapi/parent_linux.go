@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// endWithParent has the kernel end the function when this process dies. A
-// terminal's interrupt does not reach it: its event is finished first.
+// endWithParent makes the kernel end the function when this process dies. A terminal's
+// interrupt does not reach it: it finishes its event first.
 func endWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }

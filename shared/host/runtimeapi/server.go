@@ -19,12 +19,12 @@ import (
 const (
 	base       = "/2018-06-01/runtime/"
 	streamType = "application/vnd.awslambda.http-integration-response"
-	// functionARN is what events say they were sent to.
+	// functionARN is the invoked function in events.
 	functionARN = "arn:aws:lambda:us-east-1:000000000000:function:gateway"
 )
 
-// Server is the Runtime API of one execution environment: it has one event under
-// way at a time for each poll.
+// Server is the Runtime API of one execution environment: it runs one event at a time for
+// each poll.
 type Server struct {
 	ln      net.Listener
 	http    *http.Server
@@ -59,36 +59,36 @@ func Listen() (*Server, error) {
 // Addr is the value of AWS_LAMBDA_RUNTIME_API.
 func (s *Server) Addr() string { return s.ln.Addr().String() }
 
-// Close ends the server and what waits on it.
+// Close stops the server and pending calls.
 func (s *Server) Close() error {
 	s.stop.Do(func() { close(s.stopped) })
 	return s.http.Close()
 }
 
-// Polls counts how often the function has asked for an event. The first poll
-// ends the function's start; each one after ends an invocation.
+// Polls returns how often the function has polled for an event. The first poll ends the
+// function's start; each later one ends an invocation.
 func (s *Server) Polls() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.polls
 }
 
-// Answer is what a function answered with.
+// Answer is the response of a function.
 type Answer struct {
-	// Status and Header are those of a streamed answer's prelude.
+	// Status and Header are those of a streamed response's prelude.
 	Status int
 	Header http.Header
-	// Stream tells that the answer came as a stream.
+	// Stream reports whether the response was streamed.
 	Stream bool
-	// Body is the body of a streamed answer, or the whole answer of others. It
-	// ends with a *FunctionError when the function broke the stream.
+	// Body is the body of a streamed response, or the whole response otherwise. It ends
+	// with a *FunctionError if the function aborted the stream.
 	Body io.ReadCloser
-	// Settled is closed when the function has asked for its next event: all its
-	// work for this one is over.
+	// Settled is closed when the function has polled for its next event: all its work for
+	// this one is done.
 	Settled <-chan struct{}
 }
 
-// FunctionError is what a function failed with.
+// FunctionError is the error of a function.
 type FunctionError struct {
 	Type    string `json:"errorType"`
 	Message string `json:"errorMessage"`
@@ -96,14 +96,14 @@ type FunctionError struct {
 
 func (e *FunctionError) Error() string { return "function error " + e.Type + ": " + e.Message }
 
-// ErrStopped is the answer of a server that has been closed.
+// ErrStopped is returned by a server that has been closed.
 var ErrStopped = errors.New("runtimeapi: stopped")
 
 type invocation struct {
 	id       string
 	event    []byte
 	deadline time.Time
-	answered chan answered // takes one
+	answered chan answered // receives one
 	settled  chan struct{}
 }
 
@@ -112,8 +112,8 @@ type answered struct {
 	err    error
 }
 
-// Invoke gives the event to the function and waits for the beginning of its
-// answer. The function is told that it has timeout for all of it.
+// Invoke passes the event to the function and waits for the start of its response. The
+// function gets timeout for all of it.
 func (s *Server) Invoke(ctx context.Context, event []byte, timeout time.Duration) (*Answer, error) {
 	s.mu.Lock()
 	s.n++
@@ -177,7 +177,7 @@ func (s *Server) next(w http.ResponseWriter, r *http.Request) {
 	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(in.deadline.UnixMilli(), 10))
 	h.Set("Lambda-Runtime-Invoked-Function-Arn", functionARN)
 	h.Set("Lambda-Runtime-Trace-Id", "Root=1-00000000-000000000000000000000000;Sampled=0")
-	_, _ = w.Write(in.event) // a function that went away is noticed by its owner
+	_, _ = w.Write(in.event) // the owner notices a function that has ended
 }
 
 func (s *Server) find(w http.ResponseWriter, r *http.Request) *invocation {
@@ -204,7 +204,7 @@ func (s *Server) response(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// streamed reads the prelude, then hands the body on as it arrives.
+// streamed reads the prelude, then forwards the body as it arrives.
 func (s *Server) streamed(in *invocation, r *http.Request) {
 	a := &Answer{Stream: true, Settled: in.settled}
 	if err := readPrelude(r.Body, a); err != nil {
@@ -220,7 +220,7 @@ func (s *Server) streamed(in *invocation, r *http.Request) {
 		err = trailerError(r.Trailer)
 	}
 	_ = pw.CloseWithError(err) // never fails
-	// The platform reads on when the client has gone.
+	// The platform continues to read after the client has disconnected.
 	_, _ = io.Copy(io.Discard, r.Body)
 }
 
@@ -229,10 +229,10 @@ type pipeWriter struct{ w io.Writer }
 
 func (p pipeWriter) Write(b []byte) (int, error) { return p.w.Write(b) }
 
-// maxPrelude is far above what the platform takes.
+// maxPrelude is far above the platform's limit.
 const maxPrelude = 1 << 20
 
-// readPrelude reads {"statusCode",...} and the eight NUL bytes behind it.
+// readPrelude reads {"statusCode",...} and the following eight NUL bytes.
 func readPrelude(body io.Reader, a *Answer) error {
 	var head []byte
 	one := make([]byte, 1)
@@ -271,7 +271,7 @@ func readPrelude(body io.Reader, a *Answer) error {
 	return nil
 }
 
-// trailerError is the failure that ended a stream, if one did.
+// trailerError returns the error that ended a stream, if any.
 func trailerError(t http.Header) error {
 	kind := t.Get("Lambda-Runtime-Function-Error-Type")
 	if kind == "" {
@@ -279,7 +279,7 @@ func trailerError(t http.Header) error {
 	}
 	e := &FunctionError{Type: kind}
 	if raw, err := base64.StdEncoding.DecodeString(t.Get("Lambda-Runtime-Function-Error-Body")); err == nil {
-		_ = json.Unmarshal(raw, e) // the type is enough
+		_ = json.Unmarshal(raw, e) // the type suffices
 	}
 	return e
 }
@@ -294,12 +294,12 @@ func (s *Server) invocationError(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) initError(w http.ResponseWriter, r *http.Request) {
-	s.fail(readError(r))
+	s.failAll(readError(r))
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// fail refuses what waits and what will come.
-func (s *Server) fail(err error) {
+// failAll fails pending and future events.
+func (s *Server) failAll(err error) {
 	s.mu.Lock()
 	if s.failure == nil {
 		s.failure = err

@@ -81,7 +81,7 @@ func (q *Request) Arrive(d *Doors, req *http.Request, rt *routes.Route, lease *e
 	q.alive = new(lifetime)
 	q.alive.lane.Context = q.Base
 	q.alive.Begin(&q.alive.lane)
-	q.Ctx, q.Stop = &q.alive.Life, q.alive.End // a bare Life: who waits for its end needs no channel
+	q.Ctx, q.Stop = &q.alive.Context, q.alive.End // a bare Life: who waits for its end needs no channel
 	// A client that goes while the provider is silent is noticed here, not by a
 	// write. Nothing of the pooled call is touched from the other goroutine.
 	q.alive.drain = d.DrainTime
@@ -130,7 +130,7 @@ func (q *Request) End() (afterwards []func()) {
 
 // lifetime is the context of a request's work. It outlives the pooled call.
 type lifetime struct {
-	reqctx.Life
+	reqctx.Context
 	client reqctx.Watch // over the client's own context
 	lane   egress.Lane
 	drain  time.Duration

@@ -37,7 +37,7 @@ type columns struct {
 	written  int64        // size of the file before the part
 	indexes  func(context.Context) ([]format.RowGroup, error)
 	row      parquet.Row
-	held     int // size of the buffered values of the unfinished row group
+	buffered int // size of the buffered values of the unfinished row group
 	most     int // its maximum
 }
 
@@ -138,15 +138,15 @@ func (w *columns) record(l *line) error {
 		if w.optional[i] && !v.IsNull() {
 			level = 1
 		}
-		w.row, w.held = append(w.row, v.Level(0, level, i)), w.held+size
+		w.row, w.buffered = append(w.row, v.Level(0, level, i)), w.buffered+size
 	}
 	if _, err := w.file.WriteRows([]parquet.Row{w.row}); err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
-	if w.held < w.most {
+	if w.buffered < w.most {
 		return nil
 	}
-	w.held = 0
+	w.buffered = 0
 	return w.file.Flush()
 }
 
@@ -220,7 +220,7 @@ func footer(about *format.FileMetaData) ([]byte, error) {
 }
 
 func (w *columns) next() {
-	w.held = 0
+	w.buffered = 0
 	w.buf.Reset()
 	w.file.Reset(&w.buf)
 }

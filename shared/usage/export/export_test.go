@@ -366,7 +366,7 @@ func TestStartCancelAndStartAgain(t *testing.T) {
 	}
 	refused(h.Runs.Start(ctx, sc, "a", h.order("id")))
 	// The file goes, and may then be written again.
-	h.pass(Kept + 72*time.Hour)
+	h.pass(FileLifetime + 72*time.Hour)
 	if err := h.Sweep(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -422,7 +422,7 @@ func TestARunThatNeverCompletesEnds(t *testing.T) {
 	}
 	h.start("a", h.order("id"))
 	h.finish()
-	if r := h.run("a"); r.Status != Failed || tries < maxAnew || tries > 20 {
+	if r := h.run("a"); r.Status != Failed || tries < maxRestarts || tries > 20 {
 		t.Errorf("%d tries: %+v", tries, r)
 	}
 }

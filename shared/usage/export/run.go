@@ -49,20 +49,20 @@ type Run struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	Error   string    `json:"error,omitempty"` // of a failed run, for users
 
-	Cursor string    `json:"cursor,omitempty"` // of the last log written; "" at the beginning and when all are read
-	Read   bool      `json:"read,omitempty"`   // all logs are in the parts
-	Upload string    `json:"upload,omitempty"` // id; "" before the first part
-	Tags   []string  `json:"tags,omitempty"`   // of the parts
-	Holder string    `json:"holder,omitempty"` // of the current step
-	Until  time.Time `json:"until,omitzero"`   // its lease
-	Anew   int       `json:"anew,omitempty"`   // number of restarts: see maxRestarts
+	Cursor   string    `json:"cursor,omitempty"` // of the last log written; "" at the beginning and when all are read
+	Read     bool      `json:"read,omitempty"`   // all logs are in the parts
+	Upload   string    `json:"upload,omitempty"` // id; "" before the first part
+	Tags     []string  `json:"tags,omitempty"`   // of the parts
+	Holder   string    `json:"holder,omitempty"` // of the current step
+	Until    time.Time `json:"until,omitzero"`   // its lease
+	Restarts int       `json:"anew,omitempty"`   // number of restarts: see maxRestarts
 
 	version int64
 	gone    time.Time // when logs of the day of its start expire; zero means never
 }
 
 // FileLifetime is how long the file of an export can be downloaded.
-const Kept = 7 * 24 * time.Hour
+const FileLifetime = 7 * 24 * time.Hour
 
 // Expires returns when the file is deleted, which is no later than logs of the day on
 // which the run started; zero if there is none.
@@ -70,7 +70,7 @@ func (r *Run) Expires() time.Time {
 	if r.Status != Success {
 		return time.Time{}
 	}
-	until := r.Ended.Add(Kept)
+	until := r.Ended.Add(FileLifetime)
 	if !r.gone.IsZero() && r.gone.Before(until) {
 		return r.gone
 	}
@@ -98,8 +98,8 @@ type Runs struct {
 	Now   func() time.Time
 	// WorkspaceRetention returns the current log retention of workspaces; nil if none is
 	// shorter.
-	KeptDays func(context.Context, store.Scope) (usage.WorkspaceRetention, error)
-	Longest  time.Duration // the installation's retention of data in files; 0 means forever
+	WorkspaceRetention func(context.Context, store.Scope) (usage.WorkspaceRetention, error)
+	Longest            time.Duration // the installation's retention of data in files; 0 means forever
 }
 
 // Get reads runs by the ids of their exports. One that was never started is a Draft.
@@ -243,7 +243,7 @@ func (s *Runs) Cancel(ctx context.Context, sc store.Scope, id string) error {
 }
 
 // Delete deletes the run and the file of a deleted export, which invalidates links to it.
-func (s *Runs) Forget(ctx context.Context, b blob.Bucket, sc store.Scope, id string) error {
+func (s *Runs) Delete(ctx context.Context, b blob.Bucket, sc store.Scope, id string) error {
 	runs, err := s.Get(ctx, sc, id)
 	if err != nil {
 		return err

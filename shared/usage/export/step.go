@@ -19,7 +19,7 @@ type task struct {
 	id     string
 	holder string
 	run    *Run
-	noted  Run // as stored
+	stored Run // as stored
 	out    writer
 }
 
@@ -47,15 +47,15 @@ func (t *task) take(ctx context.Context, attempt int64) (ok bool, err error) {
 		return false, errHeld
 	}
 	t.run = r
-	return t.note(ctx)
+	return t.save(ctx)
 }
 
 // save stores the progress and renews the lease; ok is false if another process has the
 // run.
-func (t *task) note(ctx context.Context) (ok bool, err error) {
+func (t *task) save(ctx context.Context) (ok bool, err error) {
 	t.run.Holder, t.run.Until = t.holder, t.Runs.Now().Add(lease)
 	if ok, err = t.Runs.put(ctx, t.sc, t.id, t.run); ok {
-		t.noted = *t.run
+		t.stored = *t.run
 	}
 	return ok, err
 }
@@ -85,7 +85,7 @@ func (t *task) write(ctx context.Context) error {
 			return err
 		}
 		if t.Runs.Now().After(until) || ctx.Err() != nil {
-			return t.leave(ctx)
+			return t.release(ctx)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (t *task) writer() (writer, error) {
 }
 
 // release leaves the run to the next message.
-func (t *task) leave(ctx context.Context) error {
+func (t *task) release(ctx context.Context) error {
 	late := context.WithoutCancel(ctx)
 	t.run.Holder, t.run.Until = "", time.Time{}
 	if ok, err := t.Runs.put(late, t.sc, t.id, t.run); err != nil || !ok {
@@ -173,7 +173,7 @@ func (t *task) part(ctx context.Context, last bool) error {
 		}
 	}
 	t.out.next()
-	ok, err := t.note(context.WithoutCancel(ctx))
+	ok, err := t.save(context.WithoutCancel(ctx))
 	if err != nil || ok {
 		return err
 	}
@@ -233,10 +233,10 @@ func (t *task) end(ctx context.Context, status, why string) error {
 
 // restart starts the run again because its upload is gone: it expired, or a step
 // completed it and was killed before it saved that.
-func (t *task) again(ctx context.Context) error {
+func (t *task) restart(ctx context.Context) error {
 	r := t.run
 	t.dropIndexes(ctx)
-	r.Anew++
+	r.Restarts++
 	r.Rows, r.Bytes, r.Cursor, r.Read, r.Upload, r.Tags, r.Holder, r.Until = 0, 0, "", false, "", nil, "", time.Time{}
 	if ok, err := t.Runs.put(ctx, t.sc, t.id, r); err != nil || !ok {
 		return err

@@ -15,10 +15,10 @@ import (
 // exports the shortest of its workspaces. 0 means forever.
 func (s *Runs) days(ctx context.Context, sc store.Scope) (int, error) {
 	least := int(s.Longest / (24 * time.Hour))
-	if s.KeptDays == nil {
+	if s.WorkspaceRetention == nil {
 		return least, nil
 	}
-	kept, err := s.KeptDays(ctx, sc)
+	kept, err := s.WorkspaceRetention(ctx, sc)
 	if err != nil {
 		return 0, err
 	}
@@ -55,7 +55,7 @@ func (w *Worker) Sweep(ctx context.Context) error {
 		}
 		for _, key := range keys {
 			after = key
-			over, err := w.over(ctx, key, days)
+			over, err := w.expired(ctx, key, days)
 			if err == nil && over {
 				err = w.Bucket.Delete(ctx, key)
 			}
@@ -71,14 +71,14 @@ func (w *Worker) Sweep(ctx context.Context) error {
 
 // expired reports whether a file has expired, by its key; see fileKey. days caches the
 // retention of scopes.
-func (w *Worker) over(ctx context.Context, key string, days map[store.Scope]int) (bool, error) {
+func (w *Worker) expired(ctx context.Context, key string, days map[store.Scope]int) (bool, error) {
 	part := strings.Split(strings.TrimPrefix(key, prefix), "/")
 	day, err := time.Parse(time.DateOnly, part[0])
 	if err != nil || len(part) < 4 {
 		return false, nil // not an export file
 	}
 	now := w.Runs.Now()
-	if now.After(day.Add(Kept + 48*time.Hour)) {
+	if now.After(day.Add(FileLifetime + 48*time.Hour)) {
 		return true, nil
 	}
 	sc := store.Scope{Org: part[1], Workspace: part[2]}

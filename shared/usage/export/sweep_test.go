@@ -33,7 +33,7 @@ func TestFilesGoWithTheLogsOfTheirDay(t *testing.T) {
 	h, ctx := newHouse(t), context.Background()
 	h.fill(30, nil)
 	days := map[string]int{}
-	h.Runs.KeptDays = func(_ context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
+	h.Runs.WorkspaceRetention = func(_ context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
 		return usage.WorkspaceRetention{Standard: 5, Of: days}, nil
 	}
 	h.start("a", h.order("id"))

@@ -50,7 +50,7 @@ const maxParts = 2000
 const tries = 4
 
 // maxRestarts is how often a run restarts before it fails.
-const maxAnew = 3
+const maxRestarts = 3
 
 func (w *Worker) failed(err error) {
 	if w.OnError != nil {
@@ -91,21 +91,21 @@ func (w *Worker) handle(ctx context.Context, m queue.Message) error {
 	switch {
 	case err == nil || errors.Is(err, errLost):
 		return nil
-	case errors.Is(err, blob.ErrNoUpload) && t.run.Anew < maxAnew:
-		return t.again(late)
+	case errors.Is(err, blob.ErrNoUpload) && t.run.Restarts < maxRestarts:
+		return t.restart(late)
 	case m.Attempt < tries && !errors.Is(err, errTooLarge):
-		*t.run = t.noted
+		*t.run = t.stored
 		t.run.Holder, t.run.Until = "", time.Time{}
 		_, perr := w.Runs.put(late, t.sc, t.id, t.run)
 		return errors.Join(err, perr)
 	}
-	*t.run = t.noted
+	*t.run = t.stored
 	w.failed(err)
-	return t.end(late, Failed, told(err))
+	return t.end(late, Failed, userMessage(err))
 }
 
 // userMessage returns the user-visible text of an error.
-func told(err error) string {
+func userMessage(err error) string {
 	var f *fault.Fault
 	if errors.As(err, &f) || errors.Is(err, errTooLarge) {
 		return err.Error()

@@ -51,20 +51,20 @@ func (f *Feedback) Weighted() float64 { return float64(f.Value) * f.Weight }
 
 // Store reads and writes feedback.
 type Store struct {
-	store store.Store
-	table store.Table
-	now   func() time.Time
-	keep  time.Duration
-	kept  Kept
-	noted sync.Map // scopes with a row of notedWorkspaces that this process has written
+	store  store.Store
+	table  store.Table
+	now    func() time.Time
+	keep   time.Duration
+	kept   RetentionFunc
+	marked sync.Map // scopes with a row of notedWorkspaces that this process has written
 }
 
 // RetentionFunc returns the current log retention of workspaces.
-type Kept func(context.Context, store.Scope) (usage.WorkspaceRetention, error)
+type RetentionFunc func(context.Context, store.Scope) (usage.WorkspaceRetention, error)
 
 // New returns a Store. keep is the maximum retention of feedback; 0 means forever. kept
 // may be nil if no workspace has a shorter retention.
-func New(s store.Store, now func() time.Time, keep time.Duration, kept Kept) *Store {
+func New(s store.Store, now func() time.Time, keep time.Duration, kept RetentionFunc) *Store {
 	return &Store{store: s, table: s.Table(store.Usage), now: now, keep: keep, kept: kept}
 }
 
@@ -89,7 +89,7 @@ const perWrite = store.MaxTransactActions / 3
 // Add stores feedbacks and sets their times. If a write fails, earlier feedbacks remain
 // stored; the error states how many.
 func (s *Store) Add(ctx context.Context, sc store.Scope, all []Feedback) error {
-	if err := s.note(ctx, sc); err != nil {
+	if err := s.markWorkspace(ctx, sc); err != nil {
 		return unavailable(err)
 	}
 	now := s.now().UTC().Truncate(time.Millisecond)

@@ -11,21 +11,21 @@ import (
 )
 
 // workspaceRows has a row for each workspace with feedback.
-func keepers() store.Partition { return store.System("FEEDBACK-KEPT") }
+func workspaceRows() store.Partition { return store.System("FEEDBACK-KEPT") }
 
 func noteOf(sc store.Scope) store.Row {
-	return store.Row{Key: keepers().Key(sc.Org, sc.Workspace), Item: store.Item{"org": sc.Org, "workspace": sc.Workspace}}
+	return store.Row{Key: workspaceRows().Key(sc.Org, sc.Workspace), Item: store.Item{"org": sc.Org, "workspace": sc.Workspace}}
 }
 
 // markWorkspace records that a workspace has feedback, once per process.
-func (s *Store) note(ctx context.Context, sc store.Scope) error {
-	if _, done := s.noted.Load(sc); done {
+func (s *Store) markWorkspace(ctx context.Context, sc store.Scope) error {
+	if _, done := s.marked.Load(sc); done {
 		return nil
 	}
 	if err := s.table.Put(ctx, noteOf(sc)); err != nil {
 		return err
 	}
-	s.noted.Store(sc, nil)
+	s.marked.Store(sc, nil)
 	return nil
 }
 
@@ -49,7 +49,7 @@ func (s *Store) first(ctx context.Context, sc store.Scope) (time.Time, error) {
 // Places locates feedback that is older than the rows of workspaceRows.
 type Places struct {
 	// Organizations returns those after one, in order, at most most.
-	Organisations func(ctx context.Context, after string, most int) ([]string, error)
+	Organizations func(ctx context.Context, after string, most int) ([]string, error)
 	Workspaces    func(ctx context.Context, org string) ([]string, error)
 }
 
@@ -60,23 +60,23 @@ const (
 )
 
 // scanKey is the row with the progress of the scan.
-func looked() store.Key { return store.System("FEEDBACK-LOOK").Key("look") }
+func scanKey() store.Key { return store.System("FEEDBACK-LOOK").Key("look") }
 
 // scan marks the workspaces of organizations with separate retention. It continues after
 // the last call.
-func (s *Store) look(ctx context.Context, at Places, most int) error {
-	item, _, err := s.table.Get(ctx, looked(), true)
+func (s *Store) scan(ctx context.Context, at Places, most int) error {
+	item, _, err := s.table.Get(ctx, scanKey(), true)
 	if err != nil || s.kept == nil || s.now().UnixMilli() < item.Int("rest") {
 		return err
 	}
-	orgs, err := at.Organisations(ctx, item.String("org"), most)
+	orgs, err := at.Organizations(ctx, item.String("org"), most)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	next := store.Item{"rest": s.now().Add(lookRest).UnixMilli()}
 	for _, org := range orgs {
-		if err := s.noteAll(ctx, at, org); err != nil {
+		if err := s.markAll(ctx, at, org); err != nil {
 			errs = append(errs, err) // at the next scan, like all others
 		}
 		if ctx.Err() != nil {
@@ -86,11 +86,11 @@ func (s *Store) look(ctx context.Context, at Places, most int) error {
 			next = store.Item{"org": org}
 		}
 	}
-	return errors.Join(append(errs, s.table.Put(ctx, store.Row{Key: looked(), Item: next}))...)
+	return errors.Join(append(errs, s.table.Put(ctx, store.Row{Key: scanKey(), Item: next}))...)
 }
 
 // markAll marks the workspaces of an organization with separate retention.
-func (s *Store) noteAll(ctx context.Context, at Places, org string) error {
+func (s *Store) markAll(ctx context.Context, at Places, org string) error {
 	kept, err := s.kept(ctx, store.Scope{Org: org})
 	if err != nil || !kept.HasOverrides() {
 		return err
@@ -110,10 +110,10 @@ func (s *Store) noteAll(ctx context.Context, at Places, org string) error {
 // where this one ran out of time. An error for one workspace does not stop the others.
 func (s *Store) Retain(ctx context.Context, at Places) error {
 	var errs []error
-	if err := s.look(ctx, at, lookOrgs); err != nil {
+	if err := s.scan(ctx, at, lookOrgs); err != nil {
 		errs = append(errs, fmt.Errorf("feedback: look: %w", err))
 	}
-	q := store.Query{Partition: keepers()}
+	q := store.Query{Partition: workspaceRows()}
 	for {
 		page, err := s.table.Query(ctx, q)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // nowhere is where no organisation is.
-var nowhere = Places{Organisations: func(context.Context, string, int) ([]string, error) { return nil, nil }}
+var nowhere = Places{Organizations: func(context.Context, string, int) ([]string, error) { return nil, nil }}
 
 // onEach runs a test on SQLite and on a DynamoDB.
 func onEach(t *testing.T, f func(t *testing.T, s store.Store)) {
@@ -158,7 +158,7 @@ func TestFeedbackWithoutNotesGoes(t *testing.T) {
 		})
 		all := []string{"a", "b", "c"}
 		at := Places{
-			Organisations: func(_ context.Context, after string, most int) (list []string, err error) {
+			Organizations: func(_ context.Context, after string, most int) (list []string, err error) {
 				for _, org := range all {
 					if org > after && len(list) < most {
 						list = append(list, org)
@@ -186,7 +186,7 @@ func TestFeedbackWithoutNotesGoes(t *testing.T) {
 				if err := r.Add(ctx, sc, []Feedback{{ID: "1", Trace: "t", Value: 1, Weight: 1}}); err != nil {
 					t.Fatal(err)
 				}
-				if err := s.Table(store.Usage).Delete(ctx, keepers().Key(org, ws)); err != nil {
+				if err := s.Table(store.Usage).Delete(ctx, workspaceRows().Key(org, ws)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -198,7 +198,7 @@ func TestFeedbackWithoutNotesGoes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := r.look(ctx, at, 1); err != nil { // the first organisation
+		if err := r.scan(ctx, at, 1); err != nil { // the first organisation
 			t.Fatal(err)
 		}
 		if err := r.Retain(ctx, nowhere); err != nil { // the end of this look
@@ -209,7 +209,7 @@ func TestFeedbackWithoutNotesGoes(t *testing.T) {
 		check(0, 6, 6)
 		now = now.Add(lookRest)
 		for range 3 {
-			if err := r.look(ctx, at, 1); err != nil {
+			if err := r.scan(ctx, at, 1); err != nil {
 				t.Fatal(err)
 			}
 		}

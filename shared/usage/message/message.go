@@ -43,7 +43,7 @@ func Of(headers, body []byte) (m Message) {
 }
 
 // ClientRequest is the request that a client sent.
-type Asked struct {
+type ClientRequest struct {
 	Message
 	URL            string            `json:"url"`
 	Method         string            `json:"method"`
@@ -51,8 +51,8 @@ type Asked struct {
 }
 
 // Request formats the request that a client sent.
-func Request(b *usage.Bodies, method, path string) Asked {
-	a := Asked{Message: Of(b.RequestHeaders, b.Request), URL: path, Method: method}
+func Request(b *usage.Bodies, method, path string) ClientRequest {
+	a := ClientRequest{Message: Of(b.RequestHeaders, b.Request), URL: path, Method: method}
 	a.GatewayHeaders = split(a.Headers)
 	return a
 }

@@ -54,7 +54,7 @@ func openAI(raw []byte) (lines []Line, err error) {
 					return nil, err
 				}
 			}
-			if err := l.sound(); err != nil {
+			if err := l.validate(); err != nil {
 				return nil, err
 			}
 			lines = append(lines, l)
@@ -94,13 +94,13 @@ func anthropic(raw []byte) (lines []Line, err error) {
 			if r.Model != nil {
 				l.Model = *r.Model
 			}
-			if err := (&Counts{Input: r.Uncached, Cached: r.Read}).sound(); err != nil {
+			if err := (&Counts{Input: r.Uncached, Cached: r.Read}).validate(); err != nil {
 				return nil, err
 			}
 			plus(&l.Input, r.Uncached)
 			plus(&l.Input, r.Read)
 			if c := r.Creation; c != nil {
-				if err := (&Counts{Input: &c.Short, Output: &c.Long}).sound(); err != nil {
+				if err := (&Counts{Input: &c.Short, Output: &c.Long}).validate(); err != nil {
 					return nil, err
 				}
 				plus(&l.Input, &c.Short)
@@ -111,7 +111,7 @@ func anthropic(raw []byte) (lines []Line, err error) {
 					return nil, err
 				}
 			}
-			if err := l.sound(); err != nil {
+			if err := l.validate(); err != nil {
 				return nil, err
 			}
 			lines = append(lines, l)
@@ -121,7 +121,7 @@ func anthropic(raw []byte) (lines []Line, err error) {
 }
 
 // validate rejects counts that are negative or too large to add.
-func (c *Counts) sound() error {
+func (c *Counts) validate() error {
 	for name, n := range map[string]*int64{"a count of requests": c.Requests, "a count of input tokens": c.Input, "a count of cached tokens": c.Cached, "a count of output tokens": c.Output} {
 		if n != nil && (*n < 0 || *n > maxCount) {
 			return fmt.Errorf("%s must be from 0 to 10^14", name)

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Life is a context that ends when End is called. The zero value has not ended and has no
+// Context is a context that ends when End is called. The zero value has not ended and has no
 // values. It must not be copied, and its memory must not be used again, because receivers
 // of the context may keep it.
-type Life struct {
+type Context struct {
 	values context.Context // nil: none
 	ended  atomic.Bool
 
@@ -21,21 +21,21 @@ type Life struct {
 	first *Watch        // the first of those that wait for the end
 }
 
-var _ context.Context = (*Life)(nil)
+var _ context.Context = (*Context)(nil)
 
 // Begin gives a new life the values of another context, which must never end.
-func (l *Life) Begin(values context.Context) { l.values = values }
+func (l *Context) Begin(values context.Context) { l.values = values }
 
 // Endless gives the values of a context without its end.
 func Endless(ctx context.Context) context.Context {
-	if l, ok := ctx.(*Life); ok && l.values != nil {
+	if l, ok := ctx.(*Context); ok && l.values != nil {
 		return l.values
 	}
 	return context.WithoutCancel(ctx)
 }
 
 // End ends the life. A second call does nothing.
-func (l *Life) End() {
+func (l *Context) End() {
 	if l.ended.Load() {
 		return
 	}
@@ -57,10 +57,10 @@ func (l *Life) End() {
 }
 
 // Deadline implements context.Context: there is none.
-func (l *Life) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (l *Context) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // Err implements context.Context.
-func (l *Life) Err() error {
+func (l *Context) Err() error {
 	if l.ended.Load() {
 		return context.Canceled
 	}
@@ -68,7 +68,7 @@ func (l *Life) Err() error {
 }
 
 // Value implements context.Context.
-func (l *Life) Value(key any) any {
+func (l *Context) Value(key any) any {
 	if l.values == nil {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (l *Life) Value(key any) any {
 }
 
 // Done implements context.Context.
-func (l *Life) Done() <-chan struct{} {
+func (l *Context) Done() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.done == nil {
@@ -89,7 +89,7 @@ func (l *Life) Done() <-chan struct{} {
 }
 
 // AfterFunc is called by package context for contexts of another kind.
-func (l *Life) AfterFunc(f func()) (stop func() bool) {
+func (l *Context) AfterFunc(f func()) (stop func() bool) {
 	w := new(Watch)
 	w.begin(l, f)
 	return w.Stop
@@ -99,22 +99,22 @@ func (l *Life) AfterFunc(f func()) (stop func() bool) {
 // It is part of its owner's memory and is used once. The zero value waits for nothing.
 type Watch struct {
 	f          func()
-	life       *Life
-	of         *Life // while it waits; guarded by the life's lock, like the links
+	life       *Context
+	of         *Context // while it waits; guarded by the life's lock, like the links
 	prev, next *Watch
 	stop       func() bool // for a context that is not a Life
 }
 
 // Begin calls f when ctx ends, or at once if it has ended, as context.AfterFunc does.
 func (w *Watch) Begin(ctx context.Context, f func()) {
-	if l, ok := ctx.(*Life); ok {
+	if l, ok := ctx.(*Context); ok {
 		w.begin(l, f)
 		return
 	}
 	w.stop = context.AfterFunc(ctx, f)
 }
 
-func (w *Watch) begin(l *Life, f func()) {
+func (w *Watch) begin(l *Context, f func()) {
 	w.f, w.life = f, l
 	l.mu.Lock()
 	defer l.mu.Unlock()

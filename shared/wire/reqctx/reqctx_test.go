@@ -14,8 +14,8 @@ type (
 	other struct{}
 )
 
-func begun() *Life {
-	l := new(Life)
+func begun() *Context {
+	l := new(Context)
 	l.Begin(context.WithValue(context.Background(), key{}, "v"))
 	return l
 }
@@ -34,7 +34,7 @@ func TestLifeIsAContext(t *testing.T) {
 	if _, has := l.Deadline(); has || l.Err() != nil || l.Value(key{}) != "v" || l.Value(other{}) != nil {
 		t.Fatal("a new life must live, with its values")
 	}
-	var bare Life
+	var bare Context
 	if bare.Value(key{}) != nil || bare.Err() != nil {
 		t.Fatal("the zero value has no values")
 	}
@@ -57,10 +57,10 @@ func TestLifeIsAContext(t *testing.T) {
 }
 
 func TestChildrenEndWithALife(t *testing.T) {
-	for name, child := range map[string]func(*Life) (context.Context, context.CancelFunc){
-		"cancel":  func(l *Life) (context.Context, context.CancelFunc) { return context.WithCancel(l) },
-		"timeout": func(l *Life) (context.Context, context.CancelFunc) { return context.WithTimeout(l, time.Hour) },
-		"value, then cancel": func(l *Life) (context.Context, context.CancelFunc) {
+	for name, child := range map[string]func(*Context) (context.Context, context.CancelFunc){
+		"cancel":  func(l *Context) (context.Context, context.CancelFunc) { return context.WithCancel(l) },
+		"timeout": func(l *Context) (context.Context, context.CancelFunc) { return context.WithTimeout(l, time.Hour) },
+		"value, then cancel": func(l *Context) (context.Context, context.CancelFunc) {
 			return context.WithCancel(context.WithValue(l, other{}, 1))
 		},
 	} {
@@ -92,7 +92,7 @@ func TestEndlessKeepsValuesOnly(t *testing.T) {
 			t.Errorf("%T: %v", ctx, e.Err())
 		}
 	}
-	if e := Endless(new(Life)); e.Err() != nil || e.Value(key{}) != nil {
+	if e := Endless(new(Context)); e.Err() != nil || e.Value(key{}) != nil {
 		t.Error("of a life without values")
 	}
 }

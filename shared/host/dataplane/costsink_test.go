@@ -22,11 +22,11 @@ func (s *sent) Emit(_ context.Context, r *usage.Record) error {
 func TestRecordsCarryWhatTheirRequestsCost(t *testing.T) {
 	t.Setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "")
 	to := &sent{}
-	if newOwn(to) != usage.Sink(to) {
+	if newCostSink(to) != usage.Sink(to) {
 		t.Error("not on Lambda, and counted")
 	}
 	t.Setenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "192")
-	s := newOwn(to)
+	s := newCostSink(to)
 	for i, calls := range []int{0, 3, 1} {
 		for range calls {
 			running.Process.Count("DynamoDB", "UpdateItem", 500, 100)

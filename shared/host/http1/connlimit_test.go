@@ -113,7 +113,7 @@ func TestConnectionsAreCountedByOrigin(t *testing.T) {
 		{&net.UnixAddr{Name: "a"}, &net.UnixAddr{Name: "b"}, true},
 		{&net.TCPAddr{}, &net.UnixAddr{Name: "b"}, true},
 	} {
-		g := newGate(&Options{MaxPerAddress: 1})
+		g := newConnLimit(&Options{MaxPerAddress: 1})
 		first, second := g.enter(c.a, io.NopCloser(nil)), g.enter(c.b, io.NopCloser(nil))
 		if first.spare || second.spare != c.same {
 			t.Errorf("%v, %v: beyond the bound: %v, %v", c.a, c.b, first.spare, second.spare)
