@@ -15,9 +15,10 @@ type Eraser interface {
 	Erase(ctx context.Context, key string, spans []Span) error
 }
 
-// Erase overwrites stretches of an object with zeros; the object keeps its size. Stretches
-// outside of the object and absent objects need no erasing. A bucket that is not an Eraser
-// writes the object anew; then no two calls may erase in the same object at once.
+// Erase overwrites ranges of an object with zeros; the object keeps its size. Ranges
+// outside of the object and absent objects need no erasing. A bucket that is not an
+// Eraser writes the object again; then two calls must not erase in the same object
+// concurrently.
 func Erase(ctx context.Context, b Bucket, key string, spans []Span) error {
 	if e, ok := b.(Eraser); ok {
 		return e.Erase(ctx, key, spans)
@@ -40,8 +41,8 @@ func Erase(ctx context.Context, b Bucket, key string, spans []Span) error {
 	return nil
 }
 
-// Within is the part of the stretch that lies in an object of the given size; ok is false
-// if there is none.
+// Within returns the part of the range that is in an object of the given size; ok is
+// false if there is none.
 func (s Span) Within(size int64) (from, to int64, ok bool) {
 	if s.Offset < 0 || s.Length <= 0 || s.Offset >= size {
 		return 0, 0, false

@@ -10,8 +10,8 @@ import (
 // ErrTooLarge is returned by Get for an object above its bound.
 var ErrTooLarge = errors.New("blob: object larger than allowed")
 
-// ErrRange is returned by Open for an offset behind the object's last byte. The
-// second result of Open is the size of the whole object.
+// ErrRange is returned by Open for an offset after the object's last byte. The second
+// result of Open is the size of the object.
 var ErrRange = errors.New("blob: range outside the object")
 
 // MaxKey is the longest key, in bytes (S3's own), and MaxSegment the longest
@@ -21,11 +21,11 @@ const (
 	MaxSegment = 255
 )
 
-// CheckKey refuses keys that the two implementations would not treat alike: absolute ones,
-// empty segments, segments that begin with a dot (so also . and ..), backslashes, control
-// characters, and anything that is not UTF-8. Every method of a Bucket that takes a key
-// checks it. The gateway makes the keys, so a bad one is an error of the program, not of a
-// caller.
+// CheckKey rejects keys that the two implementations would not treat alike: absolute
+// ones, empty segments, segments that begin with a dot (so also . and ..), backslashes,
+// control characters, and anything that is not UTF-8. Every method of a Bucket that takes
+// a key checks it. The gateway makes the keys, so a bad one is an error of the program,
+// not of a caller.
 func CheckKey(key string) error {
 	switch {
 	case key == "":

@@ -10,8 +10,8 @@ import (
 const MinPart = 5 << 20
 
 // ErrNoUpload is returned for an upload that does not exist: it was never begun, was
-// completed or given up, or is so old that it was swept away. It is also returned for parts
-// that differ from those that were put.
+// completed or aborted, or is so old that it was swept away. It is also returned for
+// parts that differ from those that were put.
 var ErrNoUpload = errors.New("blob: no such upload")
 
 // Uploads writes large objects part by part, over several calls and processes. The
@@ -23,7 +23,7 @@ type Uploads interface {
 	Part(ctx context.Context, key, id string, n int, body []byte) (tag string, err error)
 	// Complete makes the object of the parts 1 to len(tags), in that order.
 	Complete(ctx context.Context, key, id string, tags []string) error
-	// Abandon gives an upload up. It is no error if the upload does not exist.
+	// Abandon returns an upload up. It is no error if the upload does not exist.
 	Abandon(ctx context.Context, key, id string) error
 }
 

@@ -28,7 +28,7 @@ func newClock() *clock {
 func (c *clock) now() time.Time          { return time.Unix(c.at.Load(), 0) }
 func (c *clock) advance(d time.Duration) { c.at.Add(int64(d / time.Second)) }
 
-// bench is what a cache under test stands on.
+// bench is what a cache under test is on.
 type bench struct {
 	store  store.Store
 	bucket blob.Bucket

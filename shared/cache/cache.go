@@ -12,18 +12,18 @@ import (
 	"gateway/shared/store"
 )
 
-// Bounds of what is kept.
+// Limits of cached responses.
 const (
 	MaxBody   = 1 << 20   // bytes of an answer
-	maxInline = 350 << 10 // bytes of a sealed answer in a row; larger ones stand in the bucket
+	maxInline = 350 << 10 // bytes of a sealed answer in a row; larger ones are in the bucket
 
 	MinAge     = time.Minute
-	MaxAge     = 25_923_000 * time.Second // what an organisation may set; configs ask for less
+	MaxAge     = 25_923_000 * time.Second // what an organization may set; configs ask for less
 	DefaultAge = 7 * 24 * time.Hour
 )
 
-// Age is how long an answer is kept: the time that is asked for, within the bounds; 0 asks
-// for the standard.
+// Age returns how long a response is cached: the requested time, within the limits; 0
+// requests the default.
 func Age(asked time.Duration) time.Duration {
 	if asked <= 0 {
 		return DefaultAge
@@ -34,14 +34,14 @@ func Age(asked time.Duration) time.Duration {
 // Options are what a cache works with.
 type Options struct {
 	Store  store.Store
-	Bucket blob.Bucket // nil: answers that are too large for a row are not kept
+	Bucket blob.Bucket // if nil, responses too large for a row are not cached
 	Sealer seal.Sealer
-	// Neighbours find what means the same; nil: there is no semantic cache.
+	// Neighbours is the vector index of the semantic cache; nil disables it.
 	Neighbours Neighbours
-	Now        func() time.Time // nil: time.Now
+	Now        func() time.Time // nil means time.Now
 }
 
-// Cache keeps answers. It is safe for concurrent use.
+// Cache stores responses. It is safe for concurrent use.
 type Cache struct {
 	table      store.Table
 	bucket     blob.Bucket
@@ -53,19 +53,19 @@ type Cache struct {
 
 type counters struct{ unreadable, embedFailed, embedLate atomic.Int64 }
 
-// Counts tell how often something went wrong that no caller sees, since the process began.
+// Counts are the numbers of failures that callers do not notice, since the process began.
 type Counts struct {
-	Unreadable  int64 // kept answers that could not be read; the request was a miss
+	Unreadable  int64 // cached responses that could not be read; the request was a miss
 	EmbedFailed int64 // texts that could not be made into vectors
-	EmbedLate   int64 // vectors that came after their time
+	EmbedLate   int64 // vectors that arrived too late
 }
 
-// Counts gives the counts so far.
+// Counts returns the counts so far.
 func (c *Cache) Counts() Counts {
 	return Counts{c.counts.unreadable.Load(), c.counts.embedFailed.Load(), c.counts.embedLate.Load()}
 }
 
-// New makes a cache.
+// New returns a cache.
 func New(o Options) *Cache {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -76,11 +76,11 @@ func New(o Options) *Cache {
 // Attributes of a row: exactly one of them is there.
 const (
 	attrSealed = "sealed" // the sealed entry
-	attrBlob   = "blob"   // true: the sealed entry stands in the bucket
+	attrBlob   = "blob"   // true: the sealed entry is in the bucket
 )
 
-// Get finds an answer that is younger than Age(age), however long it was to be kept; nil
-// when there is none. An answer that cannot be read is an error; the caller treats it as a
+// Get returns a response that is younger than Age(age), regardless of its own lifetime;
+// nil if there is none. An unreadable response is an error; the caller treats it as a
 // miss.
 func (c *Cache) Get(ctx context.Context, k Key, age time.Duration) (*Entry, error) {
 	item, ok, err := c.table.Get(ctx, k.row(), false)
@@ -116,8 +116,8 @@ func (c *Cache) open(ctx context.Context, k Key, item store.Item) (*Entry, error
 	return parseEntry(plain)
 }
 
-// Put keeps an answer for Age(age) and replaces an older one. It fills Stored and Expires.
-// Empty answers and answers above MaxBody are not kept; that is no error.
+// Put stores a response for Age(age) and replaces an older one. It sets Stored and
+// Expires. It ignores empty responses and those above MaxBody.
 func (c *Cache) Put(ctx context.Context, k Key, e *Entry, age time.Duration) error {
 	if len(e.Body) == 0 || len(e.Body) > MaxBody {
 		return nil
@@ -150,9 +150,9 @@ func (c *Cache) Put(ctx context.Context, k Key, e *Entry, age time.Duration) err
 // sweepPage is how many objects are looked at in one step of a sweep.
 const sweepPage = 500
 
-// Sweep removes the answers in the bucket that no row refers to. An answer that is written
-// at the same moment may be removed before its row exists; it is then unreadable and the
-// next request makes it anew.
+// Sweep removes the answers in the bucket that no row refers to. An answer that is
+// written at the same moment may be removed before its row exists; it is then unreadable
+// and the next request makes it again.
 func (c *Cache) Sweep(ctx context.Context) error {
 	if c.bucket == nil {
 		return nil

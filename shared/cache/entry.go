@@ -9,16 +9,16 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Entry is a kept answer.
+// Entry is a cached response.
 type Entry struct {
-	Body     []byte // whole JSON answer, in the client's shape
+	Body     []byte // complete JSON response, in the client's format
 	Provider string // type of the provider that gave it
 	Model    string // as the provider named it
 	Finish   string // stop reason in the provider's own word
 	Usage    pricing.Usage
 	Cost     pricing.NanoDollars // what the answer cost, so what a hit saves
-	Stored   time.Time           // kept to the second
-	Expires  time.Time           // likewise
+	Stored   time.Time           // precise to the second
+	Expires  time.Time           // the same
 }
 
 // head is the part of an entry that comes before its body.

@@ -20,13 +20,12 @@ const (
 type FlatOptions struct {
 	Store  store.Store
 	Sealer seal.Sealer
-	Now    func() time.Time // nil: time.Now
-	// Reload is the age at which a bucket is read again, to see what other
-	// processes added; 0: never, for a store with one writer.
+	Now    func() time.Time // nil means time.Now
+	// Reload is the age at which a bucket is read again, to see what other processes
+	// added; 0 means never, for a store with one writer.
 	Reload time.Duration
-	// MaxVectors bounds a bucket, MaxBytes the memory of all; 0: 50,000 and
-	// 128 MiB. What does not fit memory is read from the store again when it is
-	// asked for.
+	// MaxVectors limits a bucket, MaxBytes the memory of all; if zero, 50,000 and 128
+	// MiB. Vectors that do not fit are read from the store for each query.
 	MaxVectors, MaxBytes int
 }
 
@@ -42,7 +41,7 @@ type Flat struct {
 
 var _ Neighbours = (*Flat)(nil)
 
-// NewFlat makes a flat index.
+// NewFlat returns a flat index.
 func NewFlat(o FlatOptions) *Flat {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -115,8 +114,8 @@ func (f *Flat) Nearest(ctx context.Context, b Bucket, vector []float32, least fl
 	return bucket.nearest(quantise(vector), least, k, f.o.Now().Unix()), nil
 }
 
-// load gives a bucket and reads it when it is not in memory. A waiting caller leaves when
-// its context ends; the reading goes on for others.
+// load returns a bucket and reads it when it is not in memory. A waiting caller leaves
+// when its context ends; the reading continues for others.
 func (f *Flat) load(ctx context.Context, b Bucket) (*flatBucket, error) {
 	f.mu.Lock()
 	now := f.o.Now()
@@ -148,8 +147,8 @@ func (f *Flat) present(b Bucket, had *flatBucket) *flatBucket {
 	return had
 }
 
-// fill reads a bucket's rows. A bucket that cannot be read is forgotten, so that
-// the next request tries again; a vector that cannot be opened is left out.
+// fill reads a bucket's rows. A bucket that cannot be read is forgotten, so that the next
+// request tries again; a vector that cannot be opened is omitted.
 func (f *Flat) fill(ctx context.Context, b Bucket, into *flatBucket) {
 	defer close(into.ready)
 	q := store.Query{Partition: vectors(b)}
@@ -213,7 +212,7 @@ func (f *Flat) grown(b Bucket, bucket *flatBucket) {
 	}
 }
 
-// put keeps a vector and gives the id of the one that had to go, if any.
+// put stores a vector and returns the id of the evicted one, if any.
 func (b *flatBucket) put(v flatVector, most int) (lost string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

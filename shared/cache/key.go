@@ -28,8 +28,8 @@ type Question struct {
 	Saved     string // id of a saved provider; empty for a credential of the request
 	Model     string // as the provider takes it
 	URL       string // upstream
-	// Metadata and Namespace say whose questions count as equal. With a namespace
-	// the metadata does not count.
+	// Metadata and Namespace separate the requests that may share responses. With a
+	// namespace the metadata is ignored.
 	Metadata  map[string]string
 	Namespace string
 	// Guards names what judges and changes answers: an answer that other guardrails have let
@@ -151,7 +151,7 @@ func keyOf(sc store.Scope, id string) (Key, bool) {
 	return k, err == nil && copy(k.sum[:], raw) == len(k.sum) && len(raw) == len(k.sum)
 }
 
-// table is where rows of the cache stand.
+// table contains the rows of the cache.
 const table = store.Usage
 
 // row is the key of the answer's row. The workspace's answers are spread over

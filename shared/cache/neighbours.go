@@ -20,14 +20,13 @@ type Match struct {
 	Score float64
 }
 
-// Neighbours keeps vectors and finds those that point the same way.
-// Implementations are safe for concurrent use, survive a restart, and give
-// nothing that has expired.
+// Neighbours stores vectors and finds similar ones. Implementations are safe for
+// concurrent use, survive a restart, and never return expired vectors.
 type Neighbours interface {
-	// Add keeps a vector, in place of one with the same id. A bucket that is full
-	// loses the one that expires first.
+	// Add stores a vector, in place of one with the same id. A full bucket evicts the one
+	// that expires first.
 	Add(ctx context.Context, b Bucket, v Vector) error
-	// Nearest gives at most k matches with a cosine of at least least, the nearest
+	// Nearest returns at most k matches with a cosine of at least least, the nearest
 	// first. Vectors of another length do not match.
 	Nearest(ctx context.Context, b Bucket, vector []float32, least float64, k int) ([]Match, error)
 }

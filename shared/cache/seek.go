@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// Seeking is a text whose vector is being made. The text costs money once it is sent, so a
-// late vector is still used: later requests find this request's answer by it.
+// Seeking is a pending vector of a text. The embedding costs money once it is sent, so a
+// late vector is still used: later requests find this request's response by it.
 type Seeking struct {
 	counts *counters
 	done   chan struct{}
-	vector []float32 // both stand when done is closed
+	vector []float32 // both are valid when done is closed
 	err    error
 	late   sync.Once
 }
@@ -57,7 +57,7 @@ func (s *Seeking) Vector(wait time.Duration) ([]float32, error) {
 	return s.vector, s.err
 }
 
-// Done tells whether the embedder has answered.
+// Done reports whether the embedder has answered.
 func (s *Seeking) Done() bool {
 	select {
 	case <-s.done:

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Bounds of what is compared by its meaning.
+// Limits of semantic comparison.
 const (
 	MaxMessages      = 4
 	maxTokens        = 8191 // of the user's text; the text must have fewer
@@ -20,8 +20,8 @@ const (
 	DefaultThreshold = 0.95 // least cosine of two texts that mean the same
 )
 
-// Embedder makes a text into a vector. It is served by the walk of the data
-// plane, as a request of its own that is paid by the caller.
+// Embedder computes the vector of a text. It runs a separate request through the pipeline
+// of the data plane, which the caller pays.
 type Embedder interface {
 	Embed(ctx context.Context, text string) ([]float32, error)
 }
@@ -30,7 +30,7 @@ type Embedder interface {
 // words.
 type Bucket struct {
 	Scope store.Scope
-	ID    string // hex SHA-256 of what is equal
+	ID    string // hex SHA-256 of the parts that must be equal
 }
 
 // Meaning is a question for the semantic cache.
@@ -39,7 +39,7 @@ type Meaning struct {
 	Text   string // the user's words
 }
 
-// semantic are the operations whose questions have a meaning.
+// semantic are the operations with a semantic cache.
 var semantic = map[string]bool{"chatComplete": true, "complete": true, "messages": true}
 
 // MeaningOf reads the meaning of a question. Its body must be the client's own, as a config
@@ -68,8 +68,8 @@ func MeaningOf(q *Question, r *chat.Request, embedder string) (m Meaning, ok boo
 	return m, true
 }
 
-// words splits a conversation into the user's texts and everything else that was said, with
-// who said it, without system messages.
+// words splits a conversation into the user's texts and the other messages with their
+// roles, without system messages.
 func words(r *chat.Request) (said string, others []byte, ok bool) {
 	if len(r.Messages) == 0 || countMessages(r) > MaxMessages || r.Completion != nil && r.Completion.Prompts > 1 || len(r.Unread) > 0 {
 		return "", nil, false
@@ -120,7 +120,7 @@ func countMessages(r *chat.Request) int {
 	return n
 }
 
-// Semantic tells whether the cache compares meanings at all.
+// Semantic reports whether the cache compares meanings at all.
 func (c *Cache) Semantic() bool { return c.neighbours != nil }
 
 // candidates is how many neighbours are tried: the answer of the nearest may

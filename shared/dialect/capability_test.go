@@ -58,7 +58,7 @@ var limited = map[string]chat.Traits{
 }
 
 // TestWhatATargetCannotDoIsRefused asks every provider's dialect for each thing that a
-// target may be known not to do. For bodies that are passed on it asks every client's own
+// target may be known not to do. For bodies that are forwarded it asks every client's own
 // dialect.
 func TestWhatATargetCannotDoIsRefused(t *testing.T) {
 	for client, list := range wishes {
@@ -104,8 +104,8 @@ func TestWhatATargetCannotDoIsRefused(t *testing.T) {
 	}
 }
 
-// TestLimitsLetEverythingElsePass: what is said but does not ask for what is
-// limited goes on.
+// TestLimitsLetEverythingElsePass: what is said but does not ask for what is limited
+// continues.
 func TestLimitsLetEverythingElsePass(t *testing.T) {
 	every := chat.Traits{Schema: chat.SchemaNone, Limits: chat.Limits{
 		NoTools: true, NoImages: true, NoDocuments: true, NoAudio: true, NoStream: true, NoLogprobs: true, NoSeveral: true, NoJSON: true, NoThinking: true,
@@ -141,8 +141,8 @@ func TestLimitsLetEverythingElsePass(t *testing.T) {
 	}
 }
 
-// TestThinkingOfMessagesIsLeftOut: Anthropic's clients ask every model for thinking. For a
-// model of another shape that cannot think it is left out, and reported. A later target
+// TestThinkingOfMessagesIsLeftOut: Anthropic's clients ask every model for thinking. For
+// a model of another shape that cannot think it is omitted, and reported. A later target
 // that can think still gets it.
 func TestThinkingOfMessagesIsLeftOut(t *testing.T) {
 	client := golden.Clients["anthropic"]

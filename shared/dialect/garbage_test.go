@@ -12,7 +12,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// streamsOf are whole streams by their dialect, for filters of that dialect.
+// streamsOf are complete streams by their dialect, for filters of that dialect.
 var streamsOf = map[string]string{
 	"openai":      "openai-anthropic/stream-text/response.sse",
 	"completions": "completions-invoke/stream-text/response.sse",
@@ -39,7 +39,7 @@ func TestGarbageInAStreamThatIsPassedOnEndsIt(t *testing.T) {
 			}
 			before := strings.Join(all[:at], "")
 			if _, m := passed(t, name, before, len(before)); m.Complete {
-				break // what comes behind a whole answer is another case
+				break // what comes after a whole answer is another case
 			}
 			for _, bad := range garbage {
 				in := before + "data: " + bad + "\n\n" + strings.Join(all[at:], "")

@@ -77,14 +77,14 @@ var loopClients = map[string]loopClient{
 }
 
 // TestLoopOfEveryPair plays a loop of tool calls between every client and every provider,
-// read whole and streamed. Each provider gets its own turns back as it wrote them, with
-// signatures in their places. Nothing that was sent before changes, so that the provider's
-// prompt cache is read.
+// read completely and streamed. Each provider gets its own turns back as it wrote them,
+// with signatures in their places. Nothing that was sent before changes, so that the
+// provider's prompt cache is read.
 func TestLoopOfEveryPair(t *testing.T) {
 	for name, client := range loopClients {
 		for provider, shape := range loopTurns {
 			if client.dialect == loopWire(provider) {
-				continue // its bytes go on as they came
+				continue // its bytes are forwarded unchanged
 			}
 			for _, stream := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s-%s/stream=%v", name, provider, stream), func(t *testing.T) {
@@ -296,7 +296,7 @@ func messagesTurn(t *testing.T, a *answered, stream bool) string {
 	return `{"role":"assistant","content":` + string(raw) + `}`
 }
 
-// contentTurn is the content that a client of Gemini sends back: its parts as they came.
+// contentTurn is the content that a client of Gemini sends back: its parts unchanged.
 func contentTurn(t *testing.T, a *answered, stream bool) string {
 	t.Helper()
 	var parts []json.RawMessage

@@ -181,7 +181,7 @@ var nested = map[string]asking{
 	"Reasoning.Display":   {without: func(r *chat.Request) { r.Reasoning.Thinking = chat.ThinkingAdaptive }, with: func(r *chat.Request) { r.Reasoning.Display = "omitted" }},
 }
 
-// unsaid are the members below a request of which nothing is asked by themselves.
+// unsaid are the members below a request of which nothing is tested separately.
 var unsaid = map[string]string{
 	"Message.At": "a place", "Message.Plain": "how the content was written", "Part.At": "a place", "Part.Type": "of Raw", "Part.Origin": "of a signature",
 	"ToolResult.CallID": "tried with ToolCall.ID", "ToolResult.Name": "the call says it too", "ToolResult.Plain": "how the content was written",
@@ -216,7 +216,7 @@ var makers = map[string]string{"command-r": "cohere", "cohere.command-r": "coher
 
 // TestNoMemberBelowARequestIsDroppedInSilence goes through the members below a request.
 // Each member alone changes every provider's body, or the report names it or what it
-// belongs to, or the request is refused because of it.
+// belongs to, or the request is rejected because of it.
 func TestNoMemberBelowARequestIsDroppedInSilence(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
@@ -270,7 +270,7 @@ func checkBelow(t *testing.T, member, provider string, d chat.Provider, c asking
 	}
 	before, known, err := write(c.without)
 	if err != nil {
-		return // what it belongs to is refused
+		return // what it belongs to is rejected
 	}
 	after, loss, err := write(c.without, c.with)
 	if err != nil || !bytes.Equal(before, after) || len(loss.Entries) > len(known.Entries) {

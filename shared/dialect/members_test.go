@@ -72,8 +72,8 @@ func tools() []chat.Tool {
 }
 
 // TestNoMemberIsDroppedInSilence goes through the members of a request. Each is named in
-// chat.Members. Each member alone changes every provider's body, or the report names it, or
-// the request is refused because of it.
+// chat.Members. Each member alone changes every provider's body, or the report names it,
+// or the request is rejected because of it.
 func TestNoMemberIsDroppedInSilence(t *testing.T) {
 	t.Parallel()
 	paths := map[string]string{}
@@ -133,7 +133,7 @@ func TestNoMemberIsDroppedInSilence(t *testing.T) {
 	}
 }
 
-// reported tells whether path or a part of it is in the report.
+// reported reports whether path or a part of it is in the report.
 func reported(loss *chat.Loss, path string) bool {
 	for _, e := range loss.Entries {
 		if rest, ok := strings.CutPrefix(e.Path, path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {

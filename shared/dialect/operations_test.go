@@ -25,8 +25,8 @@ var carriers = []chat.Translator{
 	image.WorkersAI{}, image.SiliconFlow{}, image.Hyperbolic{}, image.Stability{}, image.Segmind{}, image.Fireworks{},
 }
 
-// FuzzOperation gives any bytes to every translator, as a request and as the
-// answer to one: refusals below 500, strict JSON, no panic.
+// FuzzOperation returns any bytes to every translator, as a request and as the answer to
+// one: refusals below 500, strict JSON, no panic.
 func FuzzOperation(f *testing.F) {
 	golden.Seeds(f, "operations/*", "request.json")
 	golden.Seeds(f, "operations/*", "upstream_response.json")

@@ -16,8 +16,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// TestStreamedItemsHaveTheIDsOfWholeOnes: what is stored of a stream is encoded as a whole response,
-// so each item must have the id under which the client got it.
+// TestStreamedItemsHaveTheIDsOfWholeOnes: what is stored of a stream is encoded
+// as one response, so each item must have the id under which the client got it.
 func TestStreamedItemsHaveTheIDsOfWholeOnes(t *testing.T) {
 	t.Parallel()
 	paths, _ := filepath.Glob("openai/testdata/answers/*.txtar")
@@ -39,8 +39,8 @@ func TestStreamedItemsHaveTheIDsOfWholeOnes(t *testing.T) {
 	}
 }
 
-// sameItems compares the items of a stream with those of the same response as a whole; false for a
-// stream that fails.
+// sameItems compares the items of a stream with those of the same complete response;
+// false for a stream that fails.
 func sameItems(t *testing.T, path string, in []byte) bool {
 	t.Helper()
 	o := &chat.Options{OwnID: true, ID: "gw-1", Model: "m", Origin: openai.Chat{}.Name()}

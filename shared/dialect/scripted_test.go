@@ -17,7 +17,7 @@ type script struct {
 	text               string
 	calls              []string // arguments of calls of "now", with ids call_0 ...
 	stop               string   // in the provider's own word
-	usage              string   // the provider's own object; empty: none is told
+	usage              string   // the provider's own object; empty if there is none is told
 }
 
 // callID is the id of a scripted call; turns of one conversation have their own.
@@ -214,8 +214,8 @@ type answered struct {
 	signed []chat.Signed
 }
 
-// play gives a client what a provider answers by a script, whole and as a stream
-// that is held against the grammar of the client.
+// play returns a client what a provider answers by a script, whole and as a stream that
+// is held against the grammar of the client.
 func play(t *testing.T, client, provider string, s *script, turn int, traits chat.Traits, o *chat.Options) (whole, streamed answered) {
 	t.Helper()
 	plain, stream := scripts[provider](s, turn)

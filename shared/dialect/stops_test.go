@@ -24,8 +24,8 @@ var endings = map[ending]map[string]string{
 	"failure":  {"openai": "", "completions": "", "anthropic": "", "responses": ""},
 }
 
-// stops are all stop reasons of all providers that are known by name, and one
-// that nobody knows.
+// stops are all stop reasons of all providers that are known by name, and one that is
+// unknown.
 var stops = map[string]map[string]ending{
 	"anthropic": {
 		"end_turn": "stop", "stop_sequence": "sequence", "max_tokens": "length", "model_context_window_exceeded": "context",
@@ -60,7 +60,7 @@ func TestStopReasons(t *testing.T) {
 		for word, end := range words {
 			for client, want := range endings[end] {
 				if client == provider {
-					continue // passed on as it is
+					continue // forwarded as it is
 				}
 				t.Run(client+"-"+provider+"/"+word, func(t *testing.T) {
 					s := &script{text: "Hi", stop: word}

@@ -16,8 +16,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// TestPrefixIsStableBetweenTurns: a conversation that goes on is sent with the
-// same bytes up to what is new, so that the provider's prompt cache is read.
+// TestPrefixIsStableBetweenTurns: a conversation that continues is sent with the same
+// bytes up to what is new, so that the provider's prompt cache is read.
 func TestPrefixIsStableBetweenTurns(t *testing.T) {
 	head := `{"model":"claude-sonnet-4-5","max_tokens":2000,"tools":[{"type":"function","function":{"name":"f.g","parameters":{"zeta":1,"type":"object","alpha":{"b":1,"a":2}}},"cache_control":{"type":"ephemeral"}},{"type":"function","function":{"name":"now"}}],"user":"u","messages":[`
 	turns := []string{

@@ -189,7 +189,7 @@ func responsesUsage(t *testing.T, raw []byte) tokenCounts {
 }
 
 // TestUsageThatIsNotTold: usage that no provider reported is unknown, which is different
-// from none, so that the books estimate it.
+// from none, so that accounting estimate it.
 func TestUsageThatIsNotTold(t *testing.T) {
 	for provider, stop := range loopStops {
 		for _, client := range []string{"openai", "anthropic", "responses"} {

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/dialect/golden"
 )
 
-// TestWordsThatAreNotKnownPass sends values of enumerated members that no table has: no check
-// refuses them, and a translation takes the closest value and says so.
+// TestWordsThatAreNotKnownPass sends values of enumerated members that no table has: no
+// check rejects them, and a translation takes the closest value and says so.
 func TestWordsThatAreNotKnownPass(t *testing.T) {
 	const tools = `"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{}}}}]`
 	for client, bodies := range map[string][]string{

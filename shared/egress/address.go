@@ -30,7 +30,7 @@ var metadataPrefixes = prefixes(
 	"fe80::a9fe:a9fe/128",
 )
 
-// closedIPv4 is what is not the public Internet in IPv4.
+// closedIPv4 are the ranges of IPv4 that are not the public Internet.
 var closedIPv4 = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "168.63.129.16/32",
 	"169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",
@@ -192,7 +192,7 @@ func ownAddress(a netip.Addr) bool {
 	}
 	list, err := net.InterfaceAddrs()
 	if err != nil {
-		return true // to refuse is safer
+		return true // to reject is safer
 	}
 	for _, one := range list {
 		if n, ok := one.(*net.IPNet); ok {

@@ -7,10 +7,10 @@ import (
 	"gateway/shared/fault"
 )
 
-// Cap bounds a response's body to p.MaxResponse bytes. A body that announces more is closed
-// and refused at once. If a body turns out longer, the read that passes the bound fails.
-// Both errors are a 502 fault, invalid_provider_response. Cap does nothing when MaxResponse
-// is 0.
+// Cap bounds a response's body to p.MaxResponse bytes. A body that announces more is
+// closed and rejected at once. If a body turns out longer, the read that passes the bound
+// fails. Both errors are a 502 fault, invalid_provider_response. Cap does nothing when
+// MaxResponse is 0.
 func (p *Policy) Cap(resp *http.Response) error {
 	if p.MaxResponse <= 0 {
 		return nil
@@ -42,7 +42,7 @@ func (c *capped) Read(b []byte) (int, error) {
 		return 0, tooLarge(c.max)
 	}
 	if int64(len(b)) > c.left+1 {
-		b = b[:c.left+1] // one more than allowed tells "full" from "too large"
+		b = b[:c.left+1] // one more than allowed distinguishes "full" from "too large"
 	}
 	n, err := c.body.Read(b)
 	c.left -= int64(n)

@@ -17,10 +17,10 @@ type Hosts struct {
 // maxHosts bounds the addresses that are remembered, because callers choose them.
 const maxHosts = 1000
 
-// NewHosts makes an empty memory for a policy.
+// NewHosts returns an empty memory for a policy.
 func NewHosts(p Policy) *Hosts { return &Hosts{policy: p} }
 
-// Check gives the address in its one spelling, or the error of CheckURL.
+// Check returns the address in its one spelling, or the error of CheckURL.
 func (h *Hosts) Check(raw, field string) (string, error) {
 	if s, ok := h.known.Load(raw); ok {
 		return s.(string), nil

@@ -25,7 +25,7 @@ const (
 // redirects, forwards bytes as they come (no decompression) and sets no time limit on an
 // answer: the request's context does.
 //
-// A refused connection gives an error for which Refused is true.
+// A rejected connection gives an error for which Refused is true.
 func NewTransport(p Policy) *http.Transport { return newTransport(p, nil) }
 
 // newTransport takes the resolver, which tests replace; nil is the system's.
@@ -55,8 +55,8 @@ func newTransport(p Policy, resolver *net.Resolver) *http.Transport {
 		HTTP2: streamBounds(),
 	}
 	t.DialContext = g.dialPlain
-	// A transport with a TLS dialer of its own calls DialContext for http only; that is how
-	// plain connections are recognised.
+	// A transport with a separate TLS dialer calls DialContext for http only, which
+	// identifies plain connections.
 	t.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return g.dialTLS(ctx, network, addr, t.TLSClientConfig)
 	}

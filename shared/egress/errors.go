@@ -44,9 +44,9 @@ func networkError(err error) bool {
 	return false
 }
 
-// plainly is the error for a call that failed in net/http or another engine: the context's
-// own error, one of the network, or that the answer was malformed. It leaves out the host's
-// bytes that the engine quotes.
+// plainly is the error for a call that failed in net/http or another engine: the
+// context's own error, one of the network, or that the answer was malformed. It omits the
+// host's bytes that the engine quotes.
 func plainly(ctx context.Context, err error) error {
 	switch {
 	case err == nil:
@@ -63,7 +63,7 @@ func plainly(ctx context.Context, err error) error {
 type plainBody struct {
 	io.ReadCloser
 	ctx  context.Context
-	stop func() bool // nil: the body ends with ctx by itself
+	stop func() bool // if nil, the body ends with ctx on its own
 }
 
 func (b *plainBody) Close() error {
@@ -104,7 +104,7 @@ func plainAnswer(req *http.Request, resp *http.Response, err error) (*http.Respo
 	return resp, nil
 }
 
-// sent tells whether all of the request is known to have gone out.
+// sent reports whether all of the request is known to have gone out.
 func sent(req *http.Request) bool {
 	if req.Body == nil || req.Body == http.NoBody {
 		return true

@@ -26,13 +26,12 @@ func giveBack(b *[]byte) {
 	}
 }
 
-// gathered is a connection of HTTP/2 over TLS whose writes are sent together. The client of
-// HTTP/2 writes the head of a request, and its body in frames of 16 KB and 9 bytes; each
-// write would be one or two TLS records and a system call. Here everything that is written
-// during the previous system call, or before the writing goroutine waits for something, is
-// sent by one call, whichever requests it belongs to.
-//
-// An error appears in the next write, and ends the reading side of the connection.
+// batchedConn is an HTTP/2 connection over TLS that batches writes. The client of HTTP/2
+// writes the head of a request, and its body in frames of 16 KB and 9 bytes; each write
+// would be one or two TLS records and a system call. Here everything that is written
+// during the previous system call, or before the writing goroutine waits, is sent by one
+// call, regardless of the request. An error appears in the next write, and ends the
+// reading side of the connection.
 type gathered struct {
 	net.Conn // secure
 	secure   *tls.Conn
@@ -41,13 +40,13 @@ type gathered struct {
 	first    firstFrame    // of the reading goroutine
 
 	mu      sync.Mutex
-	room    sync.Cond // signals that pending has room
-	pending *[]byte   // written but not yet sent; nil: nothing
+	room    sync.Cond // signals that pending has space
+	pending *[]byte   // written but not yet sent; nil means nothing
 	flushes bool      // a goroutine is sending pending
 	err     error
 }
 
-// ConnectionState returns the state of TLS. The HTTP/2 client asks for it.
+// ConnectionState returns the state of TLS, for the HTTP/2 client.
 func (g *gathered) ConnectionState() tls.ConnectionState { return g.secure.ConnectionState() }
 
 func gather(secure *tls.Conn, wire *corked) *gathered {
@@ -56,8 +55,8 @@ func gather(secure *tls.Conn, wire *corked) *gathered {
 	return g
 }
 
-// Read implements net.Conn. The client of HTTP/2 reads again when it has handled every frame
-// that it has read whole.
+// Read implements net.Conn. The client of HTTP/2 reads again when it has handled every
+// frame that it has read completely.
 func (g *gathered) Read(p []byte) (int, error) {
 	if g.first.done {
 		return g.Conn.Read(p)
@@ -127,7 +126,7 @@ func (g *gathered) flush() {
 		g.mu.Lock()
 		if err != nil && g.err == nil {
 			g.err = err
-			_ = g.secure.NetConn().Close() // so that readers do not wait for ever
+			_ = g.secure.NetConn().Close() // so that readers do not wait forever
 		}
 	}
 	g.flushes = false
@@ -154,18 +153,18 @@ func (g *gathered) Close() error {
 	g.pending = nil
 	g.room.Broadcast()
 	g.mu.Unlock()
-	// The socket may have no room for the closing message of TLS.
+	// The socket may be too full for the closing message of TLS.
 	t := time.AfterFunc(closeTime, func() { _ = g.secure.NetConn().Close() })
 	defer t.Stop()
 	return g.Conn.Close()
 }
 
-// corked holds what is written between cork and uncork, and writes it as one.
+// corked buffers writes between cork and uncork, and combines them.
 type corked struct {
 	net.Conn
 
 	mu   sync.Mutex
-	held *[]byte // nil: not corked
+	held *[]byte // nil means not corked
 }
 
 func (c *corked) cork() {
@@ -185,7 +184,7 @@ func (c *corked) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// uncork writes what was held.
+// uncork writes the buffer.
 func (c *corked) uncork() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

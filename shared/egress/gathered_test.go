@@ -45,7 +45,7 @@ func gatheredPair(t *testing.T) (*gathered, *writesBegun, *tls.Conn) {
 	return gather(secure, held), wire, far
 }
 
-// What is written while something goes out goes out by one write behind it, in its order.
+// What is written while something goes out goes out by one write after it, in its order.
 func TestWritesAreGathered(t *testing.T) {
 	g, wire, far := gatheredPair(t)
 	want := []byte("the first")

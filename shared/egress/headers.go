@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// CopyRequestHeaders copies a client's headers for a provider. It leaves out hop-by-hop
-// headers and those that Connection names, x-gateway-*, cookies, what proxies add about the
-// client, AWS and CloudFront headers, metadata-service headers, Host and Content-Length
-// (the request carries them itself) and Accept-Encoding (the gateway reads the answer; a
-// caller that does not may set it again).
-// it again).
+// CopyRequestHeaders copies a client's headers for a provider. It omits hop-by-hop
+// headers and those that Connection names, x-gateway-*, cookies, what proxies add about
+// the client, AWS and CloudFront headers, metadata-service headers, Host and
+// Content-Length (the request carries them itself) and Accept-Encoding (the gateway reads
+// the answer; a caller that does not may set it again). it again).
 //
 // Authorization and x-api-key are copied: the caller replaces or deletes them
 // when they hold the gateway's own key. Values are shared with src, not copied;
@@ -27,11 +26,11 @@ func CopyRequestHeaders(dst, src http.Header) {
 	}
 }
 
-// CopyResponseHeaders copies a provider's headers for the client. It leaves out hop-by-hop
+// CopyResponseHeaders copies a provider's headers for the client. It omits hop-by-hop
 // headers and those that Connection names, x-gateway-*, Content-Length (the body may
 // change), and headers that would affect the gateway's own host name: cookies, HSTS,
-// alternative services. Content-Encoding is copied; a caller that decodes the body deletes
-// it.
+// alternative services. Content-Encoding is copied; a caller that decodes the body
+// deletes it.
 func CopyResponseHeaders(dst, src http.Header) {
 	named := connectionNamed(src)
 	for k, v := range src {
@@ -91,8 +90,8 @@ func ValidHeaderValue(v string) bool {
 	return true
 }
 
-// canonical gives the one spelling of a header name; false when it is not a
-// token. A name that is canonical already is returned without work.
+// canonical returns the one spelling of a header name; false when it is not a token. A
+// name that is canonical already is returned without work.
 func canonical(k string) (string, bool) {
 	if k == "" {
 		return "", false
@@ -174,8 +173,8 @@ func requestHeader(k string) bool {
 	return true
 }
 
-// modelOption reports whether k is one of AWS's headers that tell a model what to do, such
-// as which guardrail applies; the others are about the caller.
+// modelOption reports whether k is one of AWS's headers that control a model, such as
+// which guardrail applies; the others are about the caller.
 func modelOption(k string) bool {
 	return strings.HasPrefix(k, "X-Amzn-Bedrock-") || strings.HasPrefix(k, "X-Amzn-Sagemaker-")
 }
@@ -213,8 +212,8 @@ func responseHeader(k string) bool {
 	return true
 }
 
-// connectionNamed gives the values of Connection if they name other headers; nil for the
-// usual keep-alive and close.
+// connectionNamed returns the values of Connection if they name other headers; nil for
+// the usual keep-alive and close.
 func connectionNamed(h http.Header) []string {
 	v := h["Connection"]
 	for _, s := range v {

@@ -335,7 +335,7 @@ func TestHostsThatTakeFewStreams(t *testing.T) {
 	}
 }
 
-// watchHeap gives by how much the heap has grown at most.
+// watchHeap returns by how much the heap has grown at most.
 func watchHeap() (peak func() int64) {
 	var m runtime.MemStats
 	runtime.GC()

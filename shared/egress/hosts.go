@@ -22,7 +22,7 @@ var internalNames = []string{
 	"traefik.me", "localhost.run",
 }
 
-// internalExact are blocked only as a whole name.
+// internalExact are blocked only as a complete name.
 var internalExact = []string{"kubernetes"}
 
 // closedTLDs are top-level names without a public meaning; a trusted host may

@@ -16,20 +16,16 @@ import (
 	"gateway/shared/wire/socket"
 )
 
-// HTTP1 is the guarded way out for calls whose cost matters: HTTP/1.1, plain or over TLS,
+// HTTP1 is the guarded transport for calls on the hot path: HTTP/1.1, plain or over TLS,
 // without a goroutine per connection. The caller's goroutine writes the request and reads
-// the answer. It is an http.RoundTripper that keeps the promises of NewTransport: the same
-// dialer and policy, no redirects followed, nothing decompressed, no time limit but the
-// request's context.
-//
-// It takes requests without a body and with a Body. Everything else goes to
-// net/http: bodies that are streamed, upgrades, trailers, and hosts that speak
-// HTTP/2 only.
-//
-// A request is sent a second time, on a fresh connection, only if the first connection had
-// been used before and ended before any byte of a response. A request that is not
-// idempotent is repeated only if the connection ended within staleTime: the host has then
-// closed it while it was idle.
+// the response. It is an http.RoundTripper with the guarantees of NewTransport: the same
+// dialer and policy, no redirects followed, nothing decompressed, no time limit except
+// the request's context. It sends requests without a body and with a Body. Everything
+// else is left to net/http: bodies that are streamed, upgrades, trailers, and hosts that
+// only support HTTP/2. A request is sent again, on a new connection, only if the first
+// connection had been used before and ended before any byte of a response. A request that
+// is not idempotent is repeated only if the connection ended within staleTime: the host
+// has then closed it while it was idle.
 type HTTP1 struct {
 	standard *Standard
 	guard    *guard
@@ -85,10 +81,10 @@ func (t *HTTP1) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, errUndecided
 }
 
-// errUndecided says that a host offers HTTP/2 and then refuses it, again and again.
+// errUndecided says that a host offers HTTP/2 and then rejects it, again and again.
 var errUndecided = errors.New("egress: the host does not decide for a protocol")
 
-// takes tells whether this transport can send the request, and gives its body.
+// takes reports whether this transport can send the request, and gives its body.
 func (t *HTTP1) takes(req *http.Request) (*Body, bool) {
 	if req.URL == nil || req.Close || len(req.TransferEncoding) > 0 || len(req.Trailer) > 0 || req.Method == http.MethodConnect {
 		return nil, false
@@ -108,8 +104,8 @@ func (t *HTTP1) takes(req *http.Request) (*Body, bool) {
 	return b, ok && int64(len(b.data)) == req.ContentLength
 }
 
-// plainHost tells whether a host has only the characters of names and addresses, so that it
-// needs no encoding.
+// plainHost reports whether a host has only the characters of names and addresses, so
+// that it needs no encoding.
 func plainHost(h string) bool {
 	for i := range len(h) {
 		c := h[i]
@@ -220,8 +216,9 @@ func (t *HTTP1) connect(ctx context.Context, key hostKey, req *http.Request) (*c
 	return c, nil
 }
 
-// refusedProtocol tells whether a host ended a handshake by an alert although other
-// handshakes with it have succeeded: then it does not take the protocols that were offered.
+// refusedProtocol reports whether a host ended a handshake by an alert although other
+// handshakes with it have succeeded: then it does not take the protocols that were
+// offered.
 func refusedProtocol(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "remote error"
@@ -240,8 +237,8 @@ func wrote(req *http.Request, body *Body, err error) {
 	}
 }
 
-// idempotent tells whether a request may be sent again although the host may have read it
-// (RFC 9110, 9.2.2).
+// idempotent reports whether a request may be sent again although the host may have read
+// it (RFC 9110, 9.2.2).
 func idempotent(req *http.Request) bool {
 	switch req.Method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
@@ -257,19 +254,20 @@ func idempotent(req *http.Request) bool {
 type Body struct {
 	data []byte
 	read int
-	told Told // nil: nobody is told
+	told Told // may be nil
 	sent atomic.Bool
 }
 
-// NewBody gives a body of b, which is not copied.
+// NewBody returns a body of b, which is not copied.
 func NewBody(b []byte) *Body { return &Body{data: b} }
 
-// Told hears that a transport no longer reads the bytes of a body. whole tells whether the
-// request was sent with all of them.
+// BodyObserver is notified when a transport no longer reads the bytes of a body. whole
+// reports whether the request was sent with all of them.
 type Told interface{ Wrote(whole bool) }
 
-// NewToldBody gives a body of b for a request to HTTP1, which tells t when it no longer
-// reads the bytes: once for this body, and once more for each body that GetBody gave.
+// NewObservedBody returns a body of b for a request to HTTP1, which notifies t when it no
+// longer reads the bytes: once for this body, and again for each body returned by
+// GetBody.
 func NewToldBody(b []byte, t Told) *Body { return &Body{data: b, told: t} }
 
 // Read implements io.Reader.

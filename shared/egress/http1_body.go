@@ -11,7 +11,7 @@ import (
 )
 
 // exchange is one request and its answer on a connection. It is also the answer's body:
-// when it was read to its end, the connection goes back to the pool; when it is given up
+// when it was read to its end, the connection goes back to the pool; when it is aborted
 // earlier, the connection is closed.
 type exchange struct {
 	resp  http.Response
@@ -20,11 +20,11 @@ type exchange struct {
 	watch reqctx.Watch // watches ctx
 	f     *frame
 
-	writing chan error // of a request that is still being sent; nil when it was sent whole
+	writing chan error // of a request that is still being sent; nil after it was sent completely
 	cut     bool       // part of the request was not sent
-	heard   bool       // some of an answer came
+	heard   bool       // a part of the response was received
 	told    bool       // BeforeWaiting has set a function
-	lost    error      // the error that came instead of an answer while turn waited for one
+	lost    error      // the error that occurred while turn waited for a response
 
 	mu         sync.Mutex // guards what follows and f once the answer is given out
 	framing    framing
@@ -44,7 +44,7 @@ const (
 	byClose
 )
 
-// Bounds of what stands between the chunks, in bytes.
+// Limits of the bytes between chunks.
 const (
 	maxChunkLine = 4 << 10
 	maxExcess    = 16 << 10
@@ -86,14 +86,14 @@ func (x *exchange) respond(req *http.Request, h answerHead) *http.Response {
 	return r
 }
 
-// finish ends an answer that was read whole.
+// finish ends an answer that was read completely.
 func (x *exchange) finish() {
 	x.err = io.EOF
 	x.end(x.persistent && x.f.r == x.f.w && x.sentWhole())
 }
 
-// writeGrace is how long to wait for the end of a request whose answer is over: the host
-// has read it, only the goroutine that wrote it has not reported that yet.
+// writeGrace is how long to wait for the end of a request with a complete response: the
+// host has read it, only the goroutine that wrote it has not reported that yet.
 const writeGrace = 50 * time.Millisecond
 
 func (x *exchange) sentWhole() bool {
@@ -115,7 +115,7 @@ func (x *exchange) sentWhole() bool {
 	}
 }
 
-// end gives the connection to the pool, or closes it.
+// end returns the connection to the pool, or closes it.
 func (x *exchange) end(reuse bool) {
 	if x.ended {
 		return
@@ -137,9 +137,9 @@ func (x *exchange) end(reuse bool) {
 	}
 }
 
-// BeforeWaiting makes Reads of an answer's body call f each time that they are about to
-// wait for the host, so that what was read until then can be sent on in one piece. It
-// returns false for bodies that cannot do this.
+// BeforeWaiting makes Reads of a response's body call f each time before they wait for
+// the host, so that the bytes read until then can be forwarded together. It returns false
+// for bodies that do not support this.
 func BeforeWaiting(body io.Reader, f func()) bool {
 	x, ok := body.(*exchange)
 	if !ok || x.c.sock == nil {
@@ -178,7 +178,7 @@ func (x *exchange) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readPlain reads a body whose bytes follow one another.
+// readPlain reads a body without chunks.
 func (x *exchange) readPlain(p []byte) (int, error) {
 	if x.framing == byLength && int64(len(p)) > x.left {
 		p = p[:x.left]
@@ -199,7 +199,7 @@ func (x *exchange) readPlain(p []byte) (int, error) {
 	return n, err
 }
 
-// take gives what was received, or reads more.
+// take returns what was received, or reads more.
 func (x *exchange) take(p []byte) (int, error) {
 	f := x.f
 	if f.r < f.w {
@@ -247,7 +247,7 @@ func (x *exchange) readChunks(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// fill reads more into the frame. There is room: lines are shorter than the frame.
+// fill reads more into the frame. There is space: lines are shorter than the frame.
 func (x *exchange) fill() error {
 	f := x.f
 	if f.r > 0 {
@@ -262,8 +262,8 @@ func (x *exchange) fill() error {
 	return nil
 }
 
-// nextChunk consumes what is between two chunks, or after the last one. It takes all of it
-// or, if it has not fully come, nothing.
+// nextChunk consumes the bytes between two chunks, or after the last one: all of them or,
+// if they have not fully arrived, none.
 func (x *exchange) nextChunk() (last, ok bool, err error) {
 	b := x.f.b[x.f.r:x.f.w]
 	at := 0
@@ -304,8 +304,8 @@ func (x *exchange) nextChunk() (last, ok bool, err error) {
 	return true, true, nil
 }
 
-// chunkSize reads the line before a chunk: hexadecimal digits, then padding or extensions
-// that nobody reads, CRLF. n is the length of the line, 0 when it has not fully come.
+// chunkSize parses the line before a chunk: hexadecimal digits, then ignored padding or
+// extensions, CRLF. n is the length of the line, 0 if it has not fully arrived.
 func chunkSize(b []byte) (size int64, n int, err error) {
 	digits := 0
 	for digits < len(b) {
@@ -352,8 +352,8 @@ func chunkSize(b []byte) (size int64, n int, err error) {
 	return 0, 0, nil
 }
 
-// Close gives the body up. If its end has already been received, the connection is kept;
-// otherwise it is closed. A Read of another goroutine ends.
+// Close abandons the body. If its end has already been received, the connection is
+// reused; otherwise it is closed. A concurrent Read ends.
 func (x *exchange) Close() error {
 	if !x.mu.TryLock() {
 		x.c.close()
@@ -373,7 +373,7 @@ func (x *exchange) Close() error {
 	return nil
 }
 
-// received skips what is in the frame and tells whether the body ends there.
+// received skips the content of the frame and reports whether the body ends there.
 func (x *exchange) received() bool {
 	f := x.f
 	for {

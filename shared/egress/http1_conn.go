@@ -19,7 +19,7 @@ import (
 // has none.
 type frame struct {
 	b    [32 << 10]byte // one read takes many events of a stream
-	r, w int            // what was received and not consumed is b[r:w]
+	r, w int            // received and unconsumed bytes are b[r:w]
 }
 
 var frames = sync.Pool{New: func() any { return new(frame) }}
@@ -34,11 +34,11 @@ func newFrame() *frame {
 type conn struct {
 	pool      *idlePool
 	key       hostKey
-	net       net.Conn     // what is read and written
+	net       net.Conn     // for reading and writing
 	sock      *socket.Conn // the socket below net, or net itself; nil where sockets cannot be inspected
 	tls       *tls.ConnectionState
 	reused    bool
-	release   func() // called when it is closed; nil: nobody counts it
+	release   func() // called when it is closed; may be nil counts it
 	idleSince time.Time
 	links     [lists]links // while it is idle; guarded by the pool's lock
 
@@ -76,12 +76,12 @@ func (c *conn) close() {
 	}
 }
 
-// plain tells whether turn sends the requests.
+// plain reports whether turn sends the requests.
 func (c *conn) plain() bool { return c.sock != nil && c.tls == nil }
 
-// alive tells whether an idle connection is still open and silent. Unrequested bytes make
-// it unusable, because they would be taken for the next answer. A plain connection is
-// checked when a request is sent.
+// alive reports whether an idle connection is still open and silent. Unrequested bytes
+// make it unusable, because they would be taken for the next answer. A plain connection
+// is checked when a request is sent.
 func (c *conn) alive() bool {
 	if c.plain() {
 		return true
@@ -92,15 +92,15 @@ func (c *conn) alive() bool {
 	return c.tls == nil || c.drained()
 }
 
-// silent tells whether nothing has come on an idle connection, not even its end.
+// silent reports whether nothing has come on an idle connection, not even its end.
 func (c *conn) silent() bool {
 	c.gone = true
 	return c.sock.Sys().Read(c.peek) == nil && !c.gone
 }
 
-// drained tells whether TLS holds no received data: records that came together with the
-// answer are no longer in the socket. With its deadline in the past, a read gives those and
-// does not wait for more.
+// drained reports whether TLS holds no received data: records that arrived with the
+// response are no longer in the socket. With its deadline in the past, a read returns
+// those and does not wait for more.
 func (c *conn) drained() bool {
 	var one [1]byte
 	if c.net.SetReadDeadline(past) != nil {
@@ -120,12 +120,12 @@ const maxInline = 64 << 10
 // is not sent again then.
 const staleTime = 2 * time.Second
 
-// earlyTime is how long to wait for an answer after a write has failed: a host may refuse a
-// request and close before it has read all of it.
+// earlyTime is how long to wait for an answer after a write has failed: a host may reject
+// a request and close before it has read all of it.
 const earlyTime = 200 * time.Millisecond
 
-// roundTrip sends a request and reads the head of its answer. again tells that the request
-// may still be sent on another connection.
+// roundTrip sends a request and reads the head of its response. again reports that the
+// request may still be sent on another connection.
 func (c *conn) roundTrip(req *http.Request, body *Body) (resp *http.Response, err error, again bool) {
 	ctx := req.Context()
 	x := &exchange{c: c, ctx: ctx, f: newFrame()}
@@ -165,14 +165,14 @@ func (c *conn) roundTrip(req *http.Request, body *Body) (resp *http.Response, er
 	return x.respond(req, h), nil, false
 }
 
-// closed tells whether the other side has ended a connection.
+// closed reports whether the other side has ended a connection.
 func closed(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// send writes the request and tells how much of it was sent. If the socket does not take a
-// large body at once, a goroutine goes on writing it, so that an answer is noticed that
-// comes before the host has read the body.
+// send writes the request and reports how much of it was sent. If the socket does not
+// take a large body at once, a goroutine continues writing it, so that an answer is
+// noticed that comes before the host has read the body.
 func (x *exchange) send(req *http.Request, body *Body) (sent int, err error) {
 	c := x.c
 	var data []byte
@@ -252,7 +252,7 @@ func (x *exchange) head() (answerHead, error) {
 	}
 }
 
-// headText reads one whole head of at most limit bytes.
+// headText reads a complete head of at most limit bytes.
 func (x *exchange) headText(limit int) (string, error) {
 	if x.lost != nil {
 		return "", x.failure(noAnswer, x.lost)
@@ -304,7 +304,7 @@ func (x *exchange) headText(limit int) (string, error) {
 
 const noAnswer = "the host closed the connection before its answer"
 
-// failure tells what went wrong with a connection.
+// failure returns the cause of a connection's failure.
 func (x *exchange) failure(what string, err error) error {
 	if x.ctx.Err() != nil {
 		return context.Cause(x.ctx)

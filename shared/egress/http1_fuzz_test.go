@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// certificate is one for 127.0.0.1, signed by itself.
+// certificate is one for 127.0.0.1, self-signed.
 var certificate = sync.OnceValue(func() tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -68,7 +68,7 @@ type answerHead struct {
 	reason     string // with its number
 	minor      int    // of HTTP/1.x
 	header     http.Header
-	length     int64 // -1: not said
+	length     int64 // -1 if unspecified
 	chunked    bool
 	persistent bool // the connection may carry another request
 }
@@ -89,7 +89,7 @@ func headEnd(b []byte, from int) (end, next int) {
 	}
 }
 
-// parseHead reads a whole head. The header's strings alias text.
+// parseHead parses a complete head. The header's strings alias text.
 func parseHead(text string) (h answerHead, err error) {
 	line, rest := field.CutLine(text)
 	if err := h.statusLine(line); err != nil {

@@ -67,9 +67,8 @@ func (l *idleList) remove(kind int, c *conn) {
 	l.n--
 }
 
-// idlePool keeps connections between requests. The connection used last is taken first, so
-// that superfluous ones grow old. If there are too many, the one that was used least
-// recently is closed.
+// idlePool holds idle connections. It returns the most recently used first, so that
+// superfluous ones age. If there are too many, it closes the least recently used.
 type idlePool struct {
 	keep time.Duration // how long a connection stays idle
 
@@ -81,7 +80,7 @@ type idlePool struct {
 	sweep   *time.Timer // nil while there is nothing to sweep
 }
 
-// get gives a live connection, or nil.
+// get returns a live connection, or nil.
 func (p *idlePool) get(key hostKey) *conn {
 	for {
 		c := p.pop(key)

@@ -50,10 +50,10 @@ func (x *exchange) ask(req *http.Request, body *Body, head, data []byte) (sent i
 	return sent, err
 }
 
-// turn sends a request and takes the first bytes of its answer. One read of the socket
-// calls it. It first reads without waiting, to check that an idle connection is silent.
-// After that the wait for the answer misses nothing that comes, so it needs no further read
-// of its own before it begins.
+// turn sends a request and reads the first bytes of its response. One raw read of the
+// socket calls it. It first reads without waiting, to check that an idle connection has
+// no data. After that the wait misses no data, so it needs no further read before it
+// begins.
 func (c *conn) turn(fd uintptr) bool {
 	a := &c.asking
 	if !a.begun {

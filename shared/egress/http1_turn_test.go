@@ -42,7 +42,7 @@ func TestAHostThatSpeaksFirstIsHeard(t *testing.T) {
 func TestAllStaleConnectionsArePassedOver(t *testing.T) {
 	bothClients(t, func(t *testing.T, c client) {
 		if !c.strict {
-			return // net/http learns it in a goroutine of its own, too late now and then
+			return // net/http learns it in a separate goroutine, too late now and then
 		}
 		const idle = 8
 		var all, spoil sync.WaitGroup

@@ -14,10 +14,10 @@ import (
 	"gateway/shared/wire/socket"
 )
 
-// Hosts that offer HTTP/2 are called by both protocols. While few requests are under way,
-// HTTP/1.1 is used, because it costs less for each request. Further requests become streams
-// of one connection, because every further connection would cost a handshake. The first
-// handshake with a host tells by ALPN what it offers.
+// Hosts that offer HTTP/2 are called by both protocols. While few requests are running,
+// HTTP/1.1 is used, because it costs less per request. Further requests become streams of
+// one connection, because every further connection would cost a handshake. The first
+// handshake determines by ALPN what a host offers.
 
 const (
 	// fewConns is how many connections of HTTP/1.1 a lane has to a host that offers
@@ -26,19 +26,19 @@ const (
 	// maxStreamConns bounds the HTTP/2 connections of a lane to a host. The host itself says
 	// how many streams each takes, which may be none.
 	maxStreamConns = 64
-	// maxOffers bounds the hosts that are remembered, because callers choose them. A further
-	// host replaces another one, which is asked again.
+	// maxOffers limits the remembered hosts, because callers choose them. A further host
+	// replaces another one, which is probed again.
 	maxOffers = 4096
 )
 
-// offer is what a host has said about HTTP/2.
+// offer is a host's support of HTTP/2.
 type offer uint8
 
 const (
 	unasked   offer = iota
 	onlyHTTP1       // HTTP/2 is not offered
 	bothHTTPs       // HTTP/2 is offered
-	onlyHTTP2       // HTTP/2 is offered, and HTTP/1.1 is not spoken
+	onlyHTTP2       // HTTP/2 without HTTP/1.1
 )
 
 // offers are the hosts' offers, by host and port as they are written.
@@ -88,14 +88,14 @@ type streams struct {
 // streamHost is one host of a lane.
 type streamHost struct {
 	conns   []*streamConn
-	dialing *dialing // nil: nobody dials
+	dialing *dialing // may be nil dials
 	plain   int      // connections of HTTP/1.1, busy and idle
 }
 
 // streamConn is one connection.
 type streamConn struct {
 	*http.ClientConn
-	most int // streams that the host takes at once, as it said at first
+	most int // concurrent streams that the host initially allowed
 }
 
 // reserve reserves a stream. closing reports that the connection takes no more streams,
@@ -107,7 +107,7 @@ func (c *streamConn) reserve() (ok, closing bool) {
 	return false, c.Available() == 0 && c.InFlight() < c.most
 }
 
-// dialing is a handshake whose connection several requests wait for.
+// dialing is a handshake that several requests wait for.
 type dialing struct {
 	done  chan struct{}
 	err   error
@@ -311,7 +311,7 @@ func (s *streams) dial(key hostKey, addr string, d *dialing) {
 	}
 }
 
-// secured makes a connection over TLS, and also returns what is below it.
+// secured creates a connection over TLS, and also returns the connection below it.
 func (s *streams) secured(ctx context.Context, addr string) (*tls.Conn, *corked, error) {
 	raw, err := s.owner.guard.dial(ctx, "tcp", addr, false)
 	if err != nil {
@@ -325,12 +325,12 @@ func (s *streams) secured(ctx context.Context, addr string) (*tls.Conn, *corked,
 // settingsTime is how long a new connection waits for the host's settings.
 const settingsTime = 500 * time.Millisecond
 
-// streamed starts HTTP/2 on a connection and waits until the host has said how many streams
-// it takes. That is in its first frame, which comes with the handshake. Before that frame a
-// client assumes 100 streams. A stream too many that is sent before the frame comes in is a
-// protocol error, and such a request cannot be sent again. A host that says nothing in time
-// is taken as it is. If the host takes no streams at all, the connection is closed: another
-// one would get the same settings.
+// streamed starts HTTP/2 on a connection and waits until the host has announced how many
+// streams it allows. That is in its first frame, which arrives with the handshake. Before
+// that frame a client assumes 100 streams. An excess stream that is sent before the frame
+// arrives is a protocol error, and such a request cannot be sent again. If the
+// announcement does not arrive in time, the default applies. If the host allows no
+// streams at all, the connection is closed: another one would get the same settings.
 func (s *streams) streamed(ctx context.Context, addr string, g *gathered) (*streamConn, error) {
 	c, err := s.transport.NewClientConn(context.WithValue(ctx, dialed{}, g), "http", addr)
 	if err != nil {
@@ -361,7 +361,7 @@ func (s *streams) drop(key hostKey, c *streamConn) {
 	s.forget(key)
 }
 
-// takePlain tells whether one more HTTP/1.1 connection may be made, and counts it;
+// takePlain reports whether one more HTTP/1.1 connection may be made, and counts it;
 // givePlain takes it off the count.
 func (s *streams) takePlain(key hostKey) bool {
 	s.mu.Lock()

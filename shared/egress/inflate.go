@@ -13,18 +13,18 @@ import (
 	"gateway/shared/fault"
 )
 
-// Bounds of what was compressed. JSON and events shrink to a tenth, rarely to a fiftieth;
-// whatever grows further was made to grow.
+// Limits of compressed bodies. JSON and events shrink to a tenth, rarely to a fiftieth; a
+// higher ratio indicates an attack.
 const (
 	freeInflation = 4 << 20 // bytes that anything may grow to
-	maxInflation  = 100     // bytes for each byte that came, beyond that
+	maxInflation  = 100     // bytes per received byte, beyond that
 )
 
-// Inflate makes readable a body that came compressed although nobody asked for that, as
-// gzip or deflate. It is inflated while it is read, and nothing is read before. The body
-// may have most bytes (0: no bound), and must not grow out of proportion: Reads that pass a
-// bound fail with a 502 fault, invalid_provider_response. For any other coding Inflate
-// closes the body and fails in the same way.
+// Inflate decompresses a body that was compressed with gzip or deflate although that was
+// not requested. It decompresses while the body is read. The body may have most bytes (0
+// means no limit), and must not grow out of proportion: Reads that exceed a limit fail
+// with a 502 fault, invalid_provider_response. For any other coding Inflate closes the
+// body and fails in the same way.
 func Inflate(resp *http.Response, most int64) error {
 	coding := codings(resp.Header["Content-Encoding"])
 	if coding == "" {
@@ -48,8 +48,9 @@ func Inflate(resp *http.Response, most int64) error {
 	return nil
 }
 
-// codings are the codings of a body, in lower case, without those that mean nothing. Two or
-// more give a list, which is never accepted: what was compressed twice grows twice as fast.
+// codings returns the codings of a body, in lower case, without those that have no
+// effect. Two or more result in a list, which is never accepted: double compression grows
+// twice as fast.
 func codings(values []string) string {
 	if len(values) == 0 {
 		return ""
@@ -117,14 +118,14 @@ func (b *inflated) Close() error {
 	return b.body.Close()
 }
 
-// Outgrown tells whether made bytes are more than in bytes ever grow to in good faith.
+// Outgrown reports whether made bytes are more than in bytes ever grow to in good faith.
 func Outgrown(in, out int64) bool { return out > freeInflation && out/maxInflation > in }
 
 func errOutgrown() error {
 	return fault.New(fault.InvalidProviderResponse, "", "The host's answer is compressed out of all proportion")
 }
 
-// tallied counts what is read.
+// countingReader counts the bytes read.
 type tallied struct {
 	r io.Reader
 	n int64
@@ -136,7 +137,7 @@ func (c *tallied) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// InflateRaw reads a bare deflate stream whole, within the bounds of Inflate.
+// InflateRaw decompresses a bare deflate stream, within the limits of Inflate.
 func InflateRaw(packed []byte, most int64) ([]byte, error) {
 	z := flate.NewReader(bytes.NewReader(packed))
 	out := make([]byte, 0, min(int64(len(packed))*4+512, most))

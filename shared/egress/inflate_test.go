@@ -119,7 +119,7 @@ func TestInflateRefusesOtherCodings(t *testing.T) {
 	}
 }
 
-// zeros gives n bytes that shrink to a thousandth.
+// zeros returns n bytes that shrink to a thousandth.
 type zeros int64
 
 func (z *zeros) Read(p []byte) (int, error) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Lane is a context that tells for whom calls are made. Connections are only reused within
-// a lane: if a provider mixes up the answers on a connection, nobody else gets somebody's
-// answer. The zero tenant is a lane too.
+// Lane is a context that identifies the tenant of a call. Connections are only reused
+// within a lane: if a provider mixes up the responses on a connection, no other tenant
+// receives them. The zero tenant is a lane too.
 type Lane struct {
 	context.Context
 	Tenant, Workspace string

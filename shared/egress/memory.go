@@ -8,10 +8,10 @@ import (
 	"gateway/shared/fault"
 )
 
-// Memory is one budget for the bodies that a process holds whole: large requests, answers,
-// inflated ones, fetched media. Small ones are not counted, see Uncounted. One tenant may
-// have at most three quarters of it, so that it cannot stop the others. Who finds the
-// budget full waits a little for others to give something back.
+// Memory is one budget for the bodies that a process buffers completely: large requests,
+// responses, inflated ones, fetched media. Small ones are not counted, see Uncounted. One
+// tenant may use at most three quarters of it, so that it cannot block the others.
+// Callers wait a little when the budget is full.
 type Memory struct {
 	total, share int64
 	wait         time.Duration
@@ -19,7 +19,7 @@ type Memory struct {
 	mu      sync.Mutex
 	used    int64
 	tenants map[string]int64
-	freed   chan struct{} // closed when something is given back; nil while nobody waits
+	freed   chan struct{} // closed when memory is returned; nil while no caller waits
 }
 
 const (
@@ -32,7 +32,7 @@ const (
 	memoryWait = 5 * time.Second
 )
 
-// NewMemory makes a budget of total bytes; 0: DefaultMemory.
+// NewMemory returns a budget of total bytes; 0: DefaultMemory.
 func NewMemory(total int64) *Memory {
 	if total <= 0 {
 		total = DefaultMemory
@@ -122,7 +122,7 @@ func (l *Lease) Take(ctx context.Context, n int64) error {
 	return nil
 }
 
-// Give gives n bytes back, or as many as are held.
+// Give returns n bytes back, or as many as are held.
 func (l *Lease) Give(n int64) {
 	l.mu.Lock()
 	n = min(n, l.held)
@@ -133,7 +133,7 @@ func (l *Lease) Give(n int64) {
 	}
 }
 
-// Free gives everything back.
+// Free returns everything back.
 func (l *Lease) Free() {
 	if l.memory != nil {
 		l.Give(l.Held())

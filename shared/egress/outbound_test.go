@@ -218,8 +218,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// dnsAnswering serves A records over UDP on loopback: the n-th question gets the
-// n-th address, the last one for ever.
+// dnsAnswering serves A records over UDP on loopback: the n-th question gets the n-th
+// address, the last one forever.
 func dnsAnswering(t *testing.T, addrs ...string) *net.Resolver {
 	t.Helper()
 	pc, err := net.ListenPacket("udp4", "127.0.0.1:0")

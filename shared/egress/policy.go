@@ -18,18 +18,18 @@ type Policy struct {
 	// AllowHostPorts holds "host:port" pairs, lower case and IPv6 in brackets,
 	// that may be reached, also by plain http and on ports of internal services.
 	AllowHostPorts map[string]struct{}
-	// Refuse holds the gateway's own listen addresses; an unspecified one stands
-	// for every address of this machine. They are refused even when allowed.
+	// Refuse holds the gateway's own listen addresses; an unspecified one represents
+	// every address of this machine. They are rejected even when allowed.
 	Refuse []netip.AddrPort
 	// TrustedHosts are custom hosts that may be reached although they are not public: exact
 	// names, "*.domain" (the domain and all below it), exact IP literals, and host:port for
 	// one port alone; "localhost" includes *.localhost. Lower case. See ParseTrusted.
 	// Everything but custom hosts is dialled by WithoutTrusted.
 	TrustedHosts []string
-	// MaxResponse bounds the response body of a custom host, in bytes; see Cap.
-	// 0: no bound.
+	// MaxResponse bounds the response body of a custom host, in bytes; see Cap. 0 means
+	// no limit.
 	MaxResponse int64
-	// RootCAs verifies servers; nil: the system's roots.
+	// RootCAs verifies servers; nil means the system's roots.
 	RootCAs *x509.CertPool
 }
 
@@ -42,9 +42,9 @@ func (p Policy) WithoutTrusted() Policy {
 
 const allowField = "GATEWAY_EGRESS_ALLOW"
 
-// ParseAllow reads GATEWAY_EGRESS_ALLOW: a comma list of CIDRs, addresses and
-// host:port pairs. Empty: nothing. The error is a 400 fault naming the entry's
-// position and what is allowed.
+// ParseAllow parses GATEWAY_EGRESS_ALLOW: a comma-separated list of CIDRs, addresses and
+// host:port pairs; "" allows nothing. The error is a 400 fault with the entry's position
+// and the allowed values.
 func ParseAllow(s string) (Policy, error) {
 	var p Policy
 	if strings.TrimSpace(s) == "" {
@@ -159,8 +159,8 @@ func ParseTrusted(s string) ([]string, error) {
 	return out, nil
 }
 
-// trusted reports whether host is on the trusted list, by itself or with the port. It must
-// be in lower case, and an address in its plain form.
+// trusted reports whether host is on the trusted list, alone or with the port. It
+// must be in lower case, and an address in its plain form.
 func (p *Policy) trusted(host string, port uint16) bool {
 	if len(p.TrustedHosts) == 0 {
 		return false

@@ -11,7 +11,7 @@ import (
 // to those of the system.
 const EnvRoots = "GATEWAY_CA_BUNDLE"
 
-// Roots reads that file. Without one it returns nil: the system's roots alone. Errors name
+// Roots reads that file. Without one it returns nil, for the system's roots. Errors name
 // the variable and quote nothing of the file.
 func Roots(file string) (*x509.CertPool, error) {
 	if file == "" {
@@ -23,7 +23,7 @@ func Roots(file string) (*x509.CertPool, error) {
 	}
 	roots, err := x509.SystemCertPool()
 	if err != nil {
-		roots = x509.NewCertPool() // this machine has no roots of its own
+		roots = x509.NewCertPool() // this machine has no roots
 	}
 	if !roots.AppendCertsFromPEM(pem) {
 		return nil, fault.Invalid(EnvRoots, "names a file without a PEM certificate")

@@ -17,7 +17,7 @@ type Dialer struct {
 // sessions are shared by all dialers, because the first handshake of TLS costs the most.
 var sessions = sync.OnceValue(func() tls.ClientSessionCache { return tls.NewLRUClientSessionCache(1024) })
 
-// NewDialer makes a dialer for a policy.
+// NewDialer returns a dialer for a policy.
 func NewDialer(p Policy) *Dialer {
 	return &Dialer{guard: guard{policy: p}, tls: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: p.RootCAs, ClientSessionCache: sessions()}}
 }

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Options tell how the way out is made.
+// Options configures the transports.
 type Options struct {
 	// Standard makes all calls by net/http, in case this project's own transport fails.
 	Standard bool
@@ -29,7 +29,7 @@ func New(p Policy, o Options) Transport {
 	return NewHTTP1(p)
 }
 
-// Tells reports whether a transport calls the function of NewToldBody.
+// Tells reports whether a transport notifies the BodyObserver of NewObservedBody.
 func Tells(t http.RoundTripper) bool {
 	teller, ok := t.(interface{ tells() })
 	if ok {
@@ -59,7 +59,7 @@ type Standard struct {
 // lanePool is net/http's transport of one lane.
 type lanePool struct {
 	transport *http.Transport
-	used      uint64 // when it was last asked for
+	used      uint64 // time of its last use
 }
 
 // Bounds of net/http's idle connections. The lane that was used least recently is dropped
@@ -136,14 +136,14 @@ func (s *Standard) CloseIdleConnections() {
 	}
 }
 
-// told makes net/http report when it is done with a body, if somebody wants to know.
+// traceBody makes net/http notify the body's BodyObserver, if any.
 func told(req *http.Request) *http.Request {
 	b, ok := req.Body.(*Body)
 	if !ok || b.told == nil {
 		return req
 	}
 	trace := &httptrace.ClientTrace{
-		WroteHeaders: func() { b.sent.Store(false) }, // the body may be sent once more
+		WroteHeaders: func() { b.sent.Store(false) }, // the body may be sent again
 		WroteRequest: func(how httptrace.WroteRequestInfo) {
 			b.sent.Store(true)
 			b.told.Wrote(how.Err == nil)

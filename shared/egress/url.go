@@ -141,8 +141,8 @@ func joinAuthority(host string, port uint16, scheme string) string {
 	return host + ":" + strconv.Itoa(int(port))
 }
 
-// checkName tells what is wrong with a host name or dotted IPv4 address in lower case; ""
-// when nothing is.
+// checkName returns the error of a host name or dotted IPv4 address in lower case; "" if
+// it is valid.
 func checkName(host string) string {
 	switch {
 	case host == "":
@@ -192,7 +192,7 @@ func numeric(label string) bool {
 	return strings.Trim(label, "0123456789") == ""
 }
 
-// checkHost tells why host:port must not be reached; "" when it may.
+// checkHost returns why host:port is not allowed; "" if it is.
 func (p *Policy) checkHost(host string, port uint16, plain bool) string {
 	a, err := netip.ParseAddr(host)
 	literal := err == nil

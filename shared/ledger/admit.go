@@ -8,8 +8,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// Admission is what a request counted against rate limits. The nil Admission,
-// that of a request without limits, is ready to use.
+// Admission is what a request counted against rate limits. The nil Admission, of a
+// request without limits, is ready to use.
 type Admission struct {
 	l       *rates
 	tokened []*Subject // with token rates, in the documented order
@@ -24,15 +24,15 @@ func (l *Ledger) Admit(ctx context.Context, caller string, subjects []*Subject) 
 	return l.rates.Admit(ctx, caller, subjects)
 }
 
-// Admit counts one request against the request rates of all subjects: one
-// conditional update per limited subject, in parallel. When a limit is reached
-// the others are given back and the fault (429, with RetryAfter) names the
-// first in the documented order. N callers on one limited subject with room for
-// M admit exactly M. With several full at the same moment, callers that are all
-// refused in the end may hold each other's last place: then fewer than M are
-// admitted, never more. A store that does not answer admits, and is
-// reported to Hooks.FailedOpen. Subjects without rates cost nothing. caller is who
-// shares a subject's rates with others; see fair.go.
+// Admit counts one request against the request rates of all subjects: one conditional
+// update per limited subject, in parallel. When a limit is reached the others are given
+// back and the fault (429, with RetryAfter) names the first in the documented order. Of N
+// callers on one limited subject with capacity for M, exactly M are admitted. If several
+// subjects are full simultaneously, callers that are all rejected in the end may hold
+// each other's last place: then fewer than M are admitted, never more. If the store is
+// unavailable, requests are admitted and reported to Hooks.FailedOpen. Subjects without
+// rates cost nothing. caller identifies who shares a subject's rates with others; see
+// fair.go.
 func (l *rates) Admit(ctx context.Context, caller string, subjects []*Subject) (*Admission, error) {
 	limited := false
 	for _, s := range subjects {
@@ -50,9 +50,9 @@ func (l *rates) Admit(ctx context.Context, caller string, subjects []*Subject) (
 	return a, nil
 }
 
-// takeAll takes from every subject or from none.
+// takeAll counts against every subject or none.
 func (l *rates) takeAll(ctx context.Context, caller string, subjects []*Subject, m Measure, want int64) ([]*held, error) {
-	for _, s := range subjects { // a limit of 0 blocks without asking the store
+	for _, s := range subjects { // a limit of 0 blocks without a store operation
 		counts := s.derive().counts
 		for i := range counts {
 			if n := &counts[i]; n.Type == m && n.Value == 0 {
@@ -92,7 +92,7 @@ func (l *rates) takeAll(ctx context.Context, caller string, subjects []*Subject,
 	return helds, nil
 }
 
-// giveAll gives back; failures leave a count too high until its window ends.
+// giveAll gives back; after a failure a count is too high until its window ends.
 func (l *rates) giveAll(ctx context.Context, helds []*held, amount int64) {
 	late := detach(ctx)
 	defer late.end()
@@ -103,10 +103,10 @@ func (l *rates) giveAll(ctx context.Context, helds []*held, amount int64) {
 	})
 }
 
-// ReserveTokens counts a bound of tokens against the token rates of the
-// admitted subjects, once per request, before it is sent. It refuses like Admit.
-// A bound above a whole limit could never pass: such a request is admitted while
-// anything is left, and takes what is left.
+// ReserveTokens counts an upper bound of tokens against the token rates of the admitted
+// subjects, once per request, before it is sent. It rejects like Admit. A bound above a
+// whole limit could never pass: such a request is admitted while any capacity is left,
+// and takes it all.
 func (a *Admission) ReserveTokens(ctx context.Context, bound int64) error {
 	if a == nil || len(a.tokened) == 0 {
 		return nil
@@ -124,8 +124,8 @@ func (a *Admission) ReserveTokens(ctx context.Context, bound int64) error {
 	return nil
 }
 
-// SettleTokens replaces the reserved bound by the tokens really used. The
-// second call does nothing.
+// SettleTokens replaces the reserved bound by the actual tokens. The second call does
+// nothing.
 func (a *Admission) SettleTokens(ctx context.Context, actual int64) {
 	if a == nil {
 		return
@@ -141,8 +141,8 @@ func (a *Admission) SettleTokens(ctx context.Context, actual int64) {
 	}
 }
 
-// GiveBack takes the request out of all counts, for one that was refused for
-// another reason before it was sent. The second call does nothing.
+// GiveBack removes the request from all counts, if it was rejected for another reason
+// before it was sent. The second call does nothing.
 func (a *Admission) GiveBack(ctx context.Context) {
 	if a == nil {
 		return

@@ -7,18 +7,18 @@ import (
 	"gateway/shared/store"
 )
 
-// Alert says that a budget crossed its threshold, or is exhausted.
+// Alert reports that a budget crossed its threshold or is exhausted.
 type Alert struct {
 	Scope            store.Scope
 	Kind, ID, Bucket string // the subject
 	Budget           Measure
-	Exhausted        bool // else the threshold
+	Exhausted        bool // otherwise the threshold was crossed
 	Limit, Threshold int64
 	Usage            int64 // in this period, in the measure's units
 	PeriodEnd        time.Time
 }
 
-// alerts gives the alerts that are due after a charge.
+// alerts returns the alerts that are due after a charge.
 func (l *alarms) alerts(ctx context.Context, key store.Key, after glance) {
 	if !after.alert {
 		return
@@ -58,7 +58,7 @@ func reviewDue(row store.Item, charged amounts) bool {
 	return false
 }
 
-// spent adds up what the rows of the head's period have spent.
+// spent sums the spending of the rows of the head's period.
 func (v *view) spent() (total amounts) {
 	for i := range total {
 		a := &slotAttr[i]
@@ -71,18 +71,18 @@ func (v *view) spent() (total amounts) {
 	return total
 }
 
-// check gives the alerts that are due and were not given in this period.
+// check returns the alerts that are due and were not sent in this period.
 func (l *alarms) check(ctx context.Context, head store.Key, row store.Item, spent amounts, asks asks) {
 	p := rowPlan(row)
 	for i := range p.slots {
-		flags := row.Int(slotAttr[i].flags.Attr) // of alerts that were given in this period
+		flags := row.Int(slotAttr[i].flags.Attr) // of alerts sent in this period
 		if due := p.slots[i].due(spent[i], asks[i]); due&^flags != 0 {
 			l.failed(ctx, "give an alert", l.alert(ctx, head, row, p, i, spent[i], flags, flags|due))
 		}
 	}
 }
 
-// due returns the flags of the alerts that the spending of a slot calls for.
+// due returns the flags of the alerts that the spending of a slot requires.
 func (s *slot) due(spent int64, a ask) (flags int64) {
 	if s.on && s.threshold > 0 && spent >= s.threshold {
 		flags |= flagThreshold
@@ -93,8 +93,7 @@ func (s *slot) due(spent int64, a ask) (flags int64) {
 	return flags
 }
 
-// alert sets the flags, which only one of several callers can, and then gives
-// the alerts.
+// alert sets the flags, which only one of several callers can, and then sends the alerts.
 func (l *alarms) alert(ctx context.Context, head store.Key, it store.Item, p *plan, i int, spent, old, flags int64) error {
 	a, s := &slotAttr[i], &p.slots[i]
 	resets := it.Int(a.resets.Attr)
@@ -104,7 +103,7 @@ func (l *alarms) alert(ctx context.Context, head store.Key, it store.Item, p *pl
 		If:  []store.Cond{store.IfEqual(a.flags, old), store.IfEqual(attrPlan, p.text), store.IfEqual(a.resets, resets)},
 	})
 	if _, lost := store.AsCondition(err); lost {
-		return nil // another settle gave it, or the period is over
+		return nil // another settlement sent it, or the period is over
 	}
 	if err != nil {
 		return err

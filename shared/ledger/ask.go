@@ -6,27 +6,28 @@ import (
 	"gateway/shared/store"
 )
 
-// ask is what requests needed of a slot in this period. A request is refused by its bound
-// before the limit is reached, so spending may never reach the limit; these numbers show
-// that the budget is exhausted all the same.
+// demand records how much of a slot requests needed in this period. A request is rejected
+// by its bound before the limit is reached, so spending may never reach the limit; these
+// numbers show that the budget is exhausted anyway.
 type ask struct {
-	asked   int64 // need of the last request that was admitted; 0: none was
-	refused int64 // need of the first request that was refused because too little was left; 0: none was
+	asked   int64 // need of the last admitted request; 0 if none
+	refused int64 // need of the first request rejected for insufficient budget; 0 if none
 }
 
 type asks [numSlots]ask
 
-// exhausted reports whether nothing is left that a usual request could use: less than the
-// last admitted request needed, and a request was refused for that. A request that is refused
-// only because it is larger than others does not exhaust a budget, nor does one that is the
-// first of its period. left is the limit less what is spent, since what open requests hold
-// may come back. A request with an assumed bound passes while anything is left, so it needs 1.
+// exhausted reports whether a typical request cannot be admitted any more: less is left
+// than the last admitted request needed, and a request was rejected for that. A request
+// that is rejected only because it is larger than others does not exhaust a budget, nor
+// does the first of its period. left is the limit minus the spending, since open
+// reservations may be released. A request with an assumed bound passes while anything is
+// left, so it needs 1.
 func (a ask) exhausted(left int64) bool { return left <= 0 || a.refused > 0 && a.short(left) }
 
 // short reports whether less is left than the last admitted request needed.
 func (a ask) short(left int64) bool { return left <= 0 || left < a.asked }
 
-// and combines the asks of two rows: the least of each.
+// and combines the demand of two rows: the minimum of each.
 func (a ask) and(b ask) ask {
 	if a.asked == 0 || b.asked > 0 && b.asked < a.asked {
 		a.asked = b.asked
@@ -57,9 +58,10 @@ func (v *view) asks() (all asks) {
 	return all
 }
 
-// noteRefusal stores in the row, once per period, that a request was refused because too
-// little is left for a usual one, and raises the alert if that exhausts the budget. seen is
-// the row as it was last read. The request is refused whether or not this can be written.
+// recordRejection stores in the row, once per period, that a request was rejected
+// although it was of a typical size, and sends the alert if that exhausts the budget.
+// seen is the row as last read. The request is rejected whether or not this can be
+// written.
 func (l *alarms) noteRefusal(ctx context.Context, p *part, seen store.Item, slot int, need int64) {
 	a := &slotAttr[slot]
 	if seen == nil || seen.Int(a.refused.Attr) > 0 || p.plan.slots[slot].limit <= 0 {
@@ -83,7 +85,7 @@ func (l *alarms) noteRefusal(ctx context.Context, p *part, seen store.Item, slot
 		If:  []store.Cond{store.IfEqual(attrPlan, p.plan.text), store.IfHas(a.available)},
 	})
 	if _, changed := store.AsCondition(err); changed {
-		return // the next refusal notes it
+		return // the next rejection records it
 	}
 	if err != nil {
 		l.failed(ctx, "note a refusal", err)

@@ -11,10 +11,10 @@ import (
 	"gateway/shared/usage"
 )
 
-// Charge books what was already spent and for which nothing was reserved: it asks for no
-// room, so a budget may go beyond its limit and refuses the next request. Models without a
-// price are charged their tokens. The Reservation is settled, or can be settled again after
-// an error; it is nil if no subject has a budget.
+// Charge records an expense without a reservation: it does not check the budget, which
+// may exceed its limit and then rejects the next request. Models without a price are
+// charged their tokens. The Reservation is settled, or can be settled again after an
+// error; it is nil if no subject has a budget.
 func (l *Ledger) Charge(ctx context.Context, requestID string, subjects []*Subject, used Used) (*Reservation, error) {
 	r := l.reservation(requestID, subjects)
 	return r, r.Settle(ctx, used.Cost, used.Tokens)
@@ -25,18 +25,16 @@ type Held struct {
 	PK                     string `json:"pk"` // key of the entry's row
 	SK                     string `json:"sk"`
 	ID                     string `json:"id"`
-	Cost, Tokens, Requests int64  // to settle in addition to what the work will have used; negative for what repair has booked
+	Cost, Tokens, Requests int64  // already charged, to add to the usage of the work; negative if repair has charged it
 }
 
-// Hold keeps the reservation after its request has ended, for work that goes on at a
-// provider: until SettleHeld is called with the returned entries. Repair settles entries at
-// their bound that nobody has settled by the given time, in place of Due. before is what the
-// request itself has used. The reservation must not be used any more; settling it does
-// nothing.
-//
-// Every subject gets an entry, also one whose budgets the bound takes nothing of. On an error
-// the entries are returned as well: those that could not be held are repaired earlier, and
-// then SettleHeld does not charge them again.
+// Hold retains the reservation after its request has ended, for work that continues at a
+// provider: until SettleHeld is called with the returned entries. Repair settles entries
+// at their bound if they are not settled by the given time, instead of after Due. before
+// is the usage of the request itself. The reservation must not be used any more; settling
+// it does nothing. Every subject gets an entry, even if the bound takes nothing from its
+// budgets. On an error the entries are returned as well: those that could not be held are
+// repaired earlier, and then SettleHeld does not charge them again.
 func (r *Reservation) Hold(ctx context.Context, until time.Time, before Used) ([]Held, error) {
 	if r == nil {
 		return nil, nil
@@ -65,8 +63,8 @@ func (r *Reservation) Hold(ctx context.Context, until time.Time, before Used) ([
 	return held, errors.Join(errs...)
 }
 
-// hold gives the part's entry a later due time. The entry's turn is that of a further entry,
-// since the request has a record of its own by the time repair reports the entry.
+// hold gives the part's entry a later due time. Its turn is that of an additional entry,
+// since the request has its own record by the time repair reports the entry.
 func (l *Ledger) hold(ctx context.Context, p *part, request string, until time.Time) error {
 	if p.id == "" {
 		if err := l.open(ctx, p, request, Bound{Priced: true}, true); err != nil {
@@ -92,7 +90,7 @@ func (l *Ledger) hold(ctx context.Context, p *part, request string, until time.T
 		}
 		stored, open := failed.Current.Map(attrOpen)[p.id].([]byte)
 		if !open || repairing(stored) || bytes.Equal(stored, value) {
-			return nil // repair was faster and books the bound, or it is written
+			return nil // repair was faster and charges the bound, or it is written
 		}
 		if p.entry, err = decodeEntry(stored); err != nil { // an earlier raise without a response
 			return err
@@ -102,10 +100,10 @@ func (l *Ledger) hold(ctx context.Context, p *part, request string, until time.T
 	return store.ErrContended
 }
 
-// SettleHeld settles entries of Hold at what the work has used in the end, in addition to
-// what its request had used before. It returns the settlements for the record, also on an
-// error, after which they can be repeated by SettleEntry. Entries that were settled before
-// are not charged again.
+// SettleHeld settles entries of Hold at the final usage of the work, in addition to that
+// of its request. It returns the settlements for the record, also on an error, after
+// which SettleEntry can repeat them. Entries that were settled before are not charged
+// again.
 func (l *Ledger) SettleHeld(ctx context.Context, held []Held, used Used) ([]usage.Settle, error) {
 	late := detach(ctx)
 	defer late.end()
@@ -119,7 +117,7 @@ func (l *Ledger) SettleHeld(ctx context.Context, held []Held, used Used) ([]usag
 	return final, errors.Join(errs...)
 }
 
-// CheckExhausted returns the fault of a subject's budget that is exhausted, for work that
+// CheckExhausted returns the fault of a subject's exhausted budget, for work that
 // reserves only later, such as a session; nil if there is none.
 func (l *Ledger) CheckExhausted(ctx context.Context, s *Subject) error {
 	states, err := l.State(ctx, s)

@@ -13,8 +13,8 @@ var (
 	errTooLarge  = errors.New("is too large")
 )
 
-// parseDecimal reads a JSON number exactly, as an integer of 10^-places. It
-// never rounds: a number with more decimal places is refused.
+// parseDecimal parses a JSON number exactly, as an integer of 10^-places. It never
+// rounds: a number with more decimal places is rejected.
 func parseDecimal(s string, places int) (int64, error) {
 	negative := strings.HasPrefix(s, "-")
 	s = strings.TrimPrefix(s, "-")
@@ -57,7 +57,7 @@ func parseDecimal(s string, places int) (int64, error) {
 	return int64(n), nil
 }
 
-// formatDecimal is the shortest decimal form of n of 10^-places.
+// formatDecimal returns the shortest decimal form of n of 10^-places.
 func formatDecimal(n int64, places int) string {
 	if places == 0 {
 		return strconv.FormatInt(n, 10)

@@ -15,30 +15,30 @@ import (
 	"gateway/shared/usage"
 )
 
-// entry is one open reservation in a spend row: what it took from available and
-// when repair may settle it. It is stored under 8 random characters of the map
+// entry is one open reservation in a spend row: the amounts taken from available and the
+// time at which repair may settle it. It is stored under 8 random characters of the map
 // "open", in few bytes, because each update of a row costs by the row's size:
 //
 //	flags (1 byte: slots, ULID, beyond, turn, repairing), due (4 bytes, Unix
 //	seconds), amounts of its slots (varints), beyond (varints, unless nothing),
 //	turn (varint, unless 0), request id (16 bytes when it is a ULID).
 //
-// Updates compare the whole value, so that an entry that changed unseen (a
-// raise whose answer was lost, a repair that began) is noticed.
+// Updates compare the whole value, which detects concurrent changes of an entry (a raise
+// with a lost response, a repair that began).
 type entry struct {
-	slots     uint8 // bit i: slot i was in force
+	slots     uint8 // bit i: slot i was active
 	repairing bool
 	due       int64 // Unix seconds
 	amounts   amounts
-	// beyond is what the request may use in addition, for which this subject has no budget
-	// or which another entry of the request holds. It is only for the record, see
-	// Unconfirmed.
+	// beyond is the additional amount that the request may use, for which this subject
+	// has no budget or which another entry of the request holds. It is only for the
+	// record, see Unconfirmed.
 	beyond  amounts
-	turn    int // of the request's entries of this subject that may have been written: the first, the second...
+	turn    int // number of the request's earlier entries of this subject that may have been written
 	request string
 }
 
-// whole is what a record of the entry says.
+// total returns the amounts for a record of the entry.
 func (e *entry) whole() amounts { return sum(e.amounts, e.beyond) }
 
 const (
@@ -104,7 +104,7 @@ func decodeEntry(b []byte) (entry, error) {
 	return e, nil
 }
 
-// decodeNumbers decodes all but the request id, which it returns as it is stored.
+// decodeNumbers decodes everything but the request id, which it returns as stored.
 func decodeNumbers(b []byte) (e entry, request []byte, err error) {
 	if len(b) < 5 {
 		return entry{}, nil, errEntry
@@ -130,7 +130,7 @@ func decodeNumbers(b []byte) (e entry, request []byte, err error) {
 	return e, d.b, nil
 }
 
-// numbers reads varints that are not negative.
+// numbers reads nonnegative varints.
 type numbers struct {
 	b   []byte
 	bad bool
@@ -156,16 +156,16 @@ func entryDue(b []byte) int64 {
 	return int64(binary.BigEndian.Uint32(b[1:]))
 }
 
-// newEntryID is 48 random bits in 8 characters. Reserving requires that the id
-// is free in its row.
+// newEntryID returns 48 random bits in 8 characters. Reserving requires that the id is
+// unused in its row.
 func newEntryID() string {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], rand.Uint64())
 	return base64.RawURLEncoding.EncodeToString(b[:6])
 }
 
-// settlement is what usage.Settle carries in its Entry: the entry's id, its
-// tokens and requests, and the sort key of its row. Amount is its cost.
+// settlement encodes the Entry of a usage.Settle: the entry's id, its tokens and
+// requests, and the sort key of its row. Amount is its cost.
 func settlement(key store.Key, id string, a amounts) usage.Settle {
 	b := append(append(make([]byte, 0, 64), id...), ':')
 	b = append(strconv.AppendInt(b, a[slotTokens], 10), ':')

@@ -8,21 +8,19 @@ import (
 	"gateway/shared/store"
 )
 
-// evolution is what brings a row to the plan and to the period of now.
+// evolution is the update that brings a row to the plan and to the current period.
 type evolution struct {
 	update  store.Update
-	plan    *plan // the one that counts: the row's own, when that is newer
+	plan    *plan // the effective one: the row's, if that is newer
 	slots   [numSlots]slotState
-	changed bool // the update has something to do
+	changed bool // the update changes something
 }
 
-// evolve compares a row with the plan and the time. It is the reset job, the
-// change of limits and the manual reset in one, done by whoever touches the row.
-//
-// All changes of available and spent are additions, so a reserve or a settle
-// between the read and the update is neither lost nor counted twice; what ends a
-// period holds only while nobody else has ended it. Of all rows of a subject
-// only the head counts the limit.
+// evolve compares a row with the plan and the time. It implements resets, changes of
+// limits and manual resets, by the next update of the row. All changes of available and
+// spent are additions, so a reservation or settlement between the read and the update is
+// neither lost nor counted twice; the end of a period is conditional on no other process
+// having ended it. Of all rows of a subject only the head contains the limit.
 func evolve(key store.Key, it store.Item, want *plan, now time.Time) evolution {
 	have, head := want, isHead(key)
 	if it.String(attrPlan.Attr) != want.text {
@@ -64,7 +62,7 @@ func evolve(key store.Key, it store.Item, want *plan, now time.Time) evolution {
 	return e
 }
 
-// start begins a slot that the row never had. No open entry has an amount of it.
+// start begins a slot that is new in the row. No open entry has an amount of it.
 func (e *evolution) start(i int, to *slot, head bool, now time.Time) slotState {
 	a := &slotAttr[i]
 	st := slotState{resets: to.nextReset(now), last: to.resetAt}
@@ -82,7 +80,7 @@ func (e *evolution) start(i int, to *slot, head bool, now time.Time) slotState {
 	return st
 }
 
-// move changes the limit, rolls the period, resets, and takes alerts back.
+// move changes the limit, rolls the period, resets, and clears alerts.
 func (e *evolution) move(i int, from, to *slot, st slotState, head bool, now time.Time) slotState {
 	a := &slotAttr[i]
 	old := st
@@ -141,8 +139,8 @@ func (e *evolution) move(i int, from, to *slot, st slotState, head bool, now tim
 	return st
 }
 
-// lastReset is when a slot that starts again did so: at the latest slot of its
-// schedule when its period ended, or by hand, whichever is later.
+// lastReset returns when a restarted slot was reset: at the latest slot of its schedule
+// when its period ended, or manually, whichever is later.
 func lastReset(to *slot, st slotState, now time.Time, rolled bool) int64 {
 	last := to.resetAt
 	if rolled {
@@ -165,16 +163,16 @@ func (e *evolution) add(p store.Path, by int64) {
 	}
 }
 
-// errGone is a row that was deleted under the hands of its user.
+// errGone is returned if a row was deleted during its use.
 var errGone = errors.New("ledger: the row was deleted")
 
-// bring updates the stored row until it follows the plan in force, and returns the row and
-// that plan. it is the row as last read.
+// bring updates the stored row until it follows the effective plan, and returns the row
+// and that plan. it is the row as last read.
 func (l *rows) bring(ctx context.Context, key store.Key, it store.Item, want *plan) (store.Item, *plan, error) {
 	for range attempts {
 		now := l.clock()
 		if it.String(attrPlan.Attr) == want.text && it.Int(attrResets.Attr) > now.Unix() {
-			return it, want, nil // as a reserve asks of it
+			return it, want, nil // the condition of a reservation
 		}
 		e := evolve(key, it, want, now)
 		if !e.changed {

@@ -12,40 +12,40 @@ import (
 )
 
 // Fair share. The callers of a shared subject (a workspace, a bucket of a policy, an
-// integration, a provider) divide its requests of a minute or an hour. The share of each is
-// the limit divided by the number of callers of this window and the one before. Below its
-// share a caller is let through while the limit has room. Above it, a caller takes only
-// what is not held for others below theirs. What is held for each of them shrinks with the
-// time left in the window, so that a steady caller gets its share and nothing is lost when
-// others stay away.
-//
-// A row counts its callers in fairSlots slots, by a hash of their ids; two callers in one
-// slot share a share. The limit itself holds whatever the shares say, and a caller's own
-// share is a condition of the same update. Only what is held for others is judged by the
-// row as this process saw it lately.
+// integration, a provider) share its requests of a minute or an hour. The share of each
+// is the limit divided by the number of callers of this window and the one before. Below
+// its share a caller is admitted while the limit has capacity. Above it, a caller only
+// gets capacity that is not reserved for others below theirs. The reservation for each of
+// them shrinks with the time left in the window, so that a steady caller gets its share
+// and nothing is lost if others send no requests. A row counts its callers in fairSlots
+// slots, by a hash of their ids; two callers in one slot share a share. The limit itself
+// holds regardless of the shares, and a caller's own share is a condition of the same
+// update. Only the reservation for others is computed from the row as this process last
+// read it.
 const fairSlots = 63 // bits of an int64
 
-// seenEvery is the number of requests after which a process looks at a divided row again,
-// unless it is refused before or begins a window: each look copies the row.
+// seenEvery is the number of requests after which a process reads a shared row again,
+// unless it is rejected before or begins a window: each read copies the row.
 const seenEvery = 16
 
 func (c *compiled) saw(row store.Item) { c.seen.Store(&row) }
 
-// fairLength is the length of the longest window that is divided, in seconds. Whoever
-// called in the morning says nothing of a whole week.
+// fairLength is the length of the longest window that is shared, in seconds. The callers
+// of one morning do not predict those of a week.
 const fairLength = 60 * 60
 
-// fairSteps is how often in a window a caller above its share is told to ask again.
+// fairSteps is the maximum number of retries per window suggested to a caller above its
+// share.
 const fairSteps = 20
 
-// slotOf is the slot of a caller.
+// slotOf returns the slot of a caller.
 func slotOf(caller string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(caller)) // does not fail
 	return strconv.Itoa(int(h.Sum32() % fairSlots))
 }
 
-// fair tells whether a limit of a subject of this kind is divided.
+// fair reports whether a limit of a subject of this kind is shared.
 func fair(k Kind, r RateLimit, u unitRow) bool {
 	if r.Type != Requests || u.length > fairLength || u.length < 60 {
 		return false
@@ -53,22 +53,22 @@ func fair(k Kind, r RateLimit, u unitRow) bool {
 	return k == Workspace || k == Policy || k == Integration || k == Provider
 }
 
-// division is how a window is divided.
+// division is the result of sharing a window.
 type division struct {
 	share int64 // of each caller
-	held  int64 // for others than the one who asks
+	held  int64 // for callers other than the present one
 }
 
-// divide finds the share of the caller in slot, and what is held for others. was are
-// the slots of the window before.
+// divide computes the share of the caller in slot, and the reservation for others. was
+// are the slots of the window before.
 func divide(n *counter, by store.Map, was int64, slot string, left int64) division {
 	mine, _ := strconv.Atoi(slot)
 	counts, now := countsOf(by)
 	active := was | now | 1<<mine
 	callers := int64(bits.OnesCount64(uint64(active)))
 	out := division{share: max(n.Value/callers, 1)}
-	// What a steady caller still wants, but no more than is left of its share. At the end
-	// of the window nothing is held.
+	// The expected demand of a steady caller, limited to the rest of its share. At the
+	// end of the window nothing is reserved.
 	steady := float64(out.share) * float64(max(left, 0)) / float64(n.unit.length)
 	held := 0.0
 	for i, used := range counts {
@@ -80,7 +80,7 @@ func divide(n *counter, by store.Map, was int64, slot string, left int64) divisi
 	return out
 }
 
-// countsOf returns the counts of a row's map, and which of them there are.
+// countsOf returns the counts of a row's map, and the slots that have one.
 func countsOf(by store.Map) (counts [fairSlots]int64, slots int64) {
 	for s, v := range by {
 		if i, err := strconv.Atoi(s); err == nil && i >= 0 && i < fairSlots {
@@ -91,8 +91,8 @@ func countsOf(by store.Map) (counts [fairSlots]int64, slots int64) {
 	return counts, slots
 }
 
-// begin sets what a window of a divided limit begins with. row is that of the window
-// before, or of one before that.
+// begin sets the initial state of a shared window. row is that of the window before, or
+// of an earlier one.
 func (n *hold) begin(u *store.Update, row store.Item, slot string) {
 	was := int64(0)
 	if row.Int(n.id.Attr) == n.window-n.unit.length {
@@ -101,12 +101,12 @@ func (n *hold) begin(u *store.Update, row store.Item, slot string) {
 	u.Set = append(u.Set, store.Assign{Path: n.by, Value: store.Map{slot: n.amount}}, store.Assign{Path: n.was, Value: was})
 }
 
-// room is how many requests the window may have counted for the caller still to be let
-// through; it counts the caller in its slot.
+// room returns the maximum count of the window at which the caller is admitted; it counts
+// the caller in its slot.
 func (n *hold) room(u *store.Update, row store.Item, slot string, now int64) (most int64) {
 	most = n.Value - n.amount
 	by, divided := row[n.by.Attr].(store.Map)
-	if !divided { // the window began before it was divided
+	if !divided { // the window began before it was shared
 		u.Set = append(u.Set, store.Assign{Path: n.by, Value: store.Map{slot: n.amount}}, store.Assign{Path: n.was, Value: int64(0)})
 		u.If = append(u.If, store.IfMissing(n.by))
 		return most
@@ -127,8 +127,8 @@ func (n *hold) room(u *store.Update, row store.Item, slot string, now int64) (mo
 	return most
 }
 
-// scarce words the refusal of a caller whose limit has room that is held for others. Some
-// of what is held is free again soon.
+// scarce returns the rejection of a caller if the remaining capacity is reserved for
+// others. Some of the reservation becomes free soon.
 func (l *rates) scarce(s *Subject, n *hold) *fault.Fault {
 	f := l.rateFault(s, n.counter, n.window)
 	f.RetryAfter = min(f.RetryAfter, max(time.Duration(n.unit.length/fairSteps)*time.Second, time.Second))

@@ -9,26 +9,26 @@ import (
 	"gateway/shared/store"
 )
 
-// glance is what a request must know of a row that it has just written.
+// glance is the relevant state of a row that a request has just written.
 type glance struct {
 	shards    int64 // of a head
-	several   bool  // the subject has more than this row
+	several   bool  // the subject has further rows
 	open      int   // number of open entries
 	overdue   bool  // an entry is past due
-	overdrawn bool  // less than nothing is available of a budget
+	overdrawn bool  // the available amount of a budget is negative
 	alert     bool  // an alert may be due
 }
 
-// writing is an update of a row and the glance at its result, if it is a spend row. Requests
-// make several, so they are reused.
+// writing is an update of a row and the glance at its result, if it is a spend row.
+// Requests make several, so they are reused.
 type writing struct {
 	u     store.Update
 	after glance
 
-	plan    *plan         // that the row probably follows; nil: not known
-	quiet   *atomic.Int64 // see compiled.quiet; nil: not known
-	alerts  bool          // a settlement is made, and somebody wants its alerts
-	charged amounts       // what the settlement adds to what the row has spent
+	plan    *plan         // that the row probably follows; nil if unknown
+	quiet   *atomic.Int64 // see compiled.quiet; nil if unknown
+	alerts  bool          // this is a settlement, and its alerts are needed
+	charged amounts       // the settlement's addition to the row's spending
 	now     int64
 
 	look   func(store.Item) // see
@@ -44,29 +44,29 @@ var writings = sync.Pool{New: func() any {
 	return w
 }}
 
-// newWriting returns an update that changes nothing yet.
+// newWriting returns an empty update.
 func newWriting(key store.Key) *writing {
 	w := writings.Get().(*writing)
 	w.u = store.Update{Key: key, Set: w.set[:0], Add: w.add[:0], Remove: w.remove[:0], If: w.conds[:0], Look: w.look}
 	return w
 }
 
-// write makes the update. w must not be used afterwards.
+// write executes the update. w must not be used afterwards.
 func (w *writing) write(ctx context.Context, t store.Table, now time.Time) (after glance, row store.Item, err error) {
 	w.now = now.Unix()
 	_, row, err = t.Update(ctx, w.u)
-	if err != nil { // the store may use it still
+	if err != nil { // the store may still use it
 		return glance{}, nil, err
 	}
 	after = w.after
-	clear(w.u.Set) // keep nothing alive
+	clear(w.u.Set) // release references
 	clear(w.u.If)
 	w.u, w.plan, w.quiet, w.alerts, w.after = store.Update{}, nil, nil, false, glance{}
 	writings.Put(w)
 	return after, row, nil
 }
 
-// of tells what is known of the row of a part's entry.
+// of sets what is known of the row of a part's entry.
 func (w *writing) of(p *part) {
 	w.plan = p.plan
 	if c := p.subject.derive(); p.key == c.head {
@@ -74,7 +74,7 @@ func (w *writing) of(p *part) {
 	}
 }
 
-// settle notes what the update adds to what the row has spent. Nothing else makes an alert
+// settle sets the update's addition to the row's spending. Nothing else makes an alert
 // due.
 func (w *writing) settle(l *alarms, charged amounts) {
 	w.alerts, w.charged = l.hooks.Alert != nil, charged
@@ -106,7 +106,7 @@ func (w *writing) see(row store.Item) {
 	}
 }
 
-// overdue reports whether an entry is past due. It does not look before an entry can be.
+// overdue reports whether an entry is past due. It skips the check while none can be.
 func (w *writing) overdue(open store.Map) bool {
 	if w.quiet != nil && w.now < w.quiet.Load() {
 		return false

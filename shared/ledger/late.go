@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// late is a context that goes on when the caller has left, for a bounded time: money must be
-// settled and counts given back although the client is gone. It has a timer only if somebody
-// waits for its end.
+// late is a context that outlives the caller's, for a limited time: money must be settled
+// and counts given back although the client has disconnected. It has a timer only if a
+// goroutine waits for its end.
 type late struct {
 	caller   context.Context
 	deadline time.Time
 
 	mu     sync.Mutex
-	timed  context.Context // nil: nobody has waited yet
+	timed  context.Context // nil until it is first waited for
 	cancel context.CancelFunc
 }
 
@@ -22,7 +22,7 @@ func detach(ctx context.Context) *late {
 	return &late{caller: ctx, deadline: time.Now().Add(settleTime)}
 }
 
-// end frees the timer.
+// end releases the timer.
 func (c *late) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,8 +49,8 @@ func (c *late) Err() error {
 	return context.DeadlineExceeded
 }
 
-// Value returns what the timed context does if there is one, so that contexts made from this
-// one find the timer.
+// Value delegates to the timed context if there is one, so that derived contexts find the
+// timer.
 func (c *late) Value(key any) any {
 	c.mu.Lock()
 	defer c.mu.Unlock()

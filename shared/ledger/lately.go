@@ -8,9 +8,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Lately tells many who ask again and again, such as waiting sessions, whether budgets are
-// used up. One answer serves all for a while, and those who ask at the same time share one
-// look. It holds for one process.
+// ExhaustionCache caches whether budgets are exhausted, for frequent checks by waiting
+// sessions. Concurrent checks share one read. The cache is per process.
 type Lately struct {
 	ledger *Ledger
 	most   time.Duration
@@ -18,13 +17,13 @@ type Lately struct {
 	known  map[watched]*lately
 }
 
-// watched is a subject under the limits of one version.
+// exhaustionKey is a subject with a revision of its limits.
 type watched struct {
 	head     store.Key
 	revision int64
 }
 
-// lately is an answer, there once done is closed.
+// exhaustionResult is a result, which is available once done is closed.
 type lately struct {
 	asked     time.Time
 	done      chan struct{}
@@ -32,17 +31,17 @@ type lately struct {
 	err       error
 }
 
-// Lately gives answers that are used for at most so long.
+// ExhaustionCache returns a cache with results of at most the given age.
 func (l *Ledger) Lately(most time.Duration) *Lately {
 	return &Lately{ledger: l, most: most, known: map[watched]*lately{}}
 }
 
-// maxWatched is how many answers are kept before those that are too old are dropped.
+// maxCached is the number of results above which outdated ones are evicted.
 const maxWatched = 4096
 
-// Exhausted tells whether a budget of a subject is exhausted. An answer's age counts from
-// when it was asked for. An error goes only to those who waited for it. ctx belongs to
-// whoever asks first, and must not end with that request.
+// Exhausted reports whether a budget of a subject is exhausted. A result's age counts
+// from its request. An error is only returned to the callers that waited for it. ctx is
+// that of the first caller, and must not end with its request.
 func (w *Lately) Exhausted(ctx context.Context, s *Subject) (bool, error) {
 	key := watched{s.derive().head, s.Revision}
 	now := w.ledger.base.clock()

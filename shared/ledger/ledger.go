@@ -11,35 +11,34 @@ import (
 	"gateway/shared/store"
 )
 
-// Defaults of a Ledger's bounds.
+// Defaults of a Ledger's limits.
 const (
 	// Due is the time after which an open entry is settled at its bound.
 	Due = 20 * time.Minute
 	// SplitAbove is the number of open entries above which a row splits.
 	SplitAbove = 128
-	// settleTime bounds the work that goes on after a caller has left.
+	// settleTime limits the work that continues after a caller has disconnected.
 	settleTime = 5 * time.Second
-	// attempts bounds the loops around conditional updates. Each further turn
-	// means that another caller has changed the row meanwhile.
+	// attempts limits the loops around conditional updates. Each iteration means that
+	// another caller has changed the row meanwhile.
 	attempts = 64
 )
 
-// Hooks are what the ledger tells others. Each may be nil, must be safe for
-// concurrent use, and runs on the caller's goroutine.
+// Hooks are callbacks of the ledger. Each may be nil, must be safe for concurrent use,
+// and runs on the caller's goroutine.
 type Hooks struct {
-	// FailedOpen counts a rate limit that was not enforced because the store
-	// did not answer.
+	// FailedOpen counts a rate limit that was not enforced because the store was
+	// unavailable.
 	FailedOpen func(ctx context.Context, s *Subject, err error)
-	// Alert is called when a budget crosses its threshold or is exhausted: once
-	// per period. On an error the flag is taken back, so that the next settle
-	// tries again.
+	// Alert is called when a budget crosses its threshold or is exhausted: once per
+	// period. On an error the flag is cleared, so that the next settlement tries again.
 	Alert func(ctx context.Context, a Alert) error
-	// Unconfirmed is called for each entry that repair settles at its bound,
-	// before its money moves, at least once; Entry tells repeats. On an
-	// error the entry stays open for the next repair. Once it has been called
-	// for an entry, no settle of that entry counts any more.
+	// Unconfirmed is called for each entry that repair settles at its bound, before its
+	// money moves, at least once; Entry identifies repeated calls. On an error the entry
+	// stays open for the next repair. After the call no settlement of that entry has an
+	// effect.
 	Unconfirmed func(ctx context.Context, u Unconfirmed) error
-	// Failed reports work that is done again later: a repair, an alert, a split.
+	// Failed reports work that will be retried: a repair, an alert, a split.
 	Failed func(ctx context.Context, what string, err error)
 }
 
@@ -52,7 +51,7 @@ type Ledger struct {
 	alarms alarms
 }
 
-// base is what rates and budgets have in common.
+// base has the common fields of rates and budgets.
 type base struct {
 	store store.Store
 	clock func() time.Time
@@ -67,7 +66,7 @@ type rates struct {
 	rate store.Table
 }
 
-// rows are the rows of budgets: one for a subject, or several that share it out.
+// rows are the rows of budgets: one per subject, or several that share its budget.
 type rows struct {
 	*base
 	spend      store.Table
@@ -77,11 +76,11 @@ type rows struct {
 	splitting  sync.Map // head store.Key, while this process splits it
 }
 
-// alarms tell of budgets that have crossed a threshold, or are exhausted.
+// alarms sends alerts of budgets that crossed a threshold or are exhausted.
 type alarms struct{ *rows }
 
-// New makes a ledger on the store's rate and spend tables. clock is the time,
-// time.Now but in tests.
+// New returns a ledger on the store's rate and spend tables. clock is time.Now except in
+// tests.
 func New(s store.Store, clock func() time.Time, h Hooks) *Ledger {
 	b := &base{store: s, clock: clock, hooks: h, each: each}
 	if m, ok := s.(interface{ Immediate() bool }); ok && m.Immediate() {
@@ -120,7 +119,7 @@ func inTurn(n int, f func(i int)) {
 	}
 }
 
-// closed is the fault of money whose store did not answer.
+// closed returns the fault for a budget when the store is unavailable.
 func closed(err error) error {
 	if f := (*fault.Fault)(nil); errors.As(err, &f) {
 		return f

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Measure is what a limit counts.
+// Measure is the unit of a limit.
 type Measure string
 
 // The measures: cost and tokens for budgets, requests and tokens for rates;
@@ -26,7 +26,7 @@ type RateLimit struct {
 	Value int64   `json:"value"`
 }
 
-// String is the limit in words: "100 requests per minute".
+// String returns text such as "100 requests per minute".
 func (r RateLimit) String() string {
 	noun := string(r.Type)
 	if r.Value == 1 {
@@ -40,36 +40,36 @@ func (r RateLimit) String() string {
 type UsageLimit struct {
 	Type           Measure
 	CreditLimit    int64
-	AlertThreshold int64 // 0: none
+	AlertThreshold int64 // 0 means none
 	Cadence        Cadence
 	Days           int       // for Days
 	NextReset      time.Time // the first reset, 00:00 UTC; later ones follow the cadence
-	// OnExceeded is Audit, Fallback, or empty for Deny. FallbackModel is where Fallback
-	// sends requests: @provider/model.
+	// OnExceeded is Audit, Fallback, or empty for Deny. FallbackModel is the target of
+	// Fallback: @provider/model.
 	OnExceeded    OnExceeded
 	FallbackModel string
-	// Extra is what the limit is raised by until ExtraUntil; 0: nothing.
+	// Extra raises the limit until ExtraUntil; 0 means nothing.
 	Extra      int64
 	ExtraUntil time.Time
-	// SetAt is when the limit was set: what was counted earlier, for a limit that was
-	// removed meanwhile, does not count. ResetAt is when its usage was last reset by hand.
-	// Both are only in the stored form, see Prepare.
+	// SetAt is when the limit was set: earlier counts, of a limit that was removed
+	// meanwhile, are ignored. ResetAt is when its usage was last reset manually. Both are
+	// only in the stored form, see Prepare.
 	SetAt   time.Time
 	ResetAt time.Time
 }
 
-// OnExceeded is what a budget does with requests that it has not enough for.
+// OnExceeded is the action of a budget for requests that exceed it.
 type OnExceeded string
 
-// A budget refuses; lets the request through, charges it and says so; or sends it to
-// another model and charges what that costs.
+// A budget rejects; admits the request, charges it and reports that; or sends it to
+// another model and charges its cost.
 const (
 	Deny     OnExceeded = "deny"
 	Audit    OnExceeded = "audit"
 	Fallback OnExceeded = "fallback"
 )
 
-// Raised is what the limit is raised by at a time.
+// Raised returns the amount by which the limit is raised at a time.
 func (u *UsageLimit) Raised(now time.Time) int64 {
 	if u.Extra > 0 && now.Before(u.ExtraUntil) {
 		return u.Extra
@@ -77,8 +77,8 @@ func (u *UsageLimit) Raised(now time.Time) int64 {
 	return 0
 }
 
-// Schedule is when the budget starts again. A number of days without a stated
-// first reset counts from the day that the limit was set.
+// Schedule returns when the budget resets. A number of days without an explicit first
+// reset counts from the day on which the limit was set.
 func (u UsageLimit) Schedule() Schedule {
 	s := Schedule{Cadence: u.Cadence, Days: u.Days, First: u.NextReset}
 	if u.Cadence == Days && u.NextReset.IsZero() && !u.SetAt.IsZero() {
@@ -88,10 +88,10 @@ func (u UsageLimit) Schedule() Schedule {
 }
 
 // Prepare completes the limit for storage at now in place of old, which is nil for a new
-// limit. It keeps the time the limit was set and its manual reset. If the limit comes with
-// the reset date that reads show, old's schedule is unchanged, and a removed cadence takes
-// the date with it. A periodic limit without a date gets old's if the cadence is the same,
-// else the next slot of its cadence.
+// limit. It preserves the time at which the limit was set and its manual reset. If the
+// limit has the reset date that reads return, old's schedule is unchanged, and removing
+// the cadence removes the date. A periodic limit without a date gets old's if the cadence
+// is the same, otherwise the next slot of its cadence.
 func (u *UsageLimit) Prepare(old *UsageLimit, now time.Time) {
 	u.SetAt = now.UTC().Truncate(time.Millisecond)
 	if old != nil && old.Type == u.Type {
@@ -108,9 +108,9 @@ func (u *UsageLimit) Prepare(old *UsageLimit, now time.Time) {
 	}
 }
 
-// shows reports whether date is what reads show as the limit's next reset: its first or next
-// reset, or the last one for a read from before it. The zero date stands for the whole
-// schedule of a periodic limit, and for a single reset that is over.
+// shows reports whether date is the limit's next reset as returned by reads: its first or
+// next reset, or the last one for a read from before it. The zero date represents the
+// whole schedule of a periodic limit, and a single reset that is over.
 func (u *UsageLimit) shows(date, now time.Time) bool {
 	schedule := u.Schedule()
 	next, coming := schedule.Next(now)
@@ -121,13 +121,13 @@ func (u *UsageLimit) shows(date, now time.Time) bool {
 	return date.Equal(u.NextReset) || date.Equal(next) || date.Equal(last)
 }
 
-// ResetUsage marks the usage as reset at now: the counters start again at the
-// next touch of each row.
+// ResetUsage marks the usage as reset at now: the counters restart with the next update
+// of each row.
 func (u *UsageLimit) ResetUsage(now time.Time) {
 	u.ResetAt = now.UTC().Truncate(time.Millisecond)
 }
 
-// places is the number of decimal places of the measure's JSON form.
+// places returns the number of decimal places of the measure's JSON form.
 func (m Measure) places() int {
 	if m == Cost {
 		return 9
@@ -135,10 +135,10 @@ func (m Measure) places() int {
 	return 0
 }
 
-// Amount is n, in the measure's units, as the JSON number of the API.
+// Amount formats n, in the measure's units, as the JSON number of the API.
 func (m Measure) Amount(n int64) json.Number { return json.Number(formatDecimal(n, m.places())) }
 
-// words is n in words, for messages.
+// words formats n for messages.
 func (m Measure) words(n int64) string {
 	if m == Cost {
 		return "$" + formatDecimal(n, 9)
@@ -150,7 +150,7 @@ func (m Measure) words(n int64) string {
 	return formatDecimal(n, 0) + " " + noun
 }
 
-// atLeast states a minimum, in the measure's units, for messages.
+// atLeast formats a minimum, in the measure's units, for messages.
 func (m Measure) atLeast(minimum int64) string {
 	if m == Cost {
 		return "more than $0"
@@ -158,7 +158,7 @@ func (m Measure) atLeast(minimum int64) string {
 	return "at least " + m.words(minimum)
 }
 
-// usageJSON is the stored form, and but for set_at and reset_at that of the API.
+// usageJSON is the stored form and, except for set_at and reset_at, that of the API.
 type usageJSON struct {
 	Type              Measure      `json:"type"`
 	CreditLimit       json.Number  `json:"credit_limit"`
@@ -173,13 +173,13 @@ type usageJSON struct {
 	ResetAt           *time.Time   `json:"reset_at,omitempty"`
 }
 
-// extraJSON is a raise that ends.
+// extraJSON is a temporary raise.
 type extraJSON struct {
 	Amount    json.Number `json:"amount"`
 	ExpiresAt apiTime     `json:"expires_at"`
 }
 
-// MarshalJSON gives the stored form.
+// MarshalJSON returns the stored form.
 func (u UsageLimit) MarshalJSON() ([]byte, error) { return json.Marshal(u.json()) }
 
 func (u *UsageLimit) json() usageJSON {
@@ -210,8 +210,8 @@ func (u *UsageLimit) json() usageJSON {
 	return out
 }
 
-// UnmarshalJSON reads the stored form. What a client sent goes through
-// Place.UsageLimits, which checks it.
+// UnmarshalJSON reads the stored form. Client input goes through Place.UsageLimits, which
+// validates it.
 func (u *UsageLimit) UnmarshalJSON(raw []byte) error {
 	var in usageJSON
 	if err := json.Unmarshal(raw, &in); err != nil {

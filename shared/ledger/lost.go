@@ -7,8 +7,8 @@ import (
 	"gateway/shared/store"
 )
 
-// doubtful is an entry that may have been written although the store reported an
-// error, and that could not be given back at once.
+// doubtful is an entry that may have been written although the store reported an error,
+// and that could not be given back immediately.
 type doubtful struct {
 	key   store.Key
 	id    string
@@ -18,9 +18,9 @@ type doubtful struct {
 	forced bool
 }
 
-// undo gives back an entry that may have been written although the store reported an error.
-// If that cannot be found out now, the entry is kept with the part: the request must not
-// hold, or be charged for, the same amount twice.
+// undo gives back an entry that may have been written although the store reported an
+// error. If that is unknown, the part retains the entry: the request must not hold, or be
+// charged for, the same amount twice.
 func undo(l *Ledger, ctx context.Context, p *part, d doubtful, cause error) {
 	if errors.Is(cause, store.ErrThrottled) || errors.Is(cause, store.ErrContended) {
 		return
@@ -31,8 +31,8 @@ func undo(l *Ledger, ctx context.Context, p *part, d doubtful, cause error) {
 	l.base.failed(late, "give back a reservation", giveBack(l, late, p))
 }
 
-// giveBack settles the part's doubtful entries to nothing. One that repair has
-// settled, or may have, counts as charged.
+// giveBack settles the part's doubtful entries to zero. One that repair has settled, or
+// may have, counts as charged.
 func giveBack(l *Ledger, ctx context.Context, p *part) error {
 	for len(p.lost) > 0 {
 		d := &p.lost[0]

@@ -12,9 +12,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// Place is one of the places a limit can sit, with the forms it takes there.
+// Place is a kind of object with limits, with the accepted forms of limits.
 type Place struct {
-	usageArray bool // usage_limits is an array, else an object
+	usageArray bool // usage_limits is an array, otherwise an object
 	maxUsage   int
 	maxRates   int
 	rateObject bool // a single rate limit may be written as an object
@@ -25,7 +25,7 @@ type Place struct {
 }
 
 // The places. An integration has limits for each workspace, and a default for new ones. A
-// simulation writes limits like a policy's, and each stands for one of any other place.
+// simulation writes limits like a policy's, for any other place.
 var (
 	OnKey         = Place{maxUsage: 1, maxRates: 16, perSecond: true}
 	OnProvider    = Place{maxUsage: 1, maxRates: 16, rateObject: true}
@@ -39,25 +39,25 @@ var (
 // ManyBudgets reports whether usage_limits is an array at the place.
 func (p Place) ManyBudgets() bool { return p.usageArray }
 
-// Largest amounts; beyond them sums could leave 64 bits.
+// Maximum amounts; above them sums could overflow 64 bits.
 const (
 	maxDollars = 1_000_000_000
 	maxCount   = 1_000_000_000_000_000
 )
 
-// minTokens is the smallest budget of tokens. A budget of dollars may be as small as a
+// minTokens is the minimum budget of tokens. The minimum budget of dollars is a
 // nano-dollar.
 const minTokens = 100
 
-// UsageFields and RateFields are the keys that a flat form (a policy's body)
-// carries; UsageLimitOf and RateLimitOf read them.
+// UsageFields and RateFields are the keys of a flat form (a policy's body); UsageLimitOf
+// and RateLimitOf read them.
 var (
 	UsageFields = []string{"type", "credit_limit", "alert_threshold", "periodic_reset", "periodic_reset_days", "next_usage_reset_at", "on_exceeded", "fallback_model", "temporary_raise"}
 	RateFields  = []string{"type", "unit", "value"}
 )
 
-// readOnlyFields are what a read adds to a usage limit. A body may repeat them, and must give
-// them as the read does; null is as absent.
+// readOnlyFields are the fields that a read adds to a usage limit. A body may repeat them
+// with the types of a read; null counts as absent.
 var readOnlyFields = map[string]func(d *details, raw json.RawMessage, path string){
 	"current_usage": shownNumber, "reserved_usage": shownNumber, "available": shownNumber,
 	"status":                   func(d *details, raw json.RawMessage, path string) { oneOf(d, raw, path, []string{"active", Exhausted}) },
@@ -75,14 +75,14 @@ func shownFlag(d *details, raw json.RawMessage, path string) {
 // shown rejects a value of another type than T.
 func shown[T any](d *details, raw json.RawMessage, path, want string) {
 	var v T
-	if json.Unmarshal(raw, &v) != nil || raw[0] == '"' { // json.Number also takes text
+	if json.Unmarshal(raw, &v) != nil || raw[0] == '"' { // json.Number also accepts text
 		d.add(path, "must be %s; it is ignored", want)
 	}
 }
 
-// UsageLimits reads a client's usage_limits: an object or an array as the place
-// has it. null and [] give none. All field errors are returned at once, with
-// their paths under path; limits are returned only when there are none.
+// UsageLimits parses a client's usage_limits: an object or an array, depending on the
+// place. null and [] mean none. All field errors are returned together, with their paths
+// under path; limits are returned only without errors.
 func (p Place) UsageLimits(raw []byte, path string) ([]UsageLimit, []fault.Detail) {
 	d := &details{}
 	var limits []UsageLimit
@@ -104,7 +104,7 @@ func (p Place) UsageLimits(raw []byte, path string) ([]UsageLimit, []fault.Detai
 	return ifClean(limits, d)
 }
 
-// RateLimits reads a client's rate_limits, like UsageLimits.
+// RateLimits parses a client's rate_limits, like UsageLimits.
 func (p Place) RateLimits(raw []byte, path string) ([]RateLimit, []fault.Detail) {
 	d := &details{}
 	var limits []RateLimit
@@ -120,8 +120,8 @@ func (p Place) RateLimits(raw []byte, path string) ([]RateLimit, []fault.Detail)
 	return ifClean(limits, d)
 }
 
-// UsageLimitOf reads the limit from the fields of a flat body; other keys are
-// the caller's to check.
+// UsageLimitOf parses the limit from the fields of a flat body; the caller checks other
+// keys.
 func (p Place) UsageLimitOf(fields map[string]json.RawMessage, path string) (UsageLimit, []fault.Detail) {
 	d := &details{}
 	u := p.usage(d, fields, path)
@@ -146,7 +146,7 @@ func (p Place) usage(d *details, fields map[string]json.RawMessage, path string)
 			d.add(join(path, "type"), "is required: one of %s", list(allowed))
 		} else if u.Type, ok = oneOf(d, raw, join(path, "type"), allowed); !ok {
 			u.Type = Cost
-			minimum[Cost] = 0 // what the minimum is depends on the type
+			minimum[Cost] = 0 // the minimum depends on the type
 		}
 	}
 	if raw, ok := fields["credit_limit"]; ok {
@@ -174,7 +174,7 @@ func (p Place) usage(d *details, fields map[string]json.RawMessage, path string)
 	return u
 }
 
-// fallback reads the model that requests are sent to.
+// fallback parses the model to which requests are sent.
 func (d *details) fallback(fields map[string]json.RawMessage, path string, u *UsageLimit) {
 	at := join(path, "fallback_model")
 	raw, given := present(fields, "fallback_model")
@@ -189,7 +189,7 @@ func (d *details) fallback(fields map[string]json.RawMessage, path string, u *Us
 	}
 }
 
-// raise reads {amount, expires_at}.
+// raise parses {amount, expires_at}.
 func (d *details) raise(raw []byte, path string, u *UsageLimit) {
 	fields, ok := d.object(raw, path)
 	if !ok {
@@ -258,7 +258,7 @@ func unitOf(m Measure) int64 {
 	return 1
 }
 
-// details gathers field errors.
+// details collects field errors.
 type details struct{ list []fault.Detail }
 
 func (d *details) add(path, format string, args ...any) {
@@ -338,7 +338,8 @@ func (d *details) required(fields map[string]json.RawMessage, path, key string) 
 	return raw, ok
 }
 
-// amount reads a number of dollars, tokens or requests. minimum is in the measure's units.
+// amount parses a number of dollars, tokens or requests. minimum is in the measure's
+// units.
 func (d *details) amount(raw []byte, path string, m Measure, minimum int64) int64 {
 	if !isNumber(raw) {
 		d.add(path, "must be a number")
@@ -374,7 +375,7 @@ func (d *details) integer(raw []byte, path string) (int64, bool) {
 	return 0, false
 }
 
-// date reads an ISO 8601 date or time and gives 00:00 UTC of its day.
+// date parses an ISO 8601 date or time and returns 00:00 UTC of its day.
 func (d *details) date(raw []byte, path string) time.Time {
 	if t := d.time(raw, path); !t.IsZero() {
 		return midnight(t)
@@ -382,7 +383,7 @@ func (d *details) date(raw []byte, path string) time.Time {
 	return time.Time{}
 }
 
-// time reads an ISO 8601 date or time.
+// time parses an ISO 8601 date or time.
 func (d *details) time(raw []byte, path string) time.Time {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
@@ -413,7 +414,7 @@ func list[T ~string](allowed []T) string {
 	return strings.Join(words, ", ")
 }
 
-// present gives a field that is there and not null.
+// present returns a field that exists and is not null.
 func present(fields map[string]json.RawMessage, key string) (json.RawMessage, bool) {
 	raw, ok := fields[key]
 	return raw, ok && string(bytes.TrimSpace(raw)) != "null"

@@ -27,15 +27,14 @@ func (a amounts) zero() bool { return a == amounts{} }
 type slot struct {
 	on        bool
 	limit     int64
-	threshold int64 // 0: none
+	threshold int64 // 0 means none
 	schedule  Schedule
 	setAt     int64 // Unix milliseconds
 	resetAt   int64
 }
 
-// plan is the configuration of a subject's budgets. Its text is part of each
-// spend row, so that a row made under another configuration is found and
-// brought up to date by the update that touches it.
+// plan is the configuration of a subject's budgets. Its text is part of each spend row,
+// so that the update of a row with another configuration detects and migrates it.
 type plan struct {
 	text  string
 	value store.Value // the text, for conditions
@@ -44,7 +43,7 @@ type plan struct {
 	slots [numSlots]slot
 }
 
-// newPlan makes the plan of budgets at a time.
+// newPlan returns the plan of budgets at a time.
 func newPlan(budgets []UsageLimit, rev int64, now time.Time) *plan {
 	p := &plan{rev: rev}
 	for i, m := range slotMeasure {
@@ -64,7 +63,7 @@ func newPlan(budgets []UsageLimit, rev int64, now time.Time) *plan {
 	return p
 }
 
-// encode gives slots separated by ';', fields by '|'.
+// encode returns slots separated by ';', fields by '|'.
 func (p *plan) encode() string {
 	var b []byte
 	for i, s := range p.slots {
@@ -88,7 +87,7 @@ func (p *plan) encode() string {
 	return string(b)
 }
 
-// parsePlan reads a text that encode made; what cannot be read is off.
+// parsePlan parses the output of encode; invalid slots are off.
 func parsePlan(text string, rev int64) *plan {
 	p := &plan{text: text, value: text, rev: rev}
 	for part := range strings.SplitSeq(text, ";") {
@@ -118,7 +117,7 @@ func parsePlan(text string, rev int64) *plan {
 	return p
 }
 
-// mask keeps the amounts of slots that the plan has.
+// mask clears the amounts of slots that the plan does not have.
 func (p *plan) mask(a amounts) amounts {
 	for i := range a {
 		if !p.slots[i].on {
@@ -128,10 +127,10 @@ func (p *plan) mask(a amounts) amounts {
 	return a
 }
 
-// never is the reset time of a budget without one: the year 9999.
+// never is the reset time of a budget without resets: the year 9999.
 const never = 253402300799
 
-// nextReset is the slot's next reset in Unix seconds.
+// nextReset returns the slot's next reset in Unix seconds.
 func (s *slot) nextReset(now time.Time) int64 {
 	if t, ok := s.schedule.Next(now); ok {
 		return t.Unix()

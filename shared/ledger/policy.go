@@ -17,7 +17,7 @@ const (
 	KindRatePolicy  resource.Kind = "RATEPOLICY"
 )
 
-// What the policies of rates count.
+// Measures of rate policies.
 const (
 	TargetLLM      = "llm"
 	TargetMCPTools = "mcp_tools"
@@ -26,7 +26,7 @@ const (
 // Wildcard matches every value, but not an absent one.
 const Wildcard = "*"
 
-// Bounds of policies.
+// Limits of policies.
 const (
 	maxConditions = 20
 	maxGroups     = 10
@@ -34,10 +34,10 @@ const (
 	maxValue      = 255 // bytes
 )
 
-// metadataKey begins keys that name metadata of the request.
+// metadataKey is the prefix of keys of the request's metadata.
 const metadataKey = "metadata."
 
-// policyKeys are what conditions and groups name, and where.
+// policyKeys are the keys of conditions and groups, and where they are allowed.
 var policyKeys = map[string]struct{ llm, mcp, ratesOnly bool }{
 	"api_key": {llm: true, mcp: true}, "virtual_key": {llm: true}, "provider": {llm: true}, "config": {llm: true}, "prompt": {llm: true}, "model": {llm: true},
 	"endpoint_type": {llm: true, ratesOnly: true}, "workspace_id": {llm: true, mcp: true}, "organisation_id": {llm: true},
@@ -50,7 +50,7 @@ type OneOrMany struct {
 	List   bool
 }
 
-// MarshalJSON gives the form that was read.
+// MarshalJSON returns the form that was read.
 func (o OneOrMany) MarshalJSON() ([]byte, error) {
 	if !o.List && len(o.Values) == 1 {
 		return json.Marshal(o.Values[0])
@@ -92,7 +92,7 @@ type PolicyForm struct {
 	Rate        *RateLimit  `json:"rate,omitempty"`
 }
 
-// Validate gives all errors of conditions and groups.
+// Validate returns all errors of conditions and groups.
 func (p *PolicyForm) Validate() []fault.Detail {
 	d := &details{}
 	if n := len(p.Conditions); n < 1 || n > maxConditions {
@@ -122,7 +122,7 @@ func (p *PolicyForm) Validate() []fault.Detail {
 	return d.list
 }
 
-// key refuses what the policy cannot know of a request.
+// key rejects attributes that requests do not have.
 func (p *PolicyForm) key(d *details, key, at string) {
 	if name, ok := strings.CutPrefix(key, metadataKey); ok {
 		if name == "" || len(name) > maxValue {
@@ -170,9 +170,9 @@ func saved(v string) bool {
 	return v[0] == '@' && ok && provider != "" && model != ""
 }
 
-// matches reports whether a condition's values have one of the request's values of the key.
-// A request may have several names of one thing, such as a provider's slug and the name of
-// its maker.
+// matches reports whether a condition's values contain one of the request's values of the
+// key. A request may have several names for one thing, such as a provider's slug and its
+// vendor's name.
 func (o *OneOrMany) matches(key string, have []string) bool {
 	for _, v := range o.Values {
 		for _, h := range have {
@@ -188,8 +188,8 @@ func (o *OneOrMany) matches(key string, have []string) bool {
 	return false
 }
 
-// Matches reports whether the policy counts a request. attribute gives the
-// request's values of a key: none where it has none.
+// Matches reports whether the policy counts a request. attribute returns the request's
+// values of a key; none if it has none.
 func (p *PolicyForm) Matches(attribute func(key string) []string) bool {
 	for i := range p.Conditions {
 		c := &p.Conditions[i]
@@ -201,13 +201,13 @@ func (p *PolicyForm) Matches(attribute func(key string) []string) bool {
 	return true
 }
 
-// escapedValue escapes values in keys of several groups, so that no value can imitate the
+// escapedValue escapes values in keys of several groups, so that no value can contain the
 // separator. Keys of values without these characters are those of earlier versions.
 var escapedValue = strings.NewReplacer(`\`, `\\`, `,`, `\,`)
 
-// ValueKey names the counter of a request: key:value of all groups, separated by commas.
-// Different values have different counters. ok is false for a request that lacks one of the
-// groups, which is not counted.
+// ValueKey returns the counter of a request: key:value of all groups, separated by
+// commas. Different values have different counters. ok is false for a request without a
+// value for one of the groups, which is not counted.
 func (p *PolicyForm) ValueKey(attribute func(key string) []string) (valueKey string, ok bool) {
 	parts := make([]string, len(p.GroupBy))
 	for i, g := range p.GroupBy {
@@ -227,8 +227,7 @@ func (p *PolicyForm) ValueKey(attribute func(key string) []string) (valueKey str
 	return strings.Join(parts, ","), true
 }
 
-// SubjectOf is what a policy's limit counts, for one of its counters; "" for all of
-// them.
+// SubjectOf returns the subject of one of a policy's counters; "" for all of them.
 func (p *PolicyForm) SubjectOf(sc store.Scope, id, label string, revision int64, valueKey string) *Subject {
 	s := &Subject{Scope: sc, Kind: Policy, ID: id, Bucket: valueKey, Label: label, Revision: revision}
 	if p.Limit != nil {
@@ -240,7 +239,7 @@ func (p *PolicyForm) SubjectOf(sc store.Scope, id, label string, revision int64,
 	return s
 }
 
-// SavedPolicy is a policy as requests use it. It is shared and never changed.
+// SavedPolicy is a policy as used by requests. It is shared and immutable.
 type SavedPolicy struct {
 	ID, Name, Status string
 	Scope            store.Scope
@@ -248,7 +247,7 @@ type SavedPolicy struct {
 	PolicyForm
 }
 
-// DecodePolicy reads a record.
+// DecodePolicy decodes a record.
 func DecodePolicy(rec resource.Record) (*SavedPolicy, error) {
 	p := &SavedPolicy{ID: rec.ID, Name: rec.Name, Status: rec.Status, Scope: rec.Scope, Revision: rec.Rev}
 	if err := json.Unmarshal(rec.Body, &p.PolicyForm); err != nil {
@@ -257,8 +256,8 @@ func DecodePolicy(rec resource.Record) (*SavedPolicy, error) {
 	return p, nil
 }
 
-// CheckConditions gives the errors of the form of conditions; what they mean is
-// PolicyForm's to check.
+// CheckConditions returns the errors of the form of conditions; PolicyForm checks their
+// meaning.
 func CheckConditions(raw json.RawMessage) []fault.Detail {
 	d := &details{}
 	for _, el := range d.elements(raw, "", true, false, maxConditions) {

@@ -8,11 +8,10 @@ import (
 	"gateway/shared/store"
 )
 
-// Raise makes the reservation cover a larger bound, for a dearer target or a
-// stream that goes on; it also renews the time after which repair would settle
-// it, so a long session calls it at least every half of Due. When a budget has
-// not enough the reservation stays as it is or larger, and the fault is that of
-// Reserve.
+// Raise extends the reservation to a larger bound, for a more expensive target or a
+// continuing stream; it also renews the time after which repair would settle it, so a
+// long session calls it at least every half of Due. If a budget is insufficient the
+// reservation is unchanged or larger, and the fault is that of Reserve.
 func (r *Reservation) Raise(ctx context.Context, b Bound) error {
 	if r == nil {
 		return nil
@@ -28,7 +27,7 @@ func (r *Reservation) Raise(ctx context.Context, b Bound) error {
 	return r.each(func(p *part) error { return raise(r.l, ctx, p, r.request, b) })
 }
 
-// raise makes the part's entry cover the bound, or renews it.
+// raise extends the part's entry to the bound, or renews it.
 func raise(l *Ledger, ctx context.Context, p *part, request string, b Bound) error {
 	want, need := p.demand(b)
 	p.waive(&b, &want, &need)
@@ -62,27 +61,27 @@ func raise(l *Ledger, ctx context.Context, p *part, request string, b Bound) err
 			return err
 		}
 		stored, open := failed.Current.Map(attrOpen)[p.id].([]byte)
-		if !open || repairing(stored) { // repair was faster: a further entry follows
+		if !open || repairing(stored) { // repair was faster: an additional entry follows
 			if err := p.repaired(stored); err != nil {
 				return err
 			}
 			return l.open(ctx, p, request, b, false)
 		}
-		if !bytes.Equal(stored, p.value) { // an earlier raise whose answer was lost
+		if !bytes.Equal(stored, p.value) { // an earlier raise with a lost response
 			if p.entry, err = decodeEntry(stored); err != nil {
 				return err
 			}
 			p.value, p.unsure = stored, amounts{}
 			continue
 		}
-		row := p.key // money is gathered into the row that has the entry
+		row := p.key // gather moves money into the row that has the entry
 		left, err := resolve(l, ctx, p, failed.Current, more)
 		if err != nil {
 			return err
 		}
 		p.key = row
 		if short := lacks(left, more); short >= 0 {
-			within := sum(p.entry.amounts, p.charged)[short] > b.Spent.amounts()[short] // what it holds is not all spent
+			within := sum(p.entry.amounts, p.charged)[short] > b.Spent.amounts()[short] // some of the entry's amount is unspent
 			if !b.Assumed || left[short] <= 0 && !within {
 				l.alarms.noteRefusal(ctx, p, failed.Current, short, more[short])
 				if p.subject.audits(short, &b) {
@@ -98,8 +97,8 @@ func raise(l *Ledger, ctx context.Context, p *part, request string, b Bound) err
 	return store.ErrContended
 }
 
-// repaired notes that repair has settled the part's entry, or is about to. stored is the
-// entry where it is still there. Where it is not, and the answer of a raise was lost, the
+// repaired records that repair has settled the part's entry, or is about to. stored is
+// the entry if it still exists. If it does not, and the response of a raise was lost, the
 // raise counts as done: a request is never charged twice.
 func (p *part) repaired(stored []byte) error {
 	e := p.entry
@@ -115,13 +114,14 @@ func (p *part) repaired(stored []byte) error {
 	return nil
 }
 
-// settledByRepair notes an entry that repair has settled and reported.
+// settledByRepair records an entry that repair has settled and reported.
 func (p *part) settledByRepair(e *entry) {
 	p.charged, p.reported = sum(p.charged, e.amounts), sum(p.reported, e.whole())
 }
 
-// beyond is what an entry with these amounts must say in addition, so that its record,
-// together with those of entries that repair has settled, gives the request's bound.
+// beyond returns the additional amount of an entry with these amounts, so that its
+// record, together with those of entries that repair has settled, adds up to the
+// request's bound.
 func (p *part) beyond(b Bound, have amounts) (more amounts) {
 	all := amounts{slotTokens: b.Tokens, slotRequests: 1}
 	if b.Priced {
@@ -141,7 +141,7 @@ func atLeast(a, b amounts) amounts {
 	return a
 }
 
-// lacking is what the entry must grow by to cover the wanted amounts.
+// lacking returns the growth of the entry that covers the wanted amounts.
 func (p *part) lacking(want amounts) (more amounts) {
 	for i := range want {
 		if p.entry.slots&(1<<i) != 0 {

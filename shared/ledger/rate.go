@@ -15,7 +15,7 @@ type counter struct {
 	unit unitRow
 	id   store.Path // start of the window, Unix seconds
 	n    store.Path // requests or tokens in it
-	fair bool       // callers divide it: how is in
+	fair bool       // callers share it
 	by   store.Path // counts of callers, by slot, and
 	was  store.Path // slots of the window before
 }
@@ -30,13 +30,13 @@ func newCounter(k Kind, r RateLimit) (counter, bool) {
 		fair: fair(k, r, u), by: store.At(name + "_by"), was: store.At(name + "_was")}, ok
 }
 
-// maxSkew is how far another process's clock may be ahead. A window that starts
-// later than that is not believed.
+// maxSkew is the maximum by which another process's clock may be ahead. A window that
+// starts later is ignored.
 const maxSkew = 10 * 60
 
-// current is the window to count in: that of now, or the later one that the row
-// is in already, because another process's clock is ahead. Windows of a row
-// never go back, else the same window could be filled twice.
+// current returns the window to count in: that of now, or the later one that the row is
+// in already, because another process's clock is ahead. Windows of a row never go back,
+// otherwise the same window could be filled twice.
 func (c *counter) current(now int64, it store.Item) int64 {
 	w := c.unit.window(now)
 	if have := it.Int(c.id.Attr); have > w && have <= w+maxSkew+c.unit.length {
@@ -48,7 +48,7 @@ func (c *counter) current(now int64, it store.Item) int64 {
 // held is what one subject counted for a request.
 type held struct {
 	key   store.Key
-	slot  string // of the caller, in windows that callers divide
+	slot  string // of the caller, in shared windows
 	holds []hold
 	err   error // why nothing was counted
 
@@ -59,17 +59,15 @@ type hold struct {
 	*counter
 	window int64
 	amount int64
-	scarce bool // it has room, which is held for others
+	scarce bool // it has capacity, which is reserved for others
 }
 
-// take counts in all windows of the subject or in none. want is 1 for requests,
-// the bound for tokens. The error is a fault when a window is full, another
-// when the store failed.
-//
-// The first update guesses that the row is in the windows of now; when its
-// condition fails, the row that comes back tells which windows are full and
-// which are to be rolled. Where callers divide a window, the row that this process saw
-// lately takes the place of the guess, and is read before it refuses anybody.
+// take counts in all windows of the subject or in none. want is 1 for requests, the bound
+// for tokens. The error is a fault if a window is full, another if the store failed. The
+// first update guesses that the row is in the windows of now; when its condition fails,
+// the returned row shows which windows are full and which are to be rolled. If callers
+// share a window, the row that this process last read replaces the guess, and is read
+// again before a rejection.
 func (l *rates) take(ctx context.Context, s *Subject, caller string, m Measure, want int64) *held {
 	h := &held{key: s.derive().rate}
 	h.err = l.takeIn(ctx, h, s, caller, m, want)
@@ -88,7 +86,7 @@ func (l *rates) takeIn(ctx context.Context, h *held, s *Subject, caller string, 
 		}
 	}
 	var row store.Item
-	old := false // the row is as it was once
+	old := false // the row may be outdated
 	if h.slot != "" {
 		if seen := c.seen.Load(); seen != nil {
 			row, old = *seen, true
@@ -144,8 +142,8 @@ func (l *rates) takeIn(ctx context.Context, h *held, s *Subject, caller string, 
 	return store.ErrContended
 }
 
-// count adds to the update what counts want in every window, given the row as it
-// is or a guess. full is the window without room that ends last.
+// count adds the counts of every window to the update, given the row as it is or a guess.
+// full is the full window that ends last.
 func (h *held) count(u *store.Update, row store.Item, guess bool, now, want int64) (full *hold) {
 	for i := range h.holds {
 		n := &h.holds[i]
@@ -196,8 +194,8 @@ func (c *compiled) rateExpiry(now int64) time.Time {
 	return time.Unix(last+day, 0)
 }
 
-// give counts actual instead of what take counted (0: gives it back), in those
-// windows that have not passed.
+// give counts actual instead of the count of take (0 gives it back), in the windows that
+// have not passed.
 func (l *rates) give(ctx context.Context, h *held, actual int64) error {
 	live := make([]bool, len(h.holds))
 	for i, n := range h.holds {

@@ -7,25 +7,25 @@ import (
 	"gateway/shared/store"
 )
 
-// attrBucket is the value key of the bucket that a rate row counts for. A key of the
-// store does not always tell it.
+// attrBucket is the value key of the bucket of a rate row. The store's key does not
+// always contain it.
 var attrBucket = store.At("bucket")
 
-// RateState is a rate limit with what its window of now has counted.
+// RateState is a rate limit with the count of its current window.
 type RateState struct {
 	Limit    RateLimit
 	Used     int64
 	ResetsAt time.Time // the end of the window
 }
 
-// Full tells whether the window takes no more.
+// Full reports whether the window is full.
 func (r RateState) Full() bool { return r.Used >= r.Limit.Value }
 
-// RateBucket is a bucket of a policy that has counted something in a window of now.
+// RateBucket is a bucket of a policy with a count in a current window.
 type RateBucket struct {
 	ValueKey string
 	Rates    []RateState
-	Place    string // where a list goes on behind it
+	Place    string // position at which a list continues after it
 }
 
 // RateBuckets lists the counts of a policy's buckets; see rates.RateBuckets.
@@ -33,9 +33,8 @@ func (l *Ledger) RateBuckets(ctx context.Context, policy *Subject, after string,
 	return l.rates.RateBuckets(ctx, policy, after, limit)
 }
 
-// RateBuckets lists the buckets of a policy of rates, in the order of their rows.
-// policy is the policy's subject without a Bucket; after is the next of the page
-// before.
+// RateBuckets lists the buckets of a rate policy, in the order of their rows. policy is
+// the policy's subject without a Bucket; after is the next of the page before.
 func (l *rates) RateBuckets(ctx context.Context, policy *Subject, after string, limit int) (list []RateBucket, next string, err error) {
 	c := policy.derive()
 	q := store.Query{Partition: c.rate.Partition(), After: after, Limit: limit}
@@ -62,7 +61,7 @@ func (l *rates) RateBuckets(ctx context.Context, policy *Subject, after string, 
 	}
 }
 
-// rates are the limits as a row counts them; any tells whether it does.
+// rates returns the limits with the row's counts; any reports whether it has some.
 func (c *compiled) rates(row store.Item, now time.Time) (out []RateState, any bool) {
 	for i := range c.counts {
 		n := &c.counts[i]

@@ -14,23 +14,23 @@ import (
 	"gateway/shared/store"
 )
 
-// Unconfirmed is an entry that nobody settled in time, so it is settled at its bound. Each
-// subject of the request has one entry a turn; those of the same turn say the same and
-// become one record. In turn 0 the record has the request's id, so that a late record of
-// the request itself is recognised as the same. Further turns, which a subject's budgets
-// were also charged for, have ids of their own.
+// Unconfirmed is an entry that was not settled in time, so it is settled at its bound.
+// Each subject of the request has one entry per turn; those of the same turn are equal
+// and become one record. In turn 0 the record has the request's id, so that a late record
+// of the request itself is recognized as the same. Further turns, which were charged to a
+// subject's budgets in addition, have separate ids.
 type Unconfirmed struct {
 	RequestID        string
-	Entry            string // of this report, by which a repeated one is known
+	Entry            string // id of this report, the same in repeated ones
 	Turn             int    // of the subject's entries of the request: 0 the first, 1 the second
 	Scope            store.Scope
 	Kind, ID, Bucket string              // the subject; a request with several has one entry for each
 	Cost             pricing.NanoDollars // of the request, whether or not the subject has a budget for it
-	Tokens           int64               // likewise
-	Requests         int64               // likewise
+	Tokens           int64               // the same
+	Requests         int64               // the same
 	Reserved         time.Time           // when it was reserved or last raised
 
-	booked amounts // what the subject's budgets are charged
+	booked amounts // charge of the subject's budgets
 }
 
 // repairBatch is the number of entries that one update settles.
@@ -42,9 +42,8 @@ type overdue struct {
 	entry entry
 }
 
-// touched does what a request does for the row that it has just written: it repairs entries
-// past due, and splits a row that grew too large. A failure of either does not fail the
-// request.
+// touched maintains the row that a request has just written: it repairs entries past due,
+// and splits a row that grew too large. A failure of either does not fail the request.
 func (l *Ledger) touched(ctx context.Context, key store.Key, after glance) {
 	if after.shards > 0 {
 		l.rows.learn(key, after.shards)
@@ -63,8 +62,8 @@ func (l *Ledger) touched(ctx context.Context, key store.Key, after glance) {
 }
 
 // repair settles the row's entries past due at their bound. It first marks them, after
-// which no other settle counts; then reports them; then moves their money. Whatever fails
-// in between is done again at the next touch.
+// which no other settlement has an effect; then reports them; then moves their money. A
+// failed step is repeated at the next update.
 func repair(l *Ledger, ctx context.Context, key store.Key, row store.Item) (settled int, err error) {
 	now := l.base.clock().Unix()
 	var due []overdue
@@ -96,13 +95,13 @@ func repair(l *Ledger, ctx context.Context, key store.Key, row store.Item) (sett
 	return settled, nil
 }
 
-// repairSome repairs a batch of entries. latest says that it is the batch of those that became due
-// last, whose writers may still want to know what became of them.
+// repairSome repairs a batch of entries. latest marks the batch of those that became due
+// last, whose requests may still need the result.
 func repairSome(l *Ledger, ctx context.Context, key store.Key, row store.Item, due []overdue, latest bool) (int, error) {
 	err := mark(l, ctx, key, due)
 	if _, changed := store.AsCondition(err); changed {
 		if len(due) == 1 {
-			return 0, nil // settled, raised or repaired by another meanwhile
+			return 0, nil // settled, raised or repaired concurrently
 		}
 		total := 0
 		for i := range due {
@@ -155,7 +154,7 @@ func repairSome(l *Ledger, ctx context.Context, key store.Key, row store.Item, d
 	return len(due), nil
 }
 
-// mark flags entries as being repaired, those that are not yet.
+// mark flags entries as being repaired, if they are not yet.
 func mark(l *Ledger, ctx context.Context, key store.Key, due []overdue) error {
 	u := store.Update{Key: key}
 	marked := make([][]byte, len(due))
@@ -200,8 +199,8 @@ func report(l *Ledger, ctx context.Context, row store.Item, o overdue) error {
 
 func repairing(value []byte) bool { return len(value) > 0 && value[0]&entryRepairing != 0 }
 
-// The list of all heads, for RepairAll: rows of a system partition, spread over
-// listParts partitions. The sort key names the head's row.
+// The list of all heads, for RepairAll: rows of a system partition, spread over listParts
+// partitions. The sort key is that of the head's row.
 const listParts = 16
 
 func listPartition(i uint32) store.Partition {
@@ -218,16 +217,16 @@ func listing(head store.Key) store.Row {
 	}
 }
 
-// Repaired is what a pass of RepairAll did.
+// Repaired is the result of RepairAll.
 type Repaired struct {
-	Heads   int // walked
+	Heads   int // visited
 	Settled int // entries settled at their bound
-	Shrunk  int // heads whose shards were folded back
+	Shrunk  int // heads with shards that were merged back
 }
 
-// RepairAll walks all heads: it settles entries past due, and folds back shards
-// that are not needed any more. It goes on after an error of one head and
-// returns the first; the next pass does the rest.
+// RepairAll visits all heads: it settles entries past due, and merges shards that are not
+// needed any more. It continues after an error of one head and returns the first; the
+// next pass does the rest.
 func (l *Ledger) RepairAll(ctx context.Context) (done Repaired, err error) {
 	for i := range uint32(listParts) {
 		q := store.Query{Partition: listPartition(i)}
@@ -269,7 +268,7 @@ func repairHead(l *Ledger, ctx context.Context, head store.Key, done *Repaired) 
 		}
 		open += len(row.Map(attrOpen)) - n
 	}
-	if l.base.hooks.Alert != nil && len(v.rows) > 1 { // settles of shards look only now and then
+	if l.base.hooks.Alert != nil && len(v.rows) > 1 { // settlements of shards check only occasionally
 		l.alarms.check(ctx, head, v.rows[0], v.spent(), v.asks())
 	}
 	if shards := v.rows[0].Int(attrShards.Attr); shards > 1 && open <= l.rows.splitAbove/4 {

@@ -14,27 +14,27 @@ import (
 	"gateway/shared/usage"
 )
 
-// Bound is the most that a request can use.
+// Bound is the maximum that a request can use.
 type Bound struct {
 	Cost   pricing.NanoDollars
-	Priced bool // false: the model has no price, and Cost says nothing
+	Priced bool // if false, the model has no price, and Cost is meaningless
 	Tokens int64
-	// Assumed says that the bound is a guess, because the request states no
-	// limit on its output. Such a request is let through while anything is
-	// available, and reserves what is left of its bound.
+	// Assumed marks the bound as a guess, because the request has no limit on its output.
+	// Such a request is admitted while anything is available, and reserves at most the
+	// rest.
 	Assumed bool
-	// Rerouted is the model to which a budget without room has sent the request. Budgets
-	// that name this model let it through; no others do.
+	// Rerouted is the model to which an exhausted budget has sent the request. Budgets
+	// that name this model admit it; no others do.
 	Rerouted string
-	// Spent is what these subjects were charged for the request already. The reservation
-	// covers it in addition to what may still come.
+	// Spent is what these subjects were already charged for the request. The reservation
+	// covers it in addition to future usage.
 	Spent Used
-	// Before is what others than these subjects were charged for the request. It is used
-	// only in the record of an entry that nobody settles.
+	// Before is what other subjects were charged for the request. It is used only in the
+	// record of an unsettled entry.
 	Before Used
 }
 
-// Used is a part of what a request costs.
+// Used is a part of a request's usage.
 type Used struct {
 	Cost   pricing.NanoDollars
 	Tokens int64
@@ -42,16 +42,16 @@ type Used struct {
 
 func (u Used) amounts() amounts { return amounts{slotCost: int64(u.Cost), slotTokens: u.Tokens} }
 
-// Reservation is what a request holds of budgets until it is settled. The nil
-// Reservation, that of a request without budgets, is ready to use.
+// Reservation is the amount of budgets that a request holds until it is settled. The nil
+// Reservation, of a request without budgets, is ready to use.
 type Reservation struct {
 	l       *Ledger
 	request string
 	parts   []*part // in the documented order
 
 	mu      sync.Mutex
-	settled bool // Settle or Release was called: final holds
-	held    bool // Hold was called: others settle the entries
+	settled bool // Settle or Release was called: final is valid
+	held    bool // Hold was called: SettleHeld settles the entries
 	final   amounts
 
 	// Memory of parts and errs, for the usual number of subjects.
@@ -65,27 +65,25 @@ type part struct {
 	subject  *Subject
 	plan     *plan
 	key      store.Key // of the row that holds the entry
-	id       string    // of the entry; empty: none
-	value    []byte    // the entry as this process wrote it last
+	id       string    // of the entry; "" if none
+	value    []byte    // the entry as last written by this process
 	entry    entry
 	turn     int     // of the next entry
-	unsure   amounts // what the entry may hold: a raise whose answer was lost
+	unsure   amounts // possible additional amount of the entry: a raise with a lost response
 	charged  amounts // by entries of this request that repair has settled
-	reported amounts // likewise, in their records
+	reported amounts // the same, in their records
 	lost     []doubtful
 	done     bool
-	waived   [numSlots]bool // audited budgets that had not enough
+	waived   [numSlots]bool // audited budgets that were insufficient
 }
 
-// Reserve takes the bound from every budget of the subjects: one conditional
-// update per budgeted subject, in parallel. When one has not enough, the others
-// are given back and the fault (412) names the first in the documented order.
-// A budget of which the request uses nothing is not touched: a free request
-// passes an exhausted cost budget. A model without a price and a cost budget
-// give fault.UnpricedModel unless the subject allows it. A store that does not
-// answer gives 503.
-//
-// requestID is reported if nobody settles the reservation; use the record's id.
+// Reserve takes the bound from every budget of the subjects: one conditional update per
+// budgeted subject, in parallel. When one is insufficient, the others are given back and
+// the fault (412) names the first in the documented order. A budget of which the request
+// uses nothing is not updated: a free request passes an exhausted cost budget. A model
+// without a price and a cost budget result in fault.UnpricedModel unless the subject
+// allows it. An unavailable store results in 503. requestID is reported if the
+// reservation is not settled; use the record's id.
 func (l *Ledger) Reserve(ctx context.Context, requestID string, subjects []*Subject, b Bound) (*Reservation, error) {
 	r := l.reservation(requestID, subjects)
 	if r == nil {
@@ -101,13 +99,13 @@ func (l *Ledger) Reserve(ctx context.Context, requestID string, subjects []*Subj
 		return l.open(ctx, p, requestID, b, false)
 	})
 	if err != nil {
-		_ = r.Release(ctx) // repair settles what could not be given back
+		_ = r.Release(ctx) // repair settles entries that could not be given back
 		return nil, err
 	}
 	return r, nil
 }
 
-// reservation returns a reservation of the subjects' budgets that has taken nothing yet; nil
+// reservation returns a reservation of the subjects' budgets with nothing taken yet; nil
 // if no subject has a budget.
 func (l *Ledger) reservation(requestID string, subjects []*Subject) *Reservation {
 	if !slices.ContainsFunc(subjects, func(s *Subject) bool { return s != nil && len(s.Budgets) > 0 }) {
@@ -127,20 +125,19 @@ func (l *Ledger) reservation(requestID string, subjects []*Subject) *Reservation
 	return r
 }
 
-// Settle replaces the reserved bound by what the request cost: once, with the
-// sum over its attempts. It counts one request. It is idempotent: after an error
-// it may be called again, with the same amounts; a second success does nothing.
-// It goes on, for a bounded time, when ctx is cancelled.
+// Settle replaces the reserved bound by the request's actual usage: once, with the sum
+// over its attempts. It counts one request. It is idempotent: after an error it may be
+// called again, with the same amounts; a second success does nothing. It continues, for a
+// limited time, when ctx is canceled.
 func (r *Reservation) Settle(ctx context.Context, cost pricing.NanoDollars, tokens int64) error {
 	return r.settle(ctx, amounts{slotCost: max(int64(cost), 0), slotTokens: max(tokens, 0), slotRequests: 1})
 }
 
-// Release settles to nothing: for a request that failed before it was sent.
+// Release settles to zero: for a request that failed before it was sent.
 func (r *Reservation) Release(ctx context.Context) error { return r.settle(ctx, amounts{}) }
 
-// Entries names the open entries with the amounts they were settled at, for the
-// record, whose reader repeats the settle by SettleEntry. It is nil before
-// Settle.
+// Entries returns the open entries with their settled amounts, for the record, whose
+// reader repeats the settlement by SettleEntry. It is nil before Settle.
 func (r *Reservation) Entries() []usage.Settle {
 	if r == nil {
 		return nil
@@ -155,10 +152,10 @@ func (r *Reservation) Entries() []usage.Settle {
 		if p.id != "" {
 			out = append(out, settlement(p.key, p.id, p.rest(r.final)))
 		}
-		for i, d := range p.lost { // given back, should the store have them
+		for i, d := range p.lost { // given back, if they exist in the store
 			var charge amounts
 			if p.id == "" && d.forced && i == len(p.lost)-1 {
-				charge = p.rest(r.final) // this entry is the charge, if the store has it
+				charge = p.rest(r.final) // this entry is the charge, if it exists in the store
 			}
 			out = append(out, settlement(d.key, d.id, charge))
 		}
@@ -180,7 +177,7 @@ func (r *Reservation) each(f func(*part) error) error {
 		r.l.base.each(len(r.parts), func(i int) { errs[i] = f(r.parts[i]) })
 	}
 	var refused *fault.Fault
-	for _, err := range errs { // a refusal says more than a store that failed
+	for _, err := range errs { // a rejection is more specific than a failed store
 		if errors.As(err, &refused) && refused.Code == fault.BudgetExhausted {
 			return refused
 		}
@@ -205,9 +202,9 @@ func (r *Reservation) priced(b Bound) error {
 	return nil
 }
 
-// demand is what the bound takes from the part's budgets, and what must be
-// available. They differ for a model without a price: it takes nothing, but
-// does not pass an exhausted budget.
+// demand returns what the bound takes from the part's budgets, and what must be
+// available. They differ for a model without a price: it takes nothing, but does not pass
+// an exhausted budget.
 func (p *part) demand(b Bound) (want, need amounts) {
 	want = amounts{slotTokens: max(b.Tokens, 0), slotRequests: 1}
 	if b.Priced {
@@ -222,8 +219,8 @@ func (p *part) demand(b Bound) (want, need amounts) {
 	return want, need
 }
 
-// waive leaves out what an audited budget has not enough for. That is charged once it is
-// known, however far it goes beyond the limit.
+// waive omits the amounts that exceed an audited budget. They are charged once they are
+// known, even beyond the limit.
 func (p *part) waive(b *Bound, want, need *amounts) {
 	for i, waived := range p.waived {
 		if p.waived[i] = waived && p.subject.audits(i, b); p.waived[i] {
@@ -232,8 +229,8 @@ func (p *part) waive(b *Bound, want, need *amounts) {
 	}
 }
 
-// rest is what is still to be settled of the request's amounts when earlier
-// entries of it were settled by repair.
+// rest returns the part of the request's amounts to settle after repair has settled
+// earlier entries of it.
 func (p *part) rest(final amounts) amounts {
 	for i := range final {
 		final[i] = max(final[i]-p.charged[i], 0)
@@ -241,15 +238,15 @@ func (p *part) rest(final amounts) amounts {
 	return final
 }
 
-// open writes an entry with what the bound takes. A forced entry takes it without asking for
-// room, since the bound is money that was already spent; available may become negative.
+// open writes an entry with the amounts of the bound. A forced entry takes them
+// unconditionally, since the bound was already spent; available may become negative.
 func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, force bool) error {
 	if err := giveBack(l, ctx, p); err != nil {
 		return err
 	}
 	head := p.subject.derive().head
 	p.key = l.rows.rowFor(head)
-	var left *amounts // available at the last look
+	var left *amounts // available at the last read
 	var seen store.Item
 	for range attempts {
 		want, need := p.demand(b)
@@ -266,7 +263,7 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 					continue
 				}
 				l.alarms.noteRefusal(ctx, p, seen, short, need[short])
-				if b.Assumed { // anything would have been enough
+				if b.Assumed { // any amount would have sufficed
 					return refusal(l, ctx, p, short, left[short], need[short], 1)
 				}
 				return refusal(l, ctx, p, short, left[short], need[short], need[short])
@@ -314,17 +311,17 @@ func openUpdate(u *store.Update, p *part, id string, value []byte, want, need am
 		}
 		var asked store.Value = need[i]
 		u.If = append(u.If, store.IfAtLeast(slotAttr[i].available, asked))
-		if want[i] > 0 && i != slotRequests { // a request is one request, and a forced entry asks for nothing
+		if want[i] > 0 && i != slotRequests { // a request is one request, and a forced entry is unconditional
 			if assumed {
-				asked = int64(1) // let through while anything is left
+				asked = int64(1) // admitted while anything is left
 			}
 			u.Set = append(u.Set, store.Assign{Path: slotAttr[i].asked, Value: asked})
 		}
 	}
 }
 
-// resolve does what a failed condition calls for: it makes the row, brings it to the plan
-// and the period, or moves money to it. left is what is available to the part.
+// resolve handles a failed condition: it creates the row, brings it to the plan and the
+// period, or moves money to it. left is what is available to the part.
 func resolve(l *Ledger, ctx context.Context, p *part, row store.Item, need amounts) (left amounts, err error) {
 	head := p.subject.derive().head
 	if row == nil {
@@ -381,7 +378,7 @@ func headRow(l *Ledger, ctx context.Context, p *part) (store.Item, error) {
 	return it, err
 }
 
-// create makes the head and its line in the list that RepairAll walks.
+// create creates the head and its row in the list of RepairAll.
 func create(l *Ledger, ctx context.Context, s *Subject, p *plan) error {
 	row := newRow(s.derive().head, p, s.owner(), l.base.clock())
 	err := l.base.store.Transact(ctx,
@@ -389,12 +386,13 @@ func create(l *Ledger, ctx context.Context, s *Subject, p *plan) error {
 		store.Action{Table: store.Spend, Put: &store.Put{Row: listing(row.Key)}},
 	)
 	if _, exists := store.AsCondition(err); exists || errors.Is(err, store.ErrContended) {
-		return nil // another caller made it, or is about to; the next turn tells
+		return nil // another caller created it, or is about to; the next iteration finds out
 	}
 	return err
 }
 
-// refusal names what was asked for, need, and the least that would have been enough.
+// refusal returns the fault with the needed amount and the minimum that would have
+// sufficed.
 func refusal(l *Ledger, ctx context.Context, p *part, i int, left, need, least int64) error {
 	m, s := slotMeasure[i], &p.plan.slots[i]
 	until := ""
@@ -407,7 +405,7 @@ func refusal(l *Ledger, ctx context.Context, p *part, i int, left, need, least i
 			m, p.subject.name(), m.words(s.limit), m.words(left), m.words(need))
 	}
 	f := fault.New(fault.BudgetExhausted, "", text+until)
-	if states, err := l.State(ctx, p.subject); err == nil { // else the message says enough
+	if states, err := l.State(ctx, p.subject); err == nil { // otherwise the message suffices
 		f.Limit = p.subject.exhausted(m, states)
 	} else {
 		f.Limit = p.subject.limit(m)
@@ -416,7 +414,7 @@ func refusal(l *Ledger, ctx context.Context, p *part, i int, left, need, least i
 	return f
 }
 
-// exhausted tells how the budget of a measure stands.
+// exhausted returns the state of the budget of a measure.
 func (s *Subject) exhausted(m Measure, states []BudgetState) *fault.Limit {
 	out := s.limit(m)
 	for i := range states {
@@ -448,7 +446,7 @@ func (p *plan) on() (mask uint8) {
 	return mask
 }
 
-// lacks is the first slot with less than needed, or -1.
+// lacks returns the first slot with less than needed, or -1.
 func lacks(left, need amounts) int {
 	for i := range need {
 		if need[i] > 0 && left[i] < need[i] {
@@ -458,8 +456,7 @@ func lacks(left, need amounts) int {
 	return -1
 }
 
-// shrink lowers an assumed demand to what is left; false when a needed budget
-// has nothing.
+// shrink lowers an assumed demand to what is left; false if a needed budget is empty.
 func shrink(want, need *amounts, left amounts) bool {
 	for i := range need {
 		if need[i] > 0 && left[i] <= 0 {
@@ -479,7 +476,7 @@ func sum(a, b amounts) amounts {
 	return a
 }
 
-// rowFor is the row that a new entry of the head's subject goes to.
+// rowFor returns the row for a new entry of the head's subject.
 func (l *rows) rowFor(head store.Key) store.Key {
 	n := l.shards.get(head)
 	if n <= 1 {

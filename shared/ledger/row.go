@@ -16,9 +16,9 @@ var (
 	attrRev    = store.At("rev")    // its revision
 	attrResets = store.At("resets") // the earliest of the slots' resets
 	attrShards = store.At("shards") // rows that new entries are spread over
-	attrRows   = store.At("rows")   // rows there are; never less than shards
+	attrRows   = store.At("rows")   // number of rows; never less than shards
 	attrOpen   = "open"
-	attrTrace  = "repaired:" // begins the names of attributes that trace repaired entries; see trace.go
+	attrTrace  = "repaired:" // prefix of attributes that trace repaired entries; see trace.go
 )
 
 // slotAttrs are the attributes of one slot.
@@ -26,10 +26,10 @@ type slotAttrs struct {
 	available store.Path
 	spent     store.Path
 	resets    store.Path // the next reset, Unix seconds
-	last      store.Path // the last reset, Unix milliseconds; absent: none yet
+	last      store.Path // the last reset, Unix milliseconds; absent if none yet
 	flags     store.Path // alerts sent in this period; head only
-	asked     store.Path // what the last request that was let through needed; see exhausted
-	refused   store.Path // what the first request needed that was refused in this period
+	asked     store.Path // need of the last admitted request; see exhausted
+	refused   store.Path // need of the first request rejected in this period
 }
 
 var slotAttr = func() (a [numSlots]slotAttrs) {
@@ -76,19 +76,19 @@ func rowPlan(it store.Item) *plan { return parsePlan(it.String(attrPlan.Attr), i
 
 func isHead(k store.Key) bool { return strings.HasSuffix(k.SK(), "#0") }
 
-// shardKey is row i of the head's subject; 0 is the head itself.
+// shardKey returns the key of row i of the head's subject; 0 is the head itself.
 func shardKey(head store.Key, i int) store.Key {
 	return head.Partition().Key(strings.TrimSuffix(head.SK(), "0") + strconv.Itoa(i))
 }
 
-// headOf is the head of the subject that the row belongs to.
+// headOf returns the head of the row's subject.
 func headOf(k store.Key) store.Key {
 	sk := k.SK()
 	return k.Partition().Key(sk[:strings.LastIndexByte(sk, '#')], "0")
 }
 
-// newRow is a row under the plan at now: a head with all of the budget, or a
-// shard with nothing yet.
+// newRow returns a row under the plan at now: a head with all of the budget, or an empty
+// shard.
 func newRow(key store.Key, p *plan, owner store.Item, now time.Time) store.Row {
 	head := isHead(key)
 	it := store.Item{attrPlan.Attr: p.text, attrRev.Attr: p.rev, attrOpen: store.Map{}}
@@ -121,7 +121,7 @@ func newRow(key store.Key, p *plan, owner store.Item, now time.Time) store.Row {
 	return store.Row{Key: key, Item: it}
 }
 
-// ownerAttrs say in each row whose it is; alerts and repairs are reported by them.
+// ownerAttrs identify the subject in each row, for alerts and repairs.
 var ownerAttrs = []string{"org", "workspace", "kind", "id", "bucket"}
 
 func (s *Subject) owner() store.Item {

@@ -2,7 +2,7 @@ package ledger
 
 import "time"
 
-// Cadence says how often a budget starts again. The zero value: never.
+// Cadence is how often a budget resets. The zero value means never.
 type Cadence string
 
 // The cadences of periodic_reset.
@@ -13,16 +13,15 @@ const (
 	Days    Cadence = "days" // every Schedule.Days days
 )
 
-// Schedule is when a budget starts again: at First, when that is set, and from
-// then on at the cadence's slots; all at 00:00 UTC. A Schedule with First alone
-// resets once.
+// Schedule is when a budget resets: at First, if set, and then at the cadence's slots;
+// all at 00:00 UTC. A Schedule with only First resets once.
 type Schedule struct {
 	Cadence Cadence
 	Days    int       // 1 to 365, for Days
-	First   time.Time // zero: counted from the day that Next is asked for
+	First   time.Time // if zero, counted from the day passed to Next
 }
 
-// Next is the first reset strictly after t; ok is false when there is none.
+// Next returns the first reset strictly after t; ok is false if there is none.
 func (s Schedule) Next(t time.Time) (next time.Time, ok bool) {
 	t = t.UTC()
 	if first := midnight(s.First); !s.First.IsZero() && first.After(t) {
@@ -45,8 +44,8 @@ func (s Schedule) Next(t time.Time) (next time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// Last is the latest reset at or before t; ok is false when none has been due
-// since First, or when nothing tells (a schedule of days without First).
+// Last returns the latest reset at or before t; ok is false if none has been due since
+// First, or if that is unknown (a schedule of days without First).
 func (s Schedule) Last(t time.Time) (last time.Time, ok bool) {
 	t = t.UTC()
 	first := s.First

@@ -1,14 +1,14 @@
 package ledger
 
-// What a place takes, as JSON schemas for the document of the administration:
-// they stand beside the parser because they must say what it does.
+// JSON schemas of the limits of a place, for the administration's API document: they are
+// beside the parser because they must match it.
 
 type schema = map[string]any
 
-// smallest is the smallest amount: a nano-dollar.
+// smallest is the minimum amount: a nano-dollar.
 const smallest = 1e-9
 
-// UsageSchema describes usage_limits as clients send it and as reads show it.
+// UsageSchema describes usage_limits in requests and responses.
 func (p Place) UsageSchema() map[string]any {
 	measures := []Measure{Cost, Tokens}
 	if p.requests {
@@ -48,7 +48,7 @@ func (p Place) UsageSchema() map[string]any {
 	return one
 }
 
-// RateSchema describes rate_limits likewise.
+// RateSchema describes rate_limits in requests and responses.
 func (p Place) RateSchema() map[string]any {
 	units := []Unit{PerMinute, PerHour, PerDay, PerWeek}
 	if p.perSecond {

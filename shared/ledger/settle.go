@@ -42,7 +42,7 @@ func settleParts(ctx context.Context, r *Reservation, final amounts) error {
 				return nil
 			}
 			// Nothing was reserved. An entry is written first, because a charge with an
-			// entry can be repeated, and repair books it if this process dies.
+			// entry can be repeated, and repair charges it if this process dies.
 			if err := r.l.open(ctx, p, r.request, chargeOf(final), true); err != nil {
 				return err
 			}
@@ -55,13 +55,13 @@ func settleParts(ctx context.Context, r *Reservation, final amounts) error {
 	})
 }
 
-// chargeOf is the bound of a request that has ended.
+// chargeOf returns the bound of a request that has ended.
 func chargeOf(final amounts) Bound {
 	return Bound{Cost: pricing.NanoDollars(final[slotCost]), Tokens: final[slotTokens], Priced: true}
 }
 
-// SettleEntry repeats the settle of one entry of a record. It does nothing when
-// the entry was settled before, by the request itself or by repair.
+// SettleEntry repeats the settlement of one entry of a record. It does nothing if the
+// entry was settled before, by the request itself or by repair.
 func (l *Ledger) SettleEntry(ctx context.Context, s usage.Settle) error {
 	key, id, actual, err := parseSettlement(s)
 	if err != nil {
@@ -80,8 +80,8 @@ func (l *Ledger) SettleEntry(ctx context.Context, s usage.Settle) error {
 	return nil
 }
 
-// openEntry returns an entry of a row; nil if it is not open. A row in memory is not
-// returned as a whole, because it would have to be copied before its next change.
+// openEntry returns an entry of a row; nil if it is not open. It avoids copying a row in
+// memory as a whole.
 func openEntry(l *Ledger, ctx context.Context, key store.Key, id string) (value []byte, err error) {
 	if m, ok := l.rows.spend.(interface {
 		Peek(store.Key, store.Path) ([]byte, bool)
@@ -95,20 +95,20 @@ func openEntry(l *Ledger, ctx context.Context, key store.Key, id string) (value 
 	return value, err
 }
 
-// closing is what close met.
+// closing is the result of close.
 type closing int
 
 const (
 	entryAbsent   closing = iota // never written, or settled before
-	entryRepairs                 // repair has begun with it, and settles it at its bound
+	entryRepairs                 // repair has started, and settles it at its bound
 	entryRepaired                // repair has settled it
 	entryUnknown                 // absent, and repair may have settled it
 	entryClosed                  // its money has moved
 )
 
-// close takes an entry out of its row and moves its money in the same update:
-// what was reserved goes back to available, what was used goes to spent. p is the part of the
-// entry; nil if it is not known.
+// close removes an entry from its row and moves its money in the same update: the
+// reserved amount returns to available, the used amount is added to spent. p is the part
+// of the entry; nil if unknown.
 func (l *Ledger) close(ctx context.Context, p *part, key store.Key, id string, value []byte, actual amounts) (closing, error) {
 	for range attempts {
 		e, _, err := decodeNumbers(value)

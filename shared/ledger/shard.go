@@ -9,25 +9,24 @@ import (
 	"gateway/shared/store"
 )
 
-// A row with many open entries is large, and each update of it costs by its
-// size. Above SplitAbove open entries a head therefore splits: shards are rows
-// of the same form that each hold a part of the budget, and a new entry goes to
-// a random one. In each row available = grant - spent - sum(open), where the
-// grants of all rows sum up to the limit. Money moves between rows only from
-// available to available, in a transaction, so no row can spend another's.
-//
-// A row without enough asks the others (gather); only when all together have too
-// little is a request refused. Rows are never deleted while the subject lives:
-// shrinking spreads new entries over the head alone and moves the money there.
+// A row with many open entries is large, and each update of it costs by its size. Above
+// SplitAbove open entries a head therefore splits: shards are rows of the same form that
+// each hold a part of the budget, and a new entry goes to a random one. In each row
+// available = grant - spent - sum(open), where the grants of all rows add up to the
+// limit. Money moves between rows only from available to available, in a transaction, so
+// no row can spend another's. A row with too little takes from the others (gather); a
+// request is rejected only if all together have too little. Rows are never deleted while
+// the subject exists: shrinking sends new entries to the head only and moves the money
+// there.
 
-// firstShards and maxShards are the sizes a head splits to.
+// firstShards and maxShards are the numbers of rows after a split.
 const (
 	firstShards = 8
 	maxShards   = 64
 )
 
-// shardCounts are the numbers of rows over which this process spreads the entries of heads
-// that are known to be split. A wrong number only costs an operation.
+// shardCounts are the numbers of rows over which this process spreads the entries of
+// heads known to be split. A wrong number only costs an operation.
 type shardCounts struct {
 	mu sync.RWMutex
 	of map[store.Key]int
@@ -55,14 +54,14 @@ func (c *shardCounts) set(head store.Key, n int) {
 
 func (l *rows) learn(head store.Key, shards int64) { l.shards.set(head, int(shards)) }
 
-// view is all rows of a subject, the head first. It is not a snapshot: money may
-// move while it is read.
+// view is all rows of a subject, the head first. It is not a snapshot: money may move
+// while it is read.
 type view struct {
 	keys []store.Key
 	rows []store.Item
 }
 
-// view reads the rows of a head; nil when there is none.
+// view reads the rows of a head; nil if there are none.
 func (l *rows) view(ctx context.Context, head store.Key) (*view, error) {
 	it, ok, err := l.spend.Get(ctx, head, true)
 	if err != nil || !ok {
@@ -111,9 +110,9 @@ func (v *view) available() (all []amounts, total amounts) {
 	return all, total
 }
 
-// gather moves the needed amounts into the part's row, or the part to a row that has them.
-// left is less than needed only if all rows together had too little in two looks that
-// agree: a single look could miss money that is on its way between two rows.
+// gather moves the needed amounts into the part's row, or the part to a row that has
+// them. left is less than needed only if all rows together had too little in two reads
+// that agree: a single read could miss money that is moving between two rows.
 func (l *rows) gather(ctx context.Context, p *part, need amounts) (left amounts, err error) {
 	head := p.subject.derive().head
 	var before []amounts
@@ -159,8 +158,8 @@ func (l *rows) gather(ctx context.Context, p *part, need amounts) (left amounts,
 	return left, store.ErrContended
 }
 
-// collect moves what row at lacks from the others, the richest first. It takes half of what
-// a row has if that is more, so that few moves are needed.
+// collect moves what row at lacks from the others, the one with most first. It takes half
+// of a row's amount if that is more, to need few moves.
 func (l *rows) collect(ctx context.Context, v *view, all []amounts, at int, need amounts) error {
 	give := make([]amounts, len(all))
 	for i := range need {
@@ -220,8 +219,8 @@ func (l *rows) move(ctx context.Context, v *view, give []amounts, to int) error 
 	return l.store.Transact(ctx, append(actions, store.Action{Table: store.Spend, Update: u})...)
 }
 
-// drainOverdrawn moves the shards' money to a head that has less than nothing,
-// as after a limit was lowered: else the shards could spend what is not there.
+// drainOverdrawn moves the shards' money to a head with a negative amount, as after a
+// limit was lowered: otherwise the shards could overspend.
 func (l *rows) drainOverdrawn(ctx context.Context, head store.Key, row store.Item, p *plan) {
 	if row.Int(attrRows.Attr) <= 1 {
 		return
@@ -231,9 +230,9 @@ func (l *rows) drainOverdrawn(ctx context.Context, head store.Key, row store.Ite
 	}
 }
 
-// level moves money from the other rows of a head to one that has less than nothing after a
-// charge beyond its reservation. Otherwise the other rows would still admit requests that the
-// budget as a whole has no room for.
+// level moves money from the other rows of a head to one with a negative amount after a
+// charge beyond its reservation. Otherwise the other rows would still admit requests that
+// exceed the budget as a whole.
 func (l *rows) level(ctx context.Context, key store.Key, after glance) error {
 	if !after.several || !after.overdrawn {
 		return nil
@@ -274,7 +273,7 @@ func (l *rows) level(ctx context.Context, key store.Key, after glance) error {
 	return store.ErrContended
 }
 
-// overdrawn reports whether a row has less than nothing of a budget.
+// overdrawn reports whether the available amount of a budget is negative.
 func overdrawn(row store.Item) bool {
 	for _, n := range availableOf(row) {
 		if n < 0 {
@@ -339,7 +338,7 @@ func (l *rows) split(ctx context.Context, head store.Key) error {
 	}
 	err = l.store.Transact(ctx, shares(head0, row, int(have), int(want))...)
 	if err != nil {
-		// So busy a head may refuse transactions; gather then moves the money later.
+		// A head this busy may reject transactions; gather then moves the money later.
 		head0.Add, head0.If = nil, head0.If[:2]
 		_, _, err = l.spend.Update(ctx, *head0)
 	}
@@ -352,9 +351,9 @@ func (l *rows) split(ctx context.Context, head store.Key) error {
 	return err
 }
 
-// addRows makes the shards that do not exist yet, without money.
+// addRows creates the missing shards, without money.
 func (l *rows) addRows(ctx context.Context, head store.Key, row store.Item, want int) error {
-	empty := newRow(shardKey(head, 1), rowPlan(row), row, l.clock()) // all of them are alike
+	empty := newRow(shardKey(head, 1), rowPlan(row), row, l.clock()) // all of them are equal
 	errs := make([]error, want)
 	l.each(want-1, func(i int) {
 		err := l.spend.Put(ctx, store.Row{Key: shardKey(head, i+1), Item: empty.Item}, store.IfAbsent())

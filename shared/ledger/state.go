@@ -11,7 +11,7 @@ import (
 // The states of a budget.
 const (
 	Active    = "active"
-	Exhausted = "exhausted" // nothing is left that a usual request could use; see ask
+	Exhausted = "exhausted" // a typical request cannot be admitted; see demand
 )
 
 // BudgetState is a budget with its counters. Amounts are in the units of the
@@ -19,22 +19,22 @@ const (
 type BudgetState struct {
 	Limit          UsageLimit
 	Usage          int64 // settled in this period
-	Reserved       int64 // held by requests that are under way
-	Raised         int64 // what the limit is raised by now
+	Reserved       int64 // reserved by running requests
+	Raised         int64 // current temporary raise of the limit
 	Status         string
-	LastResetAt    time.Time // zero: never
-	NextResetAt    time.Time // zero: never
+	LastResetAt    time.Time // zero means never
+	NextResetAt    time.Time // zero means never
 	ThresholdAlert bool      // sent in this period
 	ExhaustedAlert bool
 }
 
-// Available is what further requests may take. It is negative where unforeseen charges went
-// beyond the limit.
+// Available returns what further requests may take. It is negative if unforeseen charges
+// exceeded the limit.
 func (b *BudgetState) Available() int64 {
 	return b.Limit.CreditLimit + b.Raised - b.Usage - b.Reserved
 }
 
-// MarshalJSON gives the form that reads of the API show.
+// MarshalJSON returns the form of the API's responses.
 func (b BudgetState) MarshalJSON() ([]byte, error) {
 	out := struct {
 		usageJSON
@@ -56,7 +56,7 @@ func (b BudgetState) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// apiTime is a time as the API writes it: RFC 3339, UTC, milliseconds.
+// apiTime is a time in the API's format: RFC 3339, UTC, milliseconds.
 type apiTime time.Time
 
 func (t apiTime) MarshalJSON() ([]byte, error) {
@@ -72,9 +72,9 @@ func optional(t time.Time) *apiTime {
 	return (*apiTime)(&t)
 }
 
-// State is the state of each of the subject's budgets, in their order. It settles entries
-// past due and writes nothing else: an ended period or changed limits are shown as the next
-// touch will leave them.
+// State returns the state of each of the subject's budgets, in their order. It settles
+// entries past due and writes nothing else: an ended period or changed limits are shown
+// as after the next update.
 func (l *Ledger) State(ctx context.Context, s *Subject) ([]BudgetState, error) {
 	if len(s.Budgets) == 0 {
 		return nil, nil
@@ -142,7 +142,7 @@ func (l *Ledger) state(ctx context.Context, s *Subject, v *view) ([]BudgetState,
 	return out, nil
 }
 
-// state is one budget of the subject as the rows tell; v may be nil.
+// state returns the state of one budget according to the rows; v may be nil.
 func (v *view) state(p *plan, u UsageLimit, now time.Time) BudgetState {
 	b := BudgetState{Limit: u, LastResetAt: u.ResetAt, Raised: u.Raised(now)}
 	b.NextResetAt, _ = u.Schedule().Next(now)
@@ -169,7 +169,7 @@ func (v *view) state(p *plan, u UsageLimit, now time.Time) BudgetState {
 	return b
 }
 
-// reserved is the sum of the row's open entries.
+// reserved returns the sum of the row's open entries.
 func reserved(row store.Item) (total amounts) {
 	for _, v := range row.Map(attrOpen) {
 		value, _ := v.([]byte)
@@ -184,7 +184,7 @@ func reserved(row store.Item) (total amounts) {
 type Bucket struct {
 	ValueKey string
 	Budgets  []BudgetState
-	Place    string // where a list goes on behind it
+	Place    string // position at which a list continues after it
 }
 
 // Buckets lists the buckets of a policy by their value keys. policy is the
@@ -223,9 +223,9 @@ func (l *Ledger) Buckets(ctx context.Context, policy *Subject, after string, lim
 	}
 }
 
-// Apply brings the counters to the subject's limits at once. It is not needed
-// for correctness, because the next touch does the same; it makes a raised limit
-// count before the next request. A subject never used stays without a row.
+// Apply updates the counters to the subject's limits immediately. It is not needed for
+// correctness, because the next update does the same; it makes a raised limit effective
+// before the next request. A subject never used remains without a row.
 func (l *Ledger) Apply(ctx context.Context, s *Subject) error {
 	v, err := l.rows.view(ctx, s.derive().head)
 	if err == nil && v != nil {
@@ -240,10 +240,10 @@ func (l *Ledger) Apply(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// Reset sets the usage of the subject's budgets to nothing and takes the alert
-// flags back, as for one bucket of a policy. What is under way counts when it is
-// settled. For a key, provider, integration or workspace prefer
-// UsageLimit.ResetUsage, which is part of the change of the resource.
+// Reset sets the usage of the subject's budgets to zero and clears the alert flags, as
+// for one bucket of a policy. Running requests count when they are settled. For a key,
+// provider, integration or workspace prefer UsageLimit.ResetUsage, which is part of the
+// change of the resource.
 func (l *Ledger) Reset(ctx context.Context, s *Subject) error {
 	v, err := l.rows.view(ctx, s.derive().head)
 	if err != nil || v == nil {
@@ -297,8 +297,8 @@ func resetRow(l *Ledger, ctx context.Context, key store.Key, row store.Item, p *
 	return store.ErrContended
 }
 
-// Clear removes the subject's counters, rates included, as when it is deleted.
-// Requests that are under way settle to nothing.
+// Clear deletes the subject's counters, including rates, as when the subject is deleted.
+// Running requests settle to zero.
 func (l *Ledger) Clear(ctx context.Context, s *Subject) error {
 	c := s.derive()
 	v, err := l.rows.view(ctx, c.head)
@@ -306,7 +306,7 @@ func (l *Ledger) Clear(ctx context.Context, s *Subject) error {
 		return closed(err)
 	}
 	if v != nil {
-		for i := len(v.keys) - 1; i >= 0; i-- { // the head last: it tells of the others
+		for i := len(v.keys) - 1; i >= 0; i-- { // the head last: it lists the others
 			if err := l.rows.spend.Delete(ctx, v.keys[i]); err != nil {
 				return closed(err)
 			}
@@ -322,7 +322,7 @@ func (l *Ledger) Clear(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// Counts reports whether a subject has counters: whether something was spent on it.
+// Counts reports whether a subject has counters: whether anything was spent on it.
 func (l *Ledger) Counts(ctx context.Context, s *Subject) (bool, error) {
 	v, err := l.rows.view(ctx, s.derive().head)
 	if err != nil {

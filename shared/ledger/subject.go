@@ -18,19 +18,19 @@ import (
 // Kind is the kind of a subject.
 type Kind = string
 
-// The kinds, in the documented order: of several limits that refuse a request,
-// that of the first kind is named.
+// The kinds, in the documented order: if several limits reject a request, the error names
+// that of the first kind.
 const (
 	Key         Kind = "key"
-	Token       Kind = "token" // a JWT with limits of its own
+	Token       Kind = "token" // a JWT with separate limits
 	Workspace   Kind = "workspace"
 	Policy      Kind = "policy"
 	Integration Kind = "integration"
 	Provider    Kind = "provider"
 )
 
-// kinds gives each kind its place in the order and its noun in messages. A kind
-// that is not listed comes last under its own name.
+// kinds has the position of each kind in the order and its noun in messages. A kind that
+// is not listed is last under its own name.
 var kinds = map[Kind]struct {
 	rank int
 	noun string
@@ -43,28 +43,28 @@ var kinds = map[Kind]struct {
 	Provider:    {5, "provider"},
 }
 
-// UnpricedAllow is the Subject.Unpriced that lets models without a price through.
+// UnpricedAllow is the value of Subject.Unpriced that admits models without a price.
 const UnpricedAllow = "allow"
 
-// Subject is what limits count. It must not be changed after its first use, and
-// is used by pointer: it carries what is derived from its limits.
+// Subject is the owner of limits and counters. It must not be changed after its first
+// use, and is used by pointer: it caches values derived from its limits.
 type Subject struct {
 	Scope    store.Scope
 	Kind     Kind
 	ID       string
 	Bucket   string // for a policy: the value key of the bucket, such as metadata._user:ada
-	Label    string // name or slug that a caller knows it by
+	Label    string // name or slug known to the caller
 	Rates    []RateLimit
 	Budgets  []UsageLimit // one per Type
-	Unpriced string       // "": with a cost budget a model without a price is refused; UnpricedAllow
-	// Revision is the version of the resource that the limits come from. When
-	// two processes hold different versions for a moment, the larger one counts.
+	Unpriced string       // if "", a cost budget rejects a model without a price; or UnpricedAllow
+	// Revision is the version of the resource that the limits come from. If two processes
+	// temporarily have different versions, the larger one is effective.
 	Revision int64
 
 	compiled atomic.Pointer[compiled]
 }
 
-// compiled is what is derived from a subject once.
+// compiled holds the values derived from a subject.
 type compiled struct {
 	rate   store.Key
 	head   store.Key
@@ -72,9 +72,9 @@ type compiled struct {
 	counts []counter                  // one per rate limit
 	calls  bool                       // any counter of requests
 	tokens bool                       // any counter of tokens
-	ends   time.Time                  // when a raise expires, and the plan is another; zero: never
-	seen   atomic.Pointer[store.Item] // the row of rates that callers divide, as this process saw it lately
-	asked  atomic.Uint32              // for how often
+	ends   time.Time                  // when a raise expires, which changes the plan; zero means never
+	seen   atomic.Pointer[store.Item] // the row of shared rates, as last read by this process
+	asked  atomic.Uint32              // number of uses of seen
 	quiet  atomic.Int64               // until then, in Unix seconds, no entry of the head can be past due
 }
 
@@ -86,7 +86,7 @@ func (s *Subject) derive() *compiled {
 	return s.compiled.Load()
 }
 
-// at gives what is derived for a time: an expired raise no longer counts.
+// at updates the derived values for a time: an expired raise no longer counts.
 func (s *Subject) at(now time.Time) {
 	if c := s.derive(); !c.ends.IsZero() && !now.Before(c.ends) {
 		s.compiled.CompareAndSwap(c, s.compile(now))
@@ -117,8 +117,8 @@ func (s *Subject) compile(now time.Time) *compiled {
 	return c
 }
 
-// audits tells whether a budget lets through requests that it has not enough for. A budget
-// that sends requests to another model lets through those that go there.
+// audits reports whether a budget admits requests that exceed it. A budget with a
+// fallback model admits those sent to that model.
 func (s *Subject) audits(slot int, b *Bound) bool {
 	for i := range s.Budgets {
 		if u := &s.Budgets[i]; u.Type == slotMeasure[slot] {
@@ -128,7 +128,7 @@ func (s *Subject) audits(slot int, b *Bound) bool {
 	return false
 }
 
-// name is the subject in messages: API key "build-bot".
+// name returns the subject for messages: API key "build-bot".
 func (s *Subject) name() string {
 	noun := s.Kind
 	if k, ok := kinds[s.Kind]; ok {
@@ -137,20 +137,20 @@ func (s *Subject) name() string {
 	return noun + " " + strconv.Quote(cmp.Or(s.Label, s.ID))
 }
 
-// limit names the subject's limit of a measure in a refusal.
+// limit returns the subject's limit of a measure for a rejection.
 func (s *Subject) limit(m Measure) *fault.Limit {
 	return &fault.Limit{Subject: s.Kind, ID: s.ID, Name: cmp.Or(s.Label, s.ID), Entity: s.Bucket, Type: string(m)}
 }
 
-// maxSegment bounds an id in a key: partition keys end at 2,048 bytes, sort keys
-// at 1,024.
+// maxSegment limits an id in a key: partition keys have at most 2,048 bytes, sort keys
+// 1,024.
 const maxSegment = 256
 
-// noBucket is the sort key of a subject that is not one bucket of several.
+// noBucket is the sort key of a subject without buckets.
 const noBucket = "-"
 
-// segment keeps an id of any form (a policy's bucket holds callers' values) in
-// its part of a key. Ids that cannot stand there are replaced by their hash.
+// segment encodes an arbitrary id (a policy's bucket contains callers' values) for a key.
+// Unsuitable ids are replaced by their hash.
 func segment(id string) string {
 	if id == noBucket || len(id) > maxSegment || !utf8.ValidString(id) {
 		sum := sha256.Sum256([]byte(id))
@@ -161,7 +161,7 @@ func segment(id string) string {
 
 var escapes = strings.NewReplacer("%", "%25", "#", "%23", "\x00", "%00", "|", "%7C")
 
-// inOrder gives the subjects that pass keep, in the documented order.
+// inOrder returns the subjects that pass keep, in the documented order.
 func inOrder(subjects []*Subject, keep func(*Subject) bool) []*Subject {
 	n := 0
 	for _, s := range subjects {

@@ -9,18 +9,18 @@ import (
 	"gateway/shared/store"
 )
 
-// Repair leaves a trace of the entries that it settles, so that a process that wrote an entry
-// without learning the outcome can tell a repaired entry from one that was never written,
-// whatever the clocks of the two processes show.
+// Repair leaves a trace of the entries that it settles, so that a process that wrote an
+// entry without receiving the result can distinguish a repaired entry from one that was
+// never written, regardless of the clocks of the two processes.
 const (
-	maxTraces = 8 // of a row; more than a row needs unless many processes died at once
+	maxTraces = 8 // per row; more than a row needs unless many processes died simultaneously
 	traceLife = 24 * time.Hour
 )
 
 func tracePath(id string) store.Path { return store.At(attrTrace + id) }
 
-// leaveTraces adds the traces of entries to the update that settles them, and removes those of
-// the row that are old or too many.
+// leaveTraces adds the traces of entries to the update that settles them, and removes
+// those of the row that are old or excessive.
 func leaveTraces(u *store.Update, row store.Item, due []overdue, now time.Time) {
 	old := tracesOf(row)
 	slices.SortFunc(old, func(a, b string) int { return cmp.Or(cmp.Compare(row.Int(a), row.Int(b)), strings.Compare(a, b)) })
@@ -42,7 +42,7 @@ func tracesOf(row store.Item) (names []string) {
 	return names
 }
 
-// missing returns why a row does not have an entry that nobody else settles but repair.
+// missing returns why a row does not have an entry that only repair may have settled.
 func missing(row store.Item, id string) closing {
 	if row == nil {
 		return entryUnknown

@@ -37,7 +37,7 @@ var units = map[Unit]unitRow{
 	PerWeek:   {7 * day, firstWeek, "week"},
 }
 
-// window is the start, in Unix seconds, of the window that t lies in. It is the
+// window returns the start, in Unix seconds, of the window containing t. It is the
 // window's id: ids of later windows are larger.
 func (r unitRow) window(t int64) int64 {
 	d := (t - r.offset) % r.length
@@ -47,8 +47,8 @@ func (r unitRow) window(t int64) int64 {
 	return t - d
 }
 
-// Window is the window of the unit that t lies in, aligned to the unit in UTC:
-// start is inclusive, end exclusive. It is zero for an unknown unit.
+// Window returns the window of the unit containing t, aligned to the unit in UTC: start
+// is inclusive, end exclusive. It is zero for an unknown unit.
 func (u Unit) Window(t time.Time) (start, end time.Time) {
 	r, ok := units[u]
 	if !ok {

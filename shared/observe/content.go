@@ -155,7 +155,7 @@ func (c *Content) parameters(o object) {
 	c.attrs.text(attrOutputType, outputType(o))
 }
 
-// outputType is the kind of content that a request asks for; "" if it does not say.
+// outputType returns the kind of content that a request specifies; "" if none.
 func outputType(o object) string {
 	format, _ := o["response_format"].(object)
 	if text, ok := o["text"].(object); ok && format == nil {
@@ -292,8 +292,8 @@ func finish(reason string) string {
 	return reason
 }
 
-// finishOf is the finish reason of a response whose status is only a status: a response that
-// calls tools has ended with them, and one that is incomplete says why.
+// finishOf derives the finish reason of a response that only has a status: a response
+// with tool calls ended with them, and an incomplete one has a reason.
 func finishOf(o object, parts []Part) string {
 	status := str(o["status"])
 	if details, ok := o["incomplete_details"].(object); ok && status == "incomplete" {

@@ -16,14 +16,14 @@ const (
 	Cumulative = "cumulative"
 )
 
-// Limits of what is counted since the start of the process.
+// Limits of the metrics since the start of the process.
 const (
 	maxTotals = 1000   // destinations
 	maxSeries = 10_000 // of a destination
 )
 
-// totals are the metrics of destinations that want cumulative ones, since the start of the
-// process. Each process is an instance of the service with series of its own.
+// totals are the metrics of destinations with cumulative temporality, since the start of
+// the process. Each process is an instance of the service with separate series.
 type totals struct {
 	mu       sync.Mutex
 	of       map[string]map[string]otlp.Point // by destination, then by metric and attributes

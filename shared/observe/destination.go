@@ -13,7 +13,7 @@ import (
 )
 
 // KindDestination is the resource kind of destinations, which are in the scope of the
-// organisation or of a workspace.
+// organization or of a workspace.
 const KindDestination resource.Kind = "TELEMETRY"
 
 // SecretHeaders is the name under which a destination's headers are sealed, in the form of
@@ -46,7 +46,7 @@ type Destination struct {
 	Masked map[string]string `json:"masked,omitempty"`
 }
 
-// Validate gives what is out of bounds.
+// Validate returns the errors of the destination.
 func (d *Destination) Validate() []fault.Detail {
 	bad := bound.Check(d)
 	for i, s := range d.Signals {
@@ -66,7 +66,7 @@ func (d *Destination) gets(signal string) bool {
 	return len(d.Signals) == 0 || slices.Contains(d.Signals, signal)
 }
 
-// newest tells whether a list of opt-ins asks for the newer names.
+// newest reports whether a list of opt-ins contains the newer names.
 func newest(list string) bool {
 	return slices.ContainsFunc(strings.Split(list, ","), func(word string) bool { return strings.TrimSpace(word) == Newest })
 }
@@ -107,14 +107,14 @@ func ParseHeaders(list string) (headers [][2]string, bad []fault.Detail) {
 	return headers, nil
 }
 
-// isToken tells whether a character may be in a header's name, in lower case.
+// isToken reports whether a character may be in a header's name, in lower case.
 func isToken(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r < 0x80 && strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 }
 
 // Target is a destination in the form that sending needs.
 type Target struct {
-	Scope   store.Scope // the organisation's, or of one workspace
+	Scope   store.Scope // the organization's, or of one workspace
 	ID      string
 	Rev     int64 // changes with the destination
 	Headers [][2]string

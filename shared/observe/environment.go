@@ -14,7 +14,7 @@ func FromEnvironment(get func(string) string) (*Target, error) {
 	t := &Target{ID: "environment", addresses: map[string]string{}}
 	t.Endpoint = get("OTEL_EXPORTER_OTLP_ENDPOINT")
 	for signal, name := range map[string]string{Traces: "TRACES", Metrics: "METRICS"} {
-		own := get("OTEL_EXPORTER_OTLP_" + name + "_ENDPOINT") // whole, unlike the common one
+		own := get("OTEL_EXPORTER_OTLP_" + name + "_ENDPOINT") // the complete URL, unlike the common one
 		if own == "" && t.Endpoint == "" || get("OTEL_"+name+"_EXPORTER") == "none" {
 			continue
 		}

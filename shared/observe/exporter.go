@@ -21,7 +21,7 @@ import (
 	"gateway/shared/wire/release"
 )
 
-// Directory knows the destinations of a workspace: its own and the organisation's.
+// Directory knows the destinations of a workspace: its own and the organization's.
 type Directory interface {
 	Targets(ctx context.Context, sc store.Scope) ([]Target, error)
 }
@@ -29,12 +29,12 @@ type Directory interface {
 // Exporter reports records to destinations.
 type Exporter struct {
 	Directory Directory
-	// Bodies gives the kept content of a record, for destinations that ask for it; nil, or
-	// false: there is none.
+	// Bodies returns the stored content of a record, for destinations that need it; nil
+	// or false if there is none.
 	Bodies func(ctx context.Context, r *usage.Record) (usage.Bodies, bool)
 	Via    http.RoundTripper // guarded, because people choose the addresses
 	Now    func() time.Time
-	Own    *Target           // of the process, besides those of the directory; nil: none
+	Own    *Target           // of the process, besides those of the directory; nil if there is none
 	OwnVia http.RoundTripper // to Own; nil: Via
 	OptIn  string            // same as the environment variable of that name: for destinations that do not choose
 
@@ -65,7 +65,7 @@ type Push struct {
 // destination and signal.
 func (e *Exporter) Dropped() int64 { return e.dropped.Load() }
 
-// drop counts what is not sent, and logs why.
+// drop counts records that are not sent, and logs the reason.
 func (e *Exporter) drop(p *Push, why string) {
 	total := e.dropped.Add(int64(p.records))
 	slog.Warn("telemetry is dropped", "destination", p.target.ID, "signal", p.signal, "records", p.records, "dropped", total, "error", why)

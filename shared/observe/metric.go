@@ -52,7 +52,7 @@ func (s *sums) observe(name, unit, doc string, bounds []float64, r *usage.Record
 	s.point(name, unit, doc, bounds, r, a).Observe(x, bounds)
 }
 
-// with gives a copy with one more attribute.
+// with returns a copy with one more attribute.
 func (a attrs) with(key, value string) attrs {
 	return append(a[:len(a):len(a)], otlp.Attr{Key: key, Value: value})
 }

@@ -104,8 +104,8 @@ const (
 	eventCheckErrored  = "gateway.guardrail.check.errored"
 )
 
-// OptIn is the environment variable by which the newer names are asked for, and Newest is
-// the word in it.
+// OptIn is the environment variable that enables the newer names, and Newest is its
+// value.
 const (
 	OptIn  = "OTEL_SEMCONV_STABILITY_OPT_IN"
 	Newest = "gen_ai_latest_experimental"

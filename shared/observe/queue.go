@@ -6,8 +6,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// Queue sends in the background, so that the worker that keeps records does not wait. It
-// holds a bounded amount; what finds no room is dropped and counted.
+// Queue sends in the background, so that the worker that ingests records does not wait.
+// Its size is limited; excess exports are dropped and counted.
 type Queue struct {
 	exporter *Exporter
 	waiting  chan []Push
@@ -16,7 +16,7 @@ type Queue struct {
 // maxWaiting is how many batches may wait.
 const maxWaiting = 64
 
-// NewQueue makes the queue of an exporter; Run empties it.
+// NewQueue returns the queue of an exporter; Run empties it.
 func NewQueue(e *Exporter) *Queue { return &Queue{e, make(chan []Push, maxWaiting)} }
 
 // Offer queues the reports of records. They keep no reference to the records.

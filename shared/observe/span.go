@@ -14,7 +14,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// attrs collects attributes. Its methods leave out empty and zero values, except Add.
+// attrs collects attributes. Its methods omit empty and zero values, except Add.
 type attrs []otlp.Attr
 
 func (a *attrs) add(key string, value any) { *a = append(*a, otlp.Attr{Key: key, Value: value}) }
@@ -82,7 +82,7 @@ func common(r *usage.Record, latest bool) (a attrs) {
 		}
 	}
 	a.text(attrRequestModel, r.RequestModel)
-	if r.Success() || r.Usage.Known() { // otherwise Model is what was requested
+	if r.Success() || r.Usage.Known() { // otherwise Model is the requested one
 		a.text(attrResponseModel, r.Model)
 	}
 	return a
@@ -108,7 +108,7 @@ func described(r *usage.Record, latest bool) attrs {
 			a.add(attrFirstChunk, r.TimeToFirstByte.Seconds())
 		}
 	}
-	if u := r.Usage; u.TotalTokens() > 0 && r.Call == nil { // the tokens of calls are a guess that nobody pays for
+	if u := r.Usage; u.TotalTokens() > 0 && r.Call == nil { // the tokens of calls are an estimate that is not billed
 		a.add(attrInputTokens, u.InputTokens())
 		a.add(attrOutputTokens, u.OutputTokens())
 		a.count(attrCacheReadTokens, u.Cached())

@@ -33,7 +33,7 @@ type known struct {
 	until   time.Time
 }
 
-// Bounds of what is remembered.
+// Limits of remembered content.
 const (
 	remembered = 2 * time.Second
 	maxKnown   = 10_000
@@ -125,7 +125,7 @@ func (s *Stored) target(ctx context.Context, rec *resource.Record) (Target, erro
 	return t, nil
 }
 
-// Kept reads the kept content of records that have just been made.
+// Kept reads the stored content of new records.
 type Kept struct {
 	Bucket blob.Bucket
 	Sealer seal.Sealer

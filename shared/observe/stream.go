@@ -19,7 +19,7 @@ func gather(stream []byte) object {
 			continue
 		}
 		if whole, ok := e["response"].(object); ok && whole["output"] != nil {
-			g.whole = whole // each such event has everything that came before
+			g.whole = whole // each such event contains all earlier ones
 			continue
 		}
 		g.chunk(e)
@@ -28,7 +28,7 @@ func gather(stream []byte) object {
 	return g.object()
 }
 
-// gathered is what was put together so far.
+// gathered is the content assembled so far.
 type gathered struct {
 	whole   object
 	id      string
@@ -40,7 +40,7 @@ type gathered struct {
 // most bounds the choices, calls and blocks of a stream.
 const most = 256
 
-// nth gives the n-th entry of a list, which grows if necessary; nil beyond the bound.
+// nth returns the n-th entry of a list, which grows if necessary; nil beyond the bound.
 func nth(list *[]object, v any) object {
 	number, _ := v.(json.Number)
 	n, err := number.Int64()

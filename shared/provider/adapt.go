@@ -8,7 +8,7 @@ import (
 
 // Adapt changes a body of the OpenAI chat dialect where the host differs from OpenAI, and
 // leaves every other byte. The result is body itself when nothing had to change. dropped
-// names the members that were left out, for the report to the caller. body is a checked
+// names the members that were omitted, for the report to the caller. body is a checked
 // JSON object.
 func (p *Provider) Adapt(body []byte) (adapted []byte, dropped []string) {
 	q := &p.Quirks
@@ -47,7 +47,7 @@ func (q *Quirks) members(body []byte, renames []Rename) (edits []wire.Edit, drop
 	set := wire.NewKeySet(keys...)
 	var w wire.Walk
 	if set.Walk(body, &w) != nil {
-		return nil, nil // the provider reports what is wrong with it
+		return nil, nil // the provider reports the error
 	}
 	for i := range renames {
 		from, to := 2*i, 2*i+1

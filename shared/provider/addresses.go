@@ -17,9 +17,9 @@ func (i *Integration) Addresses(was *Integration) []hostpin.Address {
 	return addresses(p, was, i)
 }
 
-// addresses includes fields that a secret mapping fills: their value is the mapping itself.
-// A field that is a secret as well, such as a key file, is not among them: it is always
-// sent whole.
+// addresses includes fields that a secret mapping sets: their value is the mapping
+// itself. It omits fields that are also secrets, such as a key file, because they are
+// always replaced completely.
 func addresses(p *Provider, was, now *Integration) []hostpin.Address {
 	out := []hostpin.Address{{Field: configPrefix + customHost, Was: was.placeOf(customHost), Now: now.placeOf(customHost), Open: true}}
 	for n := range p.Fields {

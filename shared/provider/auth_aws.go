@@ -87,8 +87,8 @@ func awsRegion(t *Target) (string, error) {
 	return region, nil
 }
 
-// signedBody gives the bytes that the request sends. A streamed body is read whole, because
-// its hash is part of the signature.
+// signedBody returns the bytes that the request sends. A streamed body is read
+// completely, because its hash is part of the signature.
 func signedBody(req *http.Request, body []byte) ([]byte, error) {
 	if len(body) > 0 || req.Body == nil || req.Body == http.NoBody || req.ContentLength == 0 {
 		return body, nil
@@ -130,7 +130,7 @@ func signAWS(ctx context.Context, req *http.Request, body []byte, cred awsKeys, 
 	// A signer remembers the keys that it derives by access key id alone. A shared signer
 	// would therefore sign for anybody who names another's id, whatever secret he gives.
 	err := v4.NewSigner().SignHTTP(ctx, keys, probe, hash, service, region, now, func(o *v4.SignerOptions) {
-		o.DisableURIPathEscaping = service == "s3" // elsewhere the escaped path is escaped once more
+		o.DisableURIPathEscaping = service == "s3" // elsewhere the escaped path is escaped again
 	})
 	if err != nil {
 		return fault.New(fault.InvalidRequest, "", "The request cannot be signed").WithCause(err)

@@ -10,7 +10,7 @@ import (
 // The values of azure_auth_mode.
 const (
 	azureKey            = "default"
-	azureEntra          = "entra"          // an application with a secret of its own
+	azureEntra          = "entra"          // an application with a client secret
 	azureManaged        = "managed"        // the identity of the gateway's own host
 	azureWorkload       = "workload"       // the gateway's own federated token
 	azureEntraFederated = "entraFederated" // the gateway's own AWS identity, federated

@@ -125,9 +125,9 @@ func rsaKey(text string) (*rsa.PrivateKey, bool) {
 	return key, key != nil && key.N.BitLen() >= 2048
 }
 
-// serviceAccountToken exchanges a signed assertion for an access token (RFC 7523), which is
-// kept until shortly before it expires. The token endpoint is the one in the key file; the
-// egress policy decides which endpoints are allowed.
+// serviceAccountToken exchanges a signed assertion for an access token (RFC 7523), which
+// is cached until shortly before it expires. The key file contains the token endpoint;
+// the egress policy decides which endpoints are allowed.
 func serviceAccountToken(t *Target, ctx context.Context) (string, error) {
 	signer, err := t.signer()
 	if err != nil {
@@ -157,7 +157,7 @@ func serviceAccountToken(t *Target, ctx context.Context) (string, error) {
 	})
 }
 
-// assertion is the JWT that asks for a token, signed with RS256.
+// assertion returns the JWT for a token request, signed with RS256.
 func (a *serviceAccount) assertion(key *rsa.PrivateKey, now time.Time) (string, error) {
 	head, _ := json.Marshal(struct {
 		Alg string `json:"alg"`

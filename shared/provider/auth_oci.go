@@ -17,8 +17,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// authorizeOCI signs the request in the way of Oracle Cloud: RSA-SHA256 over the request
-// line, date, host and, with a body, its hash, type and length.
+// authorizeOCI signs the request with Oracle Cloud's scheme: RSA-SHA256 over the
+// request line, date, host and, with a body, its hash, type and length.
 func authorizeOCI(t *Target, _ context.Context, req *http.Request, body []byte) error {
 	keyID, err := ociKeyID(t)
 	if err != nil {

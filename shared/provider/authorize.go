@@ -68,7 +68,7 @@ func messagesVersion(t *Target, req *http.Request) {
 	req.Header["Anthropic-Version"] = []string{version}
 }
 
-// nativeBetas adds the betas that the credential asks for to those of the request.
+// nativeBetas adds the betas of the credential to those of the request.
 func nativeBetas(t *Target, h http.Header) {
 	asked := strings.Join(h["Anthropic-Beta"], ",")
 	all := strings.FieldsFunc(asked, func(r rune) bool { return r == ',' || r == ' ' })
@@ -104,7 +104,7 @@ func ownHeaders(t *Target, h http.Header) error {
 	return nil
 }
 
-// sent tells whether a header has a value.
+// sent reports whether a header has a value.
 func sent(h http.Header, name string) bool {
 	v := h[canonical(name)]
 	return len(v) > 0 && v[0] != ""
@@ -144,7 +144,7 @@ func missingKey(t *Target) *fault.Fault {
 	return fault.Newf(fault.InvalidRequest, "api_key", "%s needs an API key: use a saved provider, or send Authorization: Bearer <key> with the provider's name", t.Provider.ID)
 }
 
-// setHeader refuses values that could end the header or begin another.
+// setHeader rejects values that could end the header or begin another.
 func setHeader(h http.Header, name, value string) error {
 	for i := range len(value) {
 		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
@@ -177,8 +177,8 @@ func printable(s string) bool {
 	return true
 }
 
-// keyless tells whether configurations name the caller's own host in OpenAI's shape: many
-// engines there have no key.
+// keyless reports whether configurations name the caller's own host in OpenAI's shape:
+// many engines there have no key.
 func (p *Provider) keyless(cfg map[string]any) bool {
 	host, _ := cfg["custom_host"].(string)
 	t := Target{Provider: p, CustomHost: host}

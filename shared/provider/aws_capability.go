@@ -32,33 +32,34 @@ var bedrocks = []bedrockRow{
 		schema: chat.SchemaNone, thinking: chat.ThinksNever},
 }
 
-// bedrockWire tells which wires a model of Bedrock has beside Converse and InvokeModel, and
-// which roles Converse takes for it.
+// bedrockWire lists the wire formats of a Bedrock model besides Converse and InvokeModel,
+// and the roles that Converse accepts for it.
 type bedrockWire struct {
 	names []string
 	// native are the operations at the runtime's host that take a conversation in its
 	// client's own shape.
 	native []Operation
 	// systemTurns: Converse takes the role system between the turns of the conversation.
-	// Other models refuse it with "role 'system' is not supported on this model".
+	// Other models reject it with "role 'system' is not supported on this model".
 	systemTurns bool
 }
 
-// bedrockWires has what is documented or was measured. A model that is not here gets its
-// conversations by Converse, with its system prompts in front. The runtime's host serves
+// bedrockWires contains documented and measured facts. A model without a row gets its
+// conversations by Converse, with its system prompts first. The runtime's host serves
 // Messages for the newest models of Claude only, and of that API only /v1/messages.
-// Responses of gpt-oss, gpt-5.4 and gpt-5.5 are only at Mantle. Chat completions of gpt-oss
-// are at the runtime's host too, but give the model's reasoning within its text, while
-// Converse keeps them apart. See inference-messages-api, inference-responses-api,
-// inference-chat-completions and claude-messages-mid-conversation-system in the user guide
-// of Bedrock. Rows are tried in order and the first that fits counts.
+// Responses of gpt-oss, gpt-5.4 and gpt-5.5 are only at Mantle. Chat completions of
+// gpt-oss are at the runtime's host too, but return the model's reasoning within its
+// text, while Converse separates them. See inference-messages-api,
+// inference-responses-api, inference-chat-completions and
+// claude-messages-mid-conversation-system in the user guide of Bedrock. The first
+// matching row applies.
 var bedrockWires = []bedrockWire{
 	{[]string{"anthropic.claude-opus-4-8", "anthropic.claude-opus-5", "anthropic.claude-sonnet-5", "anthropic.claude-haiku-5", "anthropic.claude-fable-5"},
 		[]Operation{NativeMessages}, true},
 	{[]string{"openai.gpt-5.6", "openai.gpt-6", "xai.grok-4.6"}, []Operation{NativeChat, NativeResponses}, false},
 }
 
-// wireOf is the row of a model, by its id without the region group; nil: none.
+// wireOf is the row of a model, by its id without the region group; nil if there is none.
 func wireOf(id string) *bedrockWire {
 	for i := range bedrockWires {
 		for _, name := range bedrockWires[i].names {
@@ -70,8 +71,8 @@ func wireOf(id string) *bedrockWire {
 	return nil
 }
 
-// bedrockModel fills in the traits of a model of Bedrock. Bedrock itself refuses what is
-// not known about a model, or about the model behind an ARN.
+// bedrockModel sets the traits of a Bedrock model. Bedrock itself rejects unsupported
+// parameters of an unknown model, or of the model behind an ARN.
 func bedrockModel(t *chat.Traits, model string) {
 	id := bedrockID(model)
 	t.Family = bedrockFamily(id)
@@ -97,8 +98,8 @@ func bedrockModel(t *chat.Traits, model string) {
 			return
 		}
 	}
-	// Makers other than those of Claude and Nova take an effort under one name. The maker of
-	// a model behind an ARN is not known, so the caller's own words are passed on.
+	// Vendors other than Anthropic and Amazon accept an effort under one name. The vendor
+	// of a model behind an ARN is unknown, so the caller's values are forwarded.
 	t.Schema, t.Thinking = chat.SchemaNative, chat.ThinksAdaptively
 	if t.Family == "" {
 		t.Thinking = chat.ThinksEither

@@ -32,7 +32,7 @@ const (
 	awsSTSVariable = "AWS_ENDPOINT_URL_STS"
 )
 
-// awsCredentials gives the keys that sign the target's requests.
+// awsCredentials returns the keys that sign the target's requests.
 func awsCredentials(t *Target, ctx context.Context, mode, region string) (awsKeys, error) {
 	switch mode {
 	case awsAccessKey:
@@ -64,7 +64,7 @@ func ownAWSKeys(t *Target) (awsKeys, error) {
 	return k, nil
 }
 
-// mayBorrow refuses the gateway's own credentials: always to callers, and to saved
+// mayBorrow rejects the gateway's own credentials: always to callers, and to saved
 // providers unless the operator lends them.
 func mayBorrow(t *Target) error {
 	switch {
@@ -85,7 +85,7 @@ func processKeys() (awsKeys, error) {
 	return k, nil
 }
 
-// assumedRole gives the session of the role aws_role_arn. It is assumed with the
+// assumedRole returns the session of the role aws_role_arn. It is assumed with the
 // credential's own access keys if it has some, otherwise by the gateway.
 func assumedRole(t *Target, ctx context.Context, region string) (awsKeys, error) {
 	arn := t.Field("aws_role_arn")
@@ -105,7 +105,7 @@ func roleARN(s string) bool {
 	return ok && len(s) <= 2048 && strings.Contains(rest, ":iam::") && strings.Contains(rest, ":role/") && printable(s)
 }
 
-// roleSource gives the keys that assume the role.
+// roleSource returns the keys that assume the role.
 func roleSource(t *Target, ctx context.Context, region string) (awsKeys, error) {
 	if t.Field("aws_access_key_id") != "" {
 		return ownAWSKeys(t)
@@ -131,8 +131,8 @@ func roleSource(t *Target, ctx context.Context, region string) (awsKeys, error) 
 	return source, nil
 }
 
-// assume gives the session of a role, from the cache or from the token service. field is
-// the field that errors name.
+// assume returns the session of a role, from the cache or from the token service. field
+// is the field that errors name.
 func assume(t *Target, ctx context.Context, source awsKeys, region, arn, externalID, field string) (awsKeys, error) {
 	s, err := t.signer()
 	if err != nil {
@@ -168,7 +168,7 @@ type stsAnswer struct {
 // stsVersion is the version of the token service's interface.
 const stsVersion = "2011-06-15"
 
-// fetchRole asks the token service for a session of one hour.
+// fetchRole requests a session of one hour from the token service.
 func fetchRole(ctx context.Context, rt http.RoundTripper, source awsKeys, region, arn, externalID, field string, now time.Time) (string, time.Time, error) {
 	form := url.Values{"Action": {"AssumeRole"}, "Version": {stsVersion}, "RoleArn": {arn}, "RoleSessionName": {"gateway"}}
 	if externalID != "" {

@@ -13,9 +13,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// TraitsFor is Provider.Traits, with what depends on the target's credential: the model
-// behind a Bedrock inference profile and the betas that are asked for. It also has what the
-// gateway does for the target before a body is encoded.
+// TraitsFor returns Provider.Traits with the parts that depend on the target's
+// credential: the model behind a Bedrock inference profile and the requested betas. It
+// includes what the gateway does for the target before a body is encoded.
 func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
 	traits := credentialTraits(t, ctx, model)
 	if t.ownHost() {
@@ -66,7 +66,7 @@ func credentialTraits(t *Target, ctx context.Context, model string) chat.Traits 
 	return traits
 }
 
-// Makers whose models differ.
+// Vendors with differing models.
 const (
 	familyAnthropic = "anthropic"
 	familyAmazon    = "amazon"
@@ -76,8 +76,8 @@ const (
 // regionGroups come before the ids of models that several regions serve.
 var regionGroups = []string{"us.", "eu.", "apac.", "au.", "ca.", "jp.", "global.", "us-gov."}
 
-// bedrockID is a model id of Bedrock without the part that tells where it runs. The ARN of
-// a foundation model gives its id; other ARNs do not tell the model, and give "".
+// bedrockID returns a Bedrock model id without its region prefix. It returns the id in
+// the ARN of a foundation model, and "" for other ARNs, which do not contain the model.
 func bedrockID(model string) string {
 	if strings.HasPrefix(model, "arn:") {
 		_, id, found := strings.Cut(model, ":foundation-model/")
@@ -97,7 +97,7 @@ func bedrockID(model string) string {
 	return model
 }
 
-// bedrockFamily is the maker of a model, "" if its id does not tell.
+// bedrockFamily returns the vendor of a model, "" if its id does not contain it.
 func bedrockFamily(id string) string {
 	family, _, found := strings.Cut(id, ".")
 	if !found {
@@ -110,7 +110,7 @@ func bedrockFamily(id string) string {
 // conversation.
 const BedrockInvoke = "bedrock.invoke"
 
-// invoked tells whether a model is called by InvokeModel: Converse takes models of the
+// invoked reports whether a model is called by InvokeModel: Converse takes models of the
 // first generation for single texts only, or not at all.
 func invoked(id string) bool {
 	return strings.HasPrefix(id, "cohere.command-text-") || strings.HasPrefix(id, "cohere.command-light-text-") || strings.HasPrefix(id, "ai21.j2-")
@@ -129,15 +129,14 @@ func bedrock(t *Target, op Operation, a *ask, p *place) {
 	}
 }
 
-// How long the model behind an inference profile is remembered, and how long a failure to
-// learn it.
+// How long the model behind an inference profile is cached, and a failed lookup.
 const (
 	profileLife  = 24 * time.Hour
 	profileRetry = 5 * time.Minute
 )
 
-// foundationModel is the model behind model. For an application's inference profile Bedrock
-// has to be asked. If that fails, the profile counts as a model of an unknown maker.
+// foundationModel returns the model behind model. For an application's inference profile
+// it queries Bedrock. If that fails, the profile counts as a model of an unknown vendor.
 func foundationModel(t *Target, ctx context.Context, model string) string {
 	if !strings.HasPrefix(model, "arn:") || bedrockID(model) != "" || t.Signer == nil {
 		return model
@@ -160,9 +159,9 @@ func foundationModel(t *Target, ctx context.Context, model string) string {
 	return found
 }
 
-// PricedAs is another name under which a model without a price may have one: that of the
-// model behind an inference profile, or that of a Vertex model without its publisher. Other
-// models are returned unchanged.
+// PricedAs returns another name under which a model without a price may have one: that of
+// the model behind an inference profile, or that of a Vertex model without its publisher.
+// It returns other models unchanged.
 func (t *Target) PricedAs(ctx context.Context, model string) string {
 	switch t.Provider.ID {
 	case "bedrock":
@@ -174,7 +173,7 @@ func (t *Target) PricedAs(ctx context.Context, model string) string {
 	return model
 }
 
-// askProfile asks Bedrock for the first model of an inference profile.
+// askProfile queries Bedrock for the first model of an inference profile.
 func askProfile(t *Target, ctx context.Context, rt http.RoundTripper, region, profile string) (string, error) {
 	base := t.customHost()
 	switch {

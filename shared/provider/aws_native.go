@@ -7,11 +7,11 @@ import (
 	"gateway/shared/wire"
 )
 
-// Native is the operation by which the target takes a conversation in the caller's own
-// shape, whose dialect is client. The host of Bedrock's runtime has chat completions,
-// Responses and Messages beside the provider's dialect. "" if the target is not known to
-// have one. A caller's own host may not have these paths, so it is called as usual. So is
-// Bedrock for the model behind an ARN, because these paths are not known to take ARNs.
+// Native returns the operation with which the target accepts a conversation in the
+// caller's format, client. The host of Bedrock's runtime has chat completions, Responses
+// and Messages besides the provider's dialect. It returns "" if none is known. A custom
+// host may not have these paths, so it is called as usual. So is Bedrock for the model
+// behind an ARN, because these paths may not accept ARNs.
 func (t *Target) Native(client, model string) Operation {
 	if t.Provider.ID != "bedrock" || t.ownHost() || strings.HasPrefix(model, "arn:") {
 		return ""
@@ -23,13 +23,13 @@ func (t *Target) Native(client, model string) Operation {
 	return op
 }
 
-// IsNative tells whether op may be a result of Native.
+// IsNative reports whether op may be a result of Native.
 func (op Operation) IsNative() bool {
 	return op == NativeChat || op == NativeResponses || op == NativeMessages
 }
 
-// ReasonsByResponses tells when a model has function tools only by Responses, whichever
-// host serves it; see ToolsByResponses.
+// ReasonsByResponses returns when a model supports function tools only by Responses, on
+// any host; see ToolsByResponses.
 func ReasonsByResponses(model string) ByResponses {
 	name, ours := strings.CutPrefix(bedrockID(model), "openai.")
 	if !ours {
@@ -38,8 +38,8 @@ func ReasonsByResponses(model string) ByResponses {
 	return reasons(name)
 }
 
-// ToldAs is the row whose headers switch on features of op's API: the provider's row, or
-// that of Anthropic's API where the host has it beside its own.
+// ToldAs returns the row with the headers that enable features of op's API: the
+// provider's row, or that of Anthropic's API if the host serves it too.
 func (t *Target) ToldAs(op Operation) *Provider {
 	if op == NativeMessages {
 		return nativeMessages

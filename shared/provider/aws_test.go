@@ -20,7 +20,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// signature computes the SigV4 signature of req anew, from the documentation.
+// signature computes the SigV4 signature of req again, from the documentation.
 func signature(t *testing.T, req *http.Request, body []byte, secret, service string) string {
 	t.Helper()
 	auth := req.Header.Get("Authorization")

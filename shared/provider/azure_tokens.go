@@ -37,7 +37,7 @@ const (
 	azureService    = "Microsoft Entra"
 )
 
-// azureToken gives an access token for the target, from the cache or from Entra.
+// azureToken returns an access token for the target, from the cache or from Entra.
 func azureToken(t *Target, ctx context.Context, mode string) (string, error) {
 	switch mode {
 	case azureEntra:
@@ -71,8 +71,7 @@ func entraToken(t *Target, ctx context.Context) (string, error) {
 		})
 }
 
-// workloadToken exchanges the token in the file that the gateway's own platform keeps
-// fresh.
+// workloadToken exchanges the token in the file that the gateway's platform refreshes.
 func workloadToken(t *Target, ctx context.Context) (string, error) {
 	if err := mayBorrowAzure(t, azureWorkload); err != nil {
 		return "", err
@@ -133,7 +132,7 @@ func federatedToken(t *Target, ctx context.Context) (string, error) {
 		})
 }
 
-// mayBorrowFor refuses the gateway's own AWS identity unless it is lent.
+// mayBorrowFor rejects the gateway's own AWS identity unless it is lent.
 func mayBorrowFor(t *Target, mode string) error {
 	if t.CallerKey || os.Getenv(awsLendVariable) != "true" {
 		return fault.Newf(fault.InvalidRequest, "azure_auth_mode", "azure_auth_mode %s works with the gateway's own AWS identity, which saved providers may use when the operator sets %s=true", mode, awsLendVariable)
@@ -141,7 +140,7 @@ func mayBorrowFor(t *Target, mode string) error {
 	return nil
 }
 
-// mayBorrowAzure refuses the gateway's own identity: always to callers, and to saved
+// mayBorrowAzure rejects the gateway's own identity: always to callers, and to saved
 // providers unless the operator lends it.
 func mayBorrowAzure(t *Target, mode string) error {
 	if t.CallerKey || os.Getenv(azureLendVariable) != "true" {
@@ -182,7 +181,7 @@ func fromEntra(t *Target, ctx context.Context, tenant, tenantField, client, clie
 	})
 }
 
-// managedToken asks the identity service of the gateway's own host.
+// managedToken requests a token from the identity service of the gateway's host.
 func managedToken(t *Target, ctx context.Context) (string, error) {
 	if err := mayBorrowAzure(t, azureManaged); err != nil {
 		return "", err
@@ -233,7 +232,7 @@ func identityAnswer(status int, body []byte) (string, time.Time, error) {
 	return answer.AccessToken, time.Unix(until, 0), nil
 }
 
-// webIdentity asks AWS for a token by which Entra recognises the process's identity.
+// webIdentity requests a token from AWS by which Entra recognizes the process's identity.
 func webIdentity(ctx context.Context, rt http.RoundTripper, keys awsKeys, region string, now time.Time) (string, error) {
 	form := url.Values{"Action": {"GetWebIdentityToken"}, "Version": {stsVersion}, "Audience.member.1": {entraAudience}, "SigningAlgorithm": {"RS256"}}
 	body := []byte(form.Encode())

@@ -6,8 +6,8 @@ import (
 	"gateway/shared/chat"
 )
 
-// rooms are the hosts whose bounds are wider than the specification's. Each row names its
-// source. Hosts without a row have the specification's bounds.
+// rooms are the hosts with limits wider than the specification's. Each row names its
+// source. Other hosts have the specification's limits.
 var rooms = map[string]chat.Room{
 	// "Up to 16 sequences": api-docs.deepseek.com, Create Chat Completion, stop.
 	"deepseek": {Stops: 16},
@@ -28,7 +28,7 @@ var rooms = map[string]chat.Room{
 	"together-ai": {CountedLogprobs: 20},
 }
 
-// room tells how much wider than the specification the target's bounds are.
+// room returns how much wider than the specification the target's limits are.
 func (t *Target) room(model string) chat.Room {
 	switch {
 	case t.ownHost():

@@ -9,8 +9,8 @@ import (
 
 // limit fills in what model is known not to support, from the table of its provider. The
 // table has only what makers and hosts say in public. A model without a row is never
-// refused anything, and neither is anything that a row does not mention. Rows are tried in
-// order and the first that fits counts. Azure has none, because owners name their
+// rejected anything, and neither is anything that a row does not mention. Rows are tried
+// in order and the first that fits counts. Azure has none, because owners name their
 // deployments.
 func (p *Provider) limit(t *chat.Traits, model string) {
 	rules := capabilities[p.ID]
@@ -47,8 +47,8 @@ func (p *Provider) limit(t *chat.Traits, model string) {
 	t.NoLogprobs = t.NoLogprobs || p.Quirks.drops("logprobs")
 }
 
-// rule tells what the models whose names fit cannot do. A name matches a beginning of whole
-// words; one that ends in $ matches the whole name. Case does not matter.
+// rule lists what the models with matching names cannot do. A name matches a prefix of
+// complete words; one that ends in $ matches the complete name. Case does not matter.
 type rule struct {
 	names []string
 	lacks lack
@@ -110,8 +110,8 @@ func (r *rule) apply(t *chat.Traits, has lack) {
 	}
 }
 
-// senses are words in names that say what a model takes: a variant that sees or hears
-// differs from other models whose names begin the same.
+// senses are words in names that indicate inputs of a model: a variant for images or
+// audio differs from other models with the same prefix.
 var senses = []struct {
 	word string
 	has  lack
@@ -137,9 +137,9 @@ func saysItself(model string) (has lack) {
 	return has
 }
 
-// ownHost tells whether the target is a caller's own host, whose models may have any name
-// and take anything. A host below the provider's own domain, such as a private endpoint,
-// does not count, and neither does an Azure resource.
+// ownHost reports whether the target is a custom host, with arbitrary models and limits.
+// A host below the provider's domain, such as a private endpoint, does not count, and
+// neither does an Azure resource.
 func (t *Target) ownHost() bool {
 	host := t.customHost()
 	if host == "" {
@@ -278,7 +278,7 @@ var openHosts = map[string]bool{
 	"sambanova": true, "inference-net": true, "nscale": true, "ovhcloud": true, "siliconflow": true,
 }
 
-// openModels are open models whose weights read only text, wherever they run.
+// openModels are open-weight models that only read text, on any host.
 var openModels = []rule{
 	{[]string{"llama-3.1-", "llama-3.3-", "llama3.1", "llama3.3", "meta-llama-3-", "meta-llama-3.1-", "llama-3.2-1b", "llama-3.2-3b",
 		"gpt-oss", "mixtral-8x7b", "mixtral-8x22b", "mistral-7b-", "deepseek-r1", "deepseek-v3", "qwen3-0.6b", "qwen3-1.7b", "qwen3-4b", "qwen3-8b", "qwen3-14b",

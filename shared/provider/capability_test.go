@@ -128,7 +128,7 @@ func TestLimitsCostNoMemory(t *testing.T) {
 	}
 }
 
-// tomorrow are models that nobody knows yet, of known makers and unknown ones.
+// tomorrow are models that is unknown yet, of known makers and unknown ones.
 var tomorrow = map[string][]string{
 	"openai":              {"gpt-6", "gpt-6-omni", "gpt-4x", "o5", "o365-helper"},
 	"azure-openai":        {"gpt-4-of-our-own", "o365-helper", "prod"},
@@ -155,7 +155,7 @@ var tomorrow = map[string][]string{
 }
 
 // TestUnknownModelsMeetNoGate tries every table of what models accept with names that are
-// in none of them: nothing is refused or left out.
+// in none of them: nothing is rejected or omitted.
 func TestUnknownModelsMeetNoGate(t *testing.T) {
 	t.Parallel()
 	hosts := map[string]chat.Limits{

@@ -72,9 +72,10 @@ var (
 var (
 	plain     = Quirks{StreamUsage: true}
 	maxTokens = Quirks{StreamUsage: true, OnlyMaxTokens: true}
-	reserved  = Quirks{OnlyMaxTokens: true} // not known to accept stream_options, or known to refuse it
-	// objectOnly are hosts whose reference has text and json_object alone
-	// (api-docs.deepseek.com/api/create-chat-completion, docs.z.ai, docs.bigmodel.cn, 2026-11-29).
+	reserved  = Quirks{OnlyMaxTokens: true} // not known to accept stream_options, or known to reject it
+	// objectOnly are hosts that only document text and json_object
+	// (api-docs.deepseek.com/api/create-chat-completion, docs.z.ai, docs.bigmodel.cn,
+	// 2026-11-29).
 	objectOnly = Quirks{StreamUsage: true, OnlyMaxTokens: true, ObjectOnly: true}
 )
 

@@ -18,31 +18,31 @@ import (
 
 // Change is a person's change of an integration's credentials.
 type Change struct {
-	Key *string // nil: unchanged; "": none
+	Key *string // nil leaves it unchanged; "" removes it
 	// Configurations has the fields to change, by name or alias; nil removes one. Members
 	// that start with masked_ come from reads, and are ignored.
 	Configurations map[string]any
 	ClearAll       bool             // remove the configurations that are not named
-	Mappings       *[]SecretMapping // nil: unchanged
+	Mappings       *[]SecretMapping // nil leaves them unchanged
 	// Hosts are further addresses that the credential is sent to after the change, such as
 	// those of single models.
 	Hosts []hostpin.Address
 }
 
-// Empty tells whether nothing is changed.
+// Empty reports whether nothing is changed.
 func (ch *Change) Empty() bool {
 	return ch.Key == nil && len(ch.Configurations) == 0 && !ch.ClearAll && ch.Mappings == nil && len(ch.Hosts) == 0
 }
 
-// Keeper is what is needed to store a change.
+// Keeper has the dependencies for storing a change.
 type Keeper struct {
 	Sealer seal.Sealer
 	// CheckURL is the egress rule for hosts that people name.
 	CheckURL URLCheck
 }
 
-// URLCheck refuses addresses that must not be reached, such as
-// egress.Policy.CheckURL, and gives the others in their one spelling.
+// URLCheck rejects addresses that must not be reached, such as egress.Policy.CheckURL,
+// and gives the others in their one spelling.
 type URLCheck func(raw, field string) (*url.URL, error)
 
 // Names of fields that every provider has besides its own.
@@ -62,11 +62,11 @@ const (
 // alreadySealed represents a secret that is stored and cannot be read back.
 const alreadySealed = "sealed"
 
-// Apply checks the integration as it would be after the change, seals the secrets into rec
-// and keeps the rest in i. The error is a 400 with all wrong fields (key,
-// configurations.<field>, secret_mappings[n]...), or 503 if nothing can be sealed. A change
-// of an address without the secrets that are sent there is a 400 too. After an error i and
-// rec must not be stored. The caller must pass the mappings to LinkSecrets.
+// Apply validates the changed integration, seals the secrets into rec and stores the rest
+// in i. The error is a 400 with all wrong fields (key, configurations.<field>,
+// secret_mappings[n]...), or 503 if nothing can be sealed. A change of an address without
+// the secrets that are sent there is a 400 too. After an error i and rec must not be
+// stored. The caller must pass the mappings to LinkSecrets.
 func (ch *Change) Apply(ctx context.Context, k Keeper, rec *resource.Record, i *Integration) error {
 	p, ok := ByID(i.AIProviderID)
 	if !ok {
@@ -249,7 +249,7 @@ func (e *edit) placeholder(name string) any {
 	return alreadySealed
 }
 
-// refuseMasked refuses a value that a read has shown: it would be stored as the secret.
+// refuseMasked rejects a value that a read has shown: it would be stored as the secret.
 func (e *edit) refuseMasked(field string, v any) {
 	switch v := v.(type) {
 	case string:
@@ -336,8 +336,8 @@ func (i *Integration) Shown() map[string]any {
 	return out
 }
 
-// Check gives the errors of a model's own host, below path, and puts the host into its one
-// spelling.
+// Check returns the errors of a model's own host, below path, and puts the host into its
+// one spelling.
 func (h *ModelHost) Check(k Keeper, path string) []fault.Detail {
 	v := validation{}
 	if !baseURL(h.CustomHost) {

@@ -68,8 +68,8 @@ func opened(t testing.TB, rec *resource.Record, i *Integration) Credential {
 
 func ptr(s string) *string { return &s }
 
-// TestEverySecretFieldIsSealed walks the catalogue: no secret stands in what is
-// stored openly or shown, and each comes back for a request.
+// TestEverySecretFieldIsSealed walks the catalogue: no secret is in what is stored openly
+// or shown, and each comes back for a request.
 func TestEverySecretFieldIsSealed(t *testing.T) {
 	for _, p := range All() {
 		ch := Change{Key: ptr("CANARY-0-of-the-key"), Configurations: map[string]any{"custom_host": "https://models.example.com/v1"}}

@@ -58,7 +58,7 @@ func CredentialFromHeaders(p *Provider, h http.Header) (Credential, error) {
 	return c, nil
 }
 
-// list tells whether the field is a comma list, so that its header may come on several
+// list reports whether the field is a comma list, so that its header may come on several
 // lines (RFC 9110 §5.3).
 func (f *Field) list() bool { return f.Name == "anthropic_beta" || f.Name == "openai_beta" }
 
@@ -85,7 +85,7 @@ func URLHeader(h http.Header) string {
 	return ""
 }
 
-// Or gives c, with missing parts taken from other.
+// Or returns c, with missing parts taken from other.
 func (c Credential) Or(other Credential) Credential {
 	if c.Key == "" {
 		c.Key = other.Key
@@ -120,9 +120,9 @@ func bearerToken(v string) string {
 }
 
 // CredentialFromConfig makes a credential from a key and from fields as they are in an
-// integration's configurations or in a config target. Names that the provider does not have
-// and values of a wrong type are left out: Validate reports them when they are saved, and
-// URL reports missing ones.
+// integration's configurations or in a config target. Names that the provider does not
+// have and values of a wrong type are omitted: Validate reports them when they are saved,
+// and URL reports missing ones.
 func CredentialFromConfig(p *Provider, key string, cfg map[string]any) Credential {
 	c := Credential{Key: key, Fields: map[string]string{}}
 	for name, value := range cfg {

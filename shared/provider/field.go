@@ -18,7 +18,7 @@ type Field struct {
 	// Need says when an integration must have the field: "" never, "always",
 	// or "other=value" when another field has a value.
 	Need   string
-	Values []string // allowed values; nil: any
+	Values []string // allowed values; nil means any
 
 	header string // HeaderName in canonical form
 }

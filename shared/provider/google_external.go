@@ -61,8 +61,8 @@ type externalAccount struct {
 	operator bool   // the file belongs to the operator
 }
 
-// externalSource tells where the other side's token comes from: AWS if the environment is
-// aws1, otherwise an address or a file.
+// externalSource is the source of the external token: AWS if the environment is aws1,
+// otherwise an address or a file.
 type externalSource struct {
 	Environment string            `json:"environment_id"`
 	Verify      string            `json:"regional_cred_verification_url"`
@@ -79,8 +79,8 @@ type externalSource struct {
 
 func (s *externalSource) aws() bool { return s.Environment != "" }
 
-// external gives the identity of a target whose vertex_auth_type is workload: the
-// credential's own, or else the operator's.
+// external returns the identity of a target with vertex_auth_type workload: the
+// credential's, or else the operator's.
 func external(t *Target) (*externalAccount, error) {
 	if text := t.Field(accountField); text != "" {
 		return parseExternal(text, accountField, false)
@@ -130,7 +130,7 @@ func parseExternal(text, field string, operator bool) (*externalAccount, error) 
 	return a, a.check(field + ".audience")
 }
 
-// check refuses identities that cannot be exchanged here.
+// check rejects identities that cannot be exchanged here.
 func (a *externalAccount) check(audienceAt string) error {
 	s := &a.Source
 	switch {
@@ -186,8 +186,8 @@ func (a *externalAccount) checkURL() error {
 	return nil
 }
 
-// googleAddress tells whether raw is an address of one of Google's services whose path ends
-// like this. A token of another identity must not be sent anywhere else.
+// googleAddress reports whether raw is an address of one of Google's services with the
+// given path suffix. A token of another identity must not be sent anywhere else.
 func googleAddress(raw, service, end string) bool {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(u.Path, end) || len(raw) > 1024 {

@@ -84,9 +84,9 @@ const vertexVersion = "vertex-2023-10-16"
 
 var messagesKeys = wire.NewKeySet("model", "anthropic_version")
 
-// Adapt is Provider.Adapt with what depends on the target. A Messages body for Vertex AI
-// names its version, but not its model, which is in the address. A body of count_tokens
-// keeps the model. body is a checked JSON object in dialect.
+// Adapt is Provider.Adapt with the parts that depend on the target. A Messages body for
+// Vertex AI contains its version, but not its model, which is in the address. A body of
+// count_tokens keeps the model. body is a checked JSON object in dialect.
 func (t *Target) Adapt(op Operation, dialect, model string, body []byte) (adapted []byte, dropped []string) {
 	if t.Provider.ID != "vertex-ai" {
 		if dialect == AnthropicMessages {

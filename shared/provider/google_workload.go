@@ -82,7 +82,7 @@ func ownAWSIdentity(t *Target) (*awsIdentity, error) {
 	return who, nil
 }
 
-// key identifies a kept token by everything that it depends on.
+// key identifies a cached token by everything that it depends on.
 func (who *awsIdentity) key(t *Target) string {
 	if who == nil {
 		return ""

@@ -34,7 +34,7 @@ type googleCloud struct {
 	at     *clock
 	secret map[string]string // of AWS, by key id
 	asked  []string          // hosts
-	refuse string            // host that refuses
+	refuse string            // host that rejects
 	bad    string            // host that answers without a token
 }
 

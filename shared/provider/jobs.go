@@ -19,8 +19,8 @@ func OfJobs(op Operation) bool {
 	return strings.HasPrefix(string(op), "files_") || strings.HasPrefix(string(op), "batches_") || strings.HasPrefix(string(op), "finetune_")
 }
 
-// jobRoutes gives routes the dialect and the base of a provider's jobs; base is empty for
-// the provider's own base.
+// jobRoutes returns routes the dialect and the base of a provider's jobs; base is empty
+// for the provider's own base.
 func jobRoutes(dialect, base string, routes []Route) []Route {
 	for i := range routes {
 		routes[i].Dialect, routes[i].Base = dialect, base
@@ -146,7 +146,7 @@ var fireworksJobs = jobRoutes(FireworksJobs, fireworksAccount, []Route{
 	{Op: FinetuneCancel, Path: "/supervisedFineTuningJobs/{id}"},
 })
 
-// cohereJobs are the embed jobs of Cohere, whose rows become datasets.
+// cohereJobs are the embed jobs of Cohere, with rows that become datasets.
 var cohereJobs = jobRoutes(CohereJobs, "", []Route{
 	{Op: FilesUpload, Path: "/v1/datasets"},
 	{Op: FilesList, Path: "/v1/datasets"},

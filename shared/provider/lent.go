@@ -10,8 +10,8 @@ import (
 	"gateway/shared/seal/reference"
 )
 
-// Proofs gives external secret managers the same proofs that providers of the same clouds
-// get, by the same rules about what the gateway lends.
+// Proofs returns external secret managers the same proofs that providers of the same
+// clouds get, by the same rules about what the gateway lends.
 type Proofs struct{ Tokens *Tokens }
 
 var _ reference.Identities = Proofs{}

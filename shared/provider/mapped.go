@@ -15,20 +15,20 @@ import (
 	"gateway/shared/store"
 )
 
-// Secrets gives the values that secret mappings name, whichever fields they fill.
+// Secrets returns the values that secret mappings name, whichever fields they fill.
 type Secrets struct {
 	resolver *reference.Resolver
 	sealer   seal.Sealer
 }
 
-// NewSecrets makes Secrets whose calls go through transport.
+// NewSecrets returns Secrets that use transport for calls.
 func NewSecrets(sealer seal.Sealer, tokens *Tokens, transport http.RoundTripper) *Secrets {
 	return &Secrets{reference.New(transport, Proofs{tokens}, tokens.Now), sealer}
 }
 
-// Values gives the value of each mapping by its target field, and until when the values may
-// be used without asking again. sc is the workspace in which they are used. The error is a
-// fault that names the reference and reveals nothing of a secret.
+// Values returns the value of each mapping by its target field, and until when the values
+// may be used without asking again. sc is the workspace in which they are used. The error
+// is a fault that names the reference and reveals nothing of a secret.
 func (s *Secrets) Values(ctx context.Context, v *resource.View, sc store.Scope, mappings []SecretMapping) (map[string]string, time.Time, error) {
 	out := make(map[string]string, len(mappings))
 	var until time.Time
@@ -60,7 +60,8 @@ func (s *Secrets) Values(ctx context.Context, v *resource.View, sc store.Scope, 
 	return out, until, nil
 }
 
-// Doubt makes the managers be asked again, because the receiver of the values refused them.
+// Doubt makes the next read query the managers again, because the receiver of the values
+// rejected them.
 func (s *Secrets) Doubt(ctx context.Context, v *resource.View, sc store.Scope, mappings []SecretMapping) {
 	for i := range mappings {
 		if source, err := s.source(ctx, v, sc, mappings[i].SecretReferenceID); err == nil {
@@ -133,9 +134,9 @@ type Links struct {
 
 // LinkSecrets stages that the resource by uses the secret references of its new mappings,
 // and no longer those of its old ones: a reference cannot be deleted while it is used. It
-// marks the mappings of callers who may not read references as Restricted. The error is a
-// 400 or 403 that names the mappings whose reference does not exist or is not open to by's
-// workspace, and those that the caller may not make or combine with the addresses.
+// marks the mappings of callers without permission to read references as Restricted. The
+// error is a 400 or 403 that names the mappings with a missing or inaccessible reference,
+// and those that the caller may not create or combine with the addresses.
 func LinkSecrets(tx *resource.Tx, by resource.Ref, l Links) error {
 	org := by.Scope.Organisation()
 	before, after := map[string]resource.Ref{}, map[string]resource.Ref{}
@@ -227,8 +228,7 @@ func stageUses(tx *resource.Tx, by resource.Ref, before, after map[string]resour
 	return nil
 }
 
-// Fill puts the values of mappings into a key and configurations, in place of what was
-// there.
+// Fill replaces a key and configurations by the values of mappings.
 func Fill(values map[string]string, key *string, fields map[string]any) {
 	for target, v := range values {
 		if target == SecretKey {
@@ -239,7 +239,7 @@ func Fill(values map[string]string, key *string, fields map[string]any) {
 	}
 }
 
-// MapsAddress tells whether mappings fill a field that changes the host that is called.
+// MapsAddress reports whether mappings fill a field that changes the host that is called.
 func (i *Integration) MapsAddress() bool {
 	p, ok := ByID(i.AIProviderID)
 	if !ok {

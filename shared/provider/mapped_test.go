@@ -392,7 +392,7 @@ func TestAValueOutlivesItsManagerButNoRefusal(t *testing.T) {
 	vault.Down(0)
 	h.clock.move(2 * time.Second)
 	h.reads(t, of(), "", "", "2")
-	// What is refused is not used any more.
+	// What is rejected is not used any more.
 	vault.Do(func() { delete(vault.Secrets, "kv/a") })
 	h.clock.move(reference.Fresh)
 	h.fails(t, of(), fault.ProviderError, "404")

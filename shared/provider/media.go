@@ -6,12 +6,12 @@ import (
 	"gateway/shared/chat"
 )
 
-// mediaHosts are hosts from which Gemini reads by itself: files that were uploaded to it,
-// and videos.
+// mediaHosts are hosts from which Gemini reads on its own: files that were uploaded to
+// it, and videos.
 var mediaHosts = []string{"generativelanguage.googleapis.com", "youtube.com", "youtu.be"}
 
-// mediaBytes tells whether the gateway must send images and documents as bytes. That is so
-// if the host does not read them from the web, or does so only for some of its models.
+// mediaBytes reports whether the gateway must send images and documents as bytes. That is
+// so if the host does not read them from the web, or does so only for some of its models.
 func (p *Provider) mediaBytes(t *chat.Traits, model string) {
 	switch p.ID {
 	case "bedrock", "cohere", "oracle", "ollama":

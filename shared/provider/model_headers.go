@@ -16,9 +16,9 @@ import (
 // sealed; the slug of the model follows.
 const sealedModelHeaders = "model_headers/"
 
-// SealModels seals the custom headers of models into rec and keeps their masked form. Those
-// that were stored in an earlier version, unsealed, are sealed too. Headers of models that are
-// gone, or have no host any more, are removed. The error is a *fault.Fault.
+// SealModels seals the custom headers of models into rec and stores their masked form. It
+// also seals headers that an earlier version stored unsealed, and removes headers of
+// deleted models and of models without a host. The error is a *fault.Fault.
 func (i *Integration) SealModels(ctx context.Context, s seal.Sealer, rec *resource.Record) error {
 	masks := make(map[string]map[string]string, len(i.ModelHeaders))
 	for n := range i.Models {
@@ -40,7 +40,7 @@ func (i *Integration) SealModels(ctx context.Context, s seal.Sealer, rec *resour
 			return fault.Unavailable(err)
 		}
 		masks[m.Slug] = i.MaskedHeaders(m)
-		host := *m.Configurations // what was read may be shared
+		host := *m.Configurations // the value may be shared
 		host.CustomHeaders = nil
 		m.Configurations = &host
 	}

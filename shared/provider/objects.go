@@ -24,8 +24,8 @@ func (t Target) Objects() Target {
 	return t
 }
 
-// ObjectURL is the address of an object, which is named as bucket/key, in the object store
-// of the target's cloud. If the target has a host of its own, the buckets are below that.
+// ObjectURL returns the address of an object, named as bucket/key, in the object store of
+// the target's cloud. For a custom host, the buckets are below it.
 func (t *Target) ObjectURL(object string) (string, error) {
 	bucket, key, _ := strings.Cut(object, "/")
 	if !HostLabels.fits(bucket) || key == "" {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Operation is one thing that a provider can be asked to do.
+// Operation is an operation of a provider's API.
 type Operation string
 
 // The operations, named as in logs and limits.
@@ -34,7 +34,7 @@ const (
 	ResponsesCancel     Operation = "responses_cancel"
 	ResponsesCompact    Operation = "responses_compact"
 	ResponsesCount      Operation = "responses_input_tokens"
-	GeminiCountTokens   Operation = "gemini_count_tokens" // no row has it: Google is asked natively
+	GeminiCountTokens   Operation = "gemini_count_tokens" // no row has it: Google is called natively
 	Decisions           Operation = "decisions"
 	FilesUpload         Operation = "files_upload"
 	FilesList           Operation = "files_list"
@@ -81,7 +81,7 @@ type Route struct {
 	Dialect string // "" means the provider's; see Provider.DialectOf
 }
 
-// Route gives the row of op.
+// Route returns the row of op.
 func (p *Provider) Route(op Operation) (Route, bool) {
 	for _, r := range p.Routes {
 		if r.Op == op {
@@ -118,12 +118,12 @@ func (p *Provider) DialectOf(op Operation) string {
 	return OpenAI
 }
 
-// without gives the routes of all operations except ops.
+// without returns the routes of all operations except ops.
 func without(routes []Route, ops ...Operation) []Route {
 	return slices.DeleteFunc(slices.Clone(routes), func(r Route) bool { return slices.Contains(ops, r.Op) })
 }
 
-// beside gives routes and further ones.
+// beside returns routes and further ones.
 func beside(routes []Route, more ...Route) []Route { return append(slices.Clone(routes), more...) }
 
 // Sets of routes that many rows have.

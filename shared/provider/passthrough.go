@@ -7,8 +7,8 @@ import (
 )
 
 // PassthroughURL is the address of a request that is forwarded as it is: the provider's
-// base URL, then escapedPath, which is the path after the gateway's own base, as it came on
-// the wire. Nothing is cleaned or escaped again. Parse the result with ExactURL.
+// base URL, then escapedPath, which is the path after the gateway's own base, unchanged
+// on the wire. Nothing is cleaned or escaped again. Parse the result with ExactURL.
 func (t *Target) PassthroughURL(escapedPath, rawQuery string) (string, error) {
 	if !strings.HasPrefix(escapedPath, "/") {
 		escapedPath = "/" + escapedPath
@@ -45,9 +45,9 @@ func exactQuery(rawURL, rawQuery string) string {
 	return rawURL + "?" + rawQuery
 }
 
-// azureFullHost reads a path that names a whole Azure host, such as
-// /my-resource.openai.azure.com/openai/deployments. A stored credential only goes to its
-// own resource.
+// azureFullHost parses a path that names a complete Azure host, such as
+// /my-resource.openai.azure.com/openai/deployments. A stored credential is only sent to
+// its own resource.
 func azureFullHost(t *Target, path string) (string, bool, error) {
 	const domain = ".openai.azure.com"
 	if !strings.Contains(path, domain) {

@@ -41,8 +41,8 @@ func (p *Provider) PathModel(escapedPath string) string {
 // models.
 const countingModel = "anthropic.count-tokens"
 
-// CountsTokens tells whether a pass-through path of the provider only counts the tokens of
-// its input, which is free. A path that can be read in several ways does not.
+// CountsTokens reports whether a pass-through path of the provider only counts the tokens
+// of its input, which is free. A path that can be read in several ways does not.
 func (p *Provider) CountsTokens(escapedPath string) bool {
 	if strings.ContainsAny(escapedPath, "%;\\") || strings.Contains(escapedPath, "/.") || strings.Contains(escapedPath, "//") {
 		// A model's name may be escaped.
@@ -73,8 +73,8 @@ func after(s []string, i int, name string) string {
 	return s[i+1]
 }
 
-// afterAny is the segment after the last occurrence of name whose segment has further
-// segments after it.
+// afterAny returns the segment after the last name that has further segments after that
+// one.
 func afterAny(s []string, name string) string {
 	for i := len(s) - 3; i >= 0; i-- {
 		if s[i] == name {

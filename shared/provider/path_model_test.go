@@ -47,7 +47,7 @@ func TestPathsOfProvidersNameTheirModels(t *testing.T) {
 	}
 }
 
-// What the gateway sends by itself to a model that a path names reads back as the
+// What the gateway itself sends to a model that a path names reads back as the
 // model.
 func TestPathModelReadsWhatURLWrites(t *testing.T) {
 	for _, c := range []struct{ provider, fields, model string }{

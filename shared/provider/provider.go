@@ -43,12 +43,12 @@ type Auth struct {
 
 var bearer = Auth{HeaderAuth, "Authorization", "Bearer "}
 
-// Header is an extra header. Value is a template; one whose fields are all
-// empty is not sent.
+// Header is an extra header. Value is a template; it is not sent if all of its fields are
+// empty.
 type Header struct{ Name, Value string }
 
-// Quirks tell how a host of the OpenAI dialect differs from OpenAI. Traits carries them to
-// the dialects; Adapt applies them to a body that is forwarded.
+// Quirks are the differences of a host with the OpenAI dialect from OpenAI. Traits
+// contains them for the dialects; Adapt applies them to a forwarded body.
 type Quirks struct {
 	Developer     bool     // knows the role developer; elsewhere it becomes system
 	StreamUsage   bool     // takes stream_options.include_usage
@@ -56,9 +56,9 @@ type Quirks struct {
 	RequiredIsAny bool     // writes tool_choice "required" as "any"
 	CacheControl  bool     // takes cache markers on parts
 	ObjectOnly    bool     // takes response_format json_object, but not json_schema
-	NoUnknown     bool     // refuses members that are not in its reference
+	NoUnknown     bool     // rejects members that are not in its reference
 	Rename        []Rename // members with another name
-	Drop          []string // members that it refuses
+	Drop          []string // members that it rejects
 }
 
 // Rename is a body member that a host knows by another name.
@@ -119,7 +119,7 @@ func ByID(id string) (*Provider, bool) {
 	return p, ok
 }
 
-// All gives every provider in the order of the catalogue.
+// All returns every provider in the order of the catalogue.
 func All() []*Provider {
 	all := make([]*Provider, len(catalogue))
 	for i := range catalogue {

@@ -1,5 +1,5 @@
 package provider
 
-// TakesRecordingURL tells whether the host may take the address of a recording in place of
-// a file. For a caller's own host that is not known.
+// TakesRecordingURL reports whether the host may take the address of a recording in place
+// of a file. For a caller's own host that is not known.
 func (t *Target) TakesRecordingURL() bool { return t.Provider.ID == "groq" || t.customHost() != "" }

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Resource kinds of this room. An integration belongs to the organisation or to
-// one workspace; a provider (also called virtual key) always to a workspace.
+// Resource kinds of this package. An integration belongs to the organization or to one
+// workspace; a provider (also called virtual key) always to a workspace.
 const (
 	KindIntegration resource.Kind = "INTEGRATION"
 	KindProvider    resource.Kind = "PROVIDER"
@@ -67,9 +67,9 @@ type IntegrationModel struct {
 	Pricing        json.RawMessage `json:"pricing_config,omitempty" doc:"Prices in cents, in place of the catalogue's."`
 }
 
-// ModelHost is where a model of an integration is served, when not at the
-// provider's own address. CustomHeaders are sealed, and empty in what is stored; versions
-// before that stored them here.
+// ModelHost is the address of an integration's model, if it is not the provider's.
+// CustomHeaders are sealed, and empty in the stored form; earlier versions stored them
+// here.
 type ModelHost struct {
 	CustomHost    string            `json:"custom_host,omitempty" min:"1" max:"2048"`
 	CustomHeaders map[string]string `json:"custom_headers,omitempty" max:"100" each:"max=8192"`
@@ -101,7 +101,7 @@ func (i *Integration) Access(workspace string) WorkspaceAccess {
 	return WorkspaceAccess{Workspace: workspace, Enabled: i.Global.Enabled, UsageLimits: i.Global.UsageLimits, RateLimits: i.Global.RateLimits}
 }
 
-// SharedBeyond tells whether other workspaces than this one may use the integration.
+// SharedBeyond reports whether other workspaces than this one may use the integration.
 func (i *Integration) SharedBeyond(workspace string) bool {
 	if i.Global.Enabled {
 		return true
@@ -109,7 +109,7 @@ func (i *Integration) SharedBeyond(workspace string) bool {
 	return slices.ContainsFunc(i.Workspaces, func(a WorkspaceAccess) bool { return a.Enabled && a.Workspace != workspace })
 }
 
-// Allows tells whether a model may be called: every model that is not disabled or, if
+// Allows reports whether a model may be called: every model that is not disabled or, if
 // AllowAllModels is off, only enabled ones.
 func (i *Integration) Allows(model string) bool {
 	for _, m := range i.Models {
@@ -120,8 +120,8 @@ func (i *Integration) Allows(model string) bool {
 	return i.AllowAllModels
 }
 
-// Callable gives the names of the models that may be called: the catalogue's (unless only
-// enabled ones are allowed) without disabled ones, and the integration's own.
+// Callable returns the names of the models that may be called: the catalogue's (unless
+// only enabled ones are allowed) without disabled ones, and the integration's own.
 func (i *Integration) Callable(catalogue []string) []string {
 	state := make(map[string]bool, len(i.Models))
 	for _, m := range i.Models {
@@ -167,14 +167,14 @@ const SecretKey = "key"
 type Instance struct {
 	IntegrationID   string             `json:"integration_id"`   // resource id
 	IntegrationSlug string             `json:"integration_slug"` // as shown
-	IntegrationOrg  bool               `json:"integration_org"`  // the integration is the organisation's, not the workspace's
+	IntegrationOrg  bool               `json:"integration_org"`  // the integration is the organization's, not the workspace's
 	AIProviderID    string             `json:"ai_provider_id"`
 	Note            string             `json:"note,omitempty" max:"2048"`
 	UsageLimits     *ledger.UsageLimit `json:"usage_limits,omitempty"`
 	RateLimits      []ledger.RateLimit `json:"rate_limits,omitempty"`
 	ExpiresAt       *time.Time         `json:"expires_at,omitempty"`
 	LastResetAt     *time.Time         `json:"last_reset_at,omitempty"`
-	VirtualKey      bool               `json:"virtual_key,omitempty"` // made by /virtual-keys, with an integration of its own
+	VirtualKey      bool               `json:"virtual_key,omitempty"` // created by /virtual-keys, with a separate integration
 }
 
 // IntegrationScope is where the provider's integration lives.

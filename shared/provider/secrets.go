@@ -14,9 +14,9 @@ const (
 	leastHeader = 8 // of the value of a custom header, which may be a label
 )
 
-// Secrets appends the parts of the target's credential that nobody may read: the key, the
-// secret fields and the values of custom headers. If parts is set, it also appends parts of
-// secrets: the secret members of a key file, and a token without its scheme.
+// Secrets appends the secret parts of the target's credential: the key, the secret fields
+// and the values of custom headers. If parts is set, it also appends parts of secrets:
+// the secret fields of a key file, and a token without its scheme.
 func (t *Target) Secrets(dst []string, parts bool) []string {
 	if len(t.Credential.Key) >= leastSecret {
 		dst = append(dst, t.Credential.Key)
@@ -44,11 +44,10 @@ func (t *Target) Secrets(dst []string, parts bool) []string {
 	return dst
 }
 
-// HeaderSecrets appends the values of request headers that must not be shown to anybody:
-// those that a registered server or agent was sent as credentials. Headers that are named
-// in client came from the caller and count only if their name is that of a credential.
-// Headers named in secret came from a secret manager and always count; AnyHeader stands for
-// all of them.
+// HeaderSecrets appends the secret values of request headers: those sent as credentials
+// to a registered server or agent. Headers named in client came from the caller and count
+// only if their name is that of a credential. Headers named in secret came from a secret
+// manager and always count; AnyHeader matches all of them.
 func HeaderSecrets(dst []string, sent http.Header, client, secret []string) []string {
 	for name, values := range sent {
 		known := slices.Contains(secret, name) || slices.Contains(secret, AnyHeader)
@@ -75,14 +74,14 @@ func HeaderSecrets(dst []string, sent http.Header, client, secret []string) []st
 	return dst
 }
 
-// AnyHeader stands for the names of all headers.
+// AnyHeader matches the names of all headers.
 const AnyHeader = "*"
 
 // MappedHeaders returns the names of the headers that secret mappings fill.
 func MappedHeaders(mappings []SecretMapping) (names []string) {
 	for _, m := range mappings {
 		name := m.TargetField[strings.LastIndexByte(m.TargetField, '.')+1:]
-		if strings.HasSuffix(name, "headers") || strings.HasSuffix(name, "header") { // the whole object
+		if strings.HasSuffix(name, "headers") || strings.HasSuffix(name, "header") { // the complete object
 			name = AnyHeader
 		}
 		names = append(names, http.CanonicalHeaderKey(name))
@@ -90,10 +89,10 @@ func MappedHeaders(mappings []SecretMapping) (names []string) {
 	return names
 }
 
-// isCredential reports whether the value of a configured header is a credential: its header
-// is or it itself is named like one, or it has a scheme, or it does not consist of words and
-// small numbers.
-// Ordinary values, such as an environment or a region, occur in texts that nobody may alter.
+// isCredential reports whether the value of a configured header is a credential: the
+// header or the value is named like one, or it has a scheme, or it does not consist of
+// words and small numbers. Ordinary values, such as an environment or a region, occur in
+// texts that must not be altered.
 func isCredential(name, value string) bool {
 	scheme, _, _ := strings.Cut(strings.ToLower(value), " ")
 	return credentialName(name) || credentialName(value) || slices.Contains([]string{"bearer", "basic", "token", "apikey", "digest"}, scheme) || !isOrdinary(value)

@@ -11,8 +11,8 @@ import (
 // place is the address of an operation, as templates.
 type place struct{ base, prefix, path string }
 
-// regionalBase is the base URL template of a provider whose host depends on its region in a
-// special way.
+// regionalBase returns the base URL template of a provider with regional hosts that need
+// special treatment.
 func regionalBase(t *Target, template string) string {
 	switch t.Provider.ID {
 	case "vertex-ai":
@@ -31,8 +31,8 @@ func regionalBase(t *Target, template string) string {
 	return template
 }
 
-// special changes the address for the few providers whose addresses depend on more than a
-// template can express.
+// special changes the address for the few providers with addresses that a template cannot
+// express.
 func special(t *Target, op Operation, a *ask, p *place) error {
 	switch t.Provider.ID {
 	case "azure-openai":

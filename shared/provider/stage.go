@@ -10,7 +10,7 @@ import (
 	"gateway/shared/store"
 )
 
-// maxBase leaves room for the random end of a slug.
+// maxBase leaves space for the random end of a slug.
 const maxBase = 240
 
 // Bind makes the instance one of the integration, for calls by the workspace of sc.
@@ -73,7 +73,7 @@ func FreshSlug(base string) string {
 	return base + "-" + resource.NewID()[:6]
 }
 
-// Retire archives a provider and frees its slug. It is refused while something uses the
+// Retire archives a provider and frees its slug. It is rejected while something uses the
 // provider.
 func Retire(tx *resource.Tx, rec *resource.Record) error {
 	if err := tx.RefuseIfUsed(rec.Ref()); err != nil {
@@ -109,7 +109,7 @@ func (in *Instance) Of(ctx context.Context, r *resource.Resources, sc store.Scop
 	return rec, i, i.OpenTo(&rec, sc.Workspace), nil
 }
 
-// OpenTo tells whether a workspace may call the integration that rec holds.
+// OpenTo reports whether a workspace may call the integration that rec holds.
 func (i *Integration) OpenTo(rec *resource.Record, workspace string) bool {
 	switch {
 	case rec.Archived():
@@ -124,10 +124,10 @@ func (i *Integration) OpenTo(rec *resource.Record, workspace string) bool {
 // rows of the one transaction.
 const maxDefaults = 14
 
-// OpenDefaults gives a new workspace a provider for each of the organisation's integrations
-// that is open to every workspace, but only as many as fit into the change beside taken
-// rows. The workspace has access to the others as well, but their providers must be made by
-// hand.
+// OpenDefaults returns a new workspace a provider for each of the organization's
+// integrations that is open to every workspace, but only as many as fit into the change
+// beside taken rows. The workspace has access to the others as well, but their providers
+// must be made by hand.
 func OpenDefaults(tx *resource.Tx, r *resource.Resources, workspace *resource.Record, taken int) error {
 	org := workspace.Scope.Organisation()
 	rows, err := r.List(tx.Context(), org, KindIntegration)

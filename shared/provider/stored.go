@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// Part tells what a field of a credential does. It serves the rule that nothing saved is
-// ever sent to an address that a caller names.
+// Part classifies a field of a credential, for the rule that saved credentials are never
+// sent to an address from the caller.
 type Part uint8
 
 const (
-	// Opens: the field is a secret, or names whose account is used.
+	// Opens: the field is a secret, or names the account.
 	Opens Part = 1 << iota
-	// Places: the field changes the host that is called, or the host that is asked for a
-	// token.
+	// Places: the field changes the host that is called, or that issues a token.
 	Places
 	// Plain: a version, a flag, a name within the account.
 	Plain
@@ -58,7 +57,7 @@ func (f *Field) Part() Part {
 	return Opens | Places
 }
 
-// Holds tells whether the key and the fields of a config target hold any part of a
+// Holds reports whether the key and the fields of a config target hold any part of a
 // credential. If so, the target is only called at its own address.
 func (p *Provider) Holds(key string, fields map[string]any) bool {
 	if key != "" {
@@ -75,9 +74,9 @@ func (p *Provider) Holds(key string, fields map[string]any) bool {
 	return false
 }
 
-// MovedBy names the caller's header that would send a request with the saved credential to
-// another address than its own; "" when there is none. A header that repeats what is saved
-// is harmless.
+// MovedBy returns the caller's header that would send a request with the saved credential
+// to another address than its own; "" if there is none. A header that repeats the saved
+// value is harmless.
 func (c *Credential) MovedBy(p *Provider, h http.Header) string {
 	for _, f := range p.placing {
 		if f.header != "" {
@@ -98,7 +97,7 @@ func (c *Credential) MovedBy(p *Provider, h http.Header) string {
 	return ""
 }
 
-// MovedByFields is like MovedBy, for the fields of a config that came with a request.
+// MovedByFields is like MovedBy, for the fields of a config in the request.
 func (c *Credential) MovedByFields(p *Provider, fields map[string]any) string {
 	for name, value := range fields {
 		f, ok := p.Field(name)
@@ -112,7 +111,7 @@ func (c *Credential) MovedByFields(p *Provider, fields map[string]any) string {
 	return ""
 }
 
-// moved tells whether a field's value is another address than the saved one.
+// moved reports whether a field's value is another address than the saved one.
 func (c *Credential) moved(f *Field, value string) bool {
 	if f.Form == BaseURL {
 		return value != "" && strings.TrimRight(value, "/") != strings.TrimRight(c.Fields[f.Name], "/")

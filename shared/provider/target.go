@@ -41,19 +41,19 @@ type Target struct {
 	// Saved: a part of the credential is saved, in an integration or in a config, so it is
 	// only sent to the target's own address.
 	Saved bool
-	// Signer exchanges stored credentials for short-lived ones. It is nil where no request is
-	// served; schemes that need it then refuse.
+	// Signer exchanges stored credentials for short-lived ones. It is nil where no
+	// request is served; schemes that need it then reject.
 	Signer Signer
-	// Trusting calls the custom host if the Signer's own transport may not; nil: it may.
+	// Trusting calls the custom host if the Signer's transport may not; may be nil.
 	Trusting http.RoundTripper
 }
 
-// Field gives the value of a credential field; "" when it is not set.
+// Field returns the value of a credential field; "" when it is not set.
 func (t *Target) Field(name string) string { return t.Credential.Fields[name] }
 
-// OwnHost gives the URL that a person has set as the target's address, and the field that
-// holds it; "" when the catalogue's address is used. The caller must check the URL against
-// the egress rules.
+// OwnHost returns the URL that a person has set as the target's address, and the field
+// that holds it; "" when the catalogue's address is used. The caller must check the URL
+// against the egress rules.
 func (t *Target) OwnHost() (rawURL, field string) {
 	switch {
 	case t.CustomHost != "":
@@ -136,8 +136,8 @@ func base(t *Target, template string) (string, error) {
 	return strings.TrimRight(base, "/"), err
 }
 
-// expand fills in a template: {field}, {field|default}, {model} with its slashes kept,
-// {model!} and {id!} escaped as one segment.
+// expand expands a template: {field}, {field|default}, {model} with its slashes, {model!}
+// and {id!} escaped as one segment.
 func expand(t *Target, template string, a ask) (string, error) {
 	if strings.IndexByte(template, '{') < 0 {
 		return template, nil
@@ -182,8 +182,8 @@ func placeholder(t *Target, name string, a ask, inQuery bool) (string, error) {
 	return value, nil
 }
 
-// escapeName writes a model or a resource id into a path. Slashes stay unless whole is set.
-// A segment that a server might resolve away is refused.
+// escapeName writes a model or a resource id into a path. Slashes remain unless whole is
+// set. A segment that a server might resolve away is rejected.
 func escapeName(field, name string, whole, inQuery bool) (string, error) {
 	if name == "" {
 		return "", fault.Invalid(field, "%s is required: it is part of the provider's URL", field)

@@ -21,15 +21,15 @@ import (
 // Signer is what Target.Authorize needs for schemes that exchange the credential for a
 // short-lived one or that sign with the time. *Tokens is the only implementation.
 type Signer interface {
-	// Get gives the short-lived credential kept under cacheKey, or what fetch
-	// gives. cacheKey must come from TokenKey.
+	// Get returns the short-lived credential cached under cacheKey, or the result of
+	// fetch. cacheKey must come from TokenKey.
 	Get(ctx context.Context, cacheKey string, fetch Fetch) (string, error)
 	// Now is the clock for expiry times and signatures.
 	Now() time.Time
 }
 
-// Fetch asks for a short-lived credential by rt, the guarded way out. Its error must be a
-// *fault.Fault that reveals nothing of the credential.
+// Fetch requests a short-lived credential with rt, the guarded transport. Its error must
+// be a *fault.Fault without any part of the credential.
 type Fetch func(ctx context.Context, rt http.RoundTripper) (token string, expires time.Time, err error)
 
 const (
@@ -38,10 +38,10 @@ const (
 	tokenTimeout = 15 * time.Second // for one fetch
 )
 
-// Tokens keeps the short-lived credentials that providers give for stored ones
-// (Google access tokens, AWS session credentials, Entra tokens) until shortly
-// before they expire. It is safe for concurrent use; callers that miss the same
-// key at the same time share one fetch.
+// Tokens caches the short-lived credentials that providers issue for stored ones (Google
+// access tokens, AWS session credentials, Entra tokens) until shortly before they expire.
+// It is safe for concurrent use; callers that concurrently miss the same key share one
+// fetch.
 type Tokens struct {
 	transport http.RoundTripper
 	now       func() time.Time
@@ -62,13 +62,13 @@ type tokenFetch struct {
 	err   error
 }
 
-// NewTokens makes a cache whose fetches go through transport.
+// NewTokens returns a cache that fetches with transport.
 func NewTokens(transport http.RoundTripper, now func() time.Time) *Tokens {
 	return &Tokens{transport: transport, now: now, kept: map[string]token{}, flight: map[string]*tokenFetch{}}
 }
 
-// TokenKey makes a cache key from everything that a token depends on, including secrets. It
-// is a hash, so that no secret is kept or logged with it.
+// TokenKey returns a cache key of everything that a token depends on, including secrets.
+// It is a hash, so that no secret is stored or logged with it.
 func TokenKey(scheme string, parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -82,8 +82,9 @@ func TokenKey(scheme string, parts ...string) string {
 // Now is the time by the cache's clock.
 func (k *Tokens) Now() time.Time { return k.now() }
 
-// Get gives the token kept under cacheKey, or what fetch gives. A fetch goes on when the
-// caller that began it leaves, because others may wait for it. Failures are not kept.
+// Get returns the token cached under cacheKey, or the result of fetch. A fetch continues
+// when the caller that began it leaves, because others may wait for it. Failures are not
+// cached.
 func (k *Tokens) Get(ctx context.Context, cacheKey string, fetch Fetch) (string, error) {
 	k.mu.Lock()
 	if t, ok := k.kept[cacheKey]; ok && k.now().Before(t.until) {
@@ -182,8 +183,8 @@ func tokenUnreachable(err error, who string) *fault.Fault {
 	return f
 }
 
-// tokenRefused is the fault for a token service's refusal. reason is the
-// service's own short error code; anything that is not one is left out.
+// tokenRefused is the fault for a token service's refusal. reason is the service's own
+// short error code; anything that is not one is omitted.
 func tokenRefused(status int, who, field, reason string) *fault.Fault {
 	said := ""
 	if reason != "" && len(reason) <= 64 && strings.Trim(reason, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == "" {

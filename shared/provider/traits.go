@@ -22,15 +22,15 @@ func (p *Provider) Traits(model string) chat.Traits {
 	return t
 }
 
-// knownTraits are the traits of models that were asked for before. They depend only on this
-// package's tables, and nobody changes what they refer to.
+// knownTraits caches the traits of models. They depend only on this package's tables, and
+// are immutable.
 type knownTraits struct {
 	of     *Provider
 	model  string
 	traits chat.Traits
 }
 
-// Callers choose model names: so only a bounded number is kept, and none with a long name.
+// Callers choose model names: so the cache is limited, and omits long names.
 var (
 	traitsKnown [256]atomic.Pointer[knownTraits]
 	traitsSeed  = maphash.MakeSeed()
@@ -88,16 +88,16 @@ func (p *Provider) traits(model string) chat.Traits {
 	return t
 }
 
-// breaksPrompts reports whether a model of OpenAI must be told where the prefix of its
-// prompt ends that is to be cached. These are the models from 5.6 on, for which a write to
-// the cache costs more than reading the prompt. Others refuse the member.
+// breaksPrompts reports whether requests to a model of OpenAI must mark the end of the
+// cacheable prefix. These are the models from 5.6 on, for which a write to the cache
+// costs more than reading the prompt. Others reject the field.
 func breaksPrompts(model string) bool {
 	return version(model, "gpt-5.6") || version(model, "gpt-6")
 }
 
-// openAIModel: the reasoning models take developer instead of system, another name for the
-// bound and no sampling; the others take no effort. A model of a later generation than
-// those known here gets what the caller asks for.
+// openAIModel: the reasoning models accept developer instead of system, another name for
+// the limit and no sampling; the others accept no effort. For a model of an unknown later
+// generation the caller's parameters are sent.
 func openAIModel(t *chat.Traits, model string) {
 	switch {
 	case version(model, "o1"), version(model, "o3"), version(model, "o4"), version(model, "gpt-5") && !strings.Contains(model, "-chat"):
@@ -125,8 +125,8 @@ func cohereModel(t *chat.Traits, model string) {
 	t.NoImages = t.Thinking == chat.ThinksNever && !strings.Contains(model, "vision")
 }
 
-// claudes are the Claude models by the beginning of their names, longer names first. A
-// model that is not here gets what the caller asks for, in the form of the current ones.
+// claudes are the Claude models by name prefix, longer names first. For a model without a
+// row the caller's parameters are sent, in the form of the current ones.
 var claudes = []struct {
 	prefix    string
 	maxTokens int64
@@ -165,8 +165,8 @@ func claude(t *chat.Traits, model string) {
 	}
 }
 
-// completes tells whether model completes texts on a wire of its own, and not in a
-// conversation.
+// completes reports whether model has a separate API for text completion, and none for
+// conversations.
 func (t *Target) completes(model string) bool {
 	switch t.Provider.ID {
 	case "triton", "workers-ai":
@@ -184,9 +184,9 @@ func (t *Target) completes(model string) bool {
 	return false
 }
 
-// Speaks tells how the provider serves op for a caller who speaks the dialect client:
-// natively if it has the operation in that dialect, otherwise as a conversation in its own
-// dialect. ok is false when it has neither.
+// Speaks reports how the provider serves op for a caller who speaks the dialect client:
+// natively if it has the operation in that dialect, otherwise as a conversation in its
+// own dialect. ok is false when it has neither.
 func (p *Provider) Speaks(op Operation, client string) (dialect string, upstream Operation, ok bool) {
 	t := Target{Provider: p}
 	return t.Speaks(op, client, "")

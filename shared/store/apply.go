@@ -129,8 +129,8 @@ func (u *Update) Sums(dst []int64, before Item) ([]int64, error) {
 	return dst, nil
 }
 
-// InPlace reports whether Write can make the update: all its maps exist in the item, and no
-// whole map is replaced.
+// InPlace reports whether Write can make the update: all its maps exist in the item, and
+// no map is replaced completely.
 func (u *Update) InPlace(it Item) bool {
 	has := func(p Path) bool {
 		if p.Key == "" {

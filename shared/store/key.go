@@ -5,13 +5,13 @@ import (
 )
 
 // Scope is the tenant that a row belongs to. Workspace is empty for rows of the
-// organisation itself.
+// organization itself.
 type Scope struct {
 	Org       string
 	Workspace string
 }
 
-// Organisation is the scope without its workspace.
+// Organization is the scope without its workspace.
 func (s Scope) Organisation() Scope { return Scope{Org: s.Org} }
 
 // Partition names the rows of one tenant in one table: ORG#o or ORG#o#WS#w,
@@ -35,14 +35,14 @@ func (s Scope) Partition(parts ...string) Partition {
 }
 
 // Credential is the partition of a row that is found by the hash of a secret (API key,
-// session, invite, download token) before its tenant is known. kind is upper case, hash is
-// hex; the row tells the Scope. Such rows have the sort key "-".
+// session, invite, download token) before its tenant is known. kind is upper case, hash
+// is hex; the row contains the Scope. Such rows have the sort key "-".
 func Credential(kind, hash string) Key {
 	return Partition{kind + "#" + clean(hash)}.Key("-")
 }
 
-// System is a partition of the gateway's own records that span tenants: outboxes and due
-// lists. The row tells the tenant. It must never be used for a resource.
+// System is a partition of internal records that span tenants: outboxes and due lists.
+// The row contains the tenant. It must never be used for a resource.
 func System(name string) Partition { return Partition{"SYS#" + name} }
 
 // Partition is all rows with one partition key.
@@ -69,8 +69,8 @@ func (k Key) Partition() Partition { return Partition{k.pk} }
 // RawKey is for implementations that read keys back from their medium.
 func RawKey(pk, sk string) Key { return Key{pk, sk} }
 
-// clean keeps an identifier from breaking out of its key segment. Different identifiers
-// stay different, so '%' is escaped too.
+// clean escapes an identifier for its key segment. Different identifiers stay different,
+// so '%' is escaped too.
 func clean(id string) string {
 	if strings.ContainsAny(id, "#%\x00") {
 		return strings.NewReplacer("#", "%23", "%", "%25", "\x00", "%00").Replace(id)

@@ -52,16 +52,16 @@ func (it Item) Map(attr string) Map       { v, _ := it[attr].(Map); return v }
 type Row struct {
 	Key     Key
 	Item    Item
-	Expires time.Time // zero: never. Kept to the second.
+	Expires time.Time // zero means never. Precise to the second.
 }
 
-// Store gives the tables and transactions across them. All methods are safe for
+// Store returns the tables and transactions across them. All methods are safe for
 // concurrent use and honour the context.
 type Store interface {
 	Table(TableName) Table
-	// Transact does all actions or none. A failed condition is a *ConditionError that names
-	// the action. ErrContended is a conflict with another transaction that lasted longer than
-	// the retries. The same item twice is refused.
+	// Transact does all actions or none. A failed condition is a *ConditionError that
+	// names the action. ErrContended is a conflict with another transaction that lasted
+	// longer than the retries. The same item twice is rejected.
 	Transact(ctx context.Context, actions ...Action) error
 	Close() error
 }
@@ -73,7 +73,7 @@ type Table interface {
 	Get(ctx context.Context, key Key, consistent bool) (item Item, ok bool, err error)
 	// GetMany reads rows, consistently; absent ones are missing in the answer.
 	GetMany(ctx context.Context, keys []Key) (map[Key]Item, error)
-	// Put writes a whole row if all conditions hold.
+	// Put writes a complete row if all conditions hold.
 	Put(ctx context.Context, row Row, conds ...Cond) error
 	// PutMany writes rows unconditionally; not atomic, retried until all are written.
 	PutMany(ctx context.Context, rows []Row) error
@@ -107,7 +107,7 @@ type Update struct {
 // that the row does not have fails with ErrNoMap (as DynamoDB does).
 type Path struct {
 	Attr string
-	Key  string // empty: the whole attribute
+	Key  string // if empty, the complete attribute
 }
 
 // At makes a Path from "attr".
@@ -164,14 +164,14 @@ func IfEqual(p Path, v Value) Cond   { return Cond{Op: Equal, Path: p, Value: v}
 func IfAtLeast(p Path, v Value) Cond { return Cond{Op: AtLeast, Path: p, Value: v} }
 func IfAtMost(p Path, v Value) Cond  { return Cond{Op: AtMost, Path: p, Value: v} }
 
-// Query reads rows of one partition whose sort key has the prefix, or lies in
-// [From, To] (either may be empty). Prefix and From/To exclude each other.
+// Query reads rows of one partition with a sort key that has the prefix, or is in [From,
+// To] (either may be empty). Prefix and From/To exclude each other.
 type Query struct {
 	Partition Partition
 	Prefix    string
 	From, To  string
 	After     string // continue after this sort key (exclusive), in the query's direction
-	Limit     int    // 0: as many as fit in a page of MaxPageBytes
+	Limit     int    // 0 means as many as fit in a page of MaxPageBytes
 	Reverse   bool
 	CountOnly bool // Page.Count is set, Rows is empty
 	// Eventual allows a stale read; the default is consistent.
@@ -233,7 +233,7 @@ var (
 	ErrDuplicate = errors.New("store: same item twice in a transaction") //
 )
 
-// AsCondition gives the *ConditionError in err, if there is one.
+// AsCondition returns the *ConditionError in err, if there is one.
 func AsCondition(err error) (*ConditionError, bool) {
 	var c *ConditionError
 	ok := errors.As(err, &c)

@@ -12,8 +12,8 @@ var (
 	// ErrInvalid is a request that breaks a rule of this package: an empty key, a value of an
 	// unsupported type, two changes of one path, adding to a text.
 	ErrInvalid = errors.New("store: not a valid request")
-	// ErrUncertain is a write that was sent but whose answer was lost: it may or
-	// may not have happened. Read before repeating it.
+	// ErrUncertain is returned for a write with a lost response: it may or may not have
+	// happened. Read before repeating it.
 	ErrUncertain = errors.New("store: the write may or may not have happened")
 	// ErrClosed is a call to a store after Close.
 	ErrClosed = errors.New("store: closed")
@@ -30,12 +30,12 @@ const (
 	MaxConds = 32
 )
 
-// invalid tells what is wrong with a request, never its contents.
+// invalid returns the fault of a request, without its contents.
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
 }
 
-// Epoch is t as it is stored: whole seconds since 1970, 0 for never.
+// Epoch returns the stored form of t: seconds since 1970, 0 for never.
 func Epoch(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -51,7 +51,7 @@ func FromEpoch(s int64) time.Time {
 	return time.Unix(s, 0).UTC()
 }
 
-// Validate refuses keys that are empty, too long or not UTF-8.
+// Validate rejects keys that are empty, too long or not UTF-8.
 func (k Key) Validate() error {
 	switch {
 	case k.pk == "" || k.sk == "":
@@ -64,7 +64,7 @@ func (k Key) Validate() error {
 	return nil
 }
 
-// Validate refuses keys, names and values that cannot be stored, and rows over
+// Validate rejects keys, names and values that cannot be stored, and rows over
 // MaxItemBytes with ErrTooLarge.
 func (r Row) Validate() error {
 	if err := r.Key.Validate(); err != nil {
@@ -126,8 +126,8 @@ func validateScalar(name string, v Value) error {
 	return nil
 }
 
-// Validate refuses updates that no store accepts: no paths or overlapping ones, values that
-// cannot be stored, malformed conditions.
+// Validate rejects updates that no store accepts: no paths or overlapping ones, values
+// that cannot be stored, malformed conditions.
 func (u *Update) Validate() error {
 	if err := u.Key.Validate(); err != nil {
 		return err
@@ -212,7 +212,7 @@ func (p Path) validate() error {
 	return validateName(p.Attr)
 }
 
-// ValidateConds refuses conditions whose operator, path or value cannot be
+// ValidateConds rejects conditions with an operator, path or value that cannot be
 // evaluated.
 func ValidateConds(conds []Cond) error {
 	if len(conds) > MaxConds {
@@ -248,8 +248,8 @@ func (c Cond) validateOperand() error {
 	return invalid("unknown condition %d", c.Op)
 }
 
-// Validate refuses queries without a partition, with a prefix and a range, or
-// with a negative limit.
+// Validate rejects queries without a partition, with a prefix and a range, or with a
+// negative limit.
 func (q *Query) Validate() error {
 	switch {
 	case q.Partition.pk == "":
@@ -323,8 +323,9 @@ func (a *Action) validate() error {
 	return ValidateConds(a.Conds())
 }
 
-// ValidateActions refuses transactions that no store accepts: more than MaxTransactActions,
-// puts over MaxTransactBytes in all, an unknown table, one row twice (ErrDuplicate).
+// ValidateActions rejects transactions that no store accepts: more than
+// MaxTransactActions, puts over MaxTransactBytes in all, an unknown table, one row twice
+// (ErrDuplicate).
 func ValidateActions(actions []Action) error {
 	if len(actions) > MaxTransactActions {
 		return invalid("%d actions in one transaction; at most %d are allowed", len(actions), MaxTransactActions)

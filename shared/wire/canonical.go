@@ -11,8 +11,8 @@ import (
 )
 
 // AppendCanonical appends the canonical form of a JSON value, which is signed: RFC 8785.
-// Numbers are written as ECMAScript writes them, so a whole number beyond 2^53 loses
-// digits. The text must have been checked to be JSON in which no member comes twice.
+// Numbers are written as ECMAScript writes them, so an integer beyond 2^53 loses digits.
+// The text must have been checked to be JSON in which no member comes twice.
 func AppendCanonical(dst []byte, raw []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

@@ -41,7 +41,7 @@ type Decoder struct {
 // NewDecoder reads body.
 func NewDecoder(body []byte) *Decoder { return &Decoder{b: body} }
 
-// NewDecoderAt reads raw, a value that stands at path base in a larger body.
+// NewDecoderAt reads raw, a value that is at path base in a larger body.
 func NewDecoderAt(raw []byte, base string) *Decoder { return &Decoder{b: raw, base: base} }
 
 // Reset makes d read body from its start and forget its error.
@@ -128,8 +128,8 @@ func (d *Decoder) at() bool {
 	return true
 }
 
-// Kind tells what the next value is, without reading it. It is not inlined: at 400 places
-// its code would weigh more than the calls cost.
+// Kind returns the kind of the next value, without reading it. It is not inlined: at 400
+// places its code would cost more than the calls.
 //
 //go:noinline
 func (d *Decoder) Kind() Kind {
@@ -150,8 +150,8 @@ func (d *Decoder) Null() bool {
 // Skip skips the next value; false when there is an error.
 func (d *Decoder) Skip() bool { return d.Raw() != nil }
 
-// Raw gives the bytes of the next value, which alias the body; nil when there
-// is an error.
+// Raw returns the bytes of the next value, which alias the body; nil when there is an
+// error.
 func (d *Decoder) Raw() []byte {
 	if !d.at() {
 		return nil
@@ -198,8 +198,8 @@ func (d *Decoder) inside() ([]byte, bool) {
 	return in, true
 }
 
-// RawStr gives the next value, a string, with its quotes and escapes. It aliases the body.
-// To copy it is the cheapest way to pass a text on.
+// RawStr returns the next value, a string, with its quotes and escapes. It aliases the
+// body. To copy it is the cheapest way to pass a text on.
 func (d *Decoder) RawStr() []byte {
 	if !d.expect(KindString) {
 		return nil
@@ -247,7 +247,7 @@ func (d *Decoder) Bool() bool {
 	return len(raw) > 0 && raw[0] == 't'
 }
 
-// Num gives the bytes of the next value, a number.
+// Num returns the bytes of the next value, a number.
 func (d *Decoder) Num() []byte {
 	if !d.expect(KindNumber) {
 		return nil
@@ -255,7 +255,7 @@ func (d *Decoder) Num() []byte {
 	return d.Raw()
 }
 
-// Int reads a whole number; 5.0 and 1e3 count as whole.
+// Int reads an integer; 5.0 and 1e3 are integers too.
 func (d *Decoder) Int() int64 {
 	raw := d.Num()
 	if raw == nil {

@@ -40,8 +40,8 @@ func AppendJSONString[S ~string | ~[]byte](dst []byte, s S) []byte {
 	return append(dst, '"')
 }
 
-// view gives the bytes of a string or slice without a copy. A slice header
-// begins with the two words of a string header, so one reading fits both.
+// view returns the bytes of a string or slice without a copy. A slice header begins with
+// the two words of a string header, so one reading fits both.
 func view[S ~string | ~[]byte](s *S) []byte {
 	str := *(*string)(unsafe.Pointer(s))
 	return unsafe.Slice(unsafe.StringData(str), len(str))

@@ -19,16 +19,16 @@ const (
 	esTrailer = 4
 )
 
-// EventStreamParser reads the binary framing application/vnd.amazon.eventstream in push
-// form: bytes go in as they arrive, split anywhere, and whole messages come out. The name
-// of an event is its :event-type. An exception or an error has EventStreamException and its
-// type or code instead, and the data of an error is {"message":...}. Both checksums of each
-// message are tested before any of it is given. The zero value is ready to use. It does not
-// allocate once its buffer has grown.
+// EventStreamParser parses the binary framing application/vnd.amazon.eventstream in push
+// form: bytes go in as they arrive, split anywhere, and complete messages come out. The
+// name of an event is its :event-type. An exception or an error has EventStreamException
+// and its type or code instead, and the data of an error is {"message":...}. Both
+// checksums of each message are verified before it is emitted. The zero value is ready to
+// use. It does not allocate once its buffer has grown.
 type EventStreamParser struct {
 	MaxMessage int // bytes of one message; 0 means DefaultMaxEvent
 
-	held  []byte // beginning of a message whose end has not come yet
+	held  []byte // beginning of an incomplete message
 	err   error
 	made  []byte // data of an error message
 	names [16]string
@@ -86,8 +86,8 @@ func (p *EventStreamParser) complete(in []byte, emit func(string, []byte) error)
 	return in, err
 }
 
-// EventStreamStart is where the first message of in begins that has a whole prelude, for a
-// part that was cut out of a stream at any place. -1: there is none.
+// EventStreamStart returns the offset of the first message of in with a complete prelude,
+// for a part cut out of a stream anywhere; -1 if there is none.
 func EventStreamStart(in []byte) int {
 	for i := 0; i+esPrelude <= len(in); i++ {
 		if crc32.ChecksumIEEE(in[i:i+8]) == binary.BigEndian.Uint32(in[i+8:]) {
@@ -116,8 +116,8 @@ func brokenMessage(why string) error {
 	return f
 }
 
-// size is the length of the message at the beginning of b, whose prelude is checked; 0 if
-// the prelude is not whole yet.
+// size returns the length of the message at the beginning of b, with a verified prelude;
+// 0 if the prelude is incomplete.
 func (p *EventStreamParser) size(b []byte) (int, error) {
 	if len(b) < esPrelude {
 		return 0, nil
@@ -139,7 +139,7 @@ func (p *EventStreamParser) size(b []byte) (int, error) {
 	return int(total), nil
 }
 
-// message gives one whole message.
+// message emits one complete message.
 func (p *EventStreamParser) message(b []byte, emit func(string, []byte) error) error {
 	end := len(b) - esTrailer
 	if crc32.ChecksumIEEE(b[:end]) != binary.BigEndian.Uint32(b[end:]) {
@@ -161,7 +161,7 @@ func (p *EventStreamParser) message(b []byte, emit func(string, []byte) error) e
 	return emit(p.intern(false, h.event), data)
 }
 
-// messageHeaders are the headers that tell the kind of a message.
+// messageHeaders are the headers that determine the kind of a message.
 type messageHeaders struct {
 	kind, event, exception, errorCode, errorText []byte
 }
@@ -228,8 +228,8 @@ func esValueSize(kind byte, b []byte) (int, bool) {
 	return 0, false
 }
 
-// intern gives the string of an event's name without a new allocation for the
-// few names that a stream repeats.
+// intern returns the string of an event's name without a new allocation for the few names
+// that a stream repeats.
 func (p *EventStreamParser) intern(failed bool, b []byte) string {
 	for _, s := range p.names {
 		if failed {
@@ -269,8 +269,8 @@ func AppendEventStream(dst []byte, event string, data []byte) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.ChecksumIEEE(dst[start:]))
 }
 
-// EventStreamSize returns the length of the message at the beginning of in, which a parser has
-// read before; 0 if it is not whole.
+// EventStreamSize returns the length of the message at the beginning of in, which a
+// parser has read before; 0 if it is incomplete.
 func EventStreamSize(in []byte) int {
 	if len(in) < esPrelude {
 		return 0
@@ -281,8 +281,8 @@ func EventStreamSize(in []byte) int {
 	return 0
 }
 
-// AppendEventStreamPayload appends a whole message with other data and the same headers. ok is
-// false for an error, whose data is in its headers.
+// AppendEventStreamPayload appends a complete message with other data and the same
+// headers. ok is false for an error, which has its data in its headers.
 func AppendEventStreamPayload(dst, message, data []byte) (out []byte, ok bool) {
 	headers := esPrelude + int(binary.BigEndian.Uint32(message[4:]))
 	var h messageHeaders

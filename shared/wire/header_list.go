@@ -2,8 +2,8 @@ package wire
 
 import "strings"
 
-// ParseList reads a header that lists names: "a, b" or the bracketed form
-// ["a", "b"] with or without quotes. Empty entries are left out.
+// ParseList reads a header that lists names: "a, b" or the bracketed form ["a", "b"] with
+// or without quotes. Empty entries are omitted.
 func ParseList(header string) []string {
 	s := strings.TrimSpace(header)
 	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") && len(s) > 1 {

@@ -10,11 +10,11 @@ const (
 	MaxMetadataValue = 128
 )
 
-// ParseMetadata reads a metadata header, a JSON object. Strings are cut to MaxMetadataValue
-// characters, numbers and booleans become their text, and null, arrays and objects are left
-// out. If the header is not a JSON object or is longer than MaxMetadataHeader, ok is false
-// and the map nil: the header then counts as empty. The caller has checked that it is
-// UTF-8.
+// ParseMetadata parses a metadata header, a JSON object. Strings are truncated to
+// MaxMetadataValue characters, numbers and booleans become text, and null, arrays and
+// objects are omitted. If the header is not a JSON object or is longer than
+// MaxMetadataHeader, ok is false and the map is nil: the header then counts as empty. The
+// caller has checked that it is UTF-8.
 func ParseMetadata(header string) (metadata map[string]string, ok bool) {
 	if len(header) > MaxMetadataHeader {
 		return nil, false
@@ -42,7 +42,7 @@ func ParseMetadata(header string) (metadata map[string]string, ok bool) {
 	return metadata, true
 }
 
-// cutMetadata keeps the first MaxMetadataValue characters of s.
+// cutMetadata truncates s to MaxMetadataValue characters.
 func cutMetadata(s string) string {
 	if len(s) <= MaxMetadataValue {
 		return s

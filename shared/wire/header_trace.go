@@ -43,7 +43,7 @@ func lowerHex(s string) bool {
 	return true
 }
 
-// Bounds of a baggage header; the rest is left out.
+// Bounds of a baggage header; the rest is omitted.
 const (
 	maxBaggageBytes = 8192
 	maxBaggagePairs = 64
@@ -51,8 +51,8 @@ const (
 
 // ParseBaggage reads the pairs of a W3C baggage header into metadata: names as they are,
 // values percent-decoded and cut to MaxMetadataValue characters. Properties after ';' and
-// malformed members are left out. If two members have the same name, the last one wins. nil
-// when there is no pair.
+// malformed members are omitted. If two members have the same name, the last one wins.
+// nil when there is no pair.
 func ParseBaggage(header string) map[string]string {
 	if len(header) > maxBaggageBytes {
 		header = header[:maxBaggageBytes]

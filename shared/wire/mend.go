@@ -5,13 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// Mend gives the part of a JSON object or list that came before it broke off or turned into
-// something else. The part is closed so that it can be read: a string value keeps what came
-// of it; a name, number or word that might continue is left out. A complete value is
-// returned as it is, without what follows it. open are the names of the members that were
-// being written, outermost first, nil for a complete value. mended is nil when body does
-// not begin with an object or a list. Nothing is checked between the tokens: mended may not
-// be JSON.
+// RepairTruncated closes a truncated JSON object or list so that it can be read: a string
+// value keeps its received part; a name, number or word that might continue is omitted.
+// It returns a complete value without what follows it. open are the names of the
+// unfinished fields, outermost first, nil for a complete value. mended is nil if body
+// does not begin with an object or a list. The tokens are not validated: mended may be
+// invalid JSON.
 func Mend(body []byte) (mended []byte, open []string) {
 	type level struct {
 		closer byte
@@ -91,15 +90,15 @@ func skip(b []byte, i int) int {
 	return i
 }
 
-// isWord tells the bytes of numbers and of true, false and null.
+// isWord reports whether a byte can be part of a number or of true, false and null.
 func isWord(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b == '-' || b == '+' || b == '.' || b == 'E'
 }
 
-// stringEnd finds the quote that ends the string whose inside begins at i. If there is
-// none, to is the end of the last complete character.
+// stringEnd finds the quote that ends the string with content from i. If there is none,
+// to is the end of the last complete character.
 func stringEnd(b []byte, i int) (to int, whole bool) {
-	from, pair := i, -1 // pair: beginning of a character whose second half has not come
+	from, pair := i, -1 // pair: beginning of a character with a missing second half
 	for i < len(b) {
 		switch c := b[i]; {
 		case c == '"':

@@ -53,9 +53,9 @@ func members(b []byte, i int) iter.Seq[member] {
 	}
 }
 
-// PathAt gives the path of the innermost value that contains the byte at offset, such as
-// messages[3].content[1].type; "" for the body itself. It reads the body again and is meant
-// for the messages of faults. Long keys are cut.
+// PathAt returns the path of the innermost value that contains the byte at offset, such
+// as messages[3].content[1].type; "" for the body itself. It reads the body again and is
+// meant for the messages of faults. Long keys are cut.
 func PathAt(body []byte, offset int) string {
 	path := ""
 	i := skipSpace(body, 0)

@@ -10,8 +10,8 @@ import (
 // body itself.
 const MaxDepth = 64
 
-// problem tells why bytes are not JSON. The scanning functions return it with the offset,
-// so that a message is only built when there is a problem.
+// problem is the reason why bytes are not JSON. The scanning functions return it with the
+// offset, so that a message is only built if there is a problem.
 type problem uint8
 
 const (
@@ -39,7 +39,7 @@ var problemText = [...]string{
 	notObject:  "an object is expected",
 }
 
-// fault gives p at offset as a 400 on field (may be empty).
+// fault returns p at offset as a 400 on field (may be empty).
 func (p problem) fault(offset int, field string) *fault.Fault {
 	return fault.Invalid(field, "The body is not a valid JSON object: %s at byte %d", problemText[p], offset)
 }
@@ -53,7 +53,7 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipString reads a string whose opening quote is just before i. It returns the index
+// skipString skips a string with its opening quote just before i. It returns the index
 // after the closing quote, or the offset of the problem.
 func skipString(b []byte, i int) (int, problem) {
 	for {
@@ -123,8 +123,8 @@ func skipPlain(b []byte, i int) int {
 	return i
 }
 
-// escapeLength is the length of the escape whose backslash is at i; 0 if it is
-// not one.
+// escapeLength returns the length of the escape with its backslash at i; 0 if it is
+// invalid.
 func escapeLength(b []byte, i int) int {
 	if i+1 >= len(b) {
 		return 0
@@ -210,8 +210,8 @@ func skipScalar(b []byte, i int) (int, problem) {
 	return i + len(word), fine
 }
 
-// skipValue reads the value at i, which must be inside of b and not white space. room is
-// how many levels of arrays and objects it may have.
+// skipValue skips the value at i, which must be inside of b and not white space. room is
+// the remaining nesting depth.
 func skipValue(b []byte, i, room int) (int, problem) {
 	end, _, why := skipCounting(b, i, room)
 	return end, why
@@ -227,8 +227,8 @@ func skipCounting(b []byte, i, room int) (end, arrays int, why problem) {
 	return skipContainer(b, i, room)
 }
 
-// skipContainer reads the array or object at i without recursion: for each open level, one
-// bit of objects tells whether it is an object.
+// skipContainer reads the array or object at i without recursion: for each open level,
+// one bit of objects reports whether it is an object.
 func skipContainer(b []byte, i, room int) (end, arrays int, why problem) {
 	var objects uint64
 	depth := 0

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// hasSkipText tells whether skipText may be called.
+// hasSkipText reports whether skipText may be called.
 var hasSkipText = cpu.X86.HasAVX2
 
 // skipText is an index of b up to which there is only text and escapes of two bytes. There

@@ -12,7 +12,7 @@ import (
 // Span is the place of a value in a body. The zero Span is an absent value.
 type Span struct{ Start, End int }
 
-// Of gives the bytes of the span in body; nil when it is absent.
+// Of returns the bytes of the span in body; nil when it is absent.
 func (s Span) Of(body []byte) []byte {
 	if s.Absent() {
 		return nil
@@ -29,7 +29,7 @@ func (s Span) Present(body []byte) bool { return !s.Absent() && !IsNull(body[s.S
 // IsNull reports whether raw is the literal null.
 func IsNull(raw []byte) bool { return string(raw) == "null" }
 
-// KindOf tells the kind of the JSON value raw by its first byte.
+// KindOf returns the kind of the JSON value raw by its first byte.
 func KindOf(raw []byte) Kind {
 	if len(raw) == 0 {
 		return KindNone
@@ -94,8 +94,8 @@ func ScanBool(raw []byte, field string) (bool, error) {
 	return raw[0] == 't', nil
 }
 
-// ScanInt reads raw, a checked value, as a whole number. 5.0 and 1e3 count as
-// whole; a number outside int64 is refused.
+// ScanInt parses raw, a checked value, as an integer. 5.0 and 1e3 are integers; a number
+// outside int64 is rejected.
 func ScanInt(raw []byte, field string) (int64, error) {
 	if KindOf(raw) != KindNumber {
 		return 0, wrongKind(raw, field, "a whole number")
@@ -121,7 +121,7 @@ func ScanFloat(raw []byte, field string) (float64, error) {
 	return f, nil
 }
 
-// parseInt reads a checked JSON number that is whole and fits.
+// parseInt reads a checked JSON number that is complete and fits.
 func parseInt(raw []byte) (int64, bool) {
 	if !bytes.ContainsAny(raw, ".eE") {
 		n, err := strconv.ParseInt(string(raw), 10, 64)

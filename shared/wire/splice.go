@@ -33,7 +33,7 @@ func InsertKey(w *Walk, key string, raw []byte) Edit {
 	return InsertAt(w.ObjectStart, key, raw)
 }
 
-// InsertAt is InsertKey for the object whose '{' is at offset open.
+// InsertAt is InsertKey for the object with its '{' at offset open.
 func InsertAt(open int, key string, raw []byte) Edit {
 	return Edit{Span: Span{open + 1, open + 1}, New: raw, kind: editInsert, key: key}
 }

@@ -10,16 +10,15 @@ import (
 // Image answers come as one event of several megabytes.
 const DefaultMaxEvent = 16 << 20
 
-// SSEParser is the push form of a server-sent event reader: bytes go in as
-// they arrive, split anywhere, and whole events come out. It follows the
-// WHATWG grammar (LF, CRLF and CR line ends, byte order mark, comments,
-// several data lines), except that an event without its closing blank line is
-// given at the end of the stream. The zero value is ready to use. It does not
-// allocate once its buffers have grown.
+// SSEParser parses server-sent events in push form: bytes go in as they arrive, split
+// anywhere, and complete events come out. It follows the WHATWG grammar (LF, CRLF and CR
+// line ends, byte order mark, comments, several data lines), except that an event without
+// its closing blank line is emitted at the end of the stream. The zero value is ready to
+// use. It does not allocate once its buffers have grown.
 type SSEParser struct {
 	MaxEvent int // bytes of one event; 0 means DefaultMaxEvent
 
-	line    []byte // beginning of a line whose end has not come yet
+	line    []byte // beginning of an incomplete line
 	data    []byte // data of the event so far; aliases the input while inInput
 	held    []byte // own buffer for data
 	name    string
@@ -58,7 +57,7 @@ func (p *SSEParser) Feed(in []byte, emit func(event string, data []byte) error) 
 	}
 }
 
-// End gives the last event when the stream stopped without its blank line.
+// End returns the last event when the stream stopped without its blank line.
 func (p *SSEParser) End(emit func(event string, data []byte) error) error {
 	if p.err != nil {
 		return p.err
@@ -212,8 +211,8 @@ func (p *SSEParser) addData(value []byte) {
 	p.data = p.held
 }
 
-// intern gives the string of an event name without a new allocation for the
-// few names that a stream repeats.
+// intern returns the string of an event name without a new allocation for the few names
+// that a stream repeats.
 func (p *SSEParser) intern(b []byte) string {
 	if len(b) == 0 {
 		return ""

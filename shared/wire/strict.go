@@ -56,7 +56,7 @@ type keys struct {
 	many map[string]struct{} // used when there are more
 }
 
-// twice tells whether a key has come before, and remembers it.
+// twice reports whether a key has come before, and remembers it.
 func (k *keys) twice(key []byte) bool {
 	if k.many == nil {
 		for _, other := range k.few[:k.n] {

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// UnescapedLen returns how many bytes the text has that stands, escaped, inside a JSON
-// string. escaped excludes the quotes; it may be cut off.
+// UnescapedLen returns the length in bytes of the unescaped content of a JSON string.
+// escaped excludes the quotes; it may be truncated.
 func UnescapedLen(escaped []byte) (n int) {
 	for {
 		i := bytes.IndexByte(escaped, '\\')

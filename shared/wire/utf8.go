@@ -7,7 +7,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// CheckUTF8 refuses bytes that are not UTF-8: JSON has no other encoding, and decoders
+// CheckUTF8 rejects bytes that are not UTF-8: JSON has no other encoding, and decoders
 // would replace them by U+FFFD. The fault names the path of the first such byte. For text
 // that is mostly ASCII it costs a small part of a walk.
 func CheckUTF8(body []byte) error {
@@ -50,7 +50,7 @@ func validUTF8(b []byte) bool {
 	}
 }
 
-// skipASCII is how many bytes at the beginning of b, in whole blocks, are ASCII.
+// skipASCII returns the length of the ASCII prefix of b, in full blocks.
 func skipASCII(b []byte) int {
 	const high = 0x8080808080808080
 	i := 0

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// notUTF8 are bytes that are no text, alone and cut short.
+// notUTF8 are bytes that are no text, alone and truncated.
 var notUTF8 = []string{"\xff", "\x80", "\xbf\xbf", "\xc0\xaf", "\xe9", "\xe4\xb8", "\xed\xa0\x80", "\xf0\x9f\x98", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80"}
 
 // Each of them at every place around the borders of the blocks that are checked together,

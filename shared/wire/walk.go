@@ -36,10 +36,10 @@ func NewKeySet(keys ...string) *KeySet {
 	return k
 }
 
-// Keys gives the keys in index order. The caller must not change the slice.
+// Keys returns the keys in index order. The caller must not change the slice.
 func (k *KeySet) Keys() []string { return k.keys }
 
-// Index gives the index of a key; -1 when the set does not have it.
+// Index returns the index of a key; -1 when the set does not have it.
 func (k *KeySet) Index(key string) int {
 	if len(key) < len(k.byLen) {
 		for _, i := range k.byLen[len(key)] {
@@ -51,8 +51,8 @@ func (k *KeySet) Index(key string) int {
 	return -1
 }
 
-// Places gives the index in k of each key of another set; -1 for those that k does not
-// have. The result for the last set is kept. The caller must not change the slice.
+// Places returns the index in k of each key of another set; -1 for those that k does not
+// have. It caches the result for the last set. The caller must not change the slice.
 func (k *KeySet) Places(of *KeySet) []int {
 	if known := k.asked.Load(); known != nil && known.of == of {
 		return known.at
@@ -95,9 +95,9 @@ func (w *Walk) reset(n int) {
 // w with the places of the wanted keys. It does not allocate.
 //
 // The error is a *fault.Fault (400) that names the key and the byte offset. A wanted key
-// that comes twice, has escapes or is in another case is refused as well: parsers differ in
-// these, and the gateway must decide by what the provider reads. Bytes inside of other
-// values are not checked to be UTF-8; they are forwarded as they came.
+// that comes twice, has escapes or is in another case is rejected as well: parsers differ
+// in these, and the gateway must decide by what the provider reads. Bytes inside of other
+// values are not checked to be UTF-8; they are forwarded unchanged.
 func (k *KeySet) Walk(body []byte, w *Walk) error {
 	w.reset(len(k.keys))
 	if f := k.walk(body, w); f != nil {
@@ -180,8 +180,8 @@ func (w *Walk) close(b []byte, i int) *fault.Fault {
 	return nil
 }
 
-// match gives the index of the wanted key at span, -1 for any other key, and a
-// fault for a wanted key that comes twice or in a misleading spelling.
+// match returns the index of the wanted key at span, -1 for any other key, and a fault
+// for a wanted key that comes twice or in a misleading spelling.
 func (k *KeySet) match(b []byte, span Span, w *Walk) (int, *fault.Fault) {
 	key := b[span.Start+1 : span.End-1]
 	for _, c := range key {
@@ -206,7 +206,7 @@ func (k *KeySet) match(b []byte, span Span, w *Walk) (int, *fault.Fault) {
 	return -1, nil
 }
 
-// misleading refuses a key with escapes or letters outside of ASCII if some parser could
+// misleading rejects a key with escapes or letters outside of ASCII if some parser could
 // take it for a wanted one, and a key that is not UTF-8.
 func (k *KeySet) misleading(b []byte, span Span, key []byte) *fault.Fault {
 	if !utf8.Valid(key) {

@@ -94,7 +94,7 @@ func TestWalkAcceptsOtherKeysInAnySpelling(t *testing.T) {
 	for _, body := range []string{
 		`{"x":1,"x":2}`, `{"mod\u0065ls":1}`, `{"ž":1}`, `{"":1}`,
 		`{"x":` + strings.Repeat("[", 63) + strings.Repeat("]", 63) + `}`,
-		"{\"x\":\"\xff\"}", // forwarded as it came
+		"{\"x\":\"\xff\"}", // forwarded unchanged
 		strings.Repeat(" ", 100) + `{"model":"a"}` + strings.Repeat("\n", 100),
 	} {
 		var w Walk
@@ -123,8 +123,8 @@ var walkSeeds = []string{
 	`{"n":1.}`, `{"n":-0}`, `{"n":1E-2}`, "{\"\u017ftream\":1}",
 }
 
-// FuzzWalk: the walk accepts what encoding/json accepts and gives the same
-// values, but for the spellings that it refuses on purpose.
+// FuzzWalk: the walk accepts what encoding/json accepts and gives the same values, but
+// for the spellings that it rejects on purpose.
 func FuzzWalk(f *testing.F) {
 	for _, s := range walkSeeds {
 		f.Add([]byte(s))
@@ -155,8 +155,8 @@ func FuzzWalk(f *testing.F) {
 	})
 }
 
-// refusedOnPurpose looks for the top-level spellings and the depth that only
-// the walk refuses, with encoding/json's own tokens.
+// refusedOnPurpose looks for the top-level spellings and the depth that only the walk
+// rejects, with encoding/json's own tokens.
 func refusedOnPurpose(body []byte) bool {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	depth, seen := 0, map[string]int{}

@@ -11,7 +11,7 @@ import (
 
 var _ blob.Eraser = (*Bucket)(nil)
 
-// blank is what is written over what is erased.
+// blank is the content of erased ranges.
 var blank [64 << 10]byte
 
 // Erase writes zeros over stretches of an object in its file. The file may have other

@@ -37,8 +37,8 @@ type Option func(*Bucket)
 // Durable makes Put wait until the object and its name are on the disk.
 func Durable() Option { return func(b *Bucket) { b.durable = true } }
 
-// Open opens the bucket in dir, which is made when absent. It removes what interrupted
-// writes left behind more than an hour ago, and uploads of more than two days ago.
+// Open opens the bucket in dir, which it creates if necessary. It removes temporary files
+// of interrupted writes after an hour, and uploads after two days.
 func Open(dir string, options ...Option) (*Bucket, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("blob/files: %w", err)
@@ -79,7 +79,7 @@ func (b *Bucket) sweep(before time.Time) {
 	}
 }
 
-// Put writes an object whole.
+// Put writes an object atomically.
 func (b *Bucket) Put(ctx context.Context, key string, body []byte) error {
 	if err := errors.Join(blob.CheckKey(key), ctx.Err()); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (b *Bucket) syncUp(dir string) error {
 	}
 }
 
-// Get reads an object whole, up to max bytes (0: no bound).
+// Get reads an object of at most max bytes (0 means no limit).
 func (b *Bucket) Get(ctx context.Context, key string, max int64) ([]byte, error) {
 	f, size, err := b.open(ctx, key)
 	if err != nil {
@@ -164,8 +164,8 @@ func (b *Bucket) Get(ctx context.Context, key string, max int64) ([]byte, error)
 	return body, nil
 }
 
-// Open streams length bytes from offset (length < 0: to the end) and gives the
-// size of the whole object.
+// Open streams length bytes from offset (length < 0 means to the end) and returns the
+// size of the object.
 func (b *Bucket) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, int64, error) {
 	f, size, err := b.open(ctx, key)
 	if err != nil {
@@ -232,13 +232,14 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// notThere tells whether an error means that the name is absent, which includes names below
-// a file.
+// notThere reports whether an error means that the name is absent, which includes names
+// below a file.
 func notThere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// List gives up to limit keys with the prefix behind after, in byte order.
+// List returns at most limit keys with the prefix that sort after the key after, in byte
+// order.
 func (b *Bucket) List(ctx context.Context, prefix, after string, limit int) ([]string, error) {
 	if limit <= 0 {
 		return nil, nil

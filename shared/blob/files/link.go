@@ -12,10 +12,10 @@ import (
 	"gateway/shared/blob"
 )
 
-// Link makes a file an object without copying it. It is a hard link, so the file must be on
-// the bucket's own file system. What is appended to the file later is part of the object,
-// and deleting one of the two leaves the other. Linking a file to its own object again
-// succeeds; a key that belongs to another object gives fs.ErrExist.
+// Link makes a file an object without copying it. It is a hard link, so the file must be
+// on the bucket's file system. Data appended to the file later is part of the object, and
+// deleting one of the two leaves the other. Linking a file to its own object again
+// succeeds; a key that belongs to another object returns fs.ErrExist.
 func (b *Bucket) Link(ctx context.Context, key, file string) error {
 	if err := errors.Join(blob.CheckKey(key), ctx.Err()); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (b *Bucket) Link(ctx context.Context, key, file string) error {
 	return nil
 }
 
-// is tells whether an object is a link to the file.
+// is reports whether an object is a link to the file.
 func (b *Bucket) is(key, file string) bool {
 	object, err := b.root.Stat(key)
 	if err != nil {

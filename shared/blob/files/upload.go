@@ -23,10 +23,10 @@ var _ blob.Uploads = (*Bucket)(nil)
 // uploads is how the directories that hold the parts of uploads are named, below partial.
 const uploads = "upload-"
 
-// uploadKept is how long an upload is kept to which nothing is added.
+// uploadKept is how long an inactive upload is retained.
 const uploadKept = 47 * time.Hour
 
-// Begin starts an upload. Its parts are in a directory of its own until it is complete.
+// Begin starts an upload. Its parts are in a separate directory until it is complete.
 func (b *Bucket) Begin(ctx context.Context, key, _ string) (string, error) {
 	if err := errors.Join(blob.CheckKey(key), ctx.Err()); err != nil {
 		return "", err

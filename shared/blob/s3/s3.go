@@ -18,8 +18,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// Bucket is a blob.Bucket in S3. If the service does not answer or refuses, the error is a
-// 503 fault (service_unavailable) with the cause for the log.
+// Bucket is a blob.Bucket in S3. If the service does not answer or rejects, the error is
+// a 503 fault (service_unavailable) with the cause for the log.
 type Bucket struct {
 	client *s3.Client
 	name   string
@@ -37,7 +37,7 @@ type settings struct {
 // Option changes how a Bucket is reached.
 type Option func(*settings)
 
-// Prefix keeps all objects below prefix, such as "data"; keys do not show it.
+// Prefix stores all objects below prefix, such as "data"; keys do not contain it.
 func Prefix(prefix string) Option {
 	return func(s *settings) { s.prefix = strings.Trim(prefix, "/") }
 }
@@ -108,14 +108,14 @@ func status(err error) int {
 	return 0
 }
 
-// noBucket tells a missing bucket, a fault of the installation, from a missing
-// object.
+// noBucket reports whether the bucket is missing, an error of the installation, rather
+// than the object.
 func noBucket(err error) bool {
 	var coded interface{ ErrorCode() string }
 	return errors.As(err, &coded) && coded.ErrorCode() == "NoSuchBucket"
 }
 
-// Put writes an object whole.
+// Put writes an object atomically.
 func (b *Bucket) Put(ctx context.Context, key string, body []byte) error {
 	full, err := b.check(ctx, key)
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *Bucket) Put(ctx context.Context, key string, body []byte) error {
 	return nil
 }
 
-// Get reads an object whole, up to max bytes (0: no bound).
+// Get reads an object of at most max bytes (0 means no limit).
 func (b *Bucket) Get(ctx context.Context, key string, max int64) ([]byte, error) {
 	full, err := b.check(ctx, key)
 	if err != nil {
@@ -157,8 +157,8 @@ func (b *Bucket) Get(ctx context.Context, key string, max int64) ([]byte, error)
 	return body, nil
 }
 
-// Open streams length bytes from offset (length < 0: to the end) and gives the
-// size of the whole object. The context must live as long as the reader.
+// Open streams length bytes from offset (length < 0 means to the end) and returns the
+// size of the object. The context must live as long as the reader.
 func (b *Bucket) Open(ctx context.Context, key string, offset, length int64) (io.ReadCloser, int64, error) {
 	full, err := b.check(ctx, key)
 	if err != nil {
@@ -229,7 +229,8 @@ func (b *Bucket) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// List gives up to limit keys with the prefix behind after, in byte order.
+// List returns at most limit keys with the prefix that sort after the key after, in byte
+// order.
 func (b *Bucket) List(ctx context.Context, prefix, after string, limit int) ([]string, error) {
 	var keys []string
 	for len(keys) < limit {

@@ -73,7 +73,7 @@ func (b *Bucket) Complete(ctx context.Context, key, id string, tags []string) er
 	return nil
 }
 
-// Abandon gives the upload up, so that its parts cost nothing more.
+// Abandon returns the upload up, so that its parts cost nothing more.
 func (b *Bucket) Abandon(ctx context.Context, key, id string) error {
 	full, err := b.check(ctx, key)
 	if err != nil {

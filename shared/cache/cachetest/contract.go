@@ -12,9 +12,9 @@ import (
 	"gateway/shared/store"
 )
 
-// Harness gives an index under test.
+// Harness returns an index under test.
 type Harness struct {
-	// Open gives the index as a process that starts has it.
+	// Open returns the index as a process that starts has it.
 	Open func() cache.Neighbours
 	// Now and Advance are the index's clock.
 	Now     func() time.Time

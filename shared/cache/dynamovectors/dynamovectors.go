@@ -23,10 +23,10 @@ import (
 
 const (
 	maxTopK = 100
-	// spare is how many more results are asked for than are wanted, because expired ones stay
-	// in the index until the table deletes them.
+	// spare is how many more results are requested than needed, because expired ones
+	// remain in the index until the table deletes them.
 	spare = 32
-	// digits is how many digits of a number are kept. With four of them a cosine differs by
+	// digits is the stored precision of a number. With four digits a cosine differs by
 	// less than a ten-thousandth, and a write costs half of what it costs with eight.
 	digits = 4
 )
@@ -136,7 +136,7 @@ func numbers(v []float32) []types.AttributeValue {
 	return list
 }
 
-// notReady tells whether an index is still being made.
+// notReady reports whether an index is still being made.
 func notReady(err error) bool {
 	var coded interface {
 		ErrorCode() string

@@ -64,7 +64,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// What is over stands in an index for a while, and hides nothing.
+// What is over is in an index for a while, and hides nothing.
 func TestWhatIsOverHidesNothing(t *testing.T) {
 	t.Parallel()
 	s, x := serve(t, 2)

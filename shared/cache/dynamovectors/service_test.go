@@ -19,9 +19,9 @@ import (
 	"gateway/shared/cache/dynamovectors/layout"
 )
 
-// service is a strict DynamoDB with vector indexes, as far as this package calls it:
-// it knows the members of the API reference, spelt as there, and refuses what the
-// developer guide says is refused.
+// service is a strict DynamoDB with vector indexes, as far as this package calls it: it
+// knows the members of the API reference, spelt as there, and rejects what the developer
+// guide says is rejected.
 type service struct {
 	t *testing.T
 
@@ -30,7 +30,7 @@ type service struct {
 	dimensions []int                     // of the indexes, answers-<n> on v<n>
 	items      map[string]map[string]any // by pk and sk
 	building   bool
-	status     int // of the next answers; 0: none
+	status     int // of the next answers; 0 if there is none
 	refused    []string
 	lastTopK   int
 }
@@ -89,7 +89,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	_, _ = w.Write(raw)
 }
 
-// only refuses members that the operation does not have.
+// only rejects members that the operation does not have.
 func only(in map[string]any, members ...string) error {
 	for name := range in {
 		if !slices.Contains(members, name) {

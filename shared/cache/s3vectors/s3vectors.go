@@ -54,8 +54,8 @@ func New(cfg aws.Config, bucket string, now func() time.Time) *Index {
 	return &Index{client: s3vectors.NewFromConfig(cfg), bucket: bucket, now: now}
 }
 
-// tenant names a bucket together with its tenant. All names have one length, so that keys
-// can be told apart by their prefix.
+// tenant returns the name of a bucket with its tenant. All names have the same length, so
+// that no name is a prefix of another.
 func tenant(b cache.Bucket) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s%d:%s%s", len(b.Scope.Org), b.Scope.Org, len(b.Scope.Workspace), b.Scope.Workspace, b.ID))
 	return hex.EncodeToString(sum[:])
@@ -119,7 +119,7 @@ func (x *Index) Nearest(ctx context.Context, b cache.Bucket, vector []float32, l
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if absent(err) {
-			return nil, nil // no vector of so many dimensions was ever kept
+			return nil, nil // no vector with this number of dimensions was ever stored
 		}
 		if err != nil {
 			return nil, wrap(err)
@@ -187,7 +187,7 @@ func (x *Index) sweep(ctx context.Context, index *string) error {
 	return nil
 }
 
-// absent tells whether an index does not exist.
+// absent reports whether an index does not exist.
 func absent(err error) bool {
 	var none *types.NotFoundException
 	return errors.As(err, &none)

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// service is a strict S3 Vectors: it knows the members of the API reference only,
-// spelt as there, keeps to its limits, and refuses what it refuses. Pages are as
-// small as they may be.
+// service is a strict S3 Vectors: it knows the members of the API reference only, spelt
+// as there, keeps to its limits, and rejects what it rejects. Pages are as small as they
+// may be.
 type service struct {
 	t  *testing.T
 	mu sync.Mutex
@@ -25,8 +25,8 @@ type service struct {
 	at      time.Time
 	indexes map[string]map[string]stored // by name and key
 	calls   []string
-	refused []string // what was refused as invalid, and why
-	fail    int      // status of the next answers; 0: none
+	refused []string // what was rejected as invalid, and why
+	fail    int      // status of the next answers; 0 if there is none
 }
 
 type stored struct {
@@ -146,7 +146,7 @@ func read(r io.Reader, members string) (body, error) {
 func (b body) text(name string) string { s, _ := b[name].(string); return s }
 func (b body) yes(name string) bool    { v, _ := b[name].(bool); return v }
 
-// number is a whole number within bounds; def where it is absent and def is one.
+// number is an integer within bounds; def where it is absent and def is one.
 func (b body) number(name string, least, most, def int) (int, error) {
 	v, given := b[name]
 	n, ok := v.(float64)
@@ -304,7 +304,7 @@ func cosine(a, b []float64) float64 {
 	return ab / math.Sqrt(aa*bb)
 }
 
-// after gives the names behind a token, at most a page, and the next token.
+// after returns the names behind a token, at most a page, and the next token.
 func after[V any](all map[string]V, keep func(string) bool, token string) (names []string, next any) {
 	for name := range all {
 		if name > token && keep(name) {

@@ -70,7 +70,7 @@ type ending struct{ stop, category string }
 // out. All others are free.
 var chargedRefusals = map[string]bool{"bio": true, "frontier_llm": true, "reasoning_extraction": true}
 
-// free tells whether an answer costs nothing: it was refused before any output.
+// free reports whether an answer costs nothing: it was rejected before any output.
 func (e ending) free(u *pricing.Usage) bool {
 	return e.stop == "refusal" && u.OutputTokens() == 0 && !chargedRefusals[e.category]
 }
@@ -121,7 +121,7 @@ func (c *counts) billRounds(u *pricing.Usage, s *chat.Served) {
 	}
 }
 
-// attempt tells whether a model was to answer in this round.
+// attempt reports whether a model was to answer in this round.
 func (r *round) attempt() bool { return r.kind == "message" || r.kind == "fallback_message" }
 
 // lastAttempt is the index of the last fallback; -1 when none was needed.

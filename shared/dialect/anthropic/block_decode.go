@@ -102,7 +102,7 @@ func (q *requestDecoder) block(message, at int) chat.Part {
 	return p
 }
 
-// foreign keeps a block as it is; whole stands in front of it.
+// foreign keeps a block as it is; whole is in front of it.
 func foreign(whole *wire.Decoder, kind string, c chat.Cache) chat.Part {
 	return chat.Part{Kind: chat.Foreign, Type: kind, Origin: name, Raw: bytes.Clone(whole.Raw()), Cache: c}
 }

@@ -85,7 +85,7 @@ func nameLen(event []byte) int {
 	return 0
 }
 
-// look meters one event and tells whether it is for the client.
+// look meters one event and reports whether it is for the client.
 func (f *filter) look(e *events.Event) bool {
 	if len(e.Data) == 0 {
 		return true
@@ -116,7 +116,7 @@ func (f *filter) look(e *events.Event) bool {
 		}
 	}
 	if err := d.End(); err != nil {
-		if !f.m.Complete { // what follows a whole answer is left out
+		if !f.m.Complete { // what follows a whole answer is omitted
 			f.m.Err, f.failed = upstream.Unreadable(err), true
 		}
 		return false
@@ -179,8 +179,8 @@ func (f *filter) delta(delta []byte) {
 	}
 }
 
-// meterPlain reads what the books need of a plain answer. Its usage stands at
-// the end, behind the content, which is skipped.
+// meterPlain reads what accounting need of a plain answer. Its usage is at the end,
+// behind the content, which is skipped.
 func meterPlain(body []byte) chat.Meter {
 	m := chat.Meter{Complete: true, Started: true}
 	var d wire.Decoder

@@ -134,8 +134,8 @@ func encodeTool(e *requestEncoder, t *chat.Tool, at place) bool {
 
 var typeKey = wire.NewKeySet("type")
 
-// encodeSchema writes the schema of arguments as it came; the provider only wants a
-// type at its root.
+// encodeSchema writes the schema of arguments unchanged; the provider only wants a type
+// at its root.
 func encodeSchema(e *requestEncoder, raw []byte) {
 	if raw == nil {
 		e.b = append(e.b, `{"type":"object","properties":{}}`...)

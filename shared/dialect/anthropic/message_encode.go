@@ -18,7 +18,7 @@ func dropName(e *requestEncoder, m *chat.Message) {
 	}
 }
 
-// blank reports whether s is a text that the provider refuses as a block.
+// blank reports whether s is a text that the provider rejects as a block.
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 // system writes all system prompts, wherever they stood, in their order.
@@ -64,7 +64,7 @@ func system(e *requestEncoder) error {
 	return nil
 }
 
-// blankMarker reports the cache marker of a text that is left out because it is blank.
+// blankMarker reports the cache marker of a text that is omitted because it is blank.
 func blankMarker(e *requestEncoder, p *chat.Part, at place) {
 	if p.Cache == chat.NoCache {
 		return
@@ -179,7 +179,7 @@ func userParts(e *requestEncoder, m *chat.Message, n int) (int, error) {
 	return n, nil
 }
 
-// part writes one block of content; false when it is left out.
+// part writes one block of content; false when it is omitted.
 func part(e *requestEncoder, p *chat.Part, at place) (bool, error) {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -230,8 +230,8 @@ var foreignBlocks = map[string]bool{
 	"search_result": true, "container_upload": true, "document": true,
 }
 
-// encodeResults writes the tool messages from i on, and the user's message behind
-// them, as one message. It gives the index of the last one taken.
+// encodeResults writes the tool messages from i on, and the user's message after them, as
+// one message. It gives the index of the last one taken.
 func encodeResults(e *requestEncoder, i int) (int, int, error) {
 	ms := e.r.Messages
 	e.b = append(e.b, `{"role":"user","content":[`...)

@@ -28,7 +28,7 @@ type requestEncoder struct {
 	t    *chat.Traits
 	loss *chat.Loss
 	max  int // longest tool name
-	skip int // cache markers that are left out, from the front
+	skip int // cache markers that are omitted, from the front
 
 	think     claude.Thinking
 	maxTokens int64
@@ -61,7 +61,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	return e.b, nil
 }
 
-// refuse checks the bounds in which this provider is narrower than the specification.
+// reject checks the bounds in which this provider is narrower than the specification.
 func refuse(e *requestEncoder) error {
 	r := e.r
 	if r.N.Set && r.N.Value > 1 {

@@ -107,7 +107,7 @@ func (s *streamDecoder) blockStart(index int, raw []byte, emit func(*chat.Delta)
 	return s.first(&s.blocks[len(s.blocks)-1], &o, emit)
 }
 
-// first gives the beginning of a block.
+// first returns the beginning of a block.
 func (s *streamDecoder) first(b *block, o *opening, emit func(*chat.Delta) error) error {
 	switch b.kind {
 	case blockText:

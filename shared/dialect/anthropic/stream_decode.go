@@ -23,7 +23,7 @@ type streamDecoder struct {
 	calls  int           // tool calls that the client sees
 	hidden bool          // the hidden tool was called
 
-	// How the answer ended. This is only passed on when the stream is complete, so that a
+	// How the answer ended. This is only forwarded when the stream is complete, so that a
 	// stream that breaks off does not look like a success.
 	native, sequence, explanation string
 	category                      string // of a refusal
@@ -113,7 +113,7 @@ func (s *streamDecoder) fastDelta(data []byte) (index int, piece []byte, tool, o
 	return index, piece, tool, n > 0
 }
 
-// piece gives a piece of a block as a delta of kind.
+// piece returns a piece of a block as a delta of kind.
 func (s *streamDecoder) piece(kind chat.DeltaKind, b *block, raw []byte, emit func(*chat.Delta) error) error {
 	if len(raw) <= 2 {
 		return nil
@@ -125,7 +125,7 @@ func (s *streamDecoder) piece(kind chat.DeltaKind, b *block, raw []byte, emit fu
 	return emit(&s.out)
 }
 
-// valid gives raw, a JSON string, in valid UTF-8.
+// valid returns raw, a JSON string, in valid UTF-8.
 func (s *streamDecoder) valid(raw []byte) []byte {
 	if utf8.Valid(raw) {
 		return raw
@@ -134,7 +134,7 @@ func (s *streamDecoder) valid(raw []byte) []byte {
 	return s.scratch
 }
 
-// input gives a piece of the arguments of a call.
+// input returns a piece of the arguments of a call.
 func (s *streamDecoder) input(b *block, raw []byte, emit func(*chat.Delta) error) error {
 	if len(raw) <= 2 {
 		return nil
@@ -222,7 +222,7 @@ func notReadable(cause error) *fault.Fault {
 	return upstream.Unreadable(cause)
 }
 
-// eventKind gives the known kinds without an allocation.
+// eventKind returns the known kinds without an allocation.
 func eventKind(b []byte) string {
 	switch string(b) {
 	case "message_start":
@@ -296,7 +296,7 @@ func (s *streamDecoder) count() {
 	s.u.bill(ending{s.native, s.category}, &s.m.Usage, &s.m.Served)
 }
 
-// stop gives the end of the answer.
+// stop returns the end of the answer.
 func (s *streamDecoder) stop(emit func(*chat.Delta) error) error {
 	stop := stopReason(s.native)
 	if stop == chat.StopToolCalls && s.hidden && s.calls == 0 {

@@ -139,10 +139,10 @@ func (s *streamEncoder) piece(dst []byte, id blockID, kind, member string, raw [
 	return append(dst, "}\n\n"...)
 }
 
-// cited writes a source of a text block that is open, waits or is yet to come. A source of
-// a block that has ended goes into a block of its own at the end of the answer, because a
-// block that was sent cannot be opened again. Sources that this shape has no place for are
-// left out.
+// cited writes a source of a text block that is open, waits or is yet to come. A source
+// of a block that has ended goes into a block of its own at the end of the answer,
+// because a block that was sent cannot be opened again. Sources that this shape has no
+// place for are omitted.
 func (s *streamEncoder) cited(dst []byte, d *chat.Delta) []byte {
 	c := citation.Read(d.JSON)
 	own := c.AppendMessages(nil)

@@ -39,7 +39,7 @@ func planThinking(e *requestEncoder) error {
 	case r.Thinking == chat.ThinkingOff:
 		e.think.Mode = chat.ThinkingOff
 	case !r.On():
-	case r.Way != "": // a type that is not known yet: it is passed on as it came
+	case r.Way != "": // a type that is not known yet: it is forwarded unchanged
 		e.think.Mode = chat.ThinkingAdaptive
 	case e.t.Thinking == chat.ThinksAdaptively, e.t.Thinking == chat.ThinksEither && !(r.Thinking == chat.ThinkingBudget && r.Budget.Set):
 		e.think.Mode = chat.ThinkingAdaptive
@@ -117,8 +117,8 @@ func signed(p *chat.Part) bool {
 	return p.Kind == chat.RedactedReasoned && p.Data != "" || p.Kind == chat.Reasoned && p.Signature != ""
 }
 
-// reasoning gives the signed reasoning that must come first in an assistant's turn: what
-// the client returned, or else what was kept for the turn's first call.
+// reasoning returns the signed reasoning that must come first in an assistant's turn:
+// what the client returned, or else what was kept for the turn's first call.
 func reasoning(e *requestEncoder, m *chat.Message) []chat.Part {
 	var own []chat.Part
 	for i := range m.Parts {

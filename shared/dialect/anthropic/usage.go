@@ -20,7 +20,7 @@ type counts struct {
 	rounds                     []round // of iterations; the last list counts
 }
 
-// read reads the usage object that d stands at.
+// read reads the usage object that d is at.
 func (c *counts) readFrom(d *wire.Decoder) {
 	if d.Kind() != wire.KindObject {
 		d.Skip()
@@ -82,8 +82,8 @@ func (c *counts) readCreation(d *wire.Decoder) {
 	}
 }
 
-// classes gives the counts as disjoint classes. Here input_tokens excludes what
-// was read from or written to the cache, so nothing is subtracted from it.
+// classes returns the counts as disjoint classes. Here input_tokens excludes what was
+// read from or written to the cache, so nothing is subtracted from it.
 func (c *counts) classes(u *pricing.Usage) {
 	*u = pricing.Usage{}
 	set := func(class pricing.Class, k upstream.Known) {

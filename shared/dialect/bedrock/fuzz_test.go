@@ -12,8 +12,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// FuzzInvokeStream gives any lines to the models that InvokeModel streams, each as
-// one event of the model in the service's framing.
+// FuzzInvokeStream returns any lines to the models that InvokeModel streams, each as one
+// event of the model in the service's framing.
 func FuzzInvokeStream(f *testing.F) {
 	golden.Seeds(f, "*-invoke", "upstream_response.*")
 	f.Add([]byte(`{"text":"a","is_finished":false,"index":4}` + "\n" + `{"is_finished":true,"index":4,"amazon-bedrock-invocationMetrics":{"inputTokenCount":1}}`))

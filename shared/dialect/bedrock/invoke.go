@@ -128,7 +128,7 @@ func encodeJurassic(o *upstream.Object, r *chat.Request, loss *chat.Loss) error 
 	return nil
 }
 
-// atMost is the bound of output tokens, lowered to what the model can give: it refuses
+// atMost is the bound of output tokens, lowered to what the model can give: it rejects
 // more, and no answer can be longer.
 func atMost(r *chat.Request, limit int64, loss *chat.Loss) chat.Opt[int64] {
 	n := r.MaxTokens

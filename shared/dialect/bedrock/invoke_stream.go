@@ -163,7 +163,7 @@ func (s *commandDecoder) chunk(data []byte, emit func(*chat.Delta) error) error 
 	return nil
 }
 
-// answers passes on the answers that came as a whole.
+// answers forwards the answers that came completely.
 func (s *commandDecoder) answers(data []byte, emit func(*chat.Delta) error) error {
 	r, err := cohere.Generate{}.DecodeResponse(data, &chat.Traits{})
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *commandDecoder) answers(data []byte, emit func(*chat.Delta) error) erro
 	return nil
 }
 
-// ends gives the end of one answer, once.
+// ends returns the end of one answer, once.
 func (s *commandDecoder) ends(n int, native string, emit func(*chat.Delta) error) error {
 	if s.ended[n] {
 		return nil

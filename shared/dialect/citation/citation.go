@@ -22,7 +22,7 @@ type Citation struct {
 	Start, End int
 
 	document place  // in a document of the request
-	own      []byte // as it came, when it is in the shape of Anthropic's messages
+	own      []byte // unchanged, when it is in the shape of Anthropic's messages
 	unsigned bool   // it comes from a search that was not Anthropic's
 }
 
@@ -31,7 +31,7 @@ const searched = "web_search_result_location"
 
 // place is a range in a document of the request.
 type place struct {
-	kind       string // char, page or content_block; empty: none
+	kind       string // char, page or content_block; empty if there is none
 	index      int64
 	start, end int64
 }
@@ -187,7 +187,7 @@ func (c *Citation) sources(d *wire.Decoder) {
 	}
 }
 
-// Each gives the citations of a list.
+// Each returns the citations of a list.
 func Each(list []byte, give func(*Citation)) {
 	if len(list) == 0 {
 		return

@@ -11,8 +11,8 @@ import (
 // A citation by another provider lacks the encrypted index, which only Anthropic can write.
 func (c *Citation) Anthropic() bool { return c.own != nil && !c.unsigned }
 
-// Own gives the citations of a list that Anthropic made: the list itself if these are all,
-// nil if there are none. left counts the others.
+// Own returns the citations of a list that Anthropic made: the list itself if these are
+// all, nil if there are none. left counts the others.
 func Own(list []byte) (own []byte, left int) {
 	if wire.KindOf(list) != wire.KindArray {
 		return list, 0
@@ -42,10 +42,11 @@ func Own(list []byte) (own []byte, left int) {
 	return own, left
 }
 
-// Unsigned removes from a body of Anthropic's messages the citations that another provider
-// made, because Anthropic refuses them. It also removes empty texts that were only there
-// for such citations. Every other byte stays; if nothing is removed, the result is body
-// itself. left are the paths of what was removed. body is a checked JSON object.
+// Unsigned removes from a body of Anthropic's messages the citations that another
+// provider made, because Anthropic rejects them. It also removes empty texts that were
+// only there for such citations. Every other byte stays; if nothing is removed, the
+// result is body itself. left are the paths of what was removed. body is a checked JSON
+// object.
 func Unsigned(body []byte) (out []byte, left []string) {
 	if !mayCite(body) {
 		return body, nil

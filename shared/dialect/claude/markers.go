@@ -51,7 +51,7 @@ func Mark(body []byte, hour bool) []byte {
 	return wire.Splice(make([]byte, 0, len(body)+256), body, edits...)
 }
 
-// last gives the last element of an array that stands in span.
+// last returns the last element of an array that is in span.
 func last(body []byte, span wire.Span) (at wire.Span, ok bool) {
 	d := wire.NewDecoder(span.Of(body))
 	for range d.Array {
@@ -88,7 +88,7 @@ func markLast(body []byte, content wire.Span, marker []byte) (e wire.Edit, ok bo
 
 var blockKeys = wire.NewKeySet("type", "text", "cache_control", "defer_loading")
 
-// takesMarker tells whether a block may get a marker and has none yet.
+// takesMarker reports whether a block may get a marker and has none yet.
 func takesMarker(block []byte) bool {
 	var w wire.Walk
 	if wire.KindOf(block) != wire.KindObject || blockKeys.Walk(block, &w) != nil || !w.Spans[2].Absent() || !w.Spans[0].Present(block) {

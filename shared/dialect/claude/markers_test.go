@@ -42,8 +42,8 @@ func TestMarkersAreAdded(t *testing.T) {
 }
 
 // Whatever a conversation holds: there are never more than four markers, only markers are
-// added, and what comes before the last message stays the same when the conversation goes
-// on.
+// added, and what comes before the last message stays the same when the conversation
+// continues.
 func TestMarkersKeepThePrefix(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

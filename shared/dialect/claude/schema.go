@@ -5,10 +5,11 @@ import (
 	"gateway/shared/wire"
 )
 
-// refused are the keywords of a JSON schema that Anthropic refuses with 400 in structured
-// outputs and in tools with strict: true. Its own SDK moves them into the description, so that
-// the model reads them all the same. (docs.claude.com/en/docs/build-with-claude/structured-outputs,
-// transformJSONSchema of @anthropic-ai/sdk 1.14.0, 2026-11-28)
+// rejected are the keywords of a JSON schema that Anthropic rejects with 400 in
+// structured outputs and in tools with strict: true. Its own SDK moves them into the
+// description, so that the model reads them all the same.
+// (docs.claude.com/en/docs/build-with-claude/structured-outputs, transformJSONSchema of
+// @anthropic-ai/sdk 1.14.0, 2026-11-28)
 var refused = map[string]bool{
 	"minimum": true, "maximum": true, "exclusiveMinimum": true, "exclusiveMaximum": true, "multipleOf": true,
 	"minLength": true, "maxLength": true, "maxItems": true, "uniqueItems": true,
@@ -27,9 +28,10 @@ var formats = map[string]bool{
 // maxDepth bounds how deep schemas are read.
 const maxDepth = 64
 
-// AppendSchema appends a schema that the provider is to hold an answer or a tool's arguments
-// to. Keywords that it refuses become a part of the description, and objects are closed, as it
-// demands. What is narrowed is reported below path. A schema without changes is appended as it is.
+// AppendSchema appends a schema that the provider is to hold an answer or a tool's
+// arguments to. Keywords that it rejects become a part of the description, and objects
+// are closed, as it demands. What is narrowed is reported below path. A schema without
+// changes is appended as it is.
 func AppendSchema(dst, schema []byte, path string, loss *chat.Loss) []byte {
 	before := len(dst)
 	n := narrower{b: dst, loss: loss}
@@ -39,7 +41,7 @@ func AppendSchema(dst, schema []byte, path string, loss *chat.Loss) []byte {
 	return n.b
 }
 
-// narrower writes a schema without what is refused.
+// narrower writes a schema without what is rejected.
 type narrower struct {
 	b               []byte
 	loss            *chat.Loss

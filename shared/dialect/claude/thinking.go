@@ -12,13 +12,13 @@ type Thinking struct {
 	Effort string // empty: nothing is written
 }
 
-// On tells whether the model thinks.
+// On reports whether the model thinks.
 func (t Thinking) On() bool { return t.Mode >= chat.ThinkingBudget }
 
 // Turns are the turns of a conversation, with the signed reasoning in them.
 type Turns struct {
 	Request *chat.Request
-	// Signed tells whether the model takes a part back.
+	// Signed reports whether the model takes a part back.
 	Signed func(*chat.Part) bool
 	// Recalled is what Recall found, by the part of the call.
 	Recalled map[*chat.Part][]chat.Part
@@ -79,7 +79,7 @@ func (t *Turns) Begun() bool {
 	ms := t.Request.Messages
 	last := LastSpoken(ms)
 	for last > 0 && ms[last].Role == chat.User && LastSpoken(ms[:last]) >= 0 && ms[LastSpoken(ms[:last])].Role == chat.ToolRole {
-		last = LastSpoken(ms[:last]) // results are no new turn, whatever stands beside them
+		last = LastSpoken(ms[:last]) // results are no new turn, whatever is beside them
 	}
 	if last < 0 || ms[last].Role != chat.ToolRole {
 		return true
@@ -108,7 +108,7 @@ func (t *Turns) begins(m *chat.Message) bool {
 	return true
 }
 
-// Check refuses or removes what cannot go together with thinking. field is the member by
+// Check rejects or removes what cannot go together with thinking. field is the member by
 // which the client asked for thinking.
 func (t *Turns) Check(think *Thinking, traits *chat.Traits, field string, loss *chat.Loss) error {
 	if !think.On() {

@@ -14,7 +14,7 @@ func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return upstream.DecodeError(status, h, body)
 }
 
-// Failure is the fault for a finish reason that means failure: the answer is not whole.
+// Failure is the fault for a finish reason that means failure: the answer is incomplete.
 func Failure(native, message string) *fault.Fault {
 	status := http.StatusBadGateway
 	if native == "TIMEOUT" {

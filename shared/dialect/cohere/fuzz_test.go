@@ -22,7 +22,7 @@ var carriedToCohere = map[string][]string{
 	"strict_tools": {"strict_tools"}, "priority": {"priority"}, "k": {"k"}, "p": {"p"}, "logprobs": {"logprobs"},
 }
 
-// silentOnCohere are members that may be left out without a word.
+// silentOnCohere are members that may be omitted without a word.
 func silentOnCohere(name string, r *chat.Request) bool {
 	g := r.Reasoning
 	switch name {
@@ -35,7 +35,7 @@ func silentOnCohere(name string, r *chat.Request) bool {
 	case "top_logprobs":
 		return r.TopLogprobs.Value == 0
 	case "documents":
-		return true // an empty list is left out
+		return true // an empty list is omitted
 	}
 	return golden.SilentInChat(name, r)
 }
@@ -59,7 +59,7 @@ func FuzzRequest(f *testing.F) {
 			}
 			again, err := cohere.Chat{}.DecodeRequest(up)
 			if golden.NotFault(t, err) {
-				continue // members that are passed on as they came may be of any kind
+				continue // members that are forwarded unchanged may be of any kind
 			}
 			_, err = openai.Chat{}.EncodeRequest(nil, again, &chat.Traits{}, &chat.Loss{})
 			golden.NotFault(t, err)
@@ -107,8 +107,8 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// FuzzStream reads any bytes as a stream; what comes out is well formed in both
-// shapes, and the filter passes on whole events only.
+// FuzzStream reads any bytes as a stream; what comes out is well formed in both shapes,
+// and the filter forwards whole events only.
 func FuzzStream(f *testing.F) {
 	golden.Seeds(f, "*-cohere", "upstream_response.sse")
 	f.Fuzz(func(t *testing.T, in []byte) {

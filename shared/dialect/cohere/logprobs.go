@@ -25,7 +25,7 @@ func encodeLogprobs(e *requestEncoder) {
 
 // appendLogprobs writes items of {text, logprobs:[...]}, a list of them or one, as the
 // logprobs object of the OpenAI shape. An item of several tokens has one text, whose
-// probability is the product of theirs. nil when there is none.
+// probability is the product of their own. nil when there is none.
 func appendLogprobs(dst, raw []byte) []byte {
 	d := wire.NewDecoder(raw)
 	start := len(dst)
@@ -76,7 +76,7 @@ func appendLogprobs(dst, raw []byte) []byte {
 	return append(dst, `],"refusal":null}`...)
 }
 
-// addLogprobs gives a choice what the provider told with its answer.
+// addLogprobs returns a choice what the provider told with its answer.
 func addLogprobs(c *chat.Choice, raw []byte) {
 	if raw == nil {
 		return

@@ -57,7 +57,7 @@ func documents(e *requestEncoder) error {
 	return nil
 }
 
-// documentText is the text of a file in a message; others are refused.
+// documentText is the text of a file in a message; others are rejected.
 func documentText(e *requestEncoder, m *chat.Message, p *chat.Part) (string, error) {
 	at, media := upstream.Path(m, p), p.Media
 	switch {

@@ -51,7 +51,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	return e.B, nil
 }
 
-// refuse checks the bounds in which this provider is narrower than the specification.
+// reject checks the bounds in which this provider is narrower than the specification.
 func refuse(e *requestEncoder) error {
 	r := e.r
 	switch {
@@ -274,7 +274,7 @@ func tool(e *requestEncoder, t *chat.Tool, at string) {
 	}
 }
 
-// extra passes on members that only this provider knows.
+// extra forwards members that only this provider knows.
 func extra(e *requestEncoder) {
 	for _, x := range e.r.Extra {
 		switch {

@@ -72,8 +72,8 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 	return r, nil
 }
 
-// decodeMessage reads the parts of the message that d stands at: thoughts and
-// texts, the plan, the calls.
+// decodeMessage reads the parts of the message that d is at: thoughts and texts, the
+// plan, the calls.
 func decodeMessage(d *wire.Decoder) []chat.Part {
 	var said, calls []chat.Part
 	var plan string

@@ -173,7 +173,7 @@ func (s *streamDecoder) readMessage(key string, e *event) {
 	}
 }
 
-// find gives the number of a block, which starts when it is new.
+// find returns the number of a block, which starts when it is new.
 func (s *streamDecoder) find(kind blockKind, index int) int {
 	for i := len(s.blocks) - 1; i >= 0; i-- {
 		if s.blocks[i].kind == kind && s.blocks[i].index == index {
@@ -233,7 +233,7 @@ func (s *streamDecoder) callStart(e *event, emit func(*chat.Delta) error) error 
 	return s.arguments(e.index, e.callArgs, emit)
 }
 
-// arguments gives a piece of the arguments of a call that has started.
+// arguments returns a piece of the arguments of a call that has started.
 func (s *streamDecoder) arguments(index int, raw []byte, emit func(*chat.Delta) error) error {
 	n := s.find(blockTool, index)
 	b := &s.blocks[n]

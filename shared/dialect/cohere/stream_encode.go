@@ -8,8 +8,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// streamEncoder writes the events of one stream. Content blocks are numbered
-// from 0 in the order of their start; so are tool calls, by themselves.
+// streamEncoder writes the events of one stream. Content blocks are numbered from 0 in
+// the order of their start; so are tool calls, separately.
 type streamEncoder struct {
 	o     chat.Options
 	id    string
@@ -17,7 +17,7 @@ type streamEncoder struct {
 	usage pricing.Usage
 	stop  chat.StopReason
 
-	kind  blockKind // of the content block that is open; 0: none
+	kind  blockKind // of the content block that is open; 0 if there is none
 	block int       // of the delta that it came from
 	next  int       // its number is next - 1
 	open  []int     // calls that have started and not ended

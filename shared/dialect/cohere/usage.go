@@ -17,7 +17,7 @@ type counts struct {
 	images                            chat.Opt[int64]
 }
 
-// read reads the usage or meta object that d stands at.
+// read reads the usage or meta object that d is at.
 func (c *counts) read(d *wire.Decoder) {
 	if d.Kind() != wire.KindObject {
 		d.Skip()

@@ -45,7 +45,7 @@ func nativeStop(stop chat.StopReason, calls bool) string {
 	return stop.Anthropic() // the words are the same
 }
 
-// appendBlock writes one content block and tells whether it is a call.
+// appendBlock writes one content block and reports whether it is a call.
 func appendBlock(w *upstream.Object, p *chat.Part, o *chat.Options) bool {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:

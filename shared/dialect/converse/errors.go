@@ -43,8 +43,8 @@ func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 	return chat.Told(providerFault(p), status, h)
 }
 
-// errorType is the plain name of an exception: without the namespace before it
-// and the address behind it.
+// errorType is the plain name of an exception: without the namespace before it and the
+// address after it.
 func errorType(s string) string {
 	s, _, _ = strings.Cut(s, ":")
 	return s[strings.LastIndexByte(s, '#')+1:]

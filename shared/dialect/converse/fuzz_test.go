@@ -29,7 +29,7 @@ var carriedByConverse = map[string][]string{
 	"additionalModelResponseFieldPaths": {"additionalModelResponseFieldPaths"}, "additional_model_response_field_paths": {"additionalModelResponseFieldPaths"},
 }
 
-// silentOnConverse are members that may be left out without a word.
+// silentOnConverse are members that may be omitted without a word.
 func silentOnConverse(name string, r *chat.Request) bool {
 	switch name {
 	case "model", "stream": // they are in the address

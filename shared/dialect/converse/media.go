@@ -115,8 +115,8 @@ func blockOf(e *requestEncoder, p *chat.Part, at string) (block, format string, 
 	return f.block, f.format, nil
 }
 
-// encodeSource gives the source object: bytes, or an address in S3. Nothing is fetched from
-// elsewhere for the client.
+// encodeSource returns the source object: bytes, or an address in S3. Nothing is fetched
+// from elsewhere for the client.
 func encodeSource(e *requestEncoder, d *chat.Media, at string) ([]byte, error) {
 	o := upstream.Begin(nil)
 	switch {

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// blank reports whether s is a text that the provider refuses as a block.
+// blank reports whether s is a text that the provider rejects as a block.
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
 func path(m *chat.Message, p *chat.Part) func() string {
@@ -331,7 +331,7 @@ func result(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	inner := chat.Message{At: m.At, Parts: r.Parts, Plain: r.Plain}
 	for i := range r.Parts {
 		q := r.Parts[i]
-		if q.Cache != chat.NoCache { // a cache point stands behind the whole result
+		if q.Cache != chat.NoCache { // a cache point follows the whole result
 			if marker != chat.NoCache {
 				lostMarkerOf(e, &inner, &q)
 			}

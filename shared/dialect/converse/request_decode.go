@@ -246,7 +246,7 @@ func (q *requestDecoder) parts(at int) []chat.Part {
 	return parts
 }
 
-// part reads one block, or the marker that stands in its place.
+// part reads one block, or the marker that is in its place.
 func (q *requestDecoder) part(at, i int) (p chat.Part, marker chat.Cache) {
 	d := q.d
 	whole := *d

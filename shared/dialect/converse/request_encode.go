@@ -21,7 +21,7 @@ type requestEncoder struct {
 	r    *chat.Request
 	t    *chat.Traits
 	loss *chat.Loss
-	skip int // cache markers that are left out, from the front
+	skip int // cache markers that are omitted, from the front
 
 	think     claude.Thinking
 	maxTokens chat.Opt[int64]
@@ -68,7 +68,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	return e.B, nil
 }
 
-// refuse checks the bounds in which this provider is narrower than the specification.
+// reject checks the bounds in which this provider is narrower than the specification.
 func refuse(e *requestEncoder) error {
 	return claude.Refuse(e.r, e.t, 1)
 }
@@ -158,7 +158,7 @@ func cachePoint(e *requestEncoder, c chat.Cache, path func() string) {
 	e.B = append(e.B, "}}"...)
 }
 
-// lostMarker reports the cache marker of a text that is left out.
+// lostMarker reports the cache marker of a text that is omitted.
 func lostMarker(e *requestEncoder, c chat.Cache, path func() string) {
 	if c == chat.NoCache {
 		return

@@ -61,7 +61,7 @@ func carried(e *requestEncoder) []string {
 	return names
 }
 
-// claudes reports whether the model is Claude, or may be Claude because it is behind an
+// claudes reports whether the model is Claude, or may be Claude because it follows an
 // ARN.
 func claudes(e *requestEncoder) bool { return e.t.Family == familyAnthropic || e.t.Family == "" }
 

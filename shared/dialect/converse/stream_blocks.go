@@ -28,7 +28,7 @@ type block struct {
 // maxBlocks bounds the blocks of a stream.
 const maxBlocks = 4096
 
-// find gives the block at index, which begins with this event if it is new.
+// find returns the block at index, which begins with this event if it is new.
 func (s *streamDecoder) find(index int) *block {
 	for i := len(s.blocks) - 1; i >= 0; i-- {
 		if s.blocks[i].index == index {
@@ -165,7 +165,7 @@ func (s *streamDecoder) blockDelta(emit func(*chat.Delta) error) error {
 	return nil
 }
 
-// piece gives a piece of a block as a delta of kind.
+// piece returns a piece of a block as a delta of kind.
 func (s *streamDecoder) piece(kind chat.DeltaKind, b *block, raw []byte, emit func(*chat.Delta) error) error {
 	if len(raw) <= 2 {
 		return nil
@@ -177,7 +177,7 @@ func (s *streamDecoder) piece(kind chat.DeltaKind, b *block, raw []byte, emit fu
 	return emit(&s.out)
 }
 
-// valid gives raw, a JSON string, in valid UTF-8.
+// valid returns raw, a JSON string, in valid UTF-8.
 func (s *streamDecoder) valid(raw []byte) []byte {
 	if utf8.Valid(raw) {
 		return raw
@@ -186,7 +186,7 @@ func (s *streamDecoder) valid(raw []byte) []byte {
 	return s.scratch
 }
 
-// input gives a piece of the arguments of a call.
+// input returns a piece of the arguments of a call.
 func (s *streamDecoder) input(b *block, raw []byte, emit func(*chat.Delta) error) error {
 	if len(raw) <= 2 {
 		return nil

@@ -95,7 +95,7 @@ func (s *streamDecoder) unreadable(cause error) error {
 	return s.fail(upstream.Unreadable(cause))
 }
 
-// begin gives the start once; a stream may lack its own.
+// begin returns the start once; a stream may lack its own.
 func (s *streamDecoder) begin(emit func(*chat.Delta) error) error {
 	if s.began {
 		return nil
@@ -105,7 +105,7 @@ func (s *streamDecoder) begin(emit func(*chat.Delta) error) error {
 	return emit(&s.out)
 }
 
-// stop gives the end of the answer; the usage comes after it.
+// stop returns the end of the answer; the usage comes after it.
 func (s *streamDecoder) stop(emit func(*chat.Delta) error) error {
 	d := &s.d
 	sequence := ""

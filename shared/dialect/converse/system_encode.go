@@ -74,7 +74,7 @@ func planRun(e *requestEncoder, first, end int) {
 	}
 }
 
-// says tells whether some of the user's messages among ms will certainly be written.
+// says reports whether some of the user's messages among ms will certainly be written.
 func says(ms []chat.Message) bool {
 	for i := range ms {
 		if sideOf(&ms[i]) != 'u' {
@@ -89,8 +89,8 @@ func says(ms []chat.Message) bool {
 	return false
 }
 
-// behind gives the system prompts among placed that follow the run ending at end. They are
-// at its beginning, because both advance together.
+// behind returns the system prompts among placed that follow the run ending at end. They
+// are at its beginning, because both advance together.
 func behind(placed []placedPrompt, end int) (those, rest []placedPrompt) {
 	n := 0
 	for n < len(placed) && placed[n].end == end {

@@ -63,8 +63,8 @@ func planThinking(e *requestEncoder) error {
 	return checkThinking(e)
 }
 
-// planAsSaid passes on what the client wrote, because the maker of a model behind an ARN is
-// not known.
+// planAsSaid forwards what the client wrote, because the maker of a model behind an ARN
+// is not known.
 func planAsSaid(e *requestEncoder, r chat.Reasoning) {
 	if r.Thinking >= chat.ThinkingBudget {
 		e.think.Mode, e.think.Budget = r.Thinking, r.Budget.Value
@@ -146,7 +146,7 @@ func bound(e *requestEncoder, n int64) int64 {
 	return n
 }
 
-// checkThinking refuses or removes what cannot go together with thinking.
+// checkThinking rejects or removes what cannot go together with thinking.
 func checkThinking(e *requestEncoder) error {
 	field := "thinking"
 	if e.r.Reasoning.Thinking == chat.ThinkingUnsaid {

@@ -42,8 +42,8 @@ func toolPath(e *requestEncoder, i int) string {
 	return "tools[" + strconv.Itoa(i) + "]"
 }
 
-// planTools decides whether tools are offered at all. Without tools the wire refuses calls
-// and results in the history, so these are then given as text.
+// planTools decides whether tools are offered at all. Without tools the wire rejects
+// calls and results in the history, so these are then given as text.
 func planTools(e *requestEncoder) error {
 	offered := e.format == claude.ByTool
 	if e.r.ToolChoice.Mode == chat.ToolsNone {
@@ -131,8 +131,8 @@ func encodeTool(e *requestEncoder, t *chat.Tool, i int) {
 
 var typeKey = wire.NewKeySet("type")
 
-// toolSpec writes one tool. The schema goes out as it came; the provider only
-// wants a type at its root.
+// toolSpec writes one tool. The schema goes out unchanged; the provider only wants a type
+// at its root.
 func toolSpec(e *requestEncoder, name, description string, schema []byte, strict bool) {
 	e.Open('{')
 	e.Key("toolSpec")

@@ -14,7 +14,7 @@ type counts struct {
 	write1h                           chat.Opt[int64]
 }
 
-// readFrom reads the usage object that d stands at.
+// readFrom reads the usage object that d is at.
 func (c *counts) readFrom(d *wire.Decoder) {
 	if d.Kind() != wire.KindObject {
 		d.Skip()
@@ -63,8 +63,8 @@ func (c *counts) readDetails(d *wire.Decoder) {
 	}
 }
 
-// classes gives the counts as disjoint classes, and the provider's own total when
-// it is not their sum.
+// classes returns the counts as disjoint classes, and the provider's own total when it is
+// not their sum.
 func (c *counts) classes(u *pricing.Usage) (reported int64) {
 	*u = pricing.Usage{}
 	set := func(class pricing.Class, n chat.Opt[int64]) {

@@ -86,7 +86,7 @@ func (a *Answer) usage(o *upstream.Object, r *Request) {
 			size += len(r.Inputs[i].Text)
 		}
 		n = chat.Some(int64(size+3) / 4)
-		a.Usage.Set(pricing.Input, n.Value) // the books have what the client is told
+		a.Usage.Set(pricing.Input, n.Value) // accounting have what the client is told
 		a.Usage.Estimated = true
 	}
 	o.Key("usage")
@@ -96,7 +96,7 @@ func (a *Answer) usage(o *upstream.Object, r *Request) {
 	o.Close('}')
 }
 
-// appendVector writes a vector as it came, or a list of numbers as base64.
+// appendVector writes a vector unchanged, or a list of numbers as base64.
 func appendVector(dst, raw []byte, wantBase64 bool) ([]byte, error) {
 	switch wire.KindOf(raw) {
 	case wire.KindString:

@@ -27,7 +27,7 @@ type Input struct {
 	Image string // data: or https: URL; "" when there is none
 }
 
-// Path is where input i stands in the body.
+// Path is where input i is in the body.
 func (r *Request) Path(i int) string {
 	if r.single {
 		return "input"
@@ -35,8 +35,8 @@ func (r *Request) Path(i int) string {
 	return "input[" + strconv.Itoa(i) + "]"
 }
 
-// Read reads a client's body. Lists of token numbers are refused: only the
-// model's own provider can read them.
+// Read reads a client's body. Lists of token numbers are rejected: only the model's own
+// provider can read them.
 func Read(body []byte) (*Request, error) {
 	d := wire.NewDecoder(body)
 	r := &Request{}
@@ -161,8 +161,8 @@ func mimeOf(data string) string {
 	return "image/png"
 }
 
-// Texts are the inputs for a provider that takes only texts, at most limit of them; 0: any
-// number.
+// Texts are the inputs for a provider that takes only texts, at most limit of them; 0
+// means any number.
 func (r *Request) Texts(limit int) ([]string, error) {
 	if err := r.AtMost(limit); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (r *Request) Texts(limit int) ([]string, error) {
 	return texts, nil
 }
 
-// AtMost refuses more inputs than the provider takes in one request.
+// AtMost rejects more inputs than the provider takes in one request.
 func (r *Request) AtMost(limit int) error {
 	if limit > 0 && len(r.Inputs) > limit {
 		return fault.Invalid("input", "input must hold at most %d items for this provider", limit)

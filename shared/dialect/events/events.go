@@ -12,8 +12,8 @@ import (
 
 // Event is one whole event of a stream.
 type Event struct {
-	// Raw is the event as it came, with its closing blank line. It may be changed
-	// in place.
+	// Raw is the event unchanged, with its closing blank line. It may be changed in
+	// place.
 	Raw []byte
 	// Name is the value of the event line; nil when there is none.
 	Name []byte
@@ -32,11 +32,11 @@ type Splitter struct {
 	line   int // of in: start of the line that has not ended
 	seen   int // of in: up to here no line end was found
 	joined []byte
-	eol    byte // line end: '\n' (also after '\r'), or '\r' alone; 0: not known yet
+	eol    byte // line end: '\n' (also after '\r'), or '\r' alone; 0 if unknown yet
 	began  bool
 }
 
-// Feed gives the splitter the next bytes, which it may change. Then Next must be called
+// Feed returns the splitter the next bytes, which it may change. Then Next must be called
 // until it is false; after that the caller may use the bytes again.
 func (s *Splitter) Feed(in []byte) error {
 	if len(s.in) == 0 {
@@ -66,7 +66,7 @@ const (
 
 var owned = sync.Pool{New: func() any { b := make([]byte, 0, largeOwn); return &b }}
 
-// widen gives own room for n bytes. It copies in, and drops whatever else own held.
+// widen returns own room for n bytes. It copies in, and drops whatever else own held.
 func (s *Splitter) widen(n int) {
 	old := s.pooled
 	s.pooled = nil
@@ -95,7 +95,7 @@ func (s *Splitter) keep() {
 	s.in, s.held = s.own, true
 }
 
-// Next gives the next whole event; false when more bytes are needed.
+// Next returns the next whole event; false when more bytes are needed.
 func (s *Splitter) Next(e *Event) bool {
 	if s.eol == 0 && !s.findEOL() {
 		s.keep()
@@ -110,8 +110,8 @@ func (s *Splitter) Next(e *Event) bool {
 	return true
 }
 
-// Last gives what is left at the end of the stream, an event without its blank
-// line; false when nothing is. Nothing may be fed after it.
+// Last returns what is left at the end of the stream, an event without its blank line;
+// false when nothing is. Nothing may be fed after it.
 func (s *Splitter) Last(e *Event) bool {
 	if len(s.in) == 0 {
 		if s.pooled != nil { // nothing that was given out is valid any longer

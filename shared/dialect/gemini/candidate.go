@@ -97,7 +97,7 @@ func billed(searches int64, t *chat.Traits) int64 {
 	return searches
 }
 
-// eachSearch tells whether a model charges each search, judged by its name alone: those
+// eachSearch reports whether a model charges each search, judged by its name alone: those
 // from Gemini 3 on do.
 func eachSearch(model string) bool {
 	version, ok := strings.CutPrefix(model, "gemini-")

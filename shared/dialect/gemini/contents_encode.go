@@ -14,7 +14,7 @@ import (
 
 func indexed(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
 
-// path is where a message (p nil) or one of its parts stands in the client's body.
+// path is where a message (p nil) or one of its parts is in the client's body.
 func path(m *chat.Message, p *chat.Part) string {
 	if m.At < 0 {
 		if p == nil {
@@ -35,7 +35,7 @@ func path(m *chat.Message, p *chat.Part) string {
 }
 
 // contents writes the turns. Neighbours of one role become one turn, except tool results,
-// which have a turn of their own in the order of their calls.
+// which have a turn separate in the order of their calls.
 func contents(e *requestEncoder) error {
 	encodeKey(e, "contents")
 	e.b = append(e.b, '[')

@@ -179,7 +179,7 @@ func textInstances(o *upstream.Object, r *embedding.Request) error {
 	return nil
 }
 
-// bothInstances refuses a text with an image: they would make two vectors, and an answer
+// bothInstances rejects a text with an image: they would make two vectors, and an answer
 // has room for one.
 func bothInstances(o *upstream.Object, r *embedding.Request) error {
 	o.Key("instances")

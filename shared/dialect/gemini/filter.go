@@ -11,7 +11,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// meter reads what the books need of answers and chunks.
+// meter reads what accounting need of answers and chunks.
 type meter struct {
 	m     chat.Meter
 	h     head
@@ -192,13 +192,13 @@ func (f *filter) Feed(in []byte) ([]byte, error) {
 	return f.out.Bytes(), nil
 }
 
-// look meters one event and tells whether it is for the client.
+// look meters one event and reports whether it is for the client.
 func (f *filter) look(e *events.Event) bool {
 	if len(bytes.TrimSpace(e.Data)) == 0 {
 		return true
 	}
 	if err := f.read(e.Data); err != nil {
-		if !f.m.Complete { // what follows a whole answer is left out
+		if !f.m.Complete { // what follows a whole answer is omitted
 			f.m.Err, f.fail = upstream.Unreadable(err), true
 		}
 		return false

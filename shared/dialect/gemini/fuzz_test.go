@@ -32,7 +32,7 @@ var inConfig = map[string]string{
 	"image_config": "imageConfig", "imageConfig": "imageConfig", "speech_config": "speechConfig", "speechConfig": "speechConfig", "media_resolution": "mediaResolution", "mediaResolution": "mediaResolution",
 }
 
-// quiet are members that may be left out without a word.
+// quiet are members that may be omitted without a word.
 func quiet(name string, r *chat.Request) bool {
 	switch name {
 	case "model", "stream", "stream_options", "max_tokens", "max_completion_tokens":
@@ -151,8 +151,8 @@ func FuzzFilter(f *testing.F) {
 	})
 }
 
-// TestPrefixIsStable: a conversation that goes on is sent with the same
-// bytes up to what is new.
+// TestPrefixIsStable: a conversation that continues is sent with the same bytes up to
+// what is new.
 func TestPrefixIsStable(t *testing.T) {
 	head := `{"model":"gemini-3-pro","max_tokens":2000,"tools":[{"type":"function","function":{"name":"f.g","parameters":{"zeta":1,"type":"object","alpha":{"b":1,"a":2}}}},{"type":"function","function":{"name":"now"}}],"messages":[`
 	turns := []string{
@@ -173,8 +173,8 @@ func TestPrefixIsStable(t *testing.T) {
 	}
 }
 
-// TestSchemaBounds: a schema that grows without end once its references are
-// put in place is refused.
+// TestSchemaBounds: a schema that grows without end once its references are put in place
+// is rejected.
 func TestSchemaBounds(t *testing.T) {
 	var defs []string
 	for i := range 30 {

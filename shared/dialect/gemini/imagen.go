@@ -32,7 +32,7 @@ type pictured struct {
 	pass                                 []chat.Field // of the provider's own, by its names
 }
 
-// vertexOnly are parameters that AI Studio refuses.
+// vertexOnly are parameters that AI Studio rejects.
 var vertexOnly = map[string]bool{"seed": true, "negativePrompt": true, "addWatermark": true, "storageUri": true, "enhancePrompt": true}
 
 func (p *pictured) read(body []byte, a *chat.Asked) error {

@@ -107,8 +107,8 @@ func (p *part) image() string {
 	return p.uri
 }
 
-// block gives what has no canonical form as a content block, for lenient clients; nil when
-// the part has no such thing.
+// block returns what has no canonical form as a content block, for lenient clients; nil
+// when the part has no such thing.
 func (p *part) block() json.RawMessage {
 	switch {
 	case p.foreign != "":

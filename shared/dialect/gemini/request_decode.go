@@ -17,7 +17,7 @@ type requestDecoder struct {
 	// calls are the ids of the calls that are not answered yet, by name: results
 	// without an id belong to the first of them.
 	calls map[string][]string
-	// allowed are the names of the functions that may be called; nil: all.
+	// allowed are the names of the functions that may be called; nil means all.
 	allowed []string
 }
 

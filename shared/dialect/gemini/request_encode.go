@@ -58,7 +58,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	return e.b, nil
 }
 
-// refuse checks the bounds in which this provider is narrower than the specification.
+// reject checks the bounds in which this provider is narrower than the specification.
 func refuse(e *requestEncoder) error {
 	r := e.r
 	if r.N.Set && r.N.Value > maxCandidates {
@@ -81,7 +81,7 @@ func refuse(e *requestEncoder) error {
 	return nil
 }
 
-// encodeKey begins a member; item an element. The comma depends on what stands before.
+// encodeKey begins a member; item an element. The comma depends on what is before.
 //
 //go:noinline
 func encodeKey(e *requestEncoder, name string) {
@@ -176,7 +176,7 @@ func system(e *requestEncoder) {
 	}
 }
 
-// marker reports a cache marker: this provider caches prefixes by itself.
+// marker reports a cache marker: this provider caches prefixes automatically.
 func marker(e *requestEncoder, m *chat.Message, p *chat.Part) {
 	if p.Cache != chat.NoCache {
 		e.loss.Add(path(m, p)+".cache_control", "this provider caches by itself")
@@ -259,7 +259,7 @@ func encodeFormat(e *requestEncoder) error {
 	case e.t.Schema == chat.SchemaNone:
 		return fault.New(fault.UnsupportedResponse, "response_format", "This model cannot be made to answer in JSON")
 	case e.tools.functions > 0 && !e.t.SignedCalls:
-		// Models before Gemini 3 refuse the two together.
+		// Models before Gemini 3 reject the two together.
 		return fault.New(fault.UnsupportedResponse, "response_format", "This model cannot answer in JSON while it is given tools: send tools without response_format, or response_format without tools")
 	}
 	str(e, "responseMimeType", "application/json")

@@ -102,7 +102,7 @@ func keepString(d *wire.Decoder, s *string) {
 	}
 }
 
-// callIDs gives ids to calls that the provider gave none. Reading the same answer again
+// callIDs returns ids to calls that the provider gave none. Reading the same answer again
 // gives the same ids.
 type callIDs struct{ answer string }
 

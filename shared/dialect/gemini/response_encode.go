@@ -136,8 +136,7 @@ func appendCall(dst []byte, id, tool, args string) []byte {
 	return append(dst, `}}`...)
 }
 
-// streamEncoder writes the chunks of one stream. A call is held until it is
-// whole.
+// streamEncoder writes the chunks of one stream. A call is held until it is complete.
 type streamEncoder struct {
 	o         chat.Options
 	id, model string
@@ -216,7 +215,7 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	return dst
 }
 
-// give writes a call once it is whole.
+// give writes a call once it is complete.
 func (s *streamEncoder) give(dst []byte, choice, call int) []byte {
 	c := s.calls[[2]int{choice, call}]
 	if c == nil {

@@ -8,7 +8,8 @@ import (
 	"gateway/shared/dialect/openai"
 )
 
-// TestEveryMemberOfAFunctionResponseIsReadOrReported: pictures in parts go on beside the result.
+// TestEveryMemberOfAFunctionResponseIsReadOrReported: pictures in parts continue beside
+// the result.
 func TestEveryMemberOfAFunctionResponseIsReadOrReported(t *testing.T) {
 	r, err := Generate{}.DecodeRequest([]byte(`{"contents":[{"role":"user","parts":[{"text":"Hi"}]},{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]},
 		{"role":"user","parts":[{"functionResponse":{"name":"f","willContinue":true,"parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw0KGgo="}}],"response":{"output":"seen"}}}]}]}`))

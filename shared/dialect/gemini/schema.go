@@ -13,7 +13,7 @@ const maxSchema = 256 << 10
 
 // subset appends a JSON schema in the subset that older models take: references are
 // resolved, null becomes nullable, const becomes enum, and only known keywords are kept.
-// What is narrowed or left out is reported below path. raw is not changed.
+// What is narrowed or omitted is reported below path. raw is not changed.
 func subset(e *requestEncoder, raw []byte, path string) ([]byte, error) {
 	s := subsetter{e: e, root: raw, path: path, limit: len(e.b) + maxSchema}
 	s.node(s.members(raw), path, false)
@@ -299,7 +299,7 @@ func (s *subsetter) kind(ks []keyword, kinds []string) string {
 	return "object"
 }
 
-// anyOf writes alternatives; nothing may stand beside them here.
+// anyOf writes alternatives; nothing may are beside them here.
 func (s *subsetter) anyOf(ks []keyword, variants []byte, path string, nullable bool) {
 	for _, k := range ks {
 		switch k.name {

@@ -118,7 +118,7 @@ func (s *subsetter) properties(raw []byte, path string) {
 	s.e.b = append(s.e.b, '}')
 }
 
-// required writes the names that properties has; the provider refuses others.
+// required writes the names that properties has; the provider rejects others.
 func (s *subsetter) required(raw, properties []byte) {
 	known := s.members(properties)
 	var names [][]byte

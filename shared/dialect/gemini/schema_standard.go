@@ -76,7 +76,7 @@ func standardMember(dst []byte, name string, v []byte, nullable bool) []byte {
 	return append(dst, v...)
 }
 
-// textBounds are whole numbers, which Gemini's clients may write as texts.
+// textBounds are complete numbers, which Gemini's clients may write as texts.
 var textBounds = map[string]bool{"minItems": true, "maxItems": true, "minLength": true, "maxLength": true, "minProperties": true, "maxProperties": true}
 
 func isCount(s string) bool {

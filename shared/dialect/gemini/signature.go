@@ -16,7 +16,7 @@ func maker(t *chat.Traits) string {
 	return t.Provider
 }
 
-// mark gives a signature as clients and memories keep it.
+// mark returns a signature as clients and memories keep it.
 func mark(t *chat.Traits, signature string) string {
 	if signature == "" {
 		return ""
@@ -46,8 +46,8 @@ type signed struct {
 	moved []bool
 }
 
-// maxRecalls bounds the tool calls that are looked up for one request. The oldest are left
-// out; no model insists on their signatures.
+// maxRecalls bounds the tool calls that are looked up for one request. The oldest are
+// omitted; no model insists on their signatures.
 const maxRecalls = 64
 
 // signatures puts signatures back in place. An empty thinking part signs the part after it.

@@ -64,7 +64,7 @@ func (s *streamDecoder) keep() {
 		return
 	}
 	if !bytes.Contains(s.h.counted, promptCount) {
-		s.count() // the new one leaves out the prompt, so the earlier one is counted first
+		s.count() // the new one omits the prompt, so the earlier one is counted first
 	}
 	s.last = append(s.last[:0], s.h.counted...)
 }
@@ -230,7 +230,7 @@ func (s *streamDecoder) candidate(c *candidate, emit func(*chat.Delta) error) er
 	return s.stop(c.index, stop, c.native, c.extra, emit)
 }
 
-// usage gives the counts so far.
+// usage returns the counts so far.
 func (s *streamDecoder) usage(emit func(*chat.Delta) error) error {
 	s.count()
 	s.m.ReportedTotal = s.h.usage.classes(&s.m.Usage, billed(s.found, s.t))

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// cite gives the sources of the text, which are known only at the end of the answer.
+// cite returns the sources of the text, which are known only at the end of the answer.
 func (s *streamDecoder) cite(ch *streamChoice, emit func(*chat.Delta) error) error {
 	if len(ch.grounding) == 0 || len(ch.said) == 0 {
 		return nil
@@ -33,7 +33,7 @@ func (s *streamDecoder) close(ch *streamChoice, emit func(*chat.Delta) error) er
 	return emit(&s.out)
 }
 
-// piece gives a piece of a block.
+// piece returns a piece of a block.
 func (s *streamDecoder) piece(ch *streamChoice, kind chat.DeltaKind, raw, logprobs []byte, emit func(*chat.Delta) error) error {
 	s.m.Started = true
 	s.m.OutputBytes += int64(wire.TextLen(raw))
@@ -46,7 +46,7 @@ func (s *streamDecoder) piece(ch *streamChoice, kind chat.DeltaKind, raw, logpro
 	return emit(&s.out)
 }
 
-// part gives one part.
+// part returns one part.
 func (s *streamDecoder) part(ch *streamChoice, p *part, logprobs []byte, emit func(*chat.Delta) error) error {
 	signature := mark(s.t, p.signature)
 	thought := p.text != nil && p.thought && len(p.text) > 2
@@ -106,7 +106,7 @@ func (s *streamDecoder) part(ch *streamChoice, p *part, logprobs []byte, emit fu
 	return s.whole(ch, emit)
 }
 
-// whole gives a delta that is its entire block, and the block's end.
+// whole returns a delta that is its entire block, and the block's end.
 func (s *streamDecoder) whole(ch *streamChoice, emit func(*chat.Delta) error) error {
 	if err := emit(&s.out); err != nil {
 		return err
@@ -116,8 +116,8 @@ func (s *streamDecoder) whole(ch *streamChoice, emit func(*chat.Delta) error) er
 	return emit(&s.out)
 }
 
-// sign gives a signature: in the thought that is open, or in a block of its own before the
-// part that it signs.
+// sign returns a signature: in the thought that is open, or in a block of its own before
+// the part that it signs.
 func (s *streamDecoder) sign(ch *streamChoice, thought, signature string, emit func(*chat.Delta) error) error {
 	ch.pending = append(ch.pending, chat.Part{Kind: chat.Reasoned, Origin: name, Text: thought, Signature: signature})
 	if thought == "" {
@@ -133,7 +133,7 @@ func (s *streamDecoder) sign(ch *streamChoice, thought, signature string, emit f
 	return s.close(ch, emit)
 }
 
-// release gives the signature that was held.
+// release returns the signature that was held.
 func (s *streamDecoder) release(ch *streamChoice, emit func(*chat.Delta) error) error {
 	if ch.held == "" {
 		return nil
@@ -143,7 +143,7 @@ func (s *streamDecoder) release(ch *streamChoice, emit func(*chat.Delta) error) 
 	return s.sign(ch, "", signature, emit)
 }
 
-// call gives a call, which arrives whole.
+// call returns a call, which arrives whole.
 func (s *streamDecoder) call(ch *streamChoice, p *part, signature string, emit func(*chat.Delta) error) error {
 	if err := s.close(ch, emit); err != nil {
 		return err

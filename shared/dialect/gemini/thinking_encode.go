@@ -87,7 +87,7 @@ func thinkingLevel(e *requestEncoder, r chat.Reasoning, off bool) {
 	str(e, "thinkingLevel", strings.ToUpper(word))
 }
 
-// reportOff reports that the model goes on thinking, as little as possible.
+// reportOff reports that the model continues thinking, as little as possible.
 func reportOff(e *requestEncoder, r chat.Reasoning) {
 	at := "thinking.type"
 	if r.Thinking == chat.ThinkingUnsaid {

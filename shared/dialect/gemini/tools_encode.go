@@ -133,7 +133,7 @@ func function(e *requestEncoder, t *chat.Tool, i int) error {
 
 var typeKey = wire.NewKeySet("type")
 
-// jsonSchema writes a schema of arguments as it came, but adds a type at its root if there
+// jsonSchema writes a schema of arguments unchanged, but adds a type at its root if there
 // is none.
 func jsonSchema(e *requestEncoder, raw []byte) {
 	var w wire.Walk

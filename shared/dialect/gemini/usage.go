@@ -10,8 +10,8 @@ import (
 )
 
 // counts is a usageMetadata object, or the usage of an interaction, which has the same
-// counts under other names. Each chunk of a stream restates it whole; a count that a later
-// chunk leaves out is kept.
+// counts under other names. Each chunk of a stream restates it whole; a count that a
+// later chunk omits is kept.
 type counts struct {
 	prompt, cached, candidates, thoughts, toolUse, total upstream.Known
 	audioIn, imageIn                                     upstream.Known
@@ -91,9 +91,9 @@ func byModality(d *wire.Decoder, audio, image *upstream.Known) {
 	}
 }
 
-// classes gives the counts as disjoint classes. The prompt includes what was cached; the
-// candidates exclude the thoughts; what tools read is counted separately. total is the
-// provider's own total where it is not the sum.
+// classes returns the counts as disjoint classes. The prompt includes what was cached;
+// the candidates exclude the thoughts; what tools read is counted separately. total is
+// the provider's own total where it is not the sum.
 func (c *counts) classes(u *pricing.Usage, searches int64) (total int64) {
 	*u = pricing.Usage{}
 	part := func(sum *int64, class pricing.Class, k upstream.Known) {
@@ -138,8 +138,8 @@ func (c *counts) classes(u *pricing.Usage, searches int64) (total int64) {
 	return 0
 }
 
-// ReadUsage reads a usageMetadata object by itself: what was used, and the tokens of the
-// prompt, including cached ones. For anything else both are unknown.
+// ReadUsage reads a usageMetadata object by itself: what was used, and the tokens of
+// the prompt, including cached ones. For anything else both are unknown.
 func ReadUsage(raw []byte) (u pricing.Usage, prompt int64) {
 	d := wire.NewDecoder(raw)
 	var c counts

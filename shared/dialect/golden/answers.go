@@ -32,8 +32,8 @@ func Shapes() map[string]chat.Client {
 	return out
 }
 
-// Answers runs every case of testdata/answers: one answer of the provider's dialect, as it
-// was seen on a wire, for clients of every shape. Its files:
+// Answers runs every case of testdata/answers: one response of the provider's dialect, as
+// it was seen on a wire, for clients of every shape. Its files:
 //
 //	comment                who sends it, and where that is reported
 //	case.json              options, may be missing

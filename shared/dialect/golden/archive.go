@@ -34,8 +34,8 @@ const unended = " without last newline"
 // options are case.json: what a case needs beside its bodies.
 type options struct {
 	Lenient     bool        // the client switched strict compliance off
-	StrictLoss  bool        // refuse any loss
-	StrictReply bool        // refuse losses that the client sees in the answer
+	StrictLoss  bool        // reject any loss
+	StrictReply bool        // reject losses that the client sees in the answer
 	Traits      chat.Traits // of host and model
 	Status      int         // of the provider's answer, when it is an error
 	Headers     map[string]string
@@ -79,7 +79,7 @@ func (g *run) options() {
 	}
 }
 
-// Read gives the files of an archive. An empty file is not nil.
+// Read returns the files of an archive. An empty file is not nil.
 func Read(path string) map[string][]byte {
 	raw, err := os.ReadFile(path)
 	if err != nil {

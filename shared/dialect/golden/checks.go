@@ -23,8 +23,8 @@ func NotFault(t *testing.T, err error) bool {
 	return true
 }
 
-// Admitted tells whether the relay would let a client's body through to its translation: it
-// checks the shape, and refuses bytes that are not UTF-8.
+// Admitted reports whether the relay would let a client's body through to its
+// translation: it checks the shape, and rejects bytes that are not UTF-8.
 func Admitted(t *testing.T, client chat.RequestReader, body []byte) bool {
 	t.Helper()
 	var found chat.Checked

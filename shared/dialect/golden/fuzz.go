@@ -8,8 +8,7 @@ import (
 	"gateway/shared/chat"
 )
 
-// Decoded reads any bytes as the relay reads a client's body; nil when they are
-// refused.
+// Decoded reads any bytes as the relay reads a client's body; nil when they are rejected.
 func Decoded(t *testing.T, client chat.RequestReader, body []byte) *chat.Request {
 	t.Helper()
 	if !Admitted(t, client, body) {
@@ -22,10 +21,10 @@ func Decoded(t *testing.T, client chat.RequestReader, body []byte) *chat.Request
 	return r
 }
 
-// Carried encodes the request in body for a provider: nil when it is refused, otherwise
+// Carried encodes the request in body for a provider: nil when it is rejected, otherwise
 // JSON in which nothing has vanished. places says where members of body are in it; silent
-// says which may be left out without a report; flat says which part of the result is
-// searched (nil: all of it).
+// says which may be omitted without a report; flat says which part of the result is
+// searched (nil means all of it).
 func Carried(
 	t *testing.T, body []byte, r *chat.Request, d chat.RequestWriter, traits *chat.Traits,
 	places map[string][]string, silent func(string, *chat.Request) bool, flat func(*testing.T, []byte) []byte,

@@ -143,7 +143,7 @@ func (g *pair) play() {
 	g.answer(o)
 }
 
-// refused records the answer to a request that is refused.
+// rejected records the answer to a request that is rejected.
 func (g *pair) refused(err error, o *chat.Options) {
 	f := fault.From(err)
 	if f.Status() >= 500 {

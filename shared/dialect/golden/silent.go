@@ -2,14 +2,14 @@ package golden
 
 import "gateway/shared/chat"
 
-// SilentInChat are members of a chat that may be left out without a report: the provider
+// SilentInChat are members of a chat that may be omitted without a report: the provider
 // does anyway what they ask for, or they concern the gateway alone.
 func SilentInChat(name string, r *chat.Request) bool {
 	switch name {
 	case "stream":
 		return !r.Stream
 	case "stream_options", "n":
-		return true // usage is always given; n above one is refused
+		return true // usage is always given; n above one is rejected
 	case "max_tokens":
 		return r.MaxTokensField == "max_completion_tokens"
 	case "stop":

@@ -2,8 +2,8 @@ package hosts
 
 import "gateway/shared/chat"
 
-// Reasoner is a host that wants the reasoning of earlier turns back in the assistant's messages.
-// Most of them refuse a turn of a tool loop without it.
+// Reasoner is a host that wants the reasoning of earlier turns back in the assistant's
+// messages. Most of them reject a turn of a tool loop without it.
 type Reasoner struct {
 	Host, Field  string // id of the provider, member of the message
 	Keep         string // member of the request without which the host drops what it gets back; "": none

@@ -6,8 +6,8 @@ import "gateway/shared/chat"
 type Stop struct {
 	Word   string
 	Reason chat.StopReason
-	// Failed reports that the host gave up: the answer is not a success, whatever was sent
-	// before.
+	// Failed reports that the host aborted: the answer is not a success, whatever was
+	// sent before.
 	Failed             bool
 	Host, Source, Date string
 }
@@ -33,7 +33,7 @@ var Stops = []Stop{
 	{Word: "function_call", Reason: chat.StopToolCalls, Host: "older models of OpenAI", Source: "platform.openai.com/docs/api-reference/chat/object", Date: "2026-11-28"},
 }
 
-// StopOf reads a finish_reason. failed reports that the host gave up. A word that no row
+// StopOf reads a finish_reason. failed reports that the host aborted. A word that no row
 // has is chat.StopUnknown.
 func StopOf(finish []byte) (reason chat.StopReason, failed bool) {
 	switch string(finish) {

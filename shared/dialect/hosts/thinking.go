@@ -24,8 +24,8 @@ type Thinker struct {
 	// Efforts are the values of reasoning_effort that a budget may become, from the lowest,
 	// separated by spaces; empty: a budget becomes no effort.
 	Efforts string
-	// Known: only models that are known to reason are told, because the others of this host
-	// refuse the member.
+	// Known: only models that are known to reason are told, because the others of this
+	// host reject the member.
 	Known        bool
 	Source, Date string
 }

@@ -94,7 +94,7 @@ func (m members) object(d *wire.Decoder, a *answer) {
 	}
 }
 
-// blocked tells whether a finish reason says that there is no image.
+// blocked reports whether a finish reason says that there is no image.
 func blocked(reason string) bool { return reason == "CONTENT_FILTERED" || reason == "ERROR" }
 
 // filtered is the refusal for an answer without an image.
@@ -195,8 +195,8 @@ func bareBase64(s string) string {
 // pngEnd is the last chunk of a PNG with its checksum.
 const pngEnd = "IEND\xaeB`\x82"
 
-// wholeBase64 tells whether s is base64 to its end. A PNG must have its last chunk, so that
-// a cut at an unlucky place is noticed too.
+// wholeBase64 reports whether s is base64 to its end. A PNG must have its last chunk, so
+// that a cut at an unlucky place is noticed too.
 func wholeBase64(s string) bool {
 	if len(s) == 0 || len(s)%4 != 0 {
 		return false

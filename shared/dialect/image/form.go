@@ -46,7 +46,7 @@ func (f *form) put(client, host string, raw []byte) error {
 	return fault.Invalid(client, "%s must be a text, a number, true or false for this provider", client)
 }
 
-// file writes an image that stands in the body as base64 or as a data: URL.
+// file writes an image that is in the body as base64 or as a data: URL.
 func (f *form) file(client, host string, raw []byte) error {
 	if wire.KindOf(raw) != wire.KindString {
 		return fault.Invalid(client, "%s must be an image as base64 or a data: URL", client)

@@ -136,7 +136,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte(`{"prompt":"p","size":"0x0","n":-1,"stream":1}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		if wire.CheckUTF8(body) != nil {
-			return // the relay refuses it before it is translated
+			return // the relay rejects it before it is translated
 		}
 		for _, w := range wires {
 			_, _, err := encoded(t, w.carrier, body, w.model)
@@ -195,7 +195,7 @@ func TestAnswersThatAreTheImage(t *testing.T) {
 	for name, c := range map[string]struct {
 		body   []byte
 		h      headers
-		status int // 0: an image
+		status int // 0 means an image
 		code   fault.Code
 	}{
 		"png":                     {png, headers{"Content-Type": "image/png"}, 0, ""},

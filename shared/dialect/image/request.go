@@ -16,7 +16,7 @@ import (
 type request struct {
 	prompt, format string
 	n              chat.Opt[int64]
-	width, height  int64        // pixels; 0: left to the model
+	width, height  int64        // pixels; 0 means left to the model
 	sized          string       // the member that gave them: size or width
 	ratio          string       // aspect_ratio
 	extra          []chat.Field // other members, in their order
@@ -25,8 +25,8 @@ type request struct {
 // maxSide bounds a width and a height in pixels.
 const maxSide = 1 << 14
 
-// read reads a client's body. Streams are refused: their events hold partial
-// images, which none of these hosts has.
+// read reads a client's body. Streams are rejected: their events hold partial images,
+// which none of these hosts has.
 func read(body []byte) (*request, error) {
 	d := wire.NewDecoder(body)
 	r := &request{}
@@ -107,7 +107,7 @@ func (r *request) measure(size string, width, height chat.Opt[int64]) error {
 	return nil
 }
 
-// atMost refuses more images than the host makes in one request.
+// atMost rejects more images than the host makes in one request.
 func (r *request) atMost(most int64) error {
 	switch {
 	case r.n.Or(1) <= most:
@@ -139,8 +139,8 @@ func (n names) of(client string) string {
 	return ""
 }
 
-// carry gives put the other members by the host's names and reports those that
-// the host does not take.
+// carry returns put the other members by the host's names and reports those that the host
+// does not take.
 func (r *request) carry(taken names, loss *chat.Loss, put func(client, host string, raw []byte) error) error {
 	var sent []string
 	for _, x := range r.extra {
@@ -177,7 +177,7 @@ func (r *request) loseRatio(loss *chat.Loss) {
 	}
 }
 
-// given tells whether an extra member is there.
+// given reports whether an extra member is there.
 func (r *request) given(name string) bool {
 	return slices.ContainsFunc(r.extra, func(x chat.Field) bool { return x.Name == name })
 }

@@ -34,7 +34,7 @@ func PixelsOfBase64(s string) (pixels int64, ok bool) {
 func decode(s string, n int) []byte {
 	s = strings.TrimRight(s[:min(len(s), n/3*4)], "=")
 	out := make([]byte, base64.RawStdEncoding.DecodedLen(len(s)))
-	n, _ = base64.RawStdEncoding.Decode(out, []byte(s)) // what is behind the first wrong character is not read
+	n, _ = base64.RawStdEncoding.Decode(out, []byte(s)) // what follows the first wrong character is not read
 	return out[:n]
 }
 

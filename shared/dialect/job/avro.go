@@ -127,8 +127,8 @@ func (s *avroSchema) readObject(raw []byte, depth int) (*avroType, error) {
 	return s.read(o.Type, depth+1) // a plain type with properties
 }
 
-// avroLines gives the records of an Avro object container as lines of JSON. It
-// closes from.
+// avroLines returns the records of an Avro object container as lines of JSON. It closes
+// from.
 type avroLines struct {
 	from   io.Closer
 	src    *bufio.Reader

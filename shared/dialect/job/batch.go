@@ -182,7 +182,8 @@ func (b *Batch) Append(dst []byte) []byte {
 	return o.B
 }
 
-// Standing is the progress of a batch and its results. Times are in seconds; 0: not yet.
+// Standing is the progress of a batch and its results. Times are in seconds; 0 means not
+// yet.
 type Standing struct {
 	Status                                                 string
 	Output, Errors                                         string // ids of files

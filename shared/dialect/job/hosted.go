@@ -74,7 +74,7 @@ func newPayload(source func() io.ReadCloser, head, tail string, most int64, look
 	return p, nil
 }
 
-// into gives the payload to a call.
+// into returns the payload to a call.
 func (p *payload) into(call *chat.JobCall) *chat.JobCall {
 	call.Body, call.Open, call.Length = p.body, p.open, p.length
 	return call
@@ -257,8 +257,8 @@ func modelOf(body []byte) string {
 	return model
 }
 
-// hostResults reads the files of rows that the provider wrote, one after the other. The
-// model of all rows is the batch's, whatever they name.
+// hostResults reads the files of rows that the provider wrote, sequentially. The model of
+// all rows is the batch's, whatever they name.
 func hostResults(ctx context.Context, j *chat.Job, b *Batch, calls []*chat.JobCall) (*results, error) {
 	if err := recall(ctx, j, b); err != nil {
 		return nil, err

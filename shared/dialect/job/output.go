@@ -109,8 +109,8 @@ type transformed struct {
 	err  error
 }
 
-// transform gives what each writes for the lines of src; it may write nothing for a line.
-// All work is done in Read.
+// transform returns what each writes for the lines of src; it may write nothing for a
+// line. All work is done in Read.
 func transform(src io.ReadCloser, each func(dst []byte, n int, line []byte) ([]byte, error)) io.ReadCloser {
 	return &transformed{from: src, src: newLines(src), each: each}
 }

@@ -11,7 +11,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// maxListed bounds the pages that are skipped to find where a list goes on.
+// maxListed bounds the pages that are skipped to find where a list continues.
 const maxListed = 20
 
 // awsQuery asks for a page of a list of AWS; n is 0 for as many entries as it gives.
@@ -26,8 +26,8 @@ func awsQuery(n int, token string) url.Values {
 	return q
 }
 
-// tokenPage gives one page of a list that goes on by tokens. query asks for a page of so
-// many entries; read reads one and gives its entries and its token.
+// tokenPage returns one page of a list that continues by tokens. query asks for a page of
+// so many entries; read reads one and gives its entries and its token.
 func tokenPage[T any](
 	ctx context.Context, j *chat.Job, id func(*T) string, query func(n int, token string) url.Values, read pageReader[T],
 ) (page []T, more bool, err error) {
@@ -79,8 +79,8 @@ type pages[T any] struct {
 	read  func() pageReader[T] // for one walk through the list
 }
 
-// byToken reads pages whose entries stand in one member, and the token of the next page
-// in another.
+// byToken reads pages whose entries are in one member, and the token of the next page in
+// another.
 func byToken[T any](entries, next string) func() pageReader[T] {
 	return func() pageReader[T] {
 		return func(resp *http.Response) (list []T, token string, err error) {

@@ -23,7 +23,7 @@ const (
 	errorsSuffix  = "_errors"
 )
 
-// maxAnswer bounds an answer that is read as a whole, in bytes.
+// maxAnswer bounds an answer that is read completely, in bytes.
 const maxAnswer = 16 << 20
 
 // readJSON reads an answer whole.
@@ -116,7 +116,7 @@ func resultRows(ctx context.Context, j *chat.Job, open opener, batch string, goo
 	}), nil
 }
 
-// meteredBy gives a function that reads what a row used, as a dialect reports it.
+// meteredBy returns a function that reads what a row used, as a dialect reports it.
 func meteredBy(d interface{ MeterResponse([]byte) chat.Meter }) func(*result) chat.Meter {
 	return func(r *result) chat.Meter { return d.MeterResponse(r.message) }
 }

@@ -36,7 +36,7 @@ type lines struct {
 
 func newLines(r io.Reader) *lines { return &lines{src: bufio.NewReaderSize(r, 64<<10)} }
 
-// next gives a line, which is valid until the next one; io.EOF at the end.
+// next returns a line, which is valid until the next one; io.EOF at the end.
 func (l *lines) next() ([]byte, error) {
 	for !l.over {
 		line, err := l.src.ReadSlice('\n')
@@ -79,8 +79,8 @@ type rows struct {
 	natives  []string // what the provider's batches take
 	model    string   // of rows that name none
 	one      bool     // all rows must be of one model
-	// shape turns the body of a request into what a row holds; nil: the body is used as it
-	// is.
+	// shape turns the body of a request into what a row holds; nil means the body is used
+	// as it is.
 	shape func(body []byte) ([]byte, error)
 	talks map[string]*chat.Talk
 	last  *chat.Talk
@@ -118,8 +118,8 @@ func anyOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// source gives what write makes of every row, one after the other, from its custom id and
-// the provider's body, which is valid until the next row. When one source has been read to
+// source returns what write makes of every row, sequentially, from its custom id and the
+// provider's body, which is valid until the next row. When one source has been read to
 // its end, another of the same file can be made. The second one does not use the request,
 // so it may be read after the request has ended.
 func (r *rows) source(ctx context.Context, f *chat.HeldFile, write func(dst []byte, n int64, id string, body []byte) []byte) io.ReadCloser {
@@ -302,7 +302,7 @@ func (r *rows) pass(talk *chat.Talk, body []byte) ([]byte, error) {
 	return r.body, r.j.Loss.Err()
 }
 
-// talk tells how rows reach a model.
+// talk reports how rows reach a model.
 func (r *rows) talk(model string) (*chat.Talk, error) {
 	if model == "" {
 		return nil, fault.Invalid("model", "model is required")

@@ -25,7 +25,7 @@ const (
 type Tuning struct {
 	ID, Status, Tuned, Problem string
 	Created, Ended             int64
-	Trained                    int64 // tokens; 0: not known
+	Trained                    int64 // tokens; 0 if unknown
 	tuneNote
 }
 
@@ -87,8 +87,8 @@ func readTune(j *chat.Job) (*tuneAsked, error) {
 	return a, j.Loss.Err()
 }
 
-// hyper gives the hyperparameters that are numbers, as text, by OpenAI's names. "auto" is
-// left to the provider.
+// hyper returns the hyperparameters that are numbers, as text, by OpenAI's names. "auto"
+// is left to the provider.
 func (a *tuneAsked) hyper() (map[string]string, error) {
 	all := map[string]json.RawMessage{}
 	if len(a.Hyper) > 0 && json.Unmarshal(a.Hyper, &all) != nil {

@@ -160,13 +160,13 @@ func (v Vertex) open(ctx context.Context, j *chat.Job, batch string) (*results, 
 // maxParts bounds the objects that hold results.
 const maxParts = 10_000
 
-// parts reads the answers of several calls, one after the other, up to the first call that
-// finds nothing.
+// parts reads the answers of several calls, sequentially, up to the first call that finds
+// nothing.
 type parts struct {
 	ctx  context.Context
 	j    *chat.Job
 	call func(n int) *chat.JobCall
-	wrap func(io.ReadCloser) io.ReadCloser // splits what is read into lines; nil: it has lines
+	wrap func(io.ReadCloser) io.ReadCloser // splits what is read into lines; nil means it has lines
 	n    int
 	most int
 	from io.ReadCloser // what is being read
@@ -224,7 +224,7 @@ func (p *parts) Read(b []byte) (int, error) {
 func (p *parts) Close() error { return p.from.Close() }
 
 // readInstance reads {requestId | custom_id, status, response}, or for embeddings
-// {instance, status, predictions}, which is read whole.
+// {instance, status, predictions}, which is read completely.
 func readInstance(line []byte) (*result, error) {
 	r := &result{kind: "errored"}
 	var status []byte
@@ -275,7 +275,7 @@ func readInstance(line []byte) (*result, error) {
 	return r, nil
 }
 
-// refused reads a status: words, or words before an error of Google in JSON.
+// rejected reads a status: words, or words before an error of Google in JSON.
 func (r *result) refused(status string) {
 	if at := strings.IndexByte(status, '{'); at >= 0 {
 		if p := upstream.ReadError([]byte(status[at:])); p != nil {

@@ -1,6 +1,6 @@
-// Package jsonfield holds the JSON members that the wire shapes of several clients
-// have in the same form: the dialects read and write them here, so that what is
-// taken and what is refused does not differ between them.
+// Package jsonfield holds the JSON members that the wire format of several clients have
+// in the same form: the dialects read and write them here, so that what is taken and what
+// is rejected does not differ between them.
 package jsonfield
 
 import (
@@ -96,7 +96,7 @@ func OfFunction(d *wire.Decoder, key []byte, schema string, t *chat.Tool) {
 	}
 }
 
-// Object gives a copy of the bytes of an object; anything else is a mistake.
+// Object returns a copy of the bytes of an object; anything else is a mistake.
 func Object(d *wire.Decoder) []byte {
 	if d.Kind() != wire.KindObject {
 		d.Fail("must be an object")

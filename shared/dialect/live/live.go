@@ -15,22 +15,22 @@ type Wire interface {
 	// Opening is the client's first message as it goes to the provider, which knows the model
 	// by this name.
 	Opening(model string) []byte
-	// Client reads a later message of the client. An error refuses the message.
+	// Client reads a later message of the client. An error rejects the message.
 	Client(message []byte) (Heard, error)
 	// Provider reads a message of the provider.
 	Provider(message []byte) Heard
 	// Wordy are the members of a client's messages whose texts are judged: see Texts.
 	Wordy() map[string]bool
-	// Left tells how everything that is still open has ended, when no more messages will
-	// come.
+	// Left reports how everything that is still open has ended, when no more messages
+	// will come.
 	Left() []Step
-	// Busy tells whether something is under way at the provider that costs money and whose
-	// end the provider would report.
+	// Busy reports whether something is under way at the provider that costs money and
+	// whose end the provider would report.
 	Busy() bool
-	// Bye asks the provider to end the session; nil: closing it is enough.
+	// Bye asks the provider to end the session; nil means closing it is enough.
 	Bye() []byte
-	// Error tells the client of a fault. id is the id of this message, about the id of the
-	// client's message that caused it. nil: the wire has no such message.
+	// Error tells the client of a fault. id is the id of this message, about the id of
+	// the client's message that caused it. nil means the wire has no such message.
 	Error(f *fault.Fault, id, about string) []byte
 }
 
@@ -80,7 +80,7 @@ type Step struct {
 	ID      string
 	Model   string // the model that is charged; "": the session's
 	Input   int64  // tokens, the most that it may read
-	Output  int64  // tokens, the most that it may make; 0: no bound is known
+	Output  int64  // tokens, the most that it may make; 0 means no limit is known
 	Seconds int64  // the most that it may last
 	Usage   pricing.Usage
 	Served  chat.Served // how it was served

@@ -97,7 +97,7 @@ func (p place) in(name string, names map[string]bool) place {
 	return outside
 }
 
-// collect gives each text to f, and replaces it with what f returns.
+// collect returns each text to f, and replaces it with what f returns.
 func collect(v any, names map[string]bool, at place, f func(string) string) any {
 	switch v := v.(type) {
 	case string:

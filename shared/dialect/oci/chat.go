@@ -85,8 +85,8 @@ func stopReason(native string) chat.StopReason {
 	return chat.StopUnknown
 }
 
-// stopAfter reads the finishReason of an answer with calls. The format COHERE has no reason
-// of its own for an answer that ends in calls.
+// stopAfter reads the finishReason of an answer with calls. The format COHERE has no
+// reason separate for an answer that ends in calls.
 func stopAfter(native string, calls int) chat.StopReason {
 	stop := stopReason(native)
 	if stop == chat.StopEnd && calls > 0 {

@@ -36,7 +36,7 @@ func (c *counts) read(d *wire.Decoder) {
 	})
 }
 
-// classes gives the counts as disjoint classes.
+// classes returns the counts as disjoint classes.
 func (c *counts) classes() (u pricing.Usage) {
 	part := func(whole *chat.Opt[int64], part chat.Opt[int64], class pricing.Class) {
 		if part.Set && whole.Set {
@@ -298,7 +298,7 @@ func (s *decoder) Event(name string, data []byte, emit func(*chat.Delta) error) 
 	return s.say(int(index.Value), &m, native, emit)
 }
 
-// say passes on what an event brings for one answer.
+// say forwards what an event brings for one answer.
 func (s *decoder) say(n int, m *message, native string, emit func(*chat.Delta) error) error {
 	for len(s.choices) <= n {
 		s.choices = append(s.choices, streamed{})
@@ -324,7 +324,7 @@ func (s *decoder) say(n int, m *message, native string, emit func(*chat.Delta) e
 	return nil
 }
 
-// call passes on a piece of a call: a new id or a name begins a call.
+// call forwards a piece of a call: a new id or a name begins a call.
 func (s *decoder) call(n int, c *streamed, t *chat.ToolCall, emit func(*chat.Delta) error) error {
 	last := len(c.calls) - 1
 	if begins := last < 0 || t.ID != "" && t.ID != c.calls[last].id || t.ID == "" && t.Name != ""; begins {

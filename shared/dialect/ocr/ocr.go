@@ -136,8 +136,8 @@ func isBase64(data string) bool {
 	return true
 }
 
-// DecodeResponse implements chat.Translator: the answer is passed on as it is,
-// and its pages are counted.
+// DecodeResponse implements chat.Translator: the answer is forwarded as it is, and its
+// pages are counted.
 func (Mistral) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.Asked) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	m := chat.Meter{Complete: true, Started: true}

@@ -83,8 +83,8 @@ func (s *streamEncoder) enter(dst []byte, d *chat.Delta) []byte {
 	return dst
 }
 
-// cited gives a source of the text: at once if its place is known, otherwise when its block
-// has ended.
+// cited returns a source of the text: at once if its place is known, otherwise when its
+// block has ended.
 func (s *streamEncoder) cited(dst []byte, d *chat.Delta) []byte {
 	dst = s.block(dst, d, "citation")
 	c := citation.Read(d.JSON)
@@ -100,7 +100,7 @@ func (s *streamEncoder) cited(dst []byte, d *chat.Delta) []byte {
 	return s.annotation(dst, d.Choice, &c)
 }
 
-// annotate gives the sources that waited for the end of their block.
+// annotate returns the sources that waited for the end of their block.
 func (s *streamEncoder) annotate(dst []byte, choice int) []byte {
 	if choice >= len(s.noted) {
 		return dst

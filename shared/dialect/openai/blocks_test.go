@@ -40,7 +40,7 @@ func TestBlocksReadBack(t *testing.T) {
 	}
 }
 
-// Blocks of another form are left out; the answer counts.
+// Blocks of another form are omitted; the answer counts.
 func TestBlocksOfAnotherForm(t *testing.T) {
 	for _, blocks := range []string{`[1]`, `[{"type":1}]`, `{}`, `null`, `"x"`, `[]`} {
 		r, err := Chat{}.DecodeResponse([]byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":"kept","content_blocks":`+blocks+`},"finish_reason":"stop"}]}`), &chat.Traits{})

@@ -13,7 +13,7 @@ const maxBreakpoints = 4
 // Breakpoints writes the cache markers of a request for those models of OpenAI that must be
 // told where a prefix ends: on texts, images and files of messages to the model. Both
 // dialects of OpenAI have such markers.
-type Breakpoints struct{ left int } // how many are left out, from the front
+type Breakpoints struct{ left int } // how many are omitted, from the front
 
 // NewBreakpoints counts the markers of r in places where they are allowed.
 func NewBreakpoints(r *chat.Request) Breakpoints {
@@ -29,7 +29,7 @@ func NewBreakpoints(r *chat.Request) Breakpoints {
 	return Breakpoints{max(0, n-maxBreakpoints)}
 }
 
-// TakesBreakpoint tells whether a part may end a prefix.
+// TakesBreakpoint reports whether a part may end a prefix.
 func TakesBreakpoint(m *chat.Message, p *chat.Part) bool {
 	switch m.Role {
 	case chat.System, chat.Developer, chat.User:

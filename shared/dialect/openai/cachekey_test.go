@@ -12,7 +12,8 @@ import (
 )
 
 // TestPromptCacheKeyIsOfTheConversation: the key that is made for a host that accepts one
-// stays the same while a conversation goes on, and is different for another conversation.
+// stays the same while a conversation continues, and is different for another
+// conversation.
 func TestPromptCacheKeyIsOfTheConversation(t *testing.T) {
 	key := func(system, first, rest string) string {
 		t.Helper()

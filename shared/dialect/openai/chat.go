@@ -63,7 +63,8 @@ func (Chat) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) 
 	return r, nil
 }
 
-// reasoner returns the row of a host that wants its reasoning back; nil: it does not.
+// reasoner returns the row of a host that wants its reasoning back; nil means it does
+// not.
 func reasoner(t *chat.Traits) *hosts.Reasoner {
 	if t == nil {
 		return nil
@@ -89,5 +90,5 @@ func (Chat) MeterResponse(body []byte) chat.Meter { return meterPlain(body, "cho
 // NewStreamFilter implements chat.Passer.
 func (Chat) NewStreamFilter(o *chat.FilterOptions) chat.StreamFilter { return newFilter(o) }
 
-// MeterEmbeddings reads what the books need of an answer of /embeddings.
+// MeterEmbeddings reads what accounting need of an answer of /embeddings.
 func MeterEmbeddings(body []byte) chat.Meter { return meterPlain(body, "data") }

@@ -225,8 +225,8 @@ func testEmbeddingInput(key string, raw []byte, _ *bound) error {
 	return fault.Invalid(key, "%s must be a string, an object, or a list of strings, of tokens, of lists of tokens or of objects, not %s", key, wire.KindOf(raw))
 }
 
-// content tells whether a value of this kind can be embedded: a text, or an object with text
-// and image.
+// content reports whether a value of this kind can be embedded: a text, or an object with
+// text and image.
 func content(k wire.Kind) bool { return k == wire.KindString || k == wire.KindObject }
 
 // testInput is for a string, or a list of strings, of token numbers or of lists

@@ -67,8 +67,7 @@ func TestBoundsThatSomeHostWidens(t *testing.T) {
 	}
 }
 
-// TestBoundsThatNoHostWidens: what nobody takes is refused before a target is
-// known.
+// TestBoundsThatNoHostWidens: what nobody takes is rejected before a target is known.
 func TestBoundsThatNoHostWidens(t *testing.T) {
 	t.Parallel()
 	for member, field := range map[string]string{

@@ -10,7 +10,7 @@ import (
 // struct is reused for the next event.
 type chunk struct {
 	id, model []byte // unquoted; escapes do not occur in them
-	tier      []byte // likewise
+	tier      []byte // the same
 	created   int64
 	choices   []choiceDelta
 	err       []byte // error object or string; nil if none

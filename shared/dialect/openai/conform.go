@@ -56,7 +56,7 @@ func anyValue(body, key []byte, first byte) bool {
 type conformer struct {
 	strict bool
 	stream bool
-	rename bool // name stands in the place of the call's name
+	rename bool // name is in the place of the call's name
 	name   string
 	calls  []conformedCall // of a stream: calls without an index
 	body   []byte
@@ -170,7 +170,7 @@ func (c *conformer) message(d *wire.Decoder, choice int) {
 	}
 }
 
-// content is a list of parts as one text. Reasoning, which stands beside the text at other
+// content is a list of parts as one text. Reasoning, which is beside the text at other
 // hosts, is a member of no strict response.
 func (c *conformer) content(list []byte) []byte {
 	d := wire.NewDecoder(list)

@@ -27,7 +27,7 @@ type filter struct {
 	shape pieceShape  // of the chunks that bring text
 
 	shaper conformer // of chunks that OpenAI's libraries cannot read
-	start  heldStart // the first piece of a call whose name may go on
+	start  heldStart // the first piece of a call whose name may continue
 
 	answered bool // a choice was seen
 	finished bool // a finish reason was seen
@@ -95,10 +95,10 @@ var (
 	done        = []byte("[DONE]")
 )
 
-// ordinary tells whether data is a chunk that brings only text, by its last
-// bytes: ...,"finish_reason":null}],"usage":null,"obfuscation":"..."} with the
-// last two members optional. null is where ,"usage":null stands, 0 if it does not; end is
-// where the choices end.
+// ordinary reports whether data is a chunk that brings only text, by its last bytes:
+// ...,"finish_reason":null}],"usage":null,"obfuscation":"..."} with the last two members
+// optional. null is where ,"usage":null stands, 0 if it does not; end is where the
+// choices end.
 func ordinary(data []byte) (null, end int, ok bool) {
 	n := len(data) - 1
 	if n < 0 || data[n] != '}' || data[0] != '{' {
@@ -153,7 +153,7 @@ func (f *filter) hides() bool { return f.o.Injected && !f.o.IncludeUsage }
 
 // drop passes e on without the part of its data at cut.
 func (f *filter) drop(e *events.Event, cut wire.Span) {
-	if e.At < 0 { // the data came in several lines: the event is written anew
+	if e.At < 0 { // the data came in several lines: the event is written again
 		data := append(append([]byte(nil), e.Data[:cut.Start]...), e.Data[cut.End:]...)
 		f.out.Add(wire.AppendSSE(nil, string(e.Name), data))
 		return
@@ -218,13 +218,13 @@ func (f *filter) foreign(c *chunk) bool {
 	return false
 }
 
-// conform passes on what OpenAI's libraries can read of a chunk.
+// conform forwards what OpenAI's libraries can read of a chunk.
 func (f *filter) conform(e *events.Event) {
 	f.shaper.strict, f.shaper.stream = f.o.Strict, true
 	f.emit(wire.AppendSSE(nil, string(e.Name), f.shaper.rewrite(f.visible(e))))
 }
 
-// emit passes on an event that was written anew.
+// emit forwards an event that was written again.
 func (f *filter) emit(event []byte) {
 	f.out.Grow(len(event))
 	f.out.Add(event)
@@ -240,7 +240,7 @@ func (f *filter) visible(e *events.Event) []byte {
 }
 
 // unreadable ends the stream at an event that is not a chunk. An empty event is a
-// keep-alive, and what follows a whole answer is left out.
+// keep-alive, and what follows a whole answer is omitted.
 func (f *filter) unreadable(e *events.Event, cause error) {
 	switch {
 	case len(bytes.TrimSpace(e.Data)) == 0:

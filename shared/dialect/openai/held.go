@@ -25,7 +25,8 @@ func (Chat) Held(o *chat.Options) chat.Held {
 	return h
 }
 
-// addressed tells whether a source has an address. Without one it cannot be an annotation.
+// addressed reports whether a source has an address. Without one it cannot be an
+// annotation.
 func addressed(cite []byte) bool {
 	c := citation.Read(cite)
 	return c.URL != ""

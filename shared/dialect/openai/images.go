@@ -50,7 +50,7 @@ func imageParts(d *wire.Decoder) (parts []chat.Part) {
 	return parts
 }
 
-// images gives the images of a chunk. Each is a block.
+// images returns the images of a chunk. Each is a block.
 func (s *streamDecoder) images(st *choiceState, list []byte, emit func(*chat.Delta) error) error {
 	for _, p := range imageParts(wire.NewDecoder(list)) {
 		s.m.Started = true

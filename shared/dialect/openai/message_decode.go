@@ -86,7 +86,7 @@ func (m *message) read() {
 	}
 }
 
-// roleName gives the name of a role; "" for another word.
+// roleName returns the name of a role; "" for another word.
 func roleName(word []byte) string {
 	for _, name := range [...]string{"user", "assistant", "system", "tool", "developer", "function"} {
 		if string(word) == name {

@@ -274,7 +274,7 @@ func (e *requestEncoder) assistant(m *chat.Message) {
 	if n > 0 {
 		e.b = append(e.b, ']')
 	} else if texts == 0 && refusal == "" {
-		// An empty message is refused: all of its parts were lost.
+		// An empty message is rejected: all of its parts were lost.
 		e.b = append(e.b[:len(e.b)-len("null")], `""`...)
 	}
 }

@@ -18,9 +18,9 @@ const tailWindow = 2048
 // nearWindow is how many bytes from the end usage mostly is.
 const nearWindow = 512
 
-// meterPlain reads what the books need of a plain answer: id and model from its head, usage
-// and finish reason from its tail. outputs is the member that holds the output; everything
-// before it is the head.
+// meterPlain reads what accounting need of a plain answer: id and model from its head,
+// usage and finish reason from its tail. outputs is the member that holds the output;
+// everything before it is the head.
 func meterPlain(body []byte, outputs string) chat.Meter {
 	m := chat.Meter{Complete: true, Started: true}
 	var d wire.Decoder
@@ -59,9 +59,9 @@ func meterPlain(body []byte, outputs string) chat.Meter {
 	return m
 }
 
-// looksFailed reports whether a success may be none and has to be read: it has no choice or
-// no message, an error, or a finish reason of a host that gave up. The quotes of a key in a
-// JSON string are escaped, so what is found is a key.
+// looksFailed reports whether a success may be none and has to be read: it has no choice
+// or no message, an error, or a finish reason of a host that aborted. The quotes of a key
+// in a JSON string are escaped, so what is found is a key.
 func looksFailed(body []byte, finish string) bool {
 	if _, failed := hosts.StopOf([]byte(finish)); failed {
 		return true

@@ -45,8 +45,8 @@ func (h *heldStart) continued(c *chunk) string {
 	return ""
 }
 
-// holdName lets the first piece of a call wait, or joins its name with the piece that a chunk
-// brings. It reports whether nothing is left of the chunk to pass on.
+// holdName lets the first piece of a call wait, or joins its name with the piece that a
+// chunk brings. It reports whether nothing is left of the chunk to forward.
 func (f *filter) holdName(e *events.Event, c *chunk) bool {
 	if piece := f.start.continued(c); piece != "" {
 		f.start.name = joinedName(f.start.name, piece)
@@ -73,7 +73,7 @@ func (f *filter) holdName(e *events.Event, c *chunk) bool {
 	return true
 }
 
-// releaseName passes on the first piece of a call, with the whole name.
+// releaseName forwards the first piece of a call, with the whole name.
 func (f *filter) releaseName() {
 	if f.start.data == nil {
 		return

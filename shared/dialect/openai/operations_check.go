@@ -11,7 +11,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Bounds of the metadata of batches. The provider refuses whatever the specification does
+// Bounds of the metadata of batches. The provider rejects whatever the specification does
 // not bound.
 const (
 	maxMetadata    = 16 // pairs
@@ -250,8 +250,8 @@ func testDocument(key string, raw []byte, b *bound) error {
 	return nil
 }
 
-// Fields gives the fields of a multipart form that are known so far. If it is not Whole,
-// more may come.
+// Fields returns the fields of a multipart form that are known so far. If it is not
+// Whole, more may come.
 type Fields interface {
 	Get(name string) (string, bool)
 	HasFile(name string) bool

@@ -49,7 +49,7 @@ func (n *number) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// ceil is the number of units, with a begun unit counting as a whole one.
+// ceil is the number of units, with a started unit counting as one.
 func (n *number) ceil() (int64, bool) {
 	if n == nil || !(*n >= 0 && *n < 1e12) {
 		return 0, false
@@ -92,7 +92,7 @@ func (a *operationAnswer) measure(m *chat.Meter) {
 	}
 }
 
-// operationAnswer is what the books need of an answer, or of one event.
+// operationAnswer is what accounting need of an answer, or of one event.
 type operationAnswer struct {
 	Type     string            `json:"type"`
 	Model    string            `json:"model"`
@@ -115,7 +115,7 @@ type operationAnswer struct {
 }
 
 // readOperation reads an answer. An answer that is not a JSON object is an error of the
-// provider. An empty answer is no error: it was passed on unread.
+// provider. An empty answer is no error: it was forwarded unread.
 func readOperation(body []byte) (a operationAnswer, m chat.Meter) {
 	m.Complete, m.Started = true, true
 	if len(body) == 0 {

@@ -29,7 +29,7 @@ func TestOperationBodiesAreWithinTheirBounds(t *testing.T) {
 		{CheckRerank, `{"query":"q","documents":["a",{"text":"b"}],"top_n":1}`, []string{`{"query":"q","documents":[1]}`, `{"query":"","documents":["a"]}`, `{"query":"q","documents":"a"}`, `{"query":"q","documents":["a",{"text":5}]}`}, []string{"documents[0]", "query", "documents", "documents[1].text"}},
 		{CheckOCR, `{"document":{"type":"document_url","document_url":"https://a.example/b.pdf"}}`, []string{`{"document":"x"}`, `{"document":{"type":1}}`, `{"document":{"type":"document_url"}}`, `{"document":{"type":"image_url","image_url":5}}`}, []string{"document", "document.type", "document.document_url", "document.image_url"}},
 		{CheckOCR, `{"document":{"type":"file","file_id":"f"}}`, nil, nil},
-		// What no specification bounds is the provider's to refuse.
+		// What no specification bounds is the provider's to reject.
 		{CheckImage, `{"prompt":"x","n":11,"response_format":"webp","partial_images":4,"output_compression":101}`, nil, nil},
 		{CheckSpeech, `{"input":"` + strings.Repeat("é", 5000) + `","voice":"v","speed":5,"stream_format":"other"}`, nil, nil},
 		{CheckFineTune, `{"training_file":"f","suffix":"` + strings.Repeat("s", 65) + `","hyperparameters":{"n_epochs":60},"integrations":[{},{},{},{},{},{}],"seed":-1}`, nil, nil},

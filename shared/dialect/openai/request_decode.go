@@ -17,8 +17,8 @@ type requestDecoder struct {
 	// lastFunction is the id that was made for the last legacy function call, so that the
 	// function message that answers it can refer to it.
 	lastFunction string
-	// allowed are the offered tools that tool_choice names, by type and name; nil: all of
-	// them.
+	// allowed are the offered tools that tool_choice names, by type and name; nil means
+	// all of them.
 	allowed map[string]bool
 }
 

@@ -243,8 +243,8 @@ func (e *requestEncoder) schema(f *chat.Format) {
 	e.b = append(e.b, `}}`...)
 }
 
-// extra passes on members of this dialect that have no canonical form, and
-// derives a key for the provider's prompt cache.
+// extra forwards members of this dialect that have no canonical form, and derives a key
+// for the provider's prompt cache.
 func (e *requestEncoder) extra() {
 	cacheKey := false
 	for _, x := range e.r.Extra {
@@ -360,8 +360,8 @@ func (e *requestEncoder) tool(t *chat.Tool, path string) {
 	}
 }
 
-// marker writes a cache marker into the object that is being written. For hosts that cache
-// by themselves it reports the marker.
+// marker writes a cache marker into the object that is being written. For hosts that
+// cache without the marker it reports it.
 func (e *requestEncoder) marker(c chat.Cache, path func() string) {
 	switch {
 	case c == chat.NoCache:

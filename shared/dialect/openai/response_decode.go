@@ -90,7 +90,7 @@ func emptyAnswer() *fault.Fault {
 	return upstream.Invalid("The provider answered without any choice", nil)
 }
 
-// failedStop is the fault for an answer that the host gave up, see hosts.Stops.
+// failedStop is the fault for an answer that the host aborted, see hosts.Stops.
 func failedStop(finish string) *fault.Fault {
 	return upstream.Failed(http.StatusBadGateway, finish, "The provider gave up the answer with the finish reason "+strconv.Quote(finish))
 }

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// call gives one piece of a tool call.
+// call returns one piece of a tool call.
 func (s *streamDecoder) call(st *choiceState, c *callDelta, emit func(*chat.Delta) error) error {
 	s.m.Started = true
 	n := st.find(c)
@@ -26,7 +26,7 @@ func (s *streamDecoder) call(st *choiceState, c *callDelta, emit func(*chat.Delt
 	if !call.began {
 		call.name = joinedName(call.name, unquote(c.name))
 		if call.name == "" || len(c.args) <= 2 && len(call.waiting) == 0 {
-			// Nothing can be passed on before the name, which may come in pieces.
+			// Nothing can be forwarded before the name, which may come in pieces.
 			call.waiting = append(call.waiting, unquote(c.args)...)
 			return s.begin(st, n, emit)
 		}
@@ -37,8 +37,8 @@ func (s *streamDecoder) call(st *choiceState, c *callDelta, emit func(*chat.Delt
 	return s.args(st, n, c.args, emit)
 }
 
-// joinedName is the name of a call that was before and goes on with piece. Some hosts repeat
-// the whole name, or all of it so far.
+// joinedName is the name of a call that was before and continues with piece. Some hosts
+// repeat the whole name, or all of it so far.
 func joinedName(before, piece string) string {
 	if strings.HasPrefix(piece, before) {
 		return piece
@@ -49,7 +49,7 @@ func joinedName(before, piece string) string {
 	return before + piece
 }
 
-// begin gives the starts of those of the first n calls of a choice that have a name.
+// begin returns the starts of those of the first n calls of a choice that have a name.
 func (s *streamDecoder) begin(st *choiceState, n int, emit func(*chat.Delta) error) error {
 	for n := range st.calls[:n] {
 		call := &st.calls[n]
@@ -93,8 +93,8 @@ func (s *streamDecoder) args(st *choiceState, n int, raw []byte, emit func(*chat
 	return emit(&s.out)
 }
 
-// find gives the call that a piece belongs to; -1 for a new one. Some hosts give every call
-// the index 0, or none: then a new id begins a new call.
+// find returns the call that a piece belongs to; -1 for a new one. Some hosts give every
+// call the index 0, or none: then a new id begins a new call.
 func (st *choiceState) find(c *callDelta) int {
 	for n := len(st.calls) - 1; n >= 0; n-- {
 		call := &st.calls[n]

@@ -134,8 +134,7 @@ func (s *streamDecoder) learn(data []byte) {
 	}
 }
 
-// ordinary gives the text of a chunk that is like the one learned; nil for any
-// other.
+// ordinary returns the text of a chunk that is like the one learned; nil for any other.
 func (s *streamDecoder) ordinary(data []byte) []byte {
 	if len(s.tail) == 0 || len(data) < len(s.head)+len(s.tail)+2 || !bytes.HasPrefix(data, s.head) || !bytes.HasSuffix(data, s.tail) {
 		return nil
@@ -148,7 +147,7 @@ func (s *streamDecoder) ordinary(data []byte) []byte {
 	return nil
 }
 
-// start gives the first delta, when the chunk says who answers.
+// start returns the first delta, when the chunk says who answers.
 func (s *streamDecoder) start(emit func(*chat.Delta) error) error {
 	c := &s.c
 	if len(c.model) > 0 && s.m.Model == "" {
@@ -175,7 +174,7 @@ func (s *streamDecoder) state(index int) *choiceState {
 	return &s.choices[len(s.choices)-1]
 }
 
-// piece gives a piece of text of a choice.
+// piece returns a piece of text of a choice.
 func (s *streamDecoder) piece(kind chat.DeltaKind, choice, block int, raw, logprobs []byte, emit func(*chat.Delta) error) error {
 	if len(raw) <= 2 && logprobs == nil {
 		return nil
@@ -192,7 +191,7 @@ func (s *streamDecoder) piece(kind chat.DeltaKind, choice, block int, raw, logpr
 	return emit(&s.out)
 }
 
-// valid gives raw, a JSON string, in valid UTF-8.
+// valid returns raw, a JSON string, in valid UTF-8.
 func (s *streamDecoder) valid(raw []byte) []byte {
 	if utf8.Valid(raw) {
 		return raw
@@ -300,7 +299,7 @@ func (s *streamDecoder) sign(st *choiceState, emit func(*chat.Delta) error) erro
 	return emit(&s.out)
 }
 
-// notes gives the sources of the text.
+// notes returns the sources of the text.
 func (s *streamDecoder) notes(c *choiceDelta, emit func(*chat.Delta) error) error {
 	d := wire.NewDecoder(c.notes)
 	for range d.Array {
@@ -315,7 +314,7 @@ func (s *streamDecoder) notes(c *choiceDelta, emit func(*chat.Delta) error) erro
 	return nil
 }
 
-// contentList gives content that came as a list of parts.
+// contentList returns content that came as a list of parts.
 func (s *streamDecoder) contentList(c *choiceDelta, emit func(*chat.Delta) error) error {
 	d := wire.NewDecoder(c.parts)
 	for range d.Array {
@@ -371,8 +370,8 @@ func (s *streamDecoder) done(emit func(*chat.Delta) error) error {
 	return nil
 }
 
-// End implements chat.StreamDecoder. The stream of a host that writes no [DONE] is whole
-// when every choice has stopped.
+// End implements chat.StreamDecoder. The stream of a host that writes no [DONE] is
+// complete when every choice has stopped.
 func (s *streamDecoder) End() error {
 	if s.m.Err != nil {
 		return s.m.Err

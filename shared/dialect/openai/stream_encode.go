@@ -166,7 +166,7 @@ func appendBlockDelta(dst []byte, d *chat.Delta, member string) []byte {
 	return append(dst, `}}]`...)
 }
 
-// release gives the text that was held, because no hidden answer will come.
+// release returns the text that was held, because no hidden answer will come.
 func (s *streamEncoder) release(dst []byte) []byte {
 	for i := range s.held {
 		dst = s.text(dst, &s.held[i])
@@ -210,7 +210,7 @@ func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
 	return s.close(dst)
 }
 
-// endCustom gives the text of a call of a custom tool, which came inside of JSON.
+// endCustom returns the text of a call of a custom tool, which came inside of JSON.
 func (s *streamEncoder) endCustom(dst []byte, choice, call int) []byte {
 	args, ok := s.customs[[2]int{choice, call}]
 	if !ok {

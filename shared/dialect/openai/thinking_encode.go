@@ -5,7 +5,7 @@ import (
 	"gateway/shared/dialect/hosts"
 )
 
-// thinking writes how much the model thinks before it answers, in the way of the host.
+// thinking writes how much the model thinks before it answers, in the host's format.
 func (e *requestEncoder) thinking() {
 	r := e.r.Reasoning
 	host := hosts.ThinkerOf(e.t.Provider)

@@ -129,7 +129,7 @@ func (q *requestDecoder) allowedTools() chat.ToolChoiceMode {
 	return mode
 }
 
-// offer leaves out the tools that may not be called.
+// offer omits the tools that may not be called.
 func (q *requestDecoder) offer() {
 	if q.allowed == nil {
 		return

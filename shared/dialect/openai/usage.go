@@ -101,7 +101,7 @@ func (r *reported) readDetails(d *wire.Decoder, part usagePart) {
 	}
 }
 
-// count is where the number of a member is stored; nil: nowhere.
+// count is where the number of a member is stored; nil means nowhere.
 func (r *reported) count(key []byte) *int64 {
 	switch string(key) {
 	case "prompt_tokens", "input_tokens":

@@ -2,9 +2,9 @@ package openai
 
 import "bytes"
 
-// readPlain reads a usage object of whole numbers, nulls and objects of these, which is the
-// form of nearly all, and returns the index after it. It finds the same as readUsage; ok is
-// false for an object of any other form.
+// readPlain reads a usage object of integers, nulls and objects of these, which is the
+// form of nearly all, and returns the index after it. It finds the same as readUsage; ok
+// is false for an object of any other form.
 func (r *reported) readPlain(b []byte) (end int, ok bool) {
 	*r = unreported
 	if at(b, 0) != '{' {
@@ -75,7 +75,7 @@ func partOf(within usagePart, key []byte) usagePart {
 	return ofNothing
 }
 
-// place is where the number of a member is stored; nil: nowhere.
+// place is where the number of a member is stored; nil means nowhere.
 func (r *reported) place(within usagePart, key []byte) *int64 {
 	switch within {
 	case wholeUsage:
@@ -131,7 +131,7 @@ func plainKey(b []byte, i int) (key []byte, next int) {
 	return key, skipSpace(b, i+1)
 }
 
-// plainCount reads null or a whole number into n, which may be nil, and returns the index
+// plainCount reads null or an integer into n, which may be nil, and returns the index
 // after it; 0 for any other value.
 func plainCount(b []byte, i int, n *int64) int {
 	const most = 12 // a number of so many digits never exceeds what is charged

@@ -40,7 +40,7 @@ func (w Text) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder { return upstr
 // maxCandidates is how many answers one request gives.
 const maxCandidates = 8
 
-// bounds refuses what the service refuses.
+// bounds rejects what the service rejects.
 func bounds(r *chat.Request) error {
 	switch {
 	case r.N.Set && r.N.Value > maxCandidates:

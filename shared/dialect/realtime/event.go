@@ -12,7 +12,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// The types of events that are not merely passed on.
+// The types of events that are not merely forwarded.
 const (
 	SessionUpdate    = "session.update" // of the client
 	SessionOld       = "transcription_session.update"
@@ -40,7 +40,7 @@ const (
 	keyItem
 )
 
-// Reader reads events one after the other, in memory that it reuses.
+// Reader reads events sequentially, in memory that it reuses.
 type Reader struct{ walk wire.Walk }
 
 // Event is one event. Its texts refer to the event's bytes.
@@ -128,7 +128,7 @@ func (e *Event) Answer() []byte { return e.response }
 // About is the session that an event is about, or asks for; nil if there is none.
 func (e *Event) About() []byte { return e.session }
 
-// Audio tells whether an event brings sound.
+// Audio reports whether an event brings sound.
 func (e *Event) Audio() bool {
 	return e.Type == "response.output_audio.delta" || e.Type == "response.audio.delta" || e.Type == "input_audio_buffer.append"
 }
@@ -169,12 +169,12 @@ func (e *Event) Added() (a Added) {
 type Session struct {
 	Model         string
 	Transcription string // the model that transcribes the input
-	MaxOutput     int64  // tokens of a response; 0: not given, or without a bound
+	MaxOutput     int64  // tokens of a response; 0 means not given, or without a bound
 	Instructions  string
 	Held          string // field by which the provider adds input of any length: a saved prompt, or a tool that it runs
 }
 
-// Members inside of a client's event. A member that decides anything is refused when it
+// Members inside of a client's event. A member that decides anything is rejected when it
 // comes twice or in another spelling.
 var (
 	sessionKeys       = wire.NewKeySet("model", "instructions", "max_output_tokens", "max_response_output_tokens", "input_audio_transcription", "audio", "prompt")

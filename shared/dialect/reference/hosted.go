@@ -18,8 +18,8 @@ type Hosted struct {
 	Uses, Tokens int64
 }
 
-// hostedTypes begin the canonical types of tools that providers run. Types may have dates behind
-// them, and the name of a host and a colon before them.
+// hostedTypes begin the canonical types of tools that providers run. Types may have dates
+// after them, and the name of a host and a colon before them.
 var hostedTypes = []string{
 	"mcp", "connector", "websearch", "webfetch", "xsearch", "filesearch", "collectionssearch", "codeinterpreter", "codeexecution",
 	"browsersearch", "browserautomation", "googlesearch", "googlemaps", "urlcontext", "enterprisewebsearch", "retrieval", "documentlibrary",

@@ -206,10 +206,10 @@ func (it *scanned) read(d *wire.Decoder) {
 	}
 }
 
-// Disown returns the body with other ids in place of the foreign ones of its items. A foreign id
-// cannot be left out, since many types of items require one; the new id begins like the old one
-// and is that of no object. Ids of requests for approval are replaced in the items that approve
-// them as well.
+// Disown returns the body with other ids in place of the foreign ones of its items. A
+// foreign id cannot be omitted, since many types of items require one; the new id begins
+// like the old one and is that of no object. Ids of requests for approval are replaced in
+// the items that approve them as well.
 func Disown(body []byte, foreign map[string]bool) []byte {
 	if len(foreign) == 0 {
 		return body

@@ -88,7 +88,7 @@ func (r *Request) document(d *wire.Decoder) {
 	r.Documents = append(r.Documents, doc)
 }
 
-// Text is the query as a text; others are refused.
+// Text is the query as a text; others are rejected.
 func (r *Request) Text() (string, error) {
 	if r.QueryRaw != nil {
 		return "", fault.Invalid("query", "query must be a text for this provider")
@@ -96,9 +96,9 @@ func (r *Request) Text() (string, error) {
 	return r.Query, nil
 }
 
-// Texts are the documents as texts, at most limit (0: any number). From an object it takes
-// the members that rank_fields names, each as a line "name: value", or else its text; other
-// members are reported.
+// Texts are the documents as texts, at most limit (0 means any number). From an object it
+// takes the members that rank_fields names, each as a line "name: value", or else its
+// text; other members are reported.
 func (r *Request) Texts(limit int, loss *chat.Loss) ([]string, error) {
 	if limit > 0 && len(r.Documents) > limit {
 		return nil, fault.Invalid("documents", "documents must hold at most %d documents for this provider", limit)

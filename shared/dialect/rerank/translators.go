@@ -46,7 +46,7 @@ func (Voyage) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) (
 	return decode(dst, answer, a, "data")
 }
 
-// Jina is POST /rerank of Jina AI: texts and images, documents left out.
+// Jina is POST /rerank of Jina AI: texts and images, documents omitted.
 type Jina struct{ upstream.Errors }
 
 var _ chat.Translator = Jina{}

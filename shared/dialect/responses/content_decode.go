@@ -78,7 +78,7 @@ func typed(d wire.Decoder) bool {
 	all := true
 	for range d.Array {
 		if d.Kind() != wire.KindObject {
-			return true // it is refused where it is read
+			return true // it is rejected where it is read
 		}
 		has := false
 		for key := range d.Object {

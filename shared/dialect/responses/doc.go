@@ -6,8 +6,8 @@
 // name places in the client's list (see Responses.ClientPath).
 //
 // Some members need a provider that keeps responses: previous_response_id, conversation,
-// background, prompt, and references to items. They are refused when another dialect has to
-// serve the request. store is ignored and reported.
+// background, prompt, and references to items. They are rejected when another dialect has
+// to serve the request. store is ignored and reported.
 //
 // Signed reasoning of any provider goes to clients as encrypted_content, marked with who
 // signed it. So it comes back unchanged on the next turn and never reaches a provider that

@@ -10,11 +10,12 @@ import (
 	"gateway/shared/wire"
 )
 
-// filter passes a stream of this dialect on as it is and meters it. It recognises pieces of
-// content by the name of their event, or by their first bytes, and by their last byte,
-// without reading them. An event that cannot be read ends the stream: it is not given out,
-// and what came before it is not a whole answer. A provider's error event is followed by
-// the failed response, whatever the provider sends behind it: some clients read nothing else.
+// filter passes a stream of this dialect on as it is and meters it. It recognises pieces
+// of content by the name of their event, or by their first bytes, and by their last byte,
+// without reading them. An event that cannot be read ends the stream: it is not given
+// out, and what came before it is not a whole answer. A provider's error event is
+// followed by the failed response, whatever the provider sends after it: some clients
+// read nothing else.
 type filter struct {
 	m      chat.Meter
 	split  events.Splitter
@@ -95,12 +96,12 @@ func nameLen(item []byte) int {
 	return 0
 }
 
-// look meters one event and tells whether it is for the client.
+// look meters one event and reports whether it is for the client.
 func (f *filter) look(e *events.Event) bool {
 	switch {
 	case len(e.Data) == 0:
 		return true
-	case f.m.Complete: // what follows a whole answer and is not an event is left out
+	case f.m.Complete: // what follows a whole answer and is not an event is omitted
 		return e.Data[0] == '{'
 	}
 	f.m.NextEvent = max(f.m.NextEvent, sequence(e.Data)) + 1
@@ -164,7 +165,7 @@ func sequence(event []byte) int64 {
 	return n
 }
 
-// piece tells whether an event is a piece of content.
+// piece reports whether an event is a piece of content.
 func (f *filter) piece(e *events.Event) bool {
 	if len(e.Name) > 0 {
 		return bytes.HasSuffix(e.Name, deltaName)

@@ -25,7 +25,7 @@ var carriedFromResponses = map[string][]string{
 	"verbosity": {"verbosity"}, "modalities": {"modalities"}, "audio": {"audio"}, "prediction": {"prediction"}, "web_search_options": {"web_search_options"},
 }
 
-// silentInResponses are members that may be left out without a word.
+// silentInResponses are members that may be omitted without a word.
 func silentInResponses(name string, raw json.RawMessage, r *chat.Request) bool {
 	switch name {
 	case "stream":

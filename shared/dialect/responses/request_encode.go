@@ -64,7 +64,7 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 	return e.b, nil
 }
 
-// refuse checks the bounds in which this dialect is narrower than others.
+// reject checks the bounds in which this dialect is narrower than others.
 func (e *requestEncoder) refuse() error {
 	r := e.r
 	if r.N.Set && r.N.Value > 1 {
@@ -231,7 +231,7 @@ var kept = map[string]bool{
 	"store": true, "metadata": true, "prompt_cache_key": true, "prompt_cache_retention": true, "safety_identifier": true,
 }
 
-// extra passes on members that both OpenAI shapes have. Unless the client asks for it,
+// extra forwards members that both OpenAI shapes have. Unless the client asks for it,
 // nothing is stored.
 func (e *requestEncoder) extra() {
 	store, cacheKey := false, false

@@ -292,7 +292,7 @@ func (it *outputItem) reasoned() chat.Part {
 	return chat.Part{Kind: chat.Reasoned, Origin: name, Text: strings.Join(said, summaryBreak), Signature: signItem(it.id, it.encrypted)}
 }
 
-// meterPlain reads what the books need of a plain answer that is passed on.
+// meterPlain reads what accounting need of a plain answer that is forwarded.
 func meterPlain(body []byte) chat.Meter {
 	m := chat.Meter{Complete: true, Started: true}
 	var e ending

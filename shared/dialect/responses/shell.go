@@ -90,11 +90,12 @@ func (w *itemWriter) shell(c *chat.ToolCall, tool string) bool {
 	return ok
 }
 
-// heldCall returns the call of local_shell that a delta belongs to, nil if it is of another. Such a
-// call is held until it is whole: only then it is known which item it is.
+// heldCall returns the call of local_shell that a delta belongs to, nil if it is of
+// another. Such a call is held until it is complete: only then it is known which item it
+// is.
 func heldCall(s *streamEncoder, d *chat.Delta) *openItem { return s.shells[d.Call] }
 
-// giveShell writes a call of local_shell that is whole.
+// giveShell writes a call of local_shell that is complete.
 func giveShell(s *streamEncoder, dst []byte, call int) []byte {
 	it := s.shells[call]
 	if it == nil {

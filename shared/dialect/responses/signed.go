@@ -58,8 +58,8 @@ func signItem(id, encrypted string) string {
 	return chat.MarkSigned(name, id+":"+encrypted)
 }
 
-// ownItem gives id and encrypted content of a part that signItem has signed;
-// false for reasoning of others.
+// ownItem returns id and encrypted content of a part that signItem has signed; false for
+// reasoning of others.
 func ownItem(p *chat.Part) (id, encrypted string, ok bool) {
 	by, value, ok := chat.UnmarkSigned(p.Signature)
 	if !ok || by != name {

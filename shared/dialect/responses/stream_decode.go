@@ -106,7 +106,7 @@ func (e *streamEvent) read(d *wire.Decoder, data []byte) error {
 	return d.End()
 }
 
-// eventKind gives the type of an event without a copy where it is a usual one.
+// eventKind returns the type of an event without a copy where it is a usual one.
 func eventKind(b []byte) string {
 	switch string(b) {
 	case "response.output_text.delta":
@@ -210,7 +210,7 @@ func failureOf(e *streamEvent, d *wire.Decoder, usage *pricing.Usage) *fault.Fau
 	return end.fault()
 }
 
-// start gives the first delta, when the response says who answers.
+// start returns the first delta, when the response says who answers.
 func (s *streamDecoder) start(e *streamEvent, emit func(*chat.Delta) error) error {
 	if s.started {
 		return nil
@@ -266,7 +266,7 @@ func (s *streamDecoder) itemAdded(e *streamEvent, emit func(*chat.Delta) error) 
 	return s.start(nil, emit)
 }
 
-// begin gives the start of a tool call.
+// begin returns the start of a tool call.
 func (s *streamDecoder) begin(it *streamItem, o *outputItem, emit func(*chat.Delta) error) error {
 	if err := s.start(nil, emit); err != nil || it.call >= 0 {
 		return err

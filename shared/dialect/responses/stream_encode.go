@@ -21,7 +21,7 @@ type streamEncoder struct {
 		id, model string
 		created   int64
 	}
-	shells map[int]*openItem // calls of local_shell that are not whole, by canonical call
+	shells map[int]*openItem // calls of local_shell that are incomplete, by canonical call
 	items  []*openItem       // all items, by output_index
 	shown  int               // at least the first so many items have had their end written
 	usage  pricing.Usage
@@ -166,7 +166,7 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	return dst
 }
 
-// release gives the text that was held, because no hidden answer will come.
+// release returns the text that was held, because no hidden answer will come.
 func (s *streamEncoder) release(dst []byte) []byte {
 	held := s.held
 	s.held = nil
@@ -178,7 +178,7 @@ func (s *streamEncoder) release(dst []byte) []byte {
 
 // blockStop notes that no more pieces of a call or of reasoning will come. The end is
 // written when the next item begins or the answer ends, because only then it is known
-// whether the item is whole.
+// whether the item is complete.
 func (s *streamEncoder) blockStop(d *chat.Delta) {
 	for _, it := range s.items {
 		switch it.kind {

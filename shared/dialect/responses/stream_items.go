@@ -62,8 +62,8 @@ func (it *openItem) part(dst []byte) []byte {
 	return strconv.AppendInt(dst, int64(it.count), 10)
 }
 
-// streamCite gives a source of the open text: at once if its place is known, otherwise at the end
-// of the part.
+// streamCite returns a source of the open text: at once if its place is known, otherwise
+// at the end of the part.
 func streamCite(s *streamEncoder, dst []byte, d *chat.Delta) []byte {
 	c := citation.Read(d.JSON)
 	it := s.last()
@@ -264,7 +264,7 @@ func callDelta(s *streamEncoder, dst []byte, it *openItem, piece []byte) []byte 
 	return append(append(dst, piece...), "\"}\n\n"...)
 }
 
-// endCustom gives the text of a call whose arguments came as JSON.
+// endCustom returns the text of a call whose arguments came as JSON.
 func endCustom(s *streamEncoder, dst []byte, it *openItem) []byte {
 	args := wire.AppendUnquoted(nil, append(append([]byte{'"'}, it.text...), '"'))
 	raw := wire.AppendJSONString(nil, chat.UnwrapText(string(args)))

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// args gives a piece of a call's arguments.
+// args returns a piece of a call's arguments.
 func (s *streamDecoder) args(it *streamItem, raw []byte, emit func(*chat.Delta) error) error {
 	if len(raw) <= 2 || it.call < 0 {
 		return nil
@@ -19,7 +19,7 @@ func (s *streamDecoder) args(it *streamItem, raw []byte, emit func(*chat.Delta) 
 	return emit(&s.out)
 }
 
-// valid gives raw, a JSON string, in valid UTF-8.
+// valid returns raw, a JSON string, in valid UTF-8.
 func (s *streamDecoder) valid(raw []byte) []byte {
 	if utf8.Valid(raw) {
 		return raw
@@ -28,7 +28,7 @@ func (s *streamDecoder) valid(raw []byte) []byte {
 	return s.scratch
 }
 
-// text gives a piece of a message. Each part of it is a block.
+// text returns a piece of a message. Each part of it is a block.
 func (s *streamDecoder) text(kind chat.DeltaKind, e *streamEvent, emit func(*chat.Delta) error) error {
 	if err := s.start(nil, emit); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (s *streamDecoder) text(kind chat.DeltaKind, e *streamEvent, emit func(*cha
 	return s.piece(e.delta, emit)
 }
 
-// piece gives the delta in s.out with its text.
+// piece returns the delta in s.out with its text.
 func (s *streamDecoder) piece(raw []byte, emit func(*chat.Delta) error) error {
 	if len(raw) < 2 {
 		raw = []byte(`""`)
@@ -63,7 +63,7 @@ func (s *streamDecoder) piece(raw []byte, emit func(*chat.Delta) error) error {
 	return emit(&s.out)
 }
 
-// thinking gives a piece of reasoning. If a host streams both the thoughts and their
+// thinking returns a piece of reasoning. If a host streams both the thoughts and their
 // summary, the kind that comes first is read.
 func (s *streamDecoder) thinking(e *streamEvent, emit func(*chat.Delta) error) error {
 	if err := s.start(nil, emit); err != nil {
@@ -91,7 +91,7 @@ func (s *streamDecoder) thinking(e *streamEvent, emit func(*chat.Delta) error) e
 	return s.piece(e.delta, emit)
 }
 
-// itemDone gives what the end of an item brings beyond its pieces.
+// itemDone returns what the end of an item brings beyond its pieces.
 func (s *streamDecoder) itemDone(e *streamEvent, emit func(*chat.Delta) error) error {
 	var o outputItem
 	s.d.Reset(e.item)
@@ -138,7 +138,7 @@ func (s *streamDecoder) blockStop(it *streamItem, emit func(*chat.Delta) error) 
 	return emit(&s.out)
 }
 
-// messageDone gives the text of a message that came whole.
+// messageDone returns the text of a message that came whole.
 func (s *streamDecoder) messageDone(it *streamItem, o *outputItem, emit func(*chat.Delta) error) error {
 	if !it.pieces {
 		for i := range o.parts {
@@ -155,7 +155,7 @@ func (s *streamDecoder) messageDone(it *streamItem, o *outputItem, emit func(*ch
 	return s.blockStop(it, emit)
 }
 
-// reasoningDone gives the signature of reasoning, and its text if it came whole.
+// reasoningDone returns the signature of reasoning, and its text if it came whole.
 func (s *streamDecoder) reasoningDone(it *streamItem, o *outputItem, emit func(*chat.Delta) error) error {
 	p := o.reasoned()
 	if !it.pieces && p.Text != "" {
@@ -182,7 +182,7 @@ func (s *streamDecoder) reasoningDone(it *streamItem, o *outputItem, emit func(*
 	return s.blockStop(it, emit)
 }
 
-// note gives a source of the text of a part that has begun.
+// note returns a source of the text of a part that has begun.
 func (s *streamDecoder) note(e *streamEvent, emit func(*chat.Delta) error) error {
 	it := s.item(e.index, "message")
 	if it.block < 0 || it.part != e.part || e.note == nil {

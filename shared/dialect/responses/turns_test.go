@@ -14,8 +14,8 @@ import (
 	"gateway/shared/dialect/responses"
 )
 
-// TestItemsPrefixIsStableBetweenTurns: a list of items that goes on is sent with
-// the same bytes up to what is new, to either kind of provider.
+// TestItemsPrefixIsStableBetweenTurns: a list of items that continues is sent with the
+// same bytes up to what is new, to either kind of provider.
 func TestItemsPrefixIsStableBetweenTurns(t *testing.T) {
 	head := `{"model":"m","max_output_tokens":2000,"instructions":"Be brief.","tools":[{"type":"function","name":"f.g","parameters":{"zeta":1,"type":"object","alpha":{"b":1,"a":2}}},{"type":"custom","name":"shell"}],"input":[`
 	turns := []string{

@@ -17,7 +17,7 @@ type Known int64
 // Get is the count; 0 when it was not given.
 func (k Known) Get() int64 { return max(0, int64(k)-1) }
 
-// Read reads a whole number of at least 0; anything else leaves k as it was.
+// Read reads an integer of at least 0; anything else leaves k as it was.
 func (k *Known) Read(d *wire.Decoder) {
 	if n, ok := OptNumber(d); ok && n >= 0 {
 		*k = Known(n + 1)
@@ -45,9 +45,9 @@ func OptNumber(d *wire.Decoder) (n int64, ok bool) {
 	return 0, false
 }
 
-// Number reads a count in any form that hosts write. A part of a unit counts as a whole
-// one, and a number too large to count becomes pricing.MaxUnits. It returns -1 for negative
-// numbers, by which some hosts mean "not known".
+// Number reads a count in any form that hosts write. A part of a unit counts as one
+// one, and a number too large to count becomes pricing.MaxUnits. It returns -1 for
+// negative numbers, by which some hosts mean "not known".
 func Number(d *wire.Decoder) int64 {
 	v, err := strconv.ParseFloat(string(d.Num()), 64)
 	if err != nil && v == 0 {

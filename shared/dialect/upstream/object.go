@@ -8,7 +8,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Object writes JSON into B. A member or element gets its comma by itself.
+// Object writes JSON into B. A member or element gets its comma automatically.
 type Object struct{ B []byte }
 
 // Begin opens an object after what dst holds.
@@ -68,13 +68,13 @@ func (o *Object) StrIf(name, value string) {
 	}
 }
 
-// Int writes a whole number.
+// Int writes an integer.
 func (o *Object) Int(name string, n int64) {
 	o.Key(name)
 	o.B = strconv.AppendInt(o.B, n, 10)
 }
 
-// IntIf writes a whole number if it is set.
+// IntIf writes an integer if it is set.
 func (o *Object) IntIf(name string, n chat.Opt[int64]) {
 	if n.Set {
 		o.Int(name, n.Value)

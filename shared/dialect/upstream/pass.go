@@ -7,7 +7,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Passer meters answers of d that are passed on: by d itself if it can, otherwise by
+// Passer meters answers of d that are forwarded: by d itself if it can, otherwise by
 // decoding. It is nil for nil.
 func Passer(d chat.Provider) chat.Passer {
 	if d == nil {
@@ -29,7 +29,7 @@ func (p passer) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter {
 	return NewFilter(p.d.NewStreamDecoder(&chat.Traits{}))
 }
 
-// Meter reads what the books need of a plain answer by decoding it.
+// Meter reads what accounting need of a plain answer by decoding it.
 func Meter(d chat.AnswerReader, body []byte) chat.Meter {
 	r, err := d.DecodeResponse(body, &chat.Traits{})
 	if err != nil {
@@ -51,7 +51,7 @@ type Filter struct {
 	passed bool // and it is the provider's own, which has been given out
 }
 
-// NewFilter gives a filter for the stream that dec reads.
+// NewFilter returns a filter for the stream that dec reads.
 func NewFilter(dec chat.StreamDecoder) *Filter {
 	f := &Filter{dec: dec}
 	if framed, ok := dec.(chat.Framed); ok {
@@ -127,7 +127,7 @@ func (f *Filter) End() []byte {
 	return nil // a piece of an event: the stream was cut
 }
 
-// look meters one event and tells whether it is for the client.
+// look meters one event and reports whether it is for the client.
 func (f *Filter) look(e *events.Event) bool {
 	if e.Data != nil {
 		f.fail(f.event(string(e.Name), e.Data))

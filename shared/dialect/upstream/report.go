@@ -20,11 +20,12 @@ const InWords = "asked for in words, and the answer is checked"
 // Path is where a message (part nil) or one of its parts is in the client's body.
 func Path(m *chat.Message, p *chat.Part) string { return m.Path(p) }
 
-// Lose reports every member of r that is set and not in carried, by the names of the OpenAI
-// shape: temperature, top_p, top_k, frequency_penalty, presence_penalty, seed, logit_bias,
-// logprobs, stop, n, user, service_tier, tools, response_format, reasoning, and those of
-// r.Extra. It refuses what would make an answer wrong if it were ignored: several answers,
-// a forced tool, a format. Model, messages, max_tokens and stream are always carried.
+// Lose reports every member of r that is set and not in carried, by the names of the
+// OpenAI shape: temperature, top_p, top_k, frequency_penalty, presence_penalty, seed,
+// logit_bias, logprobs, stop, n, user, service_tier, tools, response_format, reasoning,
+// and those of r.Extra. It rejects what would make an answer wrong if it were ignored:
+// several answers, a forced tool, a format. Model, messages, max_tokens and stream are
+// always carried.
 func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
 	r.ReportUnread(loss)
 	r.ReportBelow(loss, chat.BelowCitations|chat.BelowCallSignatures)
@@ -89,7 +90,7 @@ func loseReasoning(r *chat.Request, loss *chat.Loss) {
 	}
 }
 
-// oneAnswer refuses requests for several answers, for a provider that gives one.
+// oneAnswer rejects requests for several answers, for a provider that gives one.
 func oneAnswer(r *chat.Request, several bool) error {
 	if r.N.Set && r.N.Value > 1 && !several {
 		return fault.Invalid("n", "n must be 1 for this provider, which gives one answer")
@@ -126,8 +127,8 @@ func loseTools(r *chat.Request, loss *chat.Loss) error {
 }
 
 // Flat is a message as one text, for wires that have nothing else. Tool calls and results
-// are written out and reported; media is refused; reasoning and blocks of other providers
-// are reported and left out.
+// are written out and reported; media is rejected; reasoning and blocks of other
+// providers are reported and omitted.
 func Flat(m *chat.Message, loss *chat.Loss) (string, error) {
 	if m.Name != "" && m.Role != chat.ToolRole {
 		loss.Add(Path(m, nil)+".name", NotTaken)

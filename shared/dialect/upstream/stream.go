@@ -63,8 +63,8 @@ func (s *Stream) Emit(d chat.Delta, emit func(*chat.Delta) error) error {
 	return emit(&s.out)
 }
 
-// Piece gives d, whose JSON is a piece of content: a JSON string with its quotes.
-// Empty pieces are left out.
+// Piece returns d, whose JSON is a piece of content: a JSON string with its quotes. Empty
+// pieces are omitted.
 func (s *Stream) Piece(d chat.Delta, emit func(*chat.Delta) error) error {
 	if len(d.JSON) <= 2 {
 		return nil
@@ -79,12 +79,12 @@ func (s *Stream) Piece(d chat.Delta, emit func(*chat.Delta) error) error {
 	return s.Emit(d, emit)
 }
 
-// Text gives a piece of text of the first choice.
+// Text returns a piece of text of the first choice.
 func (s *Stream) Text(raw []byte, emit func(*chat.Delta) error) error {
 	return s.Piece(chat.Delta{Kind: chat.DeltaText, Call: -1, JSON: raw}, emit)
 }
 
-// Stop gives the end of the one answer, once.
+// Stop returns the end of the one answer, once.
 func (s *Stream) Stop(stop chat.StopReason, native string, emit func(*chat.Delta) error) error {
 	if s.stopped {
 		return nil

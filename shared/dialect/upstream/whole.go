@@ -11,7 +11,7 @@ import (
 // maxWhole bounds an answer that is gathered, in bytes.
 const maxWhole = 64 << 20
 
-// NewWhole reads the plain answer of a provider that does not stream, for a client that
+// NewWhole reads the plain response of a provider that does not stream, for a client that
 // wants a stream: the answer is replayed once it has come.
 func NewWhole(w chat.AnswerReader, t *chat.Traits) chat.StreamDecoder { return &whole{w: w, t: t} }
 
@@ -78,7 +78,8 @@ func (g *gather) Feed(in []byte, emit func(string, []byte) error) error {
 	return emit("", g.b)
 }
 
-// End implements chat.EventParser. The decoder refuses anything that is not a whole object.
+// End implements chat.EventParser. The decoder rejects anything that is not a whole
+// object.
 func (g *gather) End(emit func(string, []byte) error) error {
 	if g.done || len(g.b) == 0 {
 		return nil

@@ -1,6 +1,6 @@
-// Package pooled lends memory for the bytes of a request and gives it back: byte
-// slices that grow, from pools of several sizes. What is large is counted on a
-// budget and left to the garbage collector.
+// Package buffer pools memory for the bytes of a request: growing byte slices from pools
+// of several sizes. Large ones are counted against a budget and left to the garbage
+// collector.
 package buffer
 
 import (
@@ -13,9 +13,9 @@ import (
 	"gateway/shared/egress"
 )
 
-// Buffer is a pooled byte slice. B is what it holds. Buffers that grew large are given to the
-// garbage collector instead of the pool, so that one large request does not
-// hold memory for ever.
+// Buffer is a pooled byte slice. B is what it holds. Buffers that grew large are given to
+// the garbage collector instead of the pool, so that one large request does not hold
+// memory forever.
 type Buffer struct {
 	B      []byte
 	leased int64 // of a budget, while a body is read
@@ -31,13 +31,13 @@ const (
 // With one pool for all, short uses would hold the memory of long bodies.
 var buffers [6]sync.Pool // 8, 16, ... 256 KiB
 
-// pool is the smallest pool whose buffers hold n bytes.
+// pool returns the smallest pool with buffers of at least n bytes.
 func pool(n int) int { return bits.Len(uint(max(n-1, 0)) / least) }
 
-// New gives a small buffer, which grows when it has to.
+// New returns a small buffer, which grows when it has to.
 func New() *Buffer { return For(0) }
 
-// For gives a buffer for n bytes, when n is not very large.
+// For returns a buffer for n bytes, when n is not very large.
 func For(n int) *Buffer {
 	i := pool(n)
 	if i >= len(buffers) {
@@ -49,7 +49,7 @@ func For(n int) *Buffer {
 	return &Buffer{B: make([]byte, 0, least<<i)}
 }
 
-// Free gives the buffer back; nothing may read it any more. A nil one is nothing.
+// Free returns the buffer back; nothing may read it any more. A nil one is nothing.
 func (b *Buffer) Free() {
 	if b == nil || cap(b.B) < least || cap(b.B) > Most {
 		return
@@ -62,8 +62,7 @@ func (b *Buffer) Free() {
 	buffers[i].Put(b)
 }
 
-// Reserve makes room for n more bytes, in memory of the pools: what was outgrown
-// goes back to its own.
+// Reserve ensures space for n more bytes; it returns the smaller memory to its pool.
 func (b *Buffer) Reserve(n int) {
 	if cap(b.B)-len(b.B) >= n {
 		return
@@ -75,13 +74,13 @@ func (b *Buffer) Reserve(n int) {
 
 var ErrTooLarge = errors.New("pooled: body larger than its bound")
 
-// trusted is how large a body may claim to be and still get all the memory before its bytes
-// came.
+// trusted is the announced size up to which a body gets all its memory before its bytes
+// arrive.
 const trusted = 1 << 20
 
-// ReadAll reads src to its end, behind what the buffer holds; more than max bytes is
-// ErrTooLarge. hint is the announced length, or -1. The memory of a large body is taken
-// from l; where there is none, that is the error.
+// ReadAll appends src to the buffer; more than max bytes is ErrTooLarge. hint is the
+// announced length, or -1. It takes the memory of a large body from l and returns an
+// error if there is none.
 func (b *Buffer) ReadAll(ctx context.Context, l *egress.Lease, src io.Reader, hint, max int64) error {
 	if hint > max {
 		return ErrTooLarge
@@ -116,7 +115,7 @@ func (b *Buffer) ReadAll(ctx context.Context, l *egress.Lease, src io.Reader, hi
 	}
 }
 
-// grow makes room for n bytes in all.
+// grow ensures a capacity of n bytes.
 func (b *Buffer) grow(ctx context.Context, l *egress.Lease, n int64) error {
 	n = max(n, int64(len(b.B))+1)
 	if n > egress.Uncounted {

@@ -86,7 +86,7 @@ type prefix struct {
 type sender struct {
 	*row
 	slots    map[string]slot
-	objects  map[string]bool // attributes with JSON, and members of it, whose members are read
+	objects  map[string]bool // attributes with JSON, and fields of it, that are parsed
 	prefixes []prefix
 }
 

@@ -137,8 +137,8 @@ func (r *reader) add(a *otlp.Attr, meta map[string]string) {
 	}
 }
 
-// set stores the value of a field. A value under a worse name is kept as an attribute if it
-// differs.
+// set stores the value of a field. A different value under a less preferred name becomes
+// an attribute.
 func (r *reader) set(s slot, a *otlp.Attr) {
 	f := s.field
 	if a.Value == nil || a.Value == "" {
@@ -354,7 +354,7 @@ func (x *Reading) metadata() {
 // NoteKey is the name of the metadata with a Note.
 const NoteKey = "telemetry.note"
 
-// note says what is missing in a span that should be a call.
+// note records what is missing in a span that should be a call.
 func (x *Reading) note() {
 	switch {
 	case x.Kind == Other && x.looksLikeCall():

@@ -84,8 +84,8 @@ func (r *reader) failureText(t *otlp.Told) string {
 	return ""
 }
 
-// leadingStatus is the status with which a text begins, also behind the name of an error:
-// "429 Too many requests", "Error: 429 ...", "HTTP 503".
+// leadingStatus returns the status at the start of a text, also after the name of an
+// error: "429 Too many requests", "Error: 429 ...", "HTTP 503".
 func leadingStatus(s string) int {
 	if before, rest, ok := strings.Cut(s, ": "); ok && !strings.ContainsAny(before, " {\"") && strings.HasSuffix(before, "Error") {
 		s = rest

@@ -5,7 +5,7 @@ package instrumentation
 // tokens are part of the output tokens.
 type row struct {
 	name   string
-	source string   // package, version and date of what was read
+	source string   // package, version and date of the source
 	scopes []string // beginnings of the names of its scopes
 	marks  []string // attributes, or their beginnings with a dot at the end, that identify it without a scope
 
@@ -266,7 +266,7 @@ var table = []row{
 }
 
 // operations are the operations of the conventions and their variants. Those that call no
-// model, or whose usage is the sum of calls, have no type of request.
+// model, or have the summed usage of calls, have no request type.
 var operations = map[string]string{
 	"chat": "chatComplete", "generate_content": "chatComplete", "messages": "chatComplete", "message": "chatComplete", "responses": "chatComplete", "response": "chatComplete", "generate_text": "chatComplete",
 	"stream_text": "chatComplete", "text_completion": "complete", "completion": "complete", "completions": "complete", "embeddings": "embed", "embedding": "embed", "embed": "embed", "rerank": "rerank",

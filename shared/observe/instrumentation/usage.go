@@ -59,7 +59,7 @@ func (r *reader) usage(endpoint string) (u pricing.Usage) {
 	if knowsSum && r.row.total && knowsIn && knowsOut {
 		besideCache, besideReasoning = bySum(in, cached, out, thought, sum, besideCache, besideReasoning)
 	}
-	// A part is never larger than the whole.
+	// A part is never larger than the total.
 	besideCache = besideCache || cached > in
 	besideReasoning = besideReasoning || thought > out
 	if !besideCache {

@@ -75,8 +75,7 @@ func ReadTraces(b []byte) ([]Told, error) { return readAll(b, readSpan) }
 // ReadLogs reads an ExportLogsServiceRequest in protobuf.
 func ReadLogs(b []byte) ([]Told, error) { return readAll(b, readRecord) }
 
-// readAll goes through resources and scopes, whose field numbers are the same in both
-// requests.
+// readAll reads resources and scopes, which have the same field numbers in both requests.
 func readAll(b []byte, read func([]byte, *Told) error) (out []Told, err error) {
 	err = within(b, 1, func(of []byte) error {
 		var origin []Attr

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Metric is a counter or, with Bounds, a histogram of what happened from Start to End. Each
-// request reports only what is new, unless the metric is Cumulative.
+// Metric is a counter or, with Bounds, a histogram of the time from Start to End. Each
+// request only reports the increase, unless the metric is Cumulative.
 type Metric struct {
 	Name, Unit, Doc string
-	Bounds          []float64 // of a histogram's buckets, ascending; nil: a counter
+	Bounds          []float64 // of a histogram's buckets, ascending; nil for a counter
 	Points          []Point
 	Cumulative      bool // points count from the start of the process, not from the point before
 }
@@ -37,7 +37,7 @@ func (p *Point) Add(o *Point) {
 type Point struct {
 	Attrs      []Attr
 	Start, End time.Time
-	Sum        float64 // a whole number for a counter
+	Sum        float64 // an integer for a counter
 	Count      uint64
 	Min, Max   float64
 	Buckets    []uint64 // one more than Bounds

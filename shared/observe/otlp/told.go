@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Told is a span or a log record that another sender reports. Values of attributes are
-// strings, bools, int64, float64, []any and map[string]any; bytes are given as base64.
+// Told is a span or a log record received from another system. Values of attributes are
+// strings, bools, int64, float64, []any and map[string]any; bytes become base64.
 // Attributes are in the order in which they were sent; a key may occur twice.
 type Told struct {
 	Origin            []Attr    // attributes of the resource
@@ -41,14 +41,14 @@ func Text(attrs []Attr, key string) string {
 	return ""
 }
 
-// Bounds of what is read. A request that exceeds one of them is refused as a whole.
+// Limits of a request. A request that exceeds one of them is rejected completely.
 const (
 	MaxTold   = 1000 // spans or log records of a request
 	maxAttrs  = 512  // of one thing
 	maxEvents = 256  // of a span
 	maxNested = 16   // nesting of lists and maps
 
-	usualAttrs = 16 // room for attributes that is made at first
+	usualAttrs = 16 // initial capacity of attributes
 )
 
 var (
@@ -112,5 +112,5 @@ func Rejected(n int, why string) []byte {
 	return message(nil, 1, func(b []byte) []byte { return text(number(b, 1, uint64(n)), 2, why) })
 }
 
-// Refused is a google.rpc.Status in protobuf, the answer to a refused request.
+// Refused is a google.rpc.Status in protobuf, the answer to a rejected request.
 func Refused(code int, why string) []byte { return text(number(nil, 1, uint64(code)), 2, why) }

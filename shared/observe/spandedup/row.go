@@ -10,8 +10,8 @@ import (
 	"gateway/shared/pricing"
 )
 
-// MaxSpans is how many spans of a trace are remembered: the last ones. Those that report
-// calls are kept before others.
+// MaxSpans is the number of remembered spans of a trace: the last ones, preferring those
+// that report calls.
 const MaxSpans = 2000
 
 func sortNodes(list []*node) {

@@ -220,7 +220,7 @@ func TestRequestsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestRowsExpire: a trace whose row has expired begins anew, also while the row is still
+// TestRowsExpire: a trace whose row has expired begins again, also while the row is still
 // stored, and another workspace has rows of its own.
 func TestRowsExpire(t *testing.T) {
 	t.Parallel()

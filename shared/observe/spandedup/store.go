@@ -121,7 +121,7 @@ type change struct {
 // decide decides about the spans by the stored row; nil if there is none.
 func (c *change) decide(item store.Item, now time.Time) {
 	known, err := decode(item.Bytes("spans"))
-	if err != nil { // a trace begins anew rather than being rejected until its row expires
+	if err != nil { // a trace begins again rather than being rejected until its row expires
 		slog.Error("the row of a trace cannot be read", "error", err.Error())
 		known = &trace{nodes: map[ID]*node{}}
 	}

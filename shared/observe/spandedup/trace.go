@@ -12,7 +12,7 @@ type Span struct {
 	ID, Parent ID
 	Claims     bool           // it reports a call, or the usage of calls
 	Usage      *pricing.Usage // of a claim; it is not changed. nil means none
-	Priced     bool           // its usage can be priced, so that it may stand for that of calls below it
+	Priced     bool           // its usage can be priced, so it may replace that of calls below it
 	Start, End int64          // milliseconds
 	Response   uint64         // hash of the id of the response; 0 if there is none
 	Logged     bool           // it is a call that the gateway has logged, and counts in any case
@@ -37,7 +37,7 @@ type node struct {
 	seq     int // order of arrival
 }
 
-// trace is what is known of a trace.
+// trace is the known part of a trace.
 type trace struct {
 	nodes map[ID]*node
 	next  int
@@ -168,8 +168,8 @@ func (t *trace) inOrder() []*node {
 }
 
 // walk calls f for the known spans above n, until it returns false. whole reports whether
-// the walk ended at a root or by f; otherwise a span between has not arrived, and last is
-// the one below it.
+// it ended at a root or by f; otherwise a span between has not arrived, and last is the
+// one below it.
 func (t *trace) walk(n *node, f func(*node) bool) (last *node, whole bool) {
 	at := n
 	for range t.nodes { // parents of a faulty sender may form a circle
@@ -232,8 +232,8 @@ func (t *trace) charge(n *node) {
 	}
 }
 
-// take returns a charge and what is left without what both have, and whether there was
-// anything. It does not change its arguments.
+// take returns a charge and the rest without the common part, and whether there was any.
+// It does not change its arguments.
 func take(usage, left *pricing.Usage) (rest, remains *pricing.Usage, found bool) {
 	if usage == nil || left == nil {
 		return usage, left, false

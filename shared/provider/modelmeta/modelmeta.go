@@ -1,6 +1,5 @@
-// Package modelmeta has what is known about models beside their prices: their window, what they
-// read, and when their provider ends them. It only informs: nothing is refused because of
-// it.
+// Package modelmeta has metadata of models besides their prices: context window, input
+// types, and end of life. It is informational: nothing is rejected because of it.
 package modelmeta
 
 import (
@@ -16,7 +15,7 @@ import (
 //go:embed models.txt
 var text string
 
-// Model is what is known about one model; zero values are unknown.
+// Model is the metadata of one model; zero values are unknown.
 type Model struct {
 	Window, Output int64    // tokens
 	Inputs         []string // besides text: image, audio, video, document
@@ -41,11 +40,11 @@ var table = sync.OnceValue(func() map[key]*Model {
 	return all
 })
 
-// Of is what is known about a provider's model; nil if nothing is.
+// Of returns the metadata of a provider's model; nil if there is none.
 func Of(provider, model string) *Model { return table()[key{provider, model}] }
 
-// SetHeaders announces the model's end, if one is known: Deprecation (RFC 9745) and Sunset
-// (RFC 8594). Headers of the provider itself are kept. A nil Model sets nothing.
+// SetHeaders announces the model's end of life, if known: Deprecation (RFC 9745) and
+// Sunset (RFC 8594). It preserves headers of the provider. A nil Model sets nothing.
 func (m *Model) SetHeaders(h http.Header) {
 	if m == nil {
 		return

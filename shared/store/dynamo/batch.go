@@ -21,8 +21,8 @@ const (
 // throttles batches.
 var errUnprocessed = fmt.Errorf("%w: part of a batch was left over", store.ErrThrottled)
 
-// GetMany reads rows in batches. A batch is answered in part when it is large or the table
-// is busy. The rest is asked for again, without a wait as long as there is progress.
+// GetMany reads rows in batches. A batch is returned in part if it is large or the table
+// is busy. The rest is requested again, without a wait as long as there is progress.
 func (t *table) GetMany(ctx context.Context, keys []store.Key) (map[store.Key]store.Item, error) {
 	if err := t.known(); err != nil {
 		return nil, err

@@ -39,7 +39,7 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// New makes a store. Nothing is sent before its first use.
+// New returns a store. Nothing is sent before its first use.
 func New(o Options) (*Store, error) {
 	if o.Config == nil {
 		return nil, errors.New("store: dynamodb: no configuration")
@@ -67,8 +67,8 @@ func New(o Options) (*Store, error) {
 	return s, nil
 }
 
-// Table gives one of store.TableNames. The operations on any other name fail
-// with store.ErrInvalid.
+// Table returns one of store.TableNames. The operations on any other name fail with
+// store.ErrInvalid.
 func (s *Store) Table(name store.TableName) store.Table {
 	if t := s.tables[name]; t != nil {
 		return t

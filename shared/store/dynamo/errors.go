@@ -16,18 +16,18 @@ import (
 	"gateway/shared/store"
 )
 
-// verdict is what an error of a call tells about the operation.
+// verdict is the outcome of an operation according to the error of its call.
 type verdict uint8
 
 const (
-	definite  verdict = iota // refused for a reason that will not pass
+	definite  verdict = iota // rejected for a reason that will not pass
 	throttled                // not done; too many calls
 	contended                // not done; a transaction was using the row
 	unsent                   // not done; the call or its refusal did not get through
 	lost                     // it may have been done
 )
 
-// kind is what is known about repeating a call.
+// kind determines whether a call can be repeated.
 type kind uint8
 
 const (
@@ -37,7 +37,7 @@ const (
 )
 
 // do makes one call, repeats it as its kind allows, and returns the errors of package
-// store. A final refusal comes as *refused.
+// store. A final refusal comes as *rejected.
 func (s *Store) do(ctx context.Context, k kind, call func(context.Context) error) error {
 	perhaps := false
 	return s.doAgain(ctx, k, &perhaps, call)
@@ -111,7 +111,7 @@ func classify(err error) verdict {
 		}
 		var res *smithyhttp.ResponseError
 		if errors.As(err, &res) && res.HTTPStatusCode() >= 400 && res.HTTPStatusCode() < 500 {
-			return unsent // refused, for a reason that was lost on the way
+			return unsent // rejected, for a reason that was lost on the way
 		}
 		return lost // sent, or it must be assumed to be
 	}
@@ -132,7 +132,7 @@ func classify(err error) verdict {
 	return definite
 }
 
-// refused is a definite error of a call, not yet read.
+// rejected is a definite error of a call, not yet read.
 type refused struct{ err error }
 
 func (r *refused) Error() string { return "store: dynamodb: " + r.err.Error() }
@@ -162,7 +162,7 @@ func validation(message string) error {
 	return fmt.Errorf("%w: DynamoDB: %s", store.ErrInvalid, message)
 }
 
-// conditionFailed gives the row of a failed condition.
+// conditionFailed returns the row of a failed condition.
 func conditionFailed(err error) (attributes, bool) {
 	var failed *types.ConditionalCheckFailedException
 	if !errors.As(err, &failed) {
@@ -171,8 +171,8 @@ func conditionFailed(err error) (attributes, bool) {
 	return failed.Item, true
 }
 
-// conditionError is the error for an action whose condition did not hold for the row. If
-// the caller's conditions do hold, the guard of a sum failed.
+// conditionError is the error for an action with a false condition. If the caller's
+// conditions hold, the guard of a sum failed.
 func conditionError(action int, key store.Key, conds []store.Cond, u *store.Update, row attributes) error {
 	current, err := decodeItem(row)
 	if err != nil {

@@ -97,7 +97,7 @@ func (e *expression) update(u *store.Update) (change, condition *string) {
 		p, by := e.path(a.Path), e.value(number(a.By))
 		if a.Path.Key == "" {
 			add = append(add, p+" "+by)
-		} else { // ADD is only documented for whole attributes
+		} else { // ADD is only documented for top-level attributes
 			if zero == "" {
 				zero = e.value(number(0))
 			}

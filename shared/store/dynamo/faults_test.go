@@ -27,8 +27,8 @@ type fault uint8
 
 const (
 	pass       fault = iota
-	throttle         // refused, not done
-	conflict         // refused because of a transaction, not done
+	throttle         // rejected, not done
+	conflict         // rejected because of a transaction, not done
 	inProgress       // the token's transaction is still running
 	internal         // 500, not done
 	cut              // the connection is closed, not done
@@ -39,7 +39,7 @@ const (
 	idle             // a batch of which nothing is done
 )
 
-// proxy stands before DynamoDB and lets plan decide each call.
+// proxy is before DynamoDB and lets plan decide each call.
 type proxy struct {
 	mu    sync.Mutex
 	plan  func(operation string) fault
@@ -138,8 +138,8 @@ func reply(w http.ResponseWriter, status int, body string) {
 	_, _ = io.WriteString(w, body)
 }
 
-// refuse answers with an exception, or for a transaction sometimes with its
-// reason for cancelling, as both occur.
+// reject answers with an exception, or for a transaction sometimes with its reason for
+// cancelling, as both occur.
 func refuse(w http.ResponseWriter, operation, exception, reason string) {
 	if operation == "TransactWriteItems" && (reason == "TransactionConflict" || rand.IntN(2) == 0) {
 		reply(w, 400, `{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","Message":"cancelled",`+
@@ -413,7 +413,7 @@ func TestTheContextEndsTheWait(t *testing.T) {
 
 func TestNobodyThereIsNotUncertain(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
-	srv.Close() // the port refuses connections now
+	srv.Close() // the port rejects connections now
 	s, err := dynamo.New(dynamo.Options{Config: dynamotest.Config(srv.URL), Attempts: 2, Backoff: time.Microsecond})
 	if err != nil {
 		t.Fatal(err)

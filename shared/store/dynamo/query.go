@@ -67,7 +67,7 @@ func next(last attributes) (string, error) {
 }
 
 // queryInput is the request without its limit; any is false when no key can be within the
-// bounds, which DynamoDB would refuse.
+// bounds, which DynamoDB would reject.
 func (t *table) queryInput(q *store.Query) (in *dynamodb.QueryInput, any bool) {
 	var e expression
 	str := func(s string) string { return e.value(&types.AttributeValueMemberS{Value: s}) }
@@ -105,7 +105,7 @@ func (t *table) queryInput(q *store.Query) (in *dynamodb.QueryInput, any bool) {
 	return in, any
 }
 
-// startAfter is After if it is within the bounds; DynamoDB refuses others. Before the
+// startAfter is After if it is within the bounds; DynamoDB rejects others. Before the
 // bounds it is not needed; after them there are no rows.
 func startAfter(q *store.Query) (start string, any bool) {
 	if q.After == "" {

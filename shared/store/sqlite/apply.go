@@ -20,19 +20,19 @@ type changeKind uint8
 const (
 	changeNone    changeKind = iota // a check
 	changePut                       // write item and expiry
-	changeReplace                   // write the item of a row whose expiry stays
+	changeReplace                   // write the item of a row with an unchanged expiry
 	changeDelete
 )
 
-// writeError is a failure of the database while writing. Its transaction must not go on,
-// because SQLite may have rolled it back already.
+// writeError is a failure of the database while writing. Its transaction must not
+// continue, because SQLite may have rolled it back already.
 type writeError struct{ cause error }
 
 func (e *writeError) Error() string { return e.cause.Error() }
 func (e *writeError) Unwrap() error { return e.cause }
 
-// apply does one operation. It tests all conditions and makes all rows before the first
-// write, so that a refusal leaves nothing behind, and only a *writeError can leave the
+// apply does one operation. It tests all conditions and computes all rows before the
+// first write, so that a rejection has no effect, and only a *writeError can leave the
 // operation half done.
 func (w *writer) apply(o *op) error {
 	if sw := o.sweep; sw != nil {

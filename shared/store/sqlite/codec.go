@@ -74,7 +74,7 @@ func appendScalar(dst []byte, v store.Value) []byte {
 }
 
 // smallItem is the largest encoded size for which all strings of an item share one
-// allocation. In larger items, a string that is kept would hold too much memory.
+// allocation. In larger items, a retained string would hold too much memory.
 const smallItem = 4 << 10
 
 // decoder reads an encoded item. Bytes in the result alias the input, which the caller must
@@ -86,7 +86,7 @@ type decoder struct {
 	err error
 }
 
-// decodeItem reads what appendItem wrote and refuses anything else. The item refers to b.
+// decodeItem reads what appendItem wrote and rejects anything else. The item refers to b.
 func decodeItem(b []byte) (store.Item, error) {
 	if len(b) == 0 || b[0] != codecVersion {
 		return nil, errCorrupt

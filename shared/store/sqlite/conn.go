@@ -21,7 +21,7 @@ type statement uint8
 const (
 	stmtGet statement = iota
 	stmtUpsert
-	stmtReplaceItem // for an existing row that keeps its expiry
+	stmtReplaceItem // for an existing row with an unchanged expiry
 	stmtDelete
 	stmtAscending
 	stmtDescending

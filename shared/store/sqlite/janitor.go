@@ -97,9 +97,9 @@ func (w *writer) askCheckpoint() {
 		}
 		return
 	}
-	// If the janitor keeps up, most of the log has moved already and this is short. If not,
-	// the writers wait here. A reader in the middle of the log can keep the move from
-	// finishing; then it is tried again later.
+	// If the janitor is fast enough, most of the log has moved already and this is short.
+	// If not, the writers wait here. A reader in the middle of the log can prevent the
+	// move from finishing; then it is tried again later.
 	w.s.moving.Lock()
 	defer w.s.moving.Unlock()
 	// The row has three numbers: blocked, pages in the log, pages that have moved.

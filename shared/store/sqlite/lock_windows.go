@@ -11,8 +11,8 @@ import (
 // names the holder.
 const lockOffset = 1 << 20
 
-// tryLock takes the file's lock, which ends with the process or with the file.
-// held is true when somebody else has it.
+// tryLock takes the file's lock, which ends with the process or with the file. held is
+// true if another process has it.
 func tryLock(f *os.File) (held bool, err error) {
 	err = windows.LockFileEx(windows.Handle(f.Fd()),
 		windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0,

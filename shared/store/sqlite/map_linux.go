@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// mapShared maps a file into memory. What is stored there outlives the process.
+// mapShared maps a file into memory. Stores outlive the process.
 func mapShared(f *os.File, size int) ([]byte, error) {
 	return syscall.Mmap(int(f.Fd()), 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }

@@ -93,7 +93,7 @@ func bounds(q *store.Query) (from, to []byte) {
 	return from, to
 }
 
-// behind is the first key after sk.
+// behind returns the first key after sk.
 func behind(sk string) []byte { return append([]byte(sk), 0) }
 
 // readPage takes rows until the limit is reached or the page is full.

@@ -16,8 +16,9 @@ import (
 const (
 	// flushEvery is the time after which the database follows the first change in memory.
 	flushEvery = time.Second
-	// maxCarries is the most flushes in which a row that keeps changing is carried to the next
-	// log instead of being written to the database. At least half of them are.
+	// maxCarries is the maximum number of flushes in which a frequently changing row is
+	// carried to the next log instead of being written to the database. At least half of
+	// them are.
 	maxCarries = 16
 	// maxCachedRows is the number of rows above which those that were not used since the
 	// last flush leave memory.
@@ -27,8 +28,8 @@ const (
 	flushRows = 128
 )
 
-// cachedTable reports whether the rows of a table are changed in memory: the tables whose
-// rows change with every limited request.
+// cachedTable reports whether the rows of a table are changed in memory: the tables with
+// rows that change with every limited request.
 func cachedTable(index int) bool {
 	return index >= 0 && (store.TableNames[index] == store.Rate || store.TableNames[index] == store.Spend)
 }
@@ -55,7 +56,7 @@ type rowCache struct {
 	off     bool         // the log cannot be written: updates go to the database
 	closed  bool
 	buf     []byte  // of change
-	sums    []int64 // likewise
+	sums    []int64 // the same
 
 	due  chan struct{} // a first change since the last flush
 	full chan struct{} // the active log is nearly full
@@ -179,8 +180,8 @@ func (c *rowCache) lockRow(ctx context.Context, k cacheKey) (*cachedRow, error) 
 	}
 }
 
-// change applies an update to a row whose lock is held, and returns what Table.Update does.
-// Nothing has changed after an error.
+// change applies an update to a locked row, and returns the result of Table.Update. After
+// an error nothing has changed.
 func (c *rowCache) change(row *cachedRow, u *store.Update) (before, after store.Item, err error) {
 	if !store.Holds(u.If, row.item) {
 		row.shared = true
@@ -386,7 +387,7 @@ func (c *rowCache) collect(carry bool) {
 	}
 }
 
-// carry writes a row to the new log if it keeps changing and there is room.
+// carry writes a row to the new log if it changes frequently and there is space.
 func (c *rowCache) carry(log *writeLog, row *cachedRow) bool {
 	if c.off || row.used+1 < c.round || row.until <= c.round || log.end > logBytes/2 {
 		return false
@@ -410,7 +411,7 @@ func (c *rowCache) flushPending() error {
 	if c.pending == nil {
 		return nil
 	}
-	// No caller's context: what was acknowledged must reach the database.
+	// No caller's context: acknowledged data must reach the database.
 	for len(c.pending.rows) > flushRows {
 		if err := c.s.do(context.Background(), &op{flush: &flushOp{rows: c.pending.rows[:flushRows]}}); err != nil {
 			return err

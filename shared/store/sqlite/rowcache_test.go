@@ -217,7 +217,7 @@ func TestQueriesWriteTheirPartitionOnly(t *testing.T) {
 	}
 }
 
-// TestFailedFlushLosesNothing lets the database refuse writes for a while.
+// TestFailedFlushLosesNothing lets the database reject writes for a while.
 func TestFailedFlushLosesNothing(t *testing.T) {
 	s := openTest(t, Options{})
 	_, _, err := s.Table(store.Rate).Update(t.Context(), bump(left))

@@ -124,7 +124,7 @@ func seedOf(seq uint64) uint32 {
 	return crc32.Checksum(binary.LittleEndian.AppendUint64(nil, seq), castagnoli)
 }
 
-// appendFullRecord encodes a whole row.
+// appendFullRecord encodes a complete row.
 func appendFullRecord(dst []byte, number int, k cacheKey, expires int64, item store.Item) []byte {
 	dst = binary.AppendUvarint(append(dst, recordFull), uint64(number))
 	dst = binary.AppendUvarint(dst, uint64(k.table))
@@ -183,7 +183,7 @@ func readLog(b []byte) (seq uint64, rows []loggedRow, err error) {
 	}
 }
 
-// nextRecord splits the first record off; record is nil if there is no whole one.
+// nextRecord splits the first record off; record is nil if it is incomplete.
 func nextRecord(b []byte) (record, rest []byte) {
 	if len(b) < logRecordHead {
 		return nil, nil

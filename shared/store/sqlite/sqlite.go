@@ -33,7 +33,7 @@ type Options struct {
 type Watcher func(table store.TableName, key store.Key)
 
 // schemaVersion is stored in the file's user_version; a file with a newer version is
-// refused.
+// rejected.
 const schemaVersion = 1
 
 const (
@@ -58,7 +58,7 @@ type Store struct {
 	watchers   atomic.Pointer[[]Watcher]
 	watch      sync.Mutex
 	checkpoint chan struct{} // requests of the writer to the janitor
-	moving     sync.Mutex    // only one may move the log at a time; SQLite refuses a second
+	moving     sync.Mutex    // only one may move the log at a time; SQLite rejects a second
 	writer     writer
 	cache      *rowCache // nil if Durable
 	tables     map[store.TableName]*table
@@ -201,7 +201,7 @@ func createTables(c *conn) error {
 	return c.once("COMMIT")
 }
 
-// createFlushed makes the row that names the last log whose changes the database has.
+// createFlushed creates the row that names the last log with all changes in the database.
 func createFlushed(c *conn) error {
 	return errors.Join(c.once("CREATE TABLE IF NOT EXISTS flushed (id INTEGER PRIMARY KEY CHECK (id = 0), seq INTEGER NOT NULL)"),
 		c.once("INSERT OR IGNORE INTO flushed VALUES (0, 0)"))
@@ -240,8 +240,8 @@ func layout(name store.TableName) string {
 	return "WITHOUT ROWID"
 }
 
-// Table gives one of store.TableNames. The operations on any other name fail
-// with store.ErrInvalid.
+// Table returns one of store.TableNames. The operations on any other name fail with
+// store.ErrInvalid.
 func (s *Store) Table(name store.TableName) store.Table {
 	if t := s.tables[name]; t != nil {
 		return t

@@ -131,7 +131,7 @@ func (w *writer) commit(first *op) {
 	}
 	w.touched = w.touched[:0]
 	if err := w.transaction(w.group); err != nil {
-		// Each by itself, so that one failure does not affect the others.
+		// Each independently, so that one failure does not affect the others.
 		w.touched = w.touched[:0]
 		for i, o := range w.group {
 			mark := len(w.touched)

@@ -17,11 +17,11 @@ type Faults struct {
 	Contended float64
 	// Dropped writes return store.ErrUncertain and are not done.
 	Dropped float64
-	// LostAck writes return store.ErrUncertain although they are done. If the store refuses
-	// one, it returns the refusal.
+	// LostAck writes return store.ErrUncertain although they are done. If the store
+	// rejects one, it returns the refusal.
 	LostAck float64
-	// Only limits the faults to calls for which it returns true; nil: all. table is empty for
-	// Transact.
+	// Only limits the faults to calls for which it returns true; nil means all. table is
+	// empty for Transact.
 	Only func(table store.TableName, call Call) bool
 }
 
@@ -39,7 +39,7 @@ const (
 	CallTransact Call = "Transact"
 )
 
-// FaultyStore is a store whose calls fail now and then.
+// FaultyStore is a store with calls that fail occasionally.
 type FaultyStore struct {
 	store.Store
 	mu     sync.Mutex
@@ -69,8 +69,8 @@ func (f *FaultyStore) Injected() int {
 	return f.count
 }
 
-// draw decides one call: err is the error that it returns (nil: none), done tells whether
-// it is done all the same.
+// draw decides one call: err is the error that it returns (nil if there is none), done
+// reports whether it is done all the same.
 func (f *FaultyStore) draw(table store.TableName, call Call) (done bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -120,7 +120,7 @@ func (w *walk) row(t *rapid.T) store.Row {
 	return store.Row{Key: w.key(t), Item: drawItem.Draw(t, "item"), Expires: drawTime.Draw(t, "expires")}
 }
 
-// change is an update whose paths do not overlap.
+// change is an update with paths that do not overlap.
 func (w *walk) change(t *rapid.T) store.Update {
 	u := store.Update{Key: w.key(t), If: drawConds.Draw(t, "conditions"), Expires: drawTime.Draw(t, "expires")}
 	used := map[string]bool{}

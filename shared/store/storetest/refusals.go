@@ -52,7 +52,7 @@ func testLimits(t *testing.T, s *suite) {
 	})
 }
 
-// testRefusals has requests that are refused before anything is sent or written.
+// testRefusals has requests that are rejected before anything is sent or written.
 func testRefusals(t *testing.T, s *suite) {
 	key := newKey()
 	rows := map[string]store.Row{

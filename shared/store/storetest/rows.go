@@ -96,7 +96,7 @@ func testReads(t *testing.T, s *suite) {
 	s.run("an eventual read", func(s *suite) {
 		key := newKey()
 		s.put(key, store.Item{"n": int64(1)})
-		for range 100 { // a replica may be behind
+		for range 100 { // a replica may lag
 			item, ok, err := s.table().Get(s.ctx, key, false)
 			s.ok(err)
 			if ok {
@@ -113,7 +113,7 @@ func testReads(t *testing.T, s *suite) {
 		want, keys := map[store.Key]store.Item{}, []store.Key{p.Key("absent")}
 		for _, r := range rows {
 			want[r.Key] = r.Item
-			keys = append(keys, r.Key, r.Key) // asked for twice
+			keys = append(keys, r.Key, r.Key) // requested twice
 		}
 		got, err := s.table().GetMany(s.ctx, keys)
 		s.ok(err)

@@ -30,8 +30,8 @@ const (
 	EmptyIsAbsent Deviation = "a row without attributes counts as absent before an update"
 )
 
-// Run tests the store that open gives. It is opened once; each test writes to
-// partitions of its own, so that the store may be shared and hold other rows.
+// Run tests the store that open returns. It is opened once; each test writes to separate
+// partitions, so that the store may be shared and hold other rows.
 func Run(t *testing.T, open func(t *testing.T) store.Store, known ...Deviation) {
 	s := open(t)
 	for _, g := range []struct {

@@ -128,8 +128,8 @@ func testTransactions(t *testing.T, s *suite) {
 	})
 }
 
-// testContention has many goroutines change the same rows: nothing is lost, nothing is done
-// twice, and nobody sees half a transaction.
+// testContention makes many goroutines change the same rows: nothing is lost, nothing is
+// done twice, and no reader sees half a transaction.
 func testContention(t *testing.T, s *suite) {
 	const workers, each = 16, 12
 	parallel := func(s *suite, f func(worker, turn int) error) {

@@ -17,7 +17,7 @@ func testUpdates(t *testing.T, s *suite) {
 	plus := func(p store.Path, by int64) store.Increment { return store.Increment{Path: p, By: by} }
 	start := store.Item{"s": "text", "n": int64(10), "m": store.Map{"a": int64(1), "b": "two"}}
 	cases := map[string]struct {
-		before store.Item // nil: no row
+		before store.Item // nil means no row
 		update store.Update
 		after  store.Item
 		err    error

@@ -15,17 +15,16 @@ var Operations = []string{
 	"/chat/completions", "/completions", "/embeddings", "/images/generations", "/images/edits", "/audio/speech", "/audio/transcriptions", "/audio/translations", "/responses", "/realtime", "/batches",
 }
 
-// Below splits a path, which is escaped and has no version in front, into the operation
-// that it asks for and the deployment that it names (escaped), if any. Without a
-// deployment, the query must have Azure's version, because other hosts have paths that
-// begin in the same way.
+// Below splits a path, which is escaped and has no version prefix, into the operation and
+// the deployment (escaped), if any. Without a deployment, the query must have Azure's
+// version, because other hosts have paths with the same prefix.
 func Below(path, rawQuery string) (below, deployment string, ok bool) {
 	below, ok = strings.CutPrefix(path, Base)
 	if !ok || len(below) < 2 || below[0] != '/' {
 		return "", "", false
 	}
 	if rest, ok := strings.CutPrefix(below, "/v1"); ok && (rest == "/realtime" || strings.HasPrefix(rest, "/realtime/")) {
-		return rest, "", true // sessions, whose clients always write the version
+		return rest, "", true // sessions: their clients always write the version
 	}
 	rest, ok := strings.CutPrefix(below, "/deployments/")
 	if !ok {

@@ -1,6 +1,6 @@
-// Package field has the grammar of HTTP/1.1 heads that the gateway's own client and server
-// read and write: lines, names, values, lists and lengths (RFC 9110, RFC 9112). It is
-// strict: its users refuse what it does not accept, or leave it to net/http.
+// Package field has the grammar of HTTP/1.1 heads that the gateway's own client and
+// server read and write: lines, names, values, lists and lengths (RFC 9110, RFC 9112). It
+// is strict: its users reject what it does not accept, or leave it to net/http.
 package field
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// CutLine gives the first line without its end, and what follows it. A line ends
-// with LF or CRLF.
+// CutLine returns the first line without its end, and what follows it. A line ends with
+// LF or CRLF.
 func CutLine(s string) (line, rest string) {
 	n := strings.IndexByte(s, '\n')
 	if n < 0 {
@@ -37,7 +37,7 @@ func Length(v string) (int64, bool) {
 	return n, true
 }
 
-// Lists tells whether a comma list has a word, in any case.
+// Lists reports whether a comma list has a word, in any case.
 func Lists(list, word string) bool {
 	for part := range strings.SplitSeq(list, ",") {
 		if strings.EqualFold(Trim(part), word) {
@@ -58,8 +58,8 @@ func Trim(s string) string {
 	return s
 }
 
-// Value tells whether a value has no control characters but tabs. It checks eight bytes at
-// once: a subtraction sets the top bit of a byte that is too small.
+// Value reports whether a value has no control characters but tabs. It checks eight bytes
+// at once: a subtraction sets the top bit of a byte that is too small.
 func Value(v string) bool {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	for len(v) >= 8 {
@@ -86,7 +86,7 @@ var tokenChars = func() (t [256]bool) {
 	return t
 }()
 
-// Token tells whether s may be a name or a method.
+// Token reports whether s may be a name or a method.
 func Token(s string) bool {
 	for i := range len(s) {
 		if !tokenChars[s[i]] {
@@ -96,8 +96,8 @@ func Token(s string) bool {
 	return s != ""
 }
 
-// Name gives a field's name as http.Header writes it; false when it is not a
-// token. The result may alias s.
+// Name returns a field's name as http.Header writes it; false when it is not a token. The
+// result may alias s.
 func Name(s string) (string, bool) {
 	upper, canonical := true, true
 	for i := range len(s) {

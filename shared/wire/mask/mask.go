@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Bytes overwrites each secret in text, however it is escaped: as it is, in JSON,
-// in JSON within JSON, or in a URL. It tells whether there was one.
+// Bytes overwrites each secret in text, however it is escaped: as it is, in JSON, in JSON
+// within JSON, or in a URL. It reports whether there was one.
 func Bytes(text []byte, secrets []string) (found bool) {
 	for _, s := range secrets {
 		for at, n := spelledIn(text, s, 0); n > 0; at, n = spelledIn(text, s, at+n) {
@@ -23,8 +23,7 @@ func Bytes(text []byte, secrets []string) (found bool) {
 	return found
 }
 
-// spelledIn finds a secret in text behind from, in whatever spelling; n is 0 when it
-// is not there.
+// spelledIn finds a secret in text after from, in any spelling; n is 0 if there is none.
 func spelledIn[T string | []byte](text T, s string, from int) (at, n int) {
 	for i := from; i < len(text); i++ {
 		if b := text[i]; b == s[0] || b == '\\' || b == '%' {
@@ -114,7 +113,7 @@ func hexValue[T string | []byte](two T) (v byte, ok bool) {
 	return v, true
 }
 
-// Text gives text without secrets.
+// Text returns text without secrets.
 func Text(text string, secrets []string) string {
 	asItIs := strings.IndexByte(text, '\\') < 0 && strings.IndexByte(text, '%') < 0 && strings.IndexByte(text, '+') < 0
 	for _, s := range secrets {

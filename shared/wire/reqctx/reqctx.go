@@ -1,5 +1,5 @@
-// Package reqctx has the context of one request. Every request on the hot path needs it, but
-// almost none waits for its end, so it makes no channel and no list until somebody does.
+// Package reqctx has the context of one request. Every request on the hot path needs it,
+// but almost none waits for its end, so it creates its channel and list on demand.
 package reqctx
 
 import (
@@ -13,20 +13,20 @@ import (
 // values. It must not be copied, and its memory must not be used again, because receivers
 // of the context may keep it.
 type Context struct {
-	values context.Context // nil: none
+	values context.Context // nil if there is none
 	ended  atomic.Bool
 
 	mu    sync.Mutex
-	done  chan struct{} // nil until somebody asks for it
+	done  chan struct{} // nil until it is needed
 	first *Watch        // the first of those that wait for the end
 }
 
 var _ context.Context = (*Context)(nil)
 
-// Begin gives a new life the values of another context, which must never end.
+// Begin returns a new life the values of another context, which must never end.
 func (l *Context) Begin(values context.Context) { l.values = values }
 
-// Endless gives the values of a context without its end.
+// Endless returns the values of a context without its end.
 func Endless(ctx context.Context) context.Context {
 	if l, ok := ctx.(*Context); ok && l.values != nil {
 		return l.values
@@ -95,7 +95,7 @@ func (l *Context) AfterFunc(f func()) (stop func() bool) {
 	return w.Stop
 }
 
-// Watch waits for the end of a context and then calls a function in a goroutine of its own.
+// Watch waits for the end of a context and then calls a function in a separate goroutine.
 // It is part of its owner's memory and is used once. The zero value waits for nothing.
 type Watch struct {
 	f          func()
@@ -128,8 +128,9 @@ func (w *Watch) begin(l *Context, f func()) {
 	l.first = w
 }
 
-// Stop ends the waiting. It is true if this call keeps the function from being called. It
-// is false if the function was called, or if the watch was stopped before or never begun.
+// Stop stops watching. It returns true if this call prevents the function call. It
+// returns false if the function was called, or if the watch was stopped before or never
+// begun.
 func (w *Watch) Stop() bool {
 	if w.stop != nil {
 		return w.stop()

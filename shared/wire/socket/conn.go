@@ -20,10 +20,10 @@ type Conn struct {
 // TCP returns the connection itself, for a reader that waits by other means.
 func (c *Conn) TCP() *net.TCPConn { return c.tcp }
 
-// CloseWrite sends the end of the stream; reading goes on.
+// CloseWrite sends the end of the stream; reading continues.
 func (c *Conn) CloseWrite() error { return c.tcp.CloseWrite() }
 
-// New gives a connection cheaper reads and writes, if they are Supported.
+// New returns a connection cheaper reads and writes, if they are Supported.
 func New(tcp *net.TCPConn) (*Conn, error) {
 	sys, err := tcp.SyscallConn()
 	if err != nil {
@@ -55,7 +55,7 @@ type inlet struct {
 	no  syscall.Errno
 	try func(fd uintptr) bool // the method read as a value, made once
 
-	waits func() // called before a wait; nil: nothing
+	waits func() // called before a wait; nil means nothing
 }
 
 func (r *inlet) read(fd uintptr) bool {
@@ -67,9 +67,9 @@ func (r *inlet) read(fd uintptr) bool {
 	return !again
 }
 
-// BeforeWaiting makes each Read call f when it finds nothing and is about to wait, so that
-// what was collected can be sent on as soon as nothing more comes. Data that comes while f
-// runs ends the wait at once. A Close by another goroutine waits for f. nil ends that.
+// BeforeWaiting makes each Read call f when no data is available and it is about to wait,
+// so that collected data can be sent immediately. Data that arrives while f runs ends the
+// wait. A Close by another goroutine waits for f. nil disables that.
 func (c *Conn) BeforeWaiting(f func()) { c.in.waits = f }
 
 // Read implements net.Conn.
@@ -96,7 +96,7 @@ func (c *Conn) ReadNow(fd uintptr, p []byte) (n int, again bool, err error) {
 	return n, false, c.told(n, no)
 }
 
-// told makes the error of a read.
+// readResult returns the result of a read.
 func (c *Conn) told(n int, no syscall.Errno) error {
 	switch {
 	case no != 0:
@@ -119,7 +119,7 @@ type outlet struct {
 	once  bool // write only what the socket takes without waiting
 	no    syscall.Errno
 	try   func(fd uintptr) bool // the method write as a value, made once
-	full  func()                // called before a wait; nil: nothing
+	full  func()                // called before a wait; nil means nothing
 }
 
 func (w *outlet) write(fd uintptr) bool {
@@ -147,7 +147,7 @@ func (w *outlet) write(fd uintptr) bool {
 	}
 }
 
-// skip removes what was written.
+// skip removes the written bytes.
 func (w *outlet) skip(n int) {
 	w.sent += n
 	for i := w.from; n > 0; i++ {
@@ -199,7 +199,7 @@ func (c *Conn) failed(op string, no syscall.Errno) error {
 // nil ends that.
 func (c *Conn) WhenFull(f func()) { c.out.full = f }
 
-// waited names the operation whose wait ended with an error.
+// waited wraps an error of waiting with its operation.
 func (c *Conn) waited(err error, op string) error {
 	if e, ok := err.(*net.OpError); ok {
 		e.Op = op

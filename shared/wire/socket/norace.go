@@ -2,8 +2,8 @@
 
 package socket
 
-// received tells the race detector about bytes that the system wrote.
+// received informs the race detector about bytes that the system wrote.
 func received(uintptr, []byte) {}
 
-// sending tells the race detector about bytes that the system will read.
+// sending informs the race detector about bytes that the system will read.
 func sending([][]byte) {}

@@ -8,9 +8,9 @@ import (
 	"unsafe"
 )
 
-// received tells the race detector about bytes that the system wrote. Package syscall
-// orders what came before a write before what comes after a read; an empty read here makes
-// use of that.
+// received informs the race detector about bytes that the system wrote. Package syscall
+// orders events before a write before those after a read; an empty read here makes use of
+// that.
 func received(fd uintptr, p []byte) {
 	if len(p) > 0 {
 		runtime.RaceWriteRange(unsafe.Pointer(unsafe.SliceData(p)), len(p))
@@ -18,8 +18,8 @@ func received(fd uintptr, p []byte) {
 	_, _ = syscall.Read(int(fd), nil)
 }
 
-// sending tells the race detector about bytes that the system will read, and orders what
-// came before. A write that fails does that too.
+// sending informs the race detector about bytes that the system will read, and orders
+// earlier events. A failed write does that too.
 func sending(parts [][]byte) {
 	for _, p := range parts {
 		if len(p) > 0 {

@@ -4,8 +4,8 @@ package socket
 
 import "syscall"
 
-// Supported tells whether sockets can be read and inspected without waiting. If not, there
-// must be no Conn.
+// Supported reports whether sockets can be read and inspected without waiting. If not,
+// there must be no Conn.
 const Supported = false
 
 // Quiet cannot be known on this system.

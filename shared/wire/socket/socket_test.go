@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// pair gives both ends of a connection. Whatever a test waits for in vain ends.
+// pair returns both ends of a connection. Whatever a test waits for in vain ends.
 func pair(t testing.TB) (mine *Conn, other *net.TCPConn) {
 	t.Helper()
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -40,7 +40,7 @@ func pair(t testing.TB) (mine *Conn, other *net.TCPConn) {
 	return mine, o.(*net.TCPConn)
 }
 
-// numbered gives n bytes that show where each belongs.
+// numbered returns n bytes that show where each belongs.
 func numbered(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

@@ -4,8 +4,8 @@ package socket
 
 import "syscall"
 
-// Supported tells whether sockets can be read and inspected without waiting. If not, there
-// must be no Conn.
+// Supported reports whether sockets can be read and inspected without waiting. If not,
+// there must be no Conn.
 const Supported = true
 
 // receive reads what has come to a socket without waiting; again: nothing has come. No
@@ -25,16 +25,16 @@ func receive(fd uintptr, p []byte) (n int, again bool, no syscall.Errno) {
 	}
 }
 
-// Quiet tells whether a socket is open and has nothing to read. It may read bytes, because
-// any byte makes the connection useless.
+// Quiet reports whether a socket is open and has nothing to read. It may read bytes,
+// because any byte makes the connection useless.
 func Quiet(fd uintptr) bool {
 	var one [1]byte
 	_, again, _ := receive(fd, one[:])
 	return again
 }
 
-// Ended tells whether the other side has closed a socket, after all of its bytes were read,
-// or has broken it. It reads nothing.
+// Ended reports whether the other side has closed a socket, after all of its bytes were
+// read, or has broken it. It reads nothing.
 func Ended(fd uintptr) bool {
 	var one [1]byte
 	for {

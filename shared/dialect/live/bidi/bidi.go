@@ -21,7 +21,7 @@ type Session struct {
 	within           wire.Walk // of the provider's content
 
 	mu      sync.Mutex
-	most    int64 // tokens that a turn may make; 0: no bound is stated
+	most    int64 // tokens that a turn may make; 0 means no limit is stated
 	turns   int
 	open    bool // a turn is open
 	over    bool // the turn has ended, and its usage is still to come
@@ -173,7 +173,7 @@ func (s *Session) Client(message []byte) (h live.Heard, err error) {
 	return h, nil
 }
 
-// realtime counts what a client sends as it goes, and tells whether it includes sound.
+// realtime counts what a client sends as it goes, and reports whether it includes sound.
 func (s *Session) realtime(input []byte) (sound bool, err error) {
 	var in wire.Walk
 	if err := inputKeys.Walk(input, &in); err != nil {
@@ -190,7 +190,7 @@ func (s *Session) realtime(input []byte) (sound bool, err error) {
 	return true, nil
 }
 
-// alone tells whether a message has exactly one member.
+// alone reports whether a message has exactly one member.
 func alone(message []byte, w *wire.Walk) bool {
 	n := 0
 	for i := range w.Spans {

@@ -27,7 +27,7 @@ const (
 	keySpoken
 )
 
-// Provider implements live.Wire. A message that cannot be read is passed on and ignored.
+// Provider implements live.Wire. A message that cannot be read is forwarded and ignored.
 func (s *Session) Provider(message []byte) (h live.Heard) {
 	w := &s.provider
 	if serverKeys.Walk(message, w) != nil {
@@ -161,8 +161,8 @@ func (s *Session) late(m *part) []live.Step {
 	return []live.Step{begins, s.end(s.used, "completed")}
 }
 
-// tellsAgain tells whether usage restates that of the turn that was booked last. The lock
-// is held.
+// tellsAgain reports whether usage restates that of the turn that was booked last. The
+// lock is held.
 func (s *Session) tellsAgain(m *part) bool { return m.prompt == s.read && s.booked.Known() }
 
 // grown is how much more b has than a; classes that have not grown are unknown.

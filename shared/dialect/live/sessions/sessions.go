@@ -34,7 +34,7 @@ type Session struct {
 	client, provider wire.Walk
 	mu               sync.Mutex
 	began            time.Time
-	seconds          int64 // the provider's last report; below 0: there was none
+	seconds          int64 // the provider's last report; below 0 if there is none
 	timed            bool  // the session's time is running
 	open             map[string]*delegated
 	history          int64 // tokens that responses of known usage have read and made
@@ -139,7 +139,7 @@ func (s *Session) Opens(first []byte) (o live.Opening, err error) {
 		return o, fault.Invalid("session.model", "is required: the model of the session")
 	}
 	o.Asks, s.all, err = asks(session, &in)
-	o.Asks.Unheld = true // the session goes on without pauses
+	o.Asks.Unheld = true // the session continues without pauses
 	return o, err
 }
 
@@ -257,7 +257,7 @@ func (s *Session) Client(message []byte) (h live.Heard, err error) {
 	return h, err
 }
 
-// Provider implements live.Wire. A message that cannot be read is passed on and ignored.
+// Provider implements live.Wire. A message that cannot be read is forwarded and ignored.
 func (s *Session) Provider(message []byte) (h live.Heard) {
 	w := &s.provider
 	if eventKeys.Walk(message, w) != nil {

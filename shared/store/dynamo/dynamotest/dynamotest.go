@@ -20,8 +20,8 @@ import (
 	"gateway/shared/store/dynamo/emulator"
 )
 
-// Start gives the address of a DynamoDB for one test: AWS_ENDPOINT_URL if that is set,
-// otherwise an emulator of its own that ends with the test. If the emulator is not
+// Start returns the address of a DynamoDB for one test: AWS_ENDPOINT_URL if that is set,
+// otherwise a separate emulator that ends with the test. If the emulator is not
 // installed, the test is skipped, or fails when CI is set. With -short it is skipped too.
 func Start(t testing.TB) (endpoint string) {
 	t.Helper()
@@ -89,7 +89,7 @@ func Config(endpoint string) *aws.Config {
 	return cfg
 }
 
-// Open gives a store on tables of its own, which are deleted after the test. The options
+// Open returns a store on separate tables, which are deleted after the test. The options
 // change how it is opened.
 func Open(t testing.TB, endpoint string, options ...func(*dynamo.Options)) *dynamo.Store {
 	t.Helper()

@@ -1,4 +1,3 @@
-// Package emulator runs dynoxide, an emulator of DynamoDB, as a process of its
-// own on loopback. Tests and the laptop's stand-ins of AWS use it; nothing that
-// is deployed does.
+// Package emulator runs dynoxide, an emulator of DynamoDB, as a separate process on
+// loopback. Tests and the local emulators of AWS use it; nothing deployed does.
 package emulator

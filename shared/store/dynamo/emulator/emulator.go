@@ -94,7 +94,7 @@ func launch(path string) (*Server, error) {
 	}
 }
 
-// said keeps what the process prints while it starts.
+// said buffers the output of the process while it starts.
 type said struct {
 	mu sync.Mutex
 	b  bytes.Buffer

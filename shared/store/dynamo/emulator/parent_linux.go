@@ -6,7 +6,8 @@ import (
 )
 
 // apart makes the system kill the emulator when this process dies without cleaning up. It
-// also keeps a terminal's interrupt from the emulator, because its starter ends it, last.
+// also protects the emulator from a terminal's interrupt, because its starter ends it,
+// last.
 func apart(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 }
