@@ -254,7 +254,7 @@ func idempotent(req *http.Request) bool {
 type Body struct {
 	data []byte
 	read int
-	told Told // may be nil
+	told BodyObserver // may be nil
 	sent atomic.Bool
 }
 
@@ -263,12 +263,12 @@ func NewBody(b []byte) *Body { return &Body{data: b} }
 
 // BodyObserver is notified when a transport no longer reads the bytes of a body. whole
 // reports whether the request was sent with all of them.
-type Told interface{ Wrote(whole bool) }
+type BodyObserver interface{ Wrote(whole bool) }
 
 // NewObservedBody returns a body of b for a request to HTTP1, which notifies t when it no
 // longer reads the bytes: once for this body, and again for each body returned by
 // GetBody.
-func NewToldBody(b []byte, t Told) *Body { return &Body{data: b, told: t} }
+func NewObservedBody(b []byte, t BodyObserver) *Body { return &Body{data: b, told: t} }
 
 // Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {
@@ -304,5 +304,5 @@ func broken(what string, err error) error {
 	return fmt.Errorf("egress: %s: %w", what, err)
 }
 
-// past is a deadline that ends every read and write at once.
-var past = time.Unix(1, 0)
+// expiredDeadline is a deadline that ends every read and write at once.
+var expiredDeadline = time.Unix(1, 0)

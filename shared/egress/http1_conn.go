@@ -42,7 +42,7 @@ type conn struct {
 	idleSince time.Time
 	links     [lists]links // while it is idle; guarded by the pool's lock
 
-	asking asking
+	asking turnState
 
 	// The methods as values, so that they are allocated once.
 	abort  func()
@@ -63,7 +63,7 @@ func newConn(p *idlePool, key hostKey, c net.Conn, secure *tls.Conn) *conn {
 		raw = wire.Conn
 	}
 	n.sock, _ = raw.(*socket.Conn)
-	n.abort = func() { _ = c.SetDeadline(past) }
+	n.abort = func() { _ = c.SetDeadline(expiredDeadline) }
 	n.turned = n.turn
 	n.peek = func(fd uintptr) bool { n.gone = !socket.Quiet(fd); return true }
 	return n
@@ -103,7 +103,7 @@ func (c *conn) silent() bool {
 // those and does not wait for more.
 func (c *conn) drained() bool {
 	var one [1]byte
-	if c.net.SetReadDeadline(past) != nil {
+	if c.net.SetReadDeadline(expiredDeadline) != nil {
 		return false
 	}
 	n, err := c.net.Read(one[:])

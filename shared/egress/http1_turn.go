@@ -7,8 +7,8 @@ import (
 	"gateway/shared/wire/socket"
 )
 
-// asking holds what turn needs and its results.
-type asking struct {
+// turnState holds what turn needs and its results.
+type turnState struct {
 	x          *exchange
 	req        *http.Request
 	body       *Body
@@ -28,11 +28,11 @@ var errStale = errors.New("egress: the connection is stale")
 func (x *exchange) ask(req *http.Request, body *Body, head, data []byte) (sent int, err error) {
 	c := x.c
 	a := &c.asking
-	*a = asking{x: x, req: req, body: body, head: head, data: data}
+	*a = turnState{x: x, req: req, body: body, head: head, data: data}
 	err = c.sock.Sys().Read(c.turned)
 	stale, whole := a.stale, a.err == nil && a.sent == len(head)+len(data)
 	sent, begun, werr := a.sent, a.begun, a.err
-	*a = asking{}
+	*a = turnState{}
 	switch {
 	case stale:
 		return 0, errStale

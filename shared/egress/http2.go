@@ -130,8 +130,10 @@ func newStreams(t *HTTP1) *streams {
 		DisableCompression: true, MaxResponseHeaderBytes: maxHead, IdleConnTimeout: idleTime, HTTP2: streamBounds(),
 		// The connection that it dials is the one of the context, over TLS, on which the
 		// host has chosen HTTP/2 already.
-		Protocols:   new(http.Protocols),
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return ctx.Value(dialed{}).(*gathered), nil },
+		Protocols: new(http.Protocols),
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return ctx.Value(dialed{}).(*batchedConn), nil
+		},
 	}
 	s.transport.Protocols.SetUnencryptedHTTP2(true)
 	return s
@@ -149,8 +151,8 @@ func streamBounds() *http.HTTP2Config {
 	}
 }
 
-// mostTries is how often a request is sent that the host has not processed.
-const mostTries = 3
+// maxTries is how often a request is sent that the host has not processed.
+const maxTries = 3
 
 // roundTrip sends a request as a stream. errHTTP1: the host does not want one.
 func (s *streams) roundTrip(req *http.Request, body *Body) (*http.Response, error) {
@@ -163,8 +165,8 @@ func (s *streams) roundTrip(req *http.Request, body *Body) (*http.Response, erro
 			wrote(req, body, err)
 			return nil, plainly(req.Context(), err)
 		}
-		resp, err := c.RoundTrip(told(req))
-		if err == nil || try == mostTries || !unprocessed(err) || req.Context().Err() != nil || body != nil && req.GetBody == nil {
+		resp, err := c.RoundTrip(traceBody(req))
+		if err == nil || try == maxTries || !unprocessed(err) || req.Context().Err() != nil || body != nil && req.GetBody == nil {
 			return plainAnswer(req, resp, err)
 		}
 		if body != nil {
@@ -331,7 +333,7 @@ const settingsTime = 500 * time.Millisecond
 // arrives is a protocol error, and such a request cannot be sent again. If the
 // announcement does not arrive in time, the default applies. If the host allows no
 // streams at all, the connection is closed: another one would get the same settings.
-func (s *streams) streamed(ctx context.Context, addr string, g *gathered) (*streamConn, error) {
+func (s *streams) streamed(ctx context.Context, addr string, g *batchedConn) (*streamConn, error) {
 	c, err := s.transport.NewClientConn(context.WithValue(ctx, dialed{}, g), "http", addr)
 	if err != nil {
 		_ = g.Close()

@@ -81,7 +81,7 @@ func openDeflate(r io.Reader) (io.Reader, error) {
 // inflated is a body that is inflated while it is read.
 type inflated struct {
 	body io.ReadCloser
-	src  tallied
+	src  countingReader
 	open func(io.Reader) (io.Reader, error)
 	z    io.Reader // nil until the first Read
 	n    int64     // bytes given
@@ -105,7 +105,7 @@ func (b *inflated) Read(p []byte) (n int, err error) {
 	b.n += int64(n)
 	if b.most > 0 && b.n > b.most {
 		b.err = tooLarge(b.most)
-	} else if Outgrown(b.src.n, b.n) {
+	} else if ExceedsRatio(b.src.n, b.n) {
 		b.err = errOutgrown()
 	}
 	return n, b.err
@@ -118,20 +118,20 @@ func (b *inflated) Close() error {
 	return b.body.Close()
 }
 
-// Outgrown reports whether made bytes are more than in bytes ever grow to in good faith.
-func Outgrown(in, out int64) bool { return out > freeInflation && out/maxInflation > in }
+// ExceedsRatio reports whether made bytes are more than in bytes ever grow to in good faith.
+func ExceedsRatio(in, out int64) bool { return out > freeInflation && out/maxInflation > in }
 
 func errOutgrown() error {
 	return fault.New(fault.InvalidProviderResponse, "", "The host's answer is compressed out of all proportion")
 }
 
 // countingReader counts the bytes read.
-type tallied struct {
+type countingReader struct {
 	r io.Reader
 	n int64
 }
 
-func (c *tallied) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	return n, err
@@ -148,7 +148,7 @@ func InflateRaw(packed []byte, most int64) ([]byte, error) {
 		n, err := z.Read(out[len(out):cap(out)])
 		out = out[:len(out)+n]
 		switch {
-		case int64(len(out)) > most, Outgrown(int64(len(packed)), int64(len(out))):
+		case int64(len(out)) > most, ExceedsRatio(int64(len(packed)), int64(len(out))):
 			return nil, errOutgrown()
 		case err == io.EOF:
 			return out, nil

@@ -60,7 +60,7 @@ func laneOf(req *http.Request) (l lane) {
 	}
 	for i, name := range credentialHeaders {
 		for _, v := range req.Header[name] {
-			l.credential = l.credential*31 + uint64(i+1) + maphash.String(laneSeed, lasting(v))
+			l.credential = l.credential*31 + uint64(i+1) + maphash.String(laneSeed, stablePart(v))
 		}
 	}
 	if key := queryKey(req.URL.RawQuery); key != "" {
@@ -69,9 +69,9 @@ func laneOf(req *http.Request) (l lane) {
 	return l
 }
 
-// lasting is the part of a credential that is the same in each request: AWS signatures
+// stablePart is the part of a credential that is the same in each request: AWS signatures
 // change with what they sign, but the signer stays the same.
-func lasting(v string) string {
+func stablePart(v string) string {
 	if !strings.HasPrefix(v, "AWS4-") {
 		return v
 	}

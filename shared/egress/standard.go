@@ -84,7 +84,7 @@ func (s *Standard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL == nil {
 		return s.common.RoundTrip(req)
 	}
-	resp, err := s.of(laneOf(req)).RoundTrip(told(req))
+	resp, err := s.of(laneOf(req)).RoundTrip(traceBody(req))
 	return plainAnswer(req, resp, err)
 }
 
@@ -137,7 +137,7 @@ func (s *Standard) CloseIdleConnections() {
 }
 
 // traceBody makes net/http notify the body's BodyObserver, if any.
-func told(req *http.Request) *http.Request {
+func traceBody(req *http.Request) *http.Request {
 	b, ok := req.Body.(*Body)
 	if !ok || b.told == nil {
 		return req

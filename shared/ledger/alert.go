@@ -83,7 +83,7 @@ func (l *alarms) check(ctx context.Context, head store.Key, row store.Item, spen
 }
 
 // due returns the flags of the alerts that the spending of a slot requires.
-func (s *slot) due(spent int64, a ask) (flags int64) {
+func (s *slot) due(spent int64, a demand) (flags int64) {
 	if s.on && s.threshold > 0 && spent >= s.threshold {
 		flags |= flagThreshold
 	}

@@ -39,7 +39,7 @@ type entry struct {
 }
 
 // total returns the amounts for a record of the entry.
-func (e *entry) whole() amounts { return sum(e.amounts, e.beyond) }
+func (e *entry) total() amounts { return sum(e.amounts, e.beyond) }
 
 const (
 	entryULID      = 0x10

@@ -95,11 +95,11 @@ func (e *evolution) move(i int, from, to *slot, st slotState, head bool, now tim
 	fresh := !from.on || to.setAt != from.setAt
 	switch {
 	case rolled || manual || fresh:
-		st.available, st.spent, st.flags, st.ask = st.available+st.spent, 0, 0, ask{}
+		st.available, st.spent, st.flags, st.ask = st.available+st.spent, 0, 0, demand{}
 		st.last = lastReset(to, st, now, rolled && !fresh)
 		st.resets = to.nextReset(now)
 	case to.limit > from.limit:
-		st.flags, st.ask.refused = 0, 0
+		st.flags, st.ask.rejected = 0, 0
 	case from.threshold > 0 && (to.threshold == 0 || to.threshold > from.threshold):
 		st.flags &^= flagThreshold
 	}
@@ -123,11 +123,11 @@ func (e *evolution) move(i int, from, to *slot, st slotState, head bool, now tim
 		e.set(a.flags, st.flags)
 		e.update.If = append(e.update.If, store.IfEqual(a.flags, old.flags))
 	}
-	if st.ask.asked != old.ask.asked {
-		e.set(a.asked, st.ask.asked)
+	if st.ask.admitted != old.ask.admitted {
+		e.set(a.asked, st.ask.admitted)
 	}
-	if st.ask.refused != old.ask.refused {
-		e.set(a.refused, st.ask.refused)
+	if st.ask.rejected != old.ask.rejected {
+		e.set(a.refused, st.ask.rejected)
 	}
 	switch {
 	case st.last == old.last:

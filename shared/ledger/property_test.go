@@ -101,7 +101,7 @@ func (w *world) process(random *rand.Rand) *Ledger {
 			}
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			id, a := u.RequestID+"|"+u.ID, u.booked
+			id, a := u.RequestID+"|"+u.ID, u.charged
 			if first, again := w.turns[turn{id, u.Turn}]; again && first != u.Entry {
 				w.twice = fmt.Errorf("two entries of turn %d of %s: one record, two charges", u.Turn, id)
 			}

@@ -83,7 +83,7 @@ func raise(l *Ledger, ctx context.Context, p *part, request string, b Bound) err
 		if short := lacks(left, more); short >= 0 {
 			within := sum(p.entry.amounts, p.charged)[short] > b.Spent.amounts()[short] // some of the entry's amount is unspent
 			if !b.Assumed || left[short] <= 0 && !within {
-				l.alarms.noteRefusal(ctx, p, failed.Current, short, more[short])
+				l.alarms.recordRejection(ctx, p, failed.Current, short, more[short])
 				if p.subject.audits(short, &b) {
 					p.waived[short] = true
 					want[short] = p.entry.amounts[short]
@@ -116,7 +116,7 @@ func (p *part) repaired(stored []byte) error {
 
 // settledByRepair records an entry that repair has settled and reported.
 func (p *part) settledByRepair(e *entry) {
-	p.charged, p.reported = sum(p.charged, e.amounts), sum(p.reported, e.whole())
+	p.charged, p.reported = sum(p.charged, e.amounts), sum(p.reported, e.total())
 }
 
 // beyond returns the additional amount of an entry with these amounts, so that its

@@ -30,7 +30,7 @@ type Unconfirmed struct {
 	Requests         int64               // the same
 	Reserved         time.Time           // when it was reserved or last raised
 
-	booked amounts // charge of the subject's budgets
+	charged amounts // charge of the subject's budgets
 }
 
 // repairBatch is the number of entries that one update settles.
@@ -187,9 +187,9 @@ func report(l *Ledger, ctx context.Context, row store.Item, o overdue) error {
 		return nil
 	}
 	e := &o.entry
-	whole := e.whole()
+	whole := e.total()
 	return l.base.hooks.Unconfirmed(ctx, Unconfirmed{
-		RequestID: e.request, Entry: o.id, Turn: e.turn, booked: e.amounts,
+		RequestID: e.request, Entry: o.id, Turn: e.turn, charged: e.amounts,
 		Scope: store.Scope{Org: row.String("org"), Workspace: row.String("workspace")},
 		Kind:  row.String("kind"), ID: row.String("id"), Bucket: row.String("bucket"),
 		Cost: pricing.NanoDollars(whole[slotCost]), Tokens: whole[slotTokens], Requests: whole[slotRequests],

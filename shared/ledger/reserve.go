@@ -258,11 +258,11 @@ func (l *Ledger) open(ctx context.Context, p *part, request string, b Bound, for
 		if left != nil {
 			if short := lacks(*left, need); short >= 0 && (!b.Assumed || !shrink(&want, &need, *left)) {
 				if p.subject.audits(short, &b) {
-					l.alarms.noteRefusal(ctx, p, seen, short, need[short])
+					l.alarms.recordRejection(ctx, p, seen, short, need[short])
 					p.waived[short] = true
 					continue
 				}
-				l.alarms.noteRefusal(ctx, p, seen, short, need[short])
+				l.alarms.recordRejection(ctx, p, seen, short, need[short])
 				if b.Assumed { // any amount would have sufficed
 					return refusal(l, ctx, p, short, left[short], need[short], 1)
 				}

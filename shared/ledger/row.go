@@ -51,7 +51,7 @@ type slotState struct {
 	resets           int64
 	last             int64 // Unix milliseconds
 	flags            int64
-	ask              ask
+	ask              demand
 }
 
 func readSlot(it store.Item, i int) (s slotState, ok bool) {

@@ -146,7 +146,7 @@ func (l *Ledger) state(ctx context.Context, s *Subject, v *view) ([]BudgetState,
 func (v *view) state(p *plan, u UsageLimit, now time.Time) BudgetState {
 	b := BudgetState{Limit: u, LastResetAt: u.ResetAt, Raised: u.Raised(now)}
 	b.NextResetAt, _ = u.Schedule().Next(now)
-	var a ask
+	var a demand
 	for i, m := range slotMeasure {
 		if v == nil || m != u.Type {
 			continue

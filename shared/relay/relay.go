@@ -103,7 +103,7 @@ type Relay struct {
 	means     *chosen.Means
 	urls      outgoing.URLs // of their targets
 	breakers  *plan.Breakers
-	budgets   *ledger.Lately // of sessions that wait
+	budgets   *ledger.ExhaustionCache // of sessions that wait
 	owners    *kept.Owners
 	unread    unread.Prompts
 	ephemeral *ephemeral.Room
@@ -157,7 +157,7 @@ func New(o Options) *Relay {
 	if r.Sleep == nil {
 		r.Sleep = sleep
 	}
-	r.budgets = r.Ledger.Lately(budgetAge)
+	r.budgets = r.Ledger.ExhaustionCache(budgetAge)
 	r.breakers = plan.NewBreakers(o.Now, o.Store.Table(store.Rate), r.failAside)
 	r.sources = &plan.Sources{Sealer: o.Sealer, Breakers: r.breakers, Picks: route.NewPicks(o.Now), Figures: measure.NewBoard(o.Now), Book: o.Book, Now: o.Now}
 	r.calls.New = func() any { return newCall() }

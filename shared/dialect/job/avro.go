@@ -187,7 +187,7 @@ func (a *avroLines) next() error {
 	a.block = r.b
 	a.out = append(a.out, '\n')
 	// An item of no bytes becomes a word in JSON, so rows can outgrow the input.
-	if a.made += int64(len(a.out)); egress.Outgrown(a.came, a.made) {
+	if a.made += int64(len(a.out)); egress.ExceedsRatio(a.came, a.made) {
 		return errAvro
 	}
 	return nil

@@ -27,8 +27,8 @@ func (c *clock) begin() {
 
 func (c *clock) now() uint64 { return uint64(time.Since(c.start) / tick) }
 
-// wake makes the watcher check at every tick again.
-func (c *clock) wake() {
+// resume makes the watcher check at every tick again.
+func (c *clock) resume() {
 	if c.drowsy.Swap(false) {
 		select {
 		case c.wake <- struct{}{}:
@@ -123,7 +123,7 @@ func (c *conn) enter(what uint64) uint64 {
 	}
 	c.state.Store(state)
 	if clock.drowsy.Load() {
-		clock.wake()
+		clock.resume()
 	}
 	return state
 }

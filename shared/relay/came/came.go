@@ -32,7 +32,7 @@ func (b *Beginning) Answered() bool {
 
 // mend makes JSON of the beginning of an answer; ok is false where there is none.
 func mend(body []byte) (b Beginning, ok bool) {
-	mended, open := wire.Mend(body)
+	mended, open := wire.RepairTruncated(body)
 	if mended == nil {
 		return b, false
 	}

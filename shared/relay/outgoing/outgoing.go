@@ -81,7 +81,7 @@ func (o *Bytes) Attach(req *http.Request, body []byte) {
 		if o.trace != nil {
 			return egress.NewBody(body), nil
 		}
-		return egress.NewToldBody(body, s), nil
+		return egress.NewObservedBody(body, s), nil
 	}
 	req.Body, _ = req.GetBody()
 }

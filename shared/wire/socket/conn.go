@@ -83,7 +83,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	if err != nil {
 		return 0, c.waited(err, "read")
 	}
-	return c.in.n, c.told(c.in.n, c.in.no)
+	return c.in.n, c.readResult(c.in.n, c.in.no)
 }
 
 // ReadNow is Read without waiting, from within a callback of Sys().Read; again: nothing has
@@ -93,11 +93,11 @@ func (c *Conn) ReadNow(fd uintptr, p []byte) (n int, again bool, err error) {
 	if again {
 		return 0, true, nil
 	}
-	return n, false, c.told(n, no)
+	return n, false, c.readResult(n, no)
 }
 
 // readResult returns the result of a read.
-func (c *Conn) told(n int, no syscall.Errno) error {
+func (c *Conn) readResult(n int, no syscall.Errno) error {
 	switch {
 	case no != 0:
 		return c.failed("read", no)

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// mostGathered bounds what waits to be written on a connection. A writer that exceeds it
+// maxGathered bounds what waits to be written on a connection. A writer that exceeds it
 // waits until some of it was written.
-const mostGathered = 128 << 10
+const maxGathered = 128 << 10
 
 // closeTime is how long the closing message of a connection may take.
 const closeTime = 250 * time.Millisecond
@@ -20,7 +20,7 @@ const closeTime = 250 * time.Millisecond
 var gatherings = sync.Pool{New: func() any { b := make([]byte, 0, 16<<10); return &b }}
 
 func giveBack(b *[]byte) {
-	if cap(*b) <= 2*mostGathered {
+	if cap(*b) <= 2*maxGathered {
 		*b = (*b)[:0]
 		gatherings.Put(b)
 	}
@@ -32,7 +32,7 @@ func giveBack(b *[]byte) {
 // during the previous system call, or before the writing goroutine waits, is sent by one
 // call, regardless of the request. An error appears in the next write, and ends the
 // reading side of the connection.
-type gathered struct {
+type batchedConn struct {
 	net.Conn // secure
 	secure   *tls.Conn
 	wire     *corked       // beneath TLS
@@ -47,17 +47,17 @@ type gathered struct {
 }
 
 // ConnectionState returns the state of TLS, for the HTTP/2 client.
-func (g *gathered) ConnectionState() tls.ConnectionState { return g.secure.ConnectionState() }
+func (g *batchedConn) ConnectionState() tls.ConnectionState { return g.secure.ConnectionState() }
 
-func gather(secure *tls.Conn, wire *corked) *gathered {
-	g := &gathered{Conn: secure, secure: secure, wire: wire, settled: make(chan struct{})}
+func gather(secure *tls.Conn, wire *corked) *batchedConn {
+	g := &batchedConn{Conn: secure, secure: secure, wire: wire, settled: make(chan struct{})}
 	g.room.L = &g.mu
 	return g
 }
 
 // Read implements net.Conn. The client of HTTP/2 reads again when it has handled every
 // frame that it has read completely.
-func (g *gathered) Read(p []byte) (int, error) {
+func (g *batchedConn) Read(p []byte) (int, error) {
 	if g.first.done {
 		return g.Conn.Read(p)
 	}
@@ -92,10 +92,10 @@ func (f *firstFrame) add(p []byte) {
 func (f *firstFrame) whole() bool { return f.read >= 9+f.length }
 
 // Write implements net.Conn.
-func (g *gathered) Write(p []byte) (int, error) {
+func (g *batchedConn) Write(p []byte) (int, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for g.err == nil && g.pending != nil && len(*g.pending)+len(p) > mostGathered {
+	for g.err == nil && g.pending != nil && len(*g.pending)+len(p) > maxGathered {
 		g.room.Wait()
 	}
 	if g.err != nil {
@@ -113,7 +113,7 @@ func (g *gathered) Write(p []byte) (int, error) {
 }
 
 // flush writes until nothing is pending.
-func (g *gathered) flush() {
+func (g *batchedConn) flush() {
 	runtime.Gosched() // lets the body be written after its head
 	g.mu.Lock()
 	for g.err == nil && g.pending != nil {
@@ -135,7 +135,7 @@ func (g *gathered) flush() {
 }
 
 // send makes as few TLS records as possible, and one call.
-func (g *gathered) send(out []byte) error {
+func (g *batchedConn) send(out []byte) error {
 	g.wire.cork()
 	_, err := g.Conn.Write(out)
 	if sent := g.wire.uncork(); err == nil {
@@ -145,7 +145,7 @@ func (g *gathered) send(out []byte) error {
 }
 
 // Close implements net.Conn. Pending writes are not sent.
-func (g *gathered) Close() error {
+func (g *batchedConn) Close() error {
 	g.mu.Lock()
 	if g.err == nil {
 		g.err = net.ErrClosed

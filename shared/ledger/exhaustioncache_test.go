@@ -44,7 +44,7 @@ func TestManyAskAboutABudgetAtTheCostOfOne(t *testing.T) {
 	st := &reading{Store: inner}
 	l := New(st, h.now, Hooks{})
 	s, other := budgeted(Workspace, "w", UsageLimit{Type: Requests, CreditLimit: 1}), budgeted(Workspace, "v", dollars(1))
-	w := l.Lately(time.Second)
+	w := l.ExhaustionCache(time.Second)
 	ask := func(s *Subject, want bool) {
 		t.Helper()
 		var all sync.WaitGroup
@@ -88,7 +88,7 @@ func TestAFailureIsAskedAnew(t *testing.T) {
 	inner := openSQLite(t)
 	h := clockAt("2026-11-20T14:00:00Z")
 	l := New(inner, h.now, Hooks{})
-	w := l.Lately(time.Second)
+	w := l.ExhaustionCache(time.Second)
 	s := budgeted(Workspace, "w", dollars(1))
 	over, cancel := context.WithCancel(ctx)
 	cancel()

@@ -30,7 +30,7 @@ func TestMendClosesWhatCame(t *testing.T) {
 		{"{\"a\":1,\x00}{ not", `{"a":1}`, ""},
 		{`{`, `{}`, ""}, {`[1,2`, `[1]`, ""}, {`[`, `[]`, ""}, {``, ``, ""}, {`<html>`, ``, ""}, {`"text"`, ``, ""}, {`data: {}`, ``, ""},
 	} {
-		got, open := Mend([]byte(c.in))
+		got, open := RepairTruncated([]byte(c.in))
 		if string(got) != c.want || strings.Join(open, " ") != c.open {
 			t.Errorf("%q: %s, open %q", c.in, got, open)
 		}
@@ -42,7 +42,7 @@ func TestMendMakesJSONOfEveryBeginning(t *testing.T) {
 	t.Parallel()
 	whole := []byte(`{"id":"x","n":[1,-2.5e+3,true,null,{"a\"b":"\ud83d\ude00\n€ é"}],"usage":{"prompt_tokens":12,"d":{}},"e":[],"s":""} `)
 	for i := 1; i < len(whole); i++ {
-		if got, _ := Mend(whole[:i]); !json.Valid(got) {
+		if got, _ := RepairTruncated(whole[:i]); !json.Valid(got) {
 			t.Errorf("%s: %s", whole[:i], got)
 		}
 	}
@@ -51,7 +51,7 @@ func TestMendMakesJSONOfEveryBeginning(t *testing.T) {
 func FuzzMend(f *testing.F) {
 	f.Add([]byte(`{"a":[1,"b`))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		if got, _ := Mend(in); json.Valid(in) && got != nil && !json.Valid(got) {
+		if got, _ := RepairTruncated(in); json.Valid(in) && got != nil && !json.Valid(got) {
 			t.Errorf("%q: %q", in, got)
 		}
 	})

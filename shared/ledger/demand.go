@@ -9,12 +9,12 @@ import (
 // demand records how much of a slot requests needed in this period. A request is rejected
 // by its bound before the limit is reached, so spending may never reach the limit; these
 // numbers show that the budget is exhausted anyway.
-type ask struct {
-	asked   int64 // need of the last admitted request; 0 if none
-	refused int64 // need of the first request rejected for insufficient budget; 0 if none
+type demand struct {
+	admitted int64 // need of the last admitted request; 0 if none
+	rejected int64 // need of the first request rejected for insufficient budget; 0 if none
 }
 
-type asks [numSlots]ask
+type asks [numSlots]demand
 
 // exhausted reports whether a typical request cannot be admitted any more: less is left
 // than the last admitted request needed, and a request was rejected for that. A request
@@ -22,24 +22,24 @@ type asks [numSlots]ask
 // does the first of its period. left is the limit minus the spending, since open
 // reservations may be released. A request with an assumed bound passes while anything is
 // left, so it needs 1.
-func (a ask) exhausted(left int64) bool { return left <= 0 || a.refused > 0 && a.short(left) }
+func (a demand) exhausted(left int64) bool { return left <= 0 || a.rejected > 0 && a.short(left) }
 
 // short reports whether less is left than the last admitted request needed.
-func (a ask) short(left int64) bool { return left <= 0 || left < a.asked }
+func (a demand) short(left int64) bool { return left <= 0 || left < a.admitted }
 
 // and combines the demand of two rows: the minimum of each.
-func (a ask) and(b ask) ask {
-	if a.asked == 0 || b.asked > 0 && b.asked < a.asked {
-		a.asked = b.asked
+func (a demand) and(b demand) demand {
+	if a.admitted == 0 || b.admitted > 0 && b.admitted < a.admitted {
+		a.admitted = b.admitted
 	}
-	if a.refused == 0 || b.refused > 0 && b.refused < a.refused {
-		a.refused = b.refused
+	if a.rejected == 0 || b.rejected > 0 && b.rejected < a.rejected {
+		a.rejected = b.rejected
 	}
 	return a
 }
 
-func readAsk(it store.Item, i int) ask {
-	return ask{it.Int(slotAttr[i].asked.Attr), it.Int(slotAttr[i].refused.Attr)}
+func readAsk(it store.Item, i int) demand {
+	return demand{it.Int(slotAttr[i].asked.Attr), it.Int(slotAttr[i].refused.Attr)}
 }
 
 func asksOf(it store.Item) (all asks) {
@@ -62,7 +62,7 @@ func (v *view) asks() (all asks) {
 // although it was of a typical size, and sends the alert if that exhausts the budget.
 // seen is the row as last read. The request is rejected whether or not this can be
 // written.
-func (l *alarms) noteRefusal(ctx context.Context, p *part, seen store.Item, slot int, need int64) {
+func (l *alarms) recordRejection(ctx context.Context, p *part, seen store.Item, slot int, need int64) {
 	a := &slotAttr[slot]
 	if seen == nil || seen.Int(a.refused.Attr) > 0 || p.plan.slots[slot].limit <= 0 {
 		return
@@ -99,6 +99,6 @@ func (l *alarms) noteRefusal(ctx context.Context, p *part, seen store.Item, slot
 		return
 	}
 	asks := v.asks()
-	asks[slot] = asks[slot].and(ask{refused: need})
+	asks[slot] = asks[slot].and(demand{rejected: need})
 	l.check(ctx, head, v.rows[0], v.spent(), asks)
 }

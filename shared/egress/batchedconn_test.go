@@ -23,7 +23,7 @@ func (c *writesBegun) Write(p []byte) (int, error) {
 }
 
 // gatheredPair is a gathered connection, what is beneath it, and the other end of TLS.
-func gatheredPair(t *testing.T) (*gathered, *writesBegun, *tls.Conn) {
+func gatheredPair(t *testing.T) (*batchedConn, *writesBegun, *tls.Conn) {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)
 	t.Cleanup(server.Close)
@@ -91,9 +91,9 @@ func TestGatheredWritesAreBounded(t *testing.T) {
 	eventually(t, "a full buffer", func() bool {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		return wire.begun.Load() == 1 && g.pending != nil && len(*g.pending)+frame > mostGathered
+		return wire.begun.Load() == 1 && g.pending != nil && len(*g.pending)+frame > maxGathered
 	})
-	if n := taken.Load(); n > 2*mostGathered {
+	if n := taken.Load(); n > 2*maxGathered {
 		t.Errorf("%d bytes were taken while none went out", n)
 	}
 	if _, err := io.CopyN(io.Discard, far, frame*frames); err != nil {

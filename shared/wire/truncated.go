@@ -11,7 +11,7 @@ import (
 // unfinished fields, outermost first, nil for a complete value. mended is nil if body
 // does not begin with an object or a list. The tokens are not validated: mended may be
 // invalid JSON.
-func Mend(body []byte) (mended []byte, open []string) {
+func RepairTruncated(body []byte) (mended []byte, open []string) {
 	type level struct {
 		closer byte
 		name   []byte // of the member that holds the next value

@@ -10,21 +10,21 @@ import (
 
 // ExhaustionCache caches whether budgets are exhausted, for frequent checks by waiting
 // sessions. Concurrent checks share one read. The cache is per process.
-type Lately struct {
+type ExhaustionCache struct {
 	ledger *Ledger
 	most   time.Duration
 	mu     sync.Mutex
-	known  map[watched]*lately
+	known  map[exhaustionKey]*exhaustionResult
 }
 
 // exhaustionKey is a subject with a revision of its limits.
-type watched struct {
+type exhaustionKey struct {
 	head     store.Key
 	revision int64
 }
 
 // exhaustionResult is a result, which is available once done is closed.
-type lately struct {
+type exhaustionResult struct {
 	asked     time.Time
 	done      chan struct{}
 	exhausted bool
@@ -32,18 +32,18 @@ type lately struct {
 }
 
 // ExhaustionCache returns a cache with results of at most the given age.
-func (l *Ledger) Lately(most time.Duration) *Lately {
-	return &Lately{ledger: l, most: most, known: map[watched]*lately{}}
+func (l *Ledger) ExhaustionCache(most time.Duration) *ExhaustionCache {
+	return &ExhaustionCache{ledger: l, most: most, known: map[exhaustionKey]*exhaustionResult{}}
 }
 
 // maxCached is the number of results above which outdated ones are evicted.
-const maxWatched = 4096
+const maxCached = 4096
 
 // Exhausted reports whether a budget of a subject is exhausted. A result's age counts
 // from its request. An error is only returned to the callers that waited for it. ctx is
 // that of the first caller, and must not end with its request.
-func (w *Lately) Exhausted(ctx context.Context, s *Subject) (bool, error) {
-	key := watched{s.derive().head, s.Revision}
+func (w *ExhaustionCache) Exhausted(ctx context.Context, s *Subject) (bool, error) {
+	key := exhaustionKey{s.derive().head, s.Revision}
 	now := w.ledger.base.clock()
 	w.mu.Lock()
 	a := w.known[key]
@@ -52,8 +52,8 @@ func (w *Lately) Exhausted(ctx context.Context, s *Subject) (bool, error) {
 		<-a.done
 		return a.exhausted, a.err
 	}
-	a = &lately{asked: now, done: make(chan struct{})}
-	if len(w.known) >= maxWatched {
+	a = &exhaustionResult{asked: now, done: make(chan struct{})}
+	if len(w.known) >= maxCached {
 		for k, old := range w.known {
 			if now.Sub(old.asked) >= w.most {
 				delete(w.known, k)
