@@ -72,7 +72,7 @@ func (w *workerStack) watch(o options, d *dataStack, f *functionStack) {
 	for _, c := range all {
 		w.alarm(o, c)
 	}
-	w.dashboard(o, all, []awscloudwatch.IMetric{own(metric.Requests, "Sum"), own(metric.Failures, "Sum"), own(metric.AroundEdge, "Sum"), own(metric.LoggedErrors, "Sum")},
+	w.dashboard(o, all, []awscloudwatch.IMetric{own(metric.Requests, "Sum"), own(metric.Failures, "Sum"), own(metric.BypassedEdge, "Sum"), own(metric.LoggedErrors, "Sum")},
 		[]awscloudwatch.IMetric{own(metric.GatewayTime, "p50"), own(metric.GatewayTime, "p99"), api("Latency", "p99")},
 		[]awscloudwatch.IMetric{api("Count", "Sum"), api("4XXError", "Sum"), api("5XXError", "Sum"), lambda("ConcurrentExecutions", "Maximum")})
 	budget(w.stack, o)

@@ -153,7 +153,7 @@ var theirs = map[string]struct {
 	"AWS/SQS ApproximateAgeOfOldestMessage": {"QueueName", []string{"Maximum"}}, "AWS/SQS ApproximateNumberOfMessagesVisible": {"QueueName", []string{"Maximum"}},
 	"AWS/ApplicationELB UnHealthyHostCount": {"LoadBalancer TargetGroup", []string{"Maximum"}},
 	"Gateway " + metric.Requests:            {"Installation", []string{"Sum"}}, "Gateway " + metric.Failures: {"Installation", []string{"Sum"}},
-	"Gateway " + metric.StoreFailures: {"Installation", []string{"Sum"}}, "Gateway " + metric.AroundEdge: {"Installation", []string{"Sum"}},
+	"Gateway " + metric.StoreFailures: {"Installation", []string{"Sum"}}, "Gateway " + metric.BypassedEdge: {"Installation", []string{"Sum"}},
 	"Gateway " + metric.LoggedErrors: {"Installation", []string{"Sum"}}, "Gateway " + metric.GatewayTime: {"Installation", []string{"p50", "p99"}},
 }
 

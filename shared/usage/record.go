@@ -198,7 +198,7 @@ type Match struct {
 // Skip is a target that was not called although it was a candidate.
 type Skip struct {
 	Path   string
-	Reason string // SkipOpen, SkipProbe or SkipRefused
+	Reason string // SkipOpen, SkipProbe or SkipRejected
 	Code   string // fault code of a rejection
 	Status int    // its status
 }

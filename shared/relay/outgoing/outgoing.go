@@ -30,7 +30,7 @@ type sending struct {
 	whole atomic.Bool
 }
 
-// Wrote implements egress.Told.
+// Wrote implements egress.BodyObserver.
 func (s *sending) Wrote(whole bool) {
 	s.whole.Store(whole)
 	s.of.written.Add(1)
