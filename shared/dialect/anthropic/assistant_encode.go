@@ -78,8 +78,8 @@ func assistant(e *requestEncoder, m *chat.Message, last bool) (int, error) {
 	return n, nil
 }
 
-// interleaved reports whether the client gave signed reasoning back after other blocks, in
-// the order of the answer. Then that order is kept.
+// interleaved reports whether the client returned signed reasoning after other blocks, in
+// the order of the response. Then that order is preserved.
 func interleaved(m *chat.Message) bool {
 	other := false
 	for i := range m.Parts {

@@ -59,8 +59,9 @@ func (c *counts) readCredit(d *wire.Decoder) {
 	}
 }
 
-// creditShown says that, with a redeemed fallback credit, the counts of an answer already
-// list what was warm as read. If it were false, cache writes would be charged as reads.
+// creditShown states that, with a redeemed fallback credit, the counts of a response
+// already include cached tokens as reads. If it were false, cache writes would be charged
+// as reads.
 const creditShown = true
 
 // ending is how an answer ended, which the bill depends on besides usage.
@@ -75,10 +76,10 @@ func (e ending) free(u *pricing.Usage) bool {
 	return e.stop == "refusal" && u.OutputTokens() == 0 && !chargedRefusals[e.category]
 }
 
-// bill sets what is charged, which may differ from the top level of usage: where the rounds
-// are listed, only they are charged. A round that names its model is a line of its own, also
-// if the response names the same model: after a fallback that is not the requested one, whose
-// price the rest has.
+// bill sets the charged usage, which may differ from the top level of usage: if rounds
+// are listed, only they are charged. A round that names its model is a separate line,
+// even if the response names the same model: after a fallback that is not the requested
+// one, which determines the price of the rest.
 func (c *counts) bill(e ending, u *pricing.Usage, s *chat.Served) {
 	s.Mode, s.Region, s.Also = c.mode(), region(c.geo), nil
 	c.classes(u)
@@ -134,8 +135,8 @@ func (c *counts) lastAttempt() int {
 	return -1
 }
 
-// mode is the mode of the price as served, "" if the provider did not report it. A fast
-// response has a price of its own, whatever the tier.
+// mode returns the served price mode, "" if the provider did not report it. A fast
+// response has a separate price, regardless of the tier.
 func (c *counts) mode() string {
 	tier := pricing.ModeOf(c.tier)
 	switch {
@@ -147,7 +148,7 @@ func (c *counts) mode() string {
 	return tier
 }
 
-// region is where an answer was made, if that has a price of its own.
+// region returns where a response was generated, if that has a separate price.
 func region(geo string) string {
 	if geo == "global" || geo == "not_available" {
 		return ""
@@ -155,7 +156,7 @@ func region(geo string) string {
 	return geo
 }
 
-// asRead charges what was written to the cache as read from it.
+// asRead charges cache writes as reads.
 func asRead(u *pricing.Usage) {
 	u.Add(pricing.CacheRead, u.Written())
 	for _, c := range [...]pricing.Class{pricing.CacheWrite5m, pricing.CacheWrite1h} {

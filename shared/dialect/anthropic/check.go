@@ -41,7 +41,7 @@ var keys = func() *wire.KeySet {
 // check tests the bounds of a body of /messages.
 func check(body []byte, c *chat.Checked) error { return checkBody(body, c, true) }
 
-// checkBody is check; a body that asks for no answer needs no max_tokens.
+// checkBody is check; a body that requests no response needs no max_tokens.
 func checkBody(body []byte, c *chat.Checked, answered bool) error {
 	c.Keys, c.Excess = keys, c.Excess[:0]
 	if err := keys.Walk(body, &c.Walk); err != nil {

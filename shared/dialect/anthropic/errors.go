@@ -14,7 +14,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// statuses are the statuses that error types stand for inside a stream.
+// statuses are the statuses of error types inside a stream.
 var statuses = map[string]int{
 	"invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
 	"not_found_error": 404, "conflict_error": 409, "request_too_large": 413, "rate_limit_error": 429,
@@ -108,7 +108,7 @@ func readErrorObject(d *wire.Decoder, p *chat.ProviderError) {
 	}
 }
 
-// providerFault makes the fault for what the provider said.
+// providerFault returns the fault for a provider's error.
 func providerFault(p *chat.ProviderError) *fault.Fault {
 	f := fault.New(fault.ProviderError, "", p.Message).WithCause(p)
 	f.Source = fault.SourceProvider
@@ -147,8 +147,9 @@ func inBandError(data []byte) *fault.Fault {
 // these words before they compact their history.
 const tooLong = "prompt is too long"
 
-// withThreadDetails adds to an error body what Anthropic's clients read before they send the
-// whole conversation again: the error code of a thread, and the members that are not supported.
+// withThreadDetails adds to an error body the fields that Anthropic's clients need before
+// they send the whole conversation again: the error code of a thread, and the unsupported
+// fields.
 func withThreadDetails(body []byte, code fault.Code) []byte {
 	details := ""
 	switch code {
@@ -163,8 +164,8 @@ func withThreadDetails(body []byte, code fault.Code) []byte {
 	return slices.Insert(body, at+len(`"error":{`), []byte(details)...)
 }
 
-// appendError writes {type:error,error:{type,message,...},message}. The SDK prints the whole
-// body where message is missing at the top.
+// appendError writes {type:error,error:{type,message,...},message}. The SDK prints the
+// complete body if message is missing at the top.
 func appendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	p := chat.ProviderErrorOf(f)
 	if p == nil && f.Source != fault.SourceProvider {

@@ -9,9 +9,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// filter passes a stream of this dialect on as it is and meters it. It recognises pieces of
-// content by their first and last bytes, without reading them. An event that cannot be read
-// ends the stream: it is not given out, and what came before it is not a whole answer.
+// filter forwards a stream of this dialect unchanged and meters it. It recognizes pieces
+// of content by their first and last bytes, without parsing them. An unreadable event
+// ends the stream: it is dropped, and the response counts as truncated.
 type filter struct {
 	m      chat.Meter
 	u      counts
@@ -116,7 +116,7 @@ func (f *filter) look(e *events.Event) bool {
 		}
 	}
 	if err := d.End(); err != nil {
-		if !f.m.Complete { // what follows a whole answer is omitted
+		if !f.m.Complete { // data after a complete response is dropped
 			f.m.Err, f.failed = upstream.Unreadable(err), true
 		}
 		return false
@@ -179,8 +179,8 @@ func (f *filter) delta(delta []byte) {
 	}
 }
 
-// meterPlain reads what accounting need of a plain answer. Its usage is at the end,
-// behind the content, which is skipped.
+// meterPlain reads the accounting data of a plain response. Its usage is at the end,
+// after the content, which is skipped.
 func meterPlain(body []byte) chat.Meter {
 	m := chat.Meter{Complete: true, Started: true}
 	var d wire.Decoder

@@ -21,7 +21,7 @@ func dropName(e *requestEncoder, m *chat.Message) {
 // blank reports whether s is a text that the provider rejects as a block.
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// system writes all system prompts, wherever they stood, in their order.
+// system writes all system prompts, from any position, in their order.
 func system(e *requestEncoder) error {
 	upstream.MovedPrompts(e.r, e.loss)
 	start := len(e.b)
@@ -158,7 +158,7 @@ func user(e *requestEncoder, m *chat.Message) (int, error) {
 	return n, err
 }
 
-// userParts writes the parts of a user's message behind n blocks.
+// userParts writes the parts of a user's message after n blocks.
 func userParts(e *requestEncoder, m *chat.Message, n int) (int, error) {
 	for i := range m.Parts {
 		p := &m.Parts[i]

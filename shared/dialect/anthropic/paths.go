@@ -9,7 +9,7 @@ var clientNames = map[string]string{
 	"response_format.json_schema.schema": "output_config.format.schema",
 }
 
-// ownOnly marks, in Request.Extra, a member that this dialect does not know and whose name
+// ownOnly marks, in Request.Extra, a field unknown to this dialect with a name that
 // encoders use for something else.
 const ownOnly = "messages."
 

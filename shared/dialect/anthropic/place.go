@@ -12,7 +12,7 @@ func indexed(list string, i int) string { return list + "[" + strconv.Itoa(i) + 
 // needed.
 type place struct {
 	m    *chat.Message
-	p    *chat.Part // nil means the message itself
+	p    *chat.Part // nil for the message itself
 	list string     // of tools, when m is nil
 	i    int
 }

@@ -87,7 +87,7 @@ func (q *requestDecoder) member(key []byte) {
 	}
 }
 
-// nested reads the members of an object. Members that take does not know are kept.
+// nested reads the fields of an object. Fields that take does not recognize are retained.
 func (q *requestDecoder) nested(outer string, take func(inner string) bool) {
 	for key := range q.d.Object {
 		if q.d.Null() {

@@ -78,8 +78,8 @@ func refuse(e *requestEncoder) error {
 	return claude.Refuse(r, e.t, 0) // a bound of 0 warms a cache
 }
 
-// plan decides what several members depend on: thinking, the bound of tokens, the way to a
-// JSON answer, and which cache markers are kept.
+// plan decides what several fields depend on: thinking, the token limit, the method for a
+// JSON response, and which cache markers are retained.
 func plan(e *requestEncoder) error {
 	e.maxTokens = e.r.MaxTokens.Or(e.t.DefaultMaxTokens)
 	if e.maxTokens == 0 && !e.r.MaxTokens.Set {

@@ -50,9 +50,9 @@ func appendHead(dst []byte, id, model string, o *chat.Options) []byte {
 	return wire.AppendJSONString(dst, model)
 }
 
-// appendStop writes ,"stop_reason":...,"stop_sequence":... . If the provider does not tell
-// which stop string came, it must be the client's only one; if the client gave several,
-// null is written.
+// appendStop writes ,"stop_reason":...,"stop_sequence":... . If the provider does not
+// report which stop string occurred, it must be the client's only one; if the client sent
+// several, null is written.
 func appendStop(dst []byte, stop chat.StopReason, sequence string, calls bool, o *chat.Options) []byte {
 	switch {
 	case stop == chat.StopUnknown && calls:

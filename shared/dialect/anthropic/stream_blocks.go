@@ -14,11 +14,11 @@ type block struct {
 	kind    blockKind
 	call    int
 	sent    bool   // a piece of the arguments was given
-	input   []byte // arguments that came whole with the start
+	input   []byte // arguments that arrived with the start
 	id      string
-	text    []byte // text of thinking, kept until its signature comes
+	text    []byte // text of thinking, buffered until its signature arrives
 	sign    []byte
-	foreign []byte // whole block
+	foreign []byte // complete block
 	closed  bool
 }
 
@@ -210,7 +210,7 @@ func (s *streamDecoder) blockStop(index int, emit func(*chat.Delta) error) error
 	var err error
 	switch b.kind {
 	case blockTool, blockAnswer:
-		if !b.sent { // the arguments came with the start, or there are none
+		if !b.sent { // the arguments arrived with the start, or there are none
 			err = s.input(b, wire.AppendJSONString(nil, wholeInput(b.input)), emit)
 		}
 	case blockThinking:
@@ -229,7 +229,7 @@ func (s *streamDecoder) blockStop(index int, emit func(*chat.Delta) error) error
 	return emit(&s.out)
 }
 
-// wholeInput is the arguments of a call for which no pieces came.
+// wholeInput returns the arguments of a call without pieces.
 func wholeInput(input []byte) []byte {
 	if wire.KindOf(input) != wire.KindObject {
 		return []byte("{}")
@@ -239,7 +239,7 @@ func wholeInput(input []byte) []byte {
 
 var inputKey = wire.NewKeySet("input")
 
-// whole is a foreign block with the input that came in pieces.
+// whole returns a foreign block with the input assembled from its pieces.
 func (b *block) whole() []byte {
 	var w wire.Walk
 	if len(b.text) == 0 || !jsonObject(b.text) || inputKey.Walk(b.foreign, &w) != nil {

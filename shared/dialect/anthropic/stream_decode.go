@@ -18,7 +18,7 @@ type streamDecoder struct {
 	d      wire.Decoder
 	out    chat.Delta
 	u      counts
-	told   pricing.Usage // what the client is told, which may differ from what is charged
+	told   pricing.Usage // reported to the client, which may differ from the charge
 	blocks []block       // by the provider's index, in order of their start
 	calls  int           // tool calls that the client sees
 	hidden bool          // the hidden tool was called
@@ -290,7 +290,7 @@ func (s *streamDecoder) messageDelta(raw, usage []byte, emit func(*chat.Delta) e
 	return emit(&s.out)
 }
 
-// count turns the counts so far into the usage that the client is told and into the bill.
+// count converts the counts so far into the usage for the client and into the bill.
 func (s *streamDecoder) count() {
 	s.u.classes(&s.told)
 	s.u.bill(ending{s.native, s.category}, &s.m.Usage, &s.m.Served)

@@ -31,7 +31,7 @@ type streamEncoder struct {
 	sequence string
 }
 
-// blockID tells blocks apart: the kind of piece, and the call or block it is of.
+// blockID identifies a block: the kind of piece, and its call or block.
 type blockID struct {
 	kind blockKind
 	n    int
@@ -116,7 +116,7 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 	return dst
 }
 
-// piece writes one delta of a block, or keeps it until the block can begin.
+// piece writes one delta of a block, or buffers it until the block can begin.
 func (s *streamEncoder) piece(dst []byte, id blockID, kind, member string, raw []byte) []byte {
 	if id.kind == blockText {
 		s.texts = max(s.texts, id.n+1)
@@ -139,10 +139,9 @@ func (s *streamEncoder) piece(dst []byte, id blockID, kind, member string, raw [
 	return append(dst, "}\n\n"...)
 }
 
-// cited writes a source of a text block that is open, waits or is yet to come. A source
-// of a block that has ended goes into a block of its own at the end of the answer,
-// because a block that was sent cannot be opened again. Sources that this shape has no
-// place for are omitted.
+// cited writes a source of a text block that is open, waiting or future. A source of a
+// block that has ended goes into a separate block at the end of the response, because a
+// sent block cannot be reopened. Sources that this format cannot represent are omitted.
 func (s *streamEncoder) cited(dst []byte, d *chat.Delta) []byte {
 	c := citation.Read(d.JSON)
 	own := c.AppendMessages(nil)
@@ -159,7 +158,7 @@ func (s *streamEncoder) cited(dst []byte, d *chat.Delta) []byte {
 	return dst
 }
 
-// lateSources writes a block without text for the sources that came too late.
+// lateSources writes a block without text for the late sources.
 func (s *streamEncoder) lateSources(dst []byte) []byte {
 	if len(s.late) == 0 {
 		return dst
@@ -246,7 +245,7 @@ func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
 	return s.start(dst, id, start)
 }
 
-// whole writes a block that comes whole.
+// whole writes a complete block.
 func (s *streamEncoder) whole(dst []byte, d *chat.Delta, block []byte) []byte {
 	id := blockID{blockRedacted, d.Block}
 	if s.blocked() {

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// budgets are the tokens that an effort stands for.
+// effortBudget returns the tokens for an effort.
 func effortBudget(effort string) int64 {
 	switch effort {
 	case "low":
@@ -117,8 +117,8 @@ func signed(p *chat.Part) bool {
 	return p.Kind == chat.RedactedReasoned && p.Data != "" || p.Kind == chat.Reasoned && p.Signature != ""
 }
 
-// reasoning returns the signed reasoning that must come first in an assistant's turn:
-// what the client returned, or else what was kept for the turn's first call.
+// reasoning returns the signed reasoning that must be first in an assistant's turn: that
+// returned by the client, or else that stored for the turn's first call.
 func reasoning(e *requestEncoder, m *chat.Message) []chat.Part {
 	var own []chat.Part
 	for i := range m.Parts {

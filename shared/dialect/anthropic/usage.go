@@ -82,8 +82,8 @@ func (c *counts) readCreation(d *wire.Decoder) {
 	}
 }
 
-// classes returns the counts as disjoint classes. Here input_tokens excludes what was
-// read from or written to the cache, so nothing is subtracted from it.
+// classes returns the counts as disjoint classes. Here input_tokens excludes cache reads
+// and writes, so nothing is subtracted from it.
 func (c *counts) classes(u *pricing.Usage) {
 	*u = pricing.Usage{}
 	set := func(class pricing.Class, k upstream.Known) {
@@ -96,7 +96,7 @@ func (c *counts) classes(u *pricing.Usage) {
 	set(pricing.CacheWrite5m, c.write5m)
 	set(pricing.CacheWrite1h, c.write1h)
 	if c.write > 0 {
-		// Writes that the split does not name count as kept for five minutes.
+		// Writes missing from the split count as cached for five minutes.
 		if rest := c.write.Get() - c.write1h.Get(); rest >= 0 {
 			u.Set(pricing.CacheWrite5m, rest)
 		}

@@ -1,5 +1,5 @@
-// Package bedrock carries the operations of Amazon Bedrock that are not Converse:
-// conversations and texts of the first generation's models, embeddings and images by
-// InvokeModel, whose bodies are the models' own; ranking by Rerank; and counting a
+// Package bedrock implements the operations of Amazon Bedrock other than Converse:
+// conversations and texts of first-generation models, embeddings and images by
+// InvokeModel, with each model's own body format; ranking by Rerank; and counting a
 // conversation's tokens by CountTokens.
 package bedrock

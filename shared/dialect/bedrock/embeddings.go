@@ -216,7 +216,7 @@ func cohereInputs(o *upstream.Object, r *embedding.Request, a *chat.Asked) error
 	return nil
 }
 
-// inputTokens is the service's own count, if a header tells it.
+// inputTokens returns the service's count, if a header contains it.
 func inputTokens(h http.Header) chat.Opt[int64] {
 	n, err := strconv.ParseInt(h.Get("X-Amzn-Bedrock-Input-Token-Count"), 10, 64)
 	if err != nil || n < 0 {

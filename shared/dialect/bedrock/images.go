@@ -22,7 +22,7 @@ var _ chat.Translator = Images{}
 // Name implements chat.Translator.
 func (Images) Name() string { return "bedrock.images" }
 
-// imageRequest is what a client asks in the OpenAI shape.
+// imageRequest is a client's request in the OpenAI format.
 type imageRequest struct {
 	prompt, size, quality, style, format string
 	n                                    chat.Opt[int64]
@@ -78,7 +78,7 @@ func (r *imageRequest) pixels() (width, height int64, err error) {
 	return width, height, nil
 }
 
-// lose reports what is not carried.
+// lose reports fields that are not carried.
 func (r *imageRequest) lose(loss *chat.Loss, carried ...string) {
 	if r.format == "url" {
 		loss.AddAnswer("response_format", "this provider gives b64_json")

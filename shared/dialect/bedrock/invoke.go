@@ -67,8 +67,8 @@ const (
 // commandMembers are members that only Command models know.
 var commandMembers = []string{"truncate", "return_likelihoods"}
 
-// encodeCommand writes the body of a Command model. A stream has to be asked for
-// in the body too: without it the answer comes as one piece.
+// encodeCommand writes the body of a Command model. A stream must be requested in the
+// body too: otherwise the response arrives in one piece.
 func encodeCommand(o *upstream.Object, r *chat.Request, loss *chat.Loss) error {
 	switch {
 	case r.N.Set && r.N.Value > maxCommandAnswers:
@@ -142,9 +142,9 @@ func atMost(r *chat.Request, limit int64, loss *chat.Loss) chat.Opt[int64] {
 // speakers are the words that begin each turn in a prompt.
 var speakers = map[chat.Role]string{chat.Assistant: "Assistant"}
 
-// promptOf is the prompt of a completion as it is. A conversation becomes a text with a
-// line for each system prompt and turn, and at its end the beginning of the turn that is
-// asked for.
+// promptOf returns the prompt of a completion unchanged. A conversation becomes a text
+// with a line for each system prompt and turn, and at its end the beginning of the
+// requested turn.
 func promptOf(r *chat.Request, loss *chat.Loss) (string, error) {
 	if r.Completion != nil {
 		return upstream.Prompt(r), nil
@@ -169,7 +169,7 @@ func promptOf(r *chat.Request, loss *chat.Loss) (string, error) {
 	return b.String(), nil
 }
 
-// DecodeResponse implements chat.AnswerReader. A Command model tells its usage only in
+// DecodeResponse implements chat.AnswerReader. A Command model reports its usage only in
 // headers, see ReadHeader.
 func (Invoke) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
 	if t.Family == familyAI21 {

@@ -12,10 +12,10 @@ import (
 	"gateway/shared/wire"
 )
 
-// commandDecoder reads the stream of a Command model: messages {bytes: base64 of
-// the model's own event}. An event is a piece {text, is_finished, index}, the end
-// of an answer {is_finished: true, finish_reason}, or a whole answer
-// {generations}; the last one holds the service's amazon-bedrock-invocationMetrics.
+// commandDecoder reads the stream of a Command model: messages {bytes: base64 of the
+// model's own event}. An event is a piece {text, is_finished, index}, the end of a
+// response {is_finished: true, finish_reason}, or a complete response {generations}; the
+// last one contains the service's amazon-bedrock-invocationMetrics.
 type commandDecoder struct {
 	upstream.Stream
 	inner   []byte
@@ -78,7 +78,7 @@ type event struct {
 	finish        string
 	finished      bool
 	index         chat.Opt[int64]
-	whole         bool // generations are told
+	whole         bool // generations are listed
 	usage         pricing.Usage
 }
 
@@ -163,7 +163,7 @@ func (s *commandDecoder) chunk(data []byte, emit func(*chat.Delta) error) error 
 	return nil
 }
 
-// answers forwards the answers that came completely.
+// answers forwards the responses that arrived completely.
 func (s *commandDecoder) answers(data []byte, emit func(*chat.Delta) error) error {
 	r, err := cohere.Generate{}.DecodeResponse(data, &chat.Traits{})
 	if err != nil {

@@ -60,7 +60,7 @@ func (Rerank) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, er
 		o.B = append(o.B, "}}}"...)
 	}
 	o.B = append(o.B, `],"rerankingConfiguration":{"type":"BEDROCK_RERANKING_MODEL","bedrockRerankingConfiguration":{`...)
-	// Without a number the service returns only some results, so all are asked for.
+	// Without a number the service returns only some results, so all are requested.
 	n := int64(len(texts))
 	if r.TopN.Set {
 		n = min(n, r.TopN.Value)

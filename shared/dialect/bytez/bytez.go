@@ -8,8 +8,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// Chat is POST /models/v2/{model}. It always asks for a whole answer: the provider's
-// streams are bare text, which does not tell the end of an answer from a cut.
+// Chat is POST /models/v2/{model}. It always requests a complete response: the provider's
+// streams are bare text, in which the end of a response cannot be distinguished from a
+// truncation.
 type Chat struct{ upstream.Errors }
 
 var _ chat.Provider = Chat{}

@@ -42,11 +42,10 @@ func Own(list []byte) (own []byte, left int) {
 	return own, left
 }
 
-// Unsigned removes from a body of Anthropic's messages the citations that another
-// provider made, because Anthropic rejects them. It also removes empty texts that were
-// only there for such citations. Every other byte stays; if nothing is removed, the
-// result is body itself. left are the paths of what was removed. body is a checked JSON
-// object.
+// Unsigned removes from a body of Anthropic's messages the citations of other providers,
+// because Anthropic rejects them, and empty texts that only carried such citations. It
+// preserves every other byte; if nothing is removed, the result is body itself. left are
+// the paths of the removed citations. body is a checked JSON object.
 func Unsigned(body []byte) (out []byte, left []string) {
 	if !mayCite(body) {
 		return body, nil

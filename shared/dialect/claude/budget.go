@@ -2,9 +2,9 @@ package claude
 
 import "gateway/shared/chat"
 
-// FitBudget returns a budget of thinking tokens that Claude takes: at least MinBudget and below
-// maxTokens, so that room is left for the answer. A change is reported. It returns 0 if
-// maxTokens leaves no room to think.
+// FitBudget returns a budget of thinking tokens that Claude accepts: at least MinBudget
+// and below maxTokens, which leaves tokens for the response. It reports a change. It
+// returns 0 if maxTokens is too small for thinking.
 func FitBudget(asked, maxTokens int64, loss *chat.Loss) int64 {
 	most := maxTokens - 1
 	if asked >= maxTokens {

@@ -1,4 +1,4 @@
-// Package claude is what all hosts of Claude have in common, whatever their wire: what is
-// rejected, how a model is made to answer in JSON, which cache markers are kept, and
-// which reasoning a turn needs before the model may think.
+// Package claude has the rules common to all hosts of Claude, regardless of their wire
+// format: what is rejected, how a model is made to respond in JSON, which cache markers
+// are retained, and which reasoning a turn needs before the model may think.
 package claude

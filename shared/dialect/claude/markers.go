@@ -14,13 +14,12 @@ var (
 	topKeys     = wire.NewKeySet("system", "tools", "messages", "cache_control")
 )
 
-// Mark adds two cache markers to a Messages body: one at the end of what stays the same
-// over a conversation (the system prompt, or else the tools), and one at its last block. If
-// the client has markers of its own, it knows what stays the same: then only the last block
-// gets one, as long as there are at most MaxMarkers in all. A body that lets the provider
-// place the markers is left alone. If hour is set, the markers hold for an hour, otherwise
-// for five minutes. The result is body itself when nothing was added. body is a checked
-// JSON object.
+// Mark adds two cache markers to a Messages body: one at the end of the part that is
+// constant in a conversation (the system prompt, or else the tools), and one at its last
+// block. If the client has markers, they determine the constant part: then only the last
+// block gets one, up to MaxMarkers in total. A body that lets the provider place the
+// markers is unchanged. If hour is set, the markers last an hour, otherwise five minutes.
+// The result is body itself if nothing was added. body is a checked JSON object.
 func Mark(body []byte, hour bool) []byte {
 	var w wire.Walk
 	if topKeys.Walk(body, &w) != nil || !w.Spans[3].Absent() {

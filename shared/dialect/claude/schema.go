@@ -28,10 +28,10 @@ var formats = map[string]bool{
 // maxDepth bounds how deep schemas are read.
 const maxDepth = 64
 
-// AppendSchema appends a schema that the provider is to hold an answer or a tool's
-// arguments to. Keywords that it rejects become a part of the description, and objects
-// are closed, as it demands. What is narrowed is reported below path. A schema without
-// changes is appended as it is.
+// AppendSchema appends a schema that the provider must enforce for a response or a tool's
+// arguments. Rejected keywords become a part of the description, and objects are closed,
+// as required. Restrictions are reported below path. A schema without changes is appended
+// unchanged.
 func AppendSchema(dst, schema []byte, path string, loss *chat.Loss) []byte {
 	before := len(dst)
 	n := narrower{b: dst, loss: loss}
@@ -41,7 +41,7 @@ func AppendSchema(dst, schema []byte, path string, loss *chat.Loss) []byte {
 	return n.b
 }
 
-// narrower writes a schema without what is rejected.
+// narrower writes a schema without rejected keywords.
 type narrower struct {
 	b               []byte
 	loss            *chat.Loss

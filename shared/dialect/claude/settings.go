@@ -46,8 +46,8 @@ func Stops(r *chat.Request, loss *chat.Loss) []string {
 	return kept
 }
 
-// Skipped counts how many cache markers are omitted, from the front: the last ones are
-// kept. tools reports whether those of tools count.
+// Skipped returns how many cache markers are omitted, from the front: the last ones are
+// retained. tools reports whether those of tools count.
 func Skipped(r *chat.Request, tools bool) int {
 	n := 0
 	add := func(c chat.Cache) {
@@ -86,9 +86,9 @@ const (
 	InWords      // by a sentence in the system prompt
 )
 
-// PlanJSON chooses the way to the format that r asks for. byTool reports whether the
-// hidden tool may replace a schema. thinks tells that the model thinks, which excludes a
-// forced tool.
+// PlanJSON selects the method for the format that r requests. byTool reports whether the
+// hidden tool may replace a schema. thinks reports that the model thinks, which excludes
+// a forced tool.
 func PlanJSON(r *chat.Request, t *chat.Traits, byTool, thinks bool, loss *chat.Loss) (JSON, error) {
 	for i := range r.Tools {
 		if r.Tools[i].Name == chat.AnswerTool {

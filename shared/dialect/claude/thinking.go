@@ -5,7 +5,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Thinking is how a request tells the model to think.
+// Thinking is the thinking setting of a request.
 type Thinking struct {
 	Mode   chat.Thinking // ThinkingUnsaid: nothing is written
 	Budget int64
@@ -27,8 +27,8 @@ type Turns struct {
 // maxRecalls bounds the tool calls that are looked up for one request.
 const maxRecalls = 64
 
-// Recall looks up the reasoning that was kept for calls before which the client gave none,
-// the newest first.
+// Recall looks up the stored reasoning of calls that the client sent without it, newest
+// first.
 func (t *Turns) Recall() {
 	if t.Request.Recall == nil {
 		return
@@ -108,8 +108,8 @@ func (t *Turns) begins(m *chat.Message) bool {
 	return true
 }
 
-// Check rejects or removes what cannot go together with thinking. field is the member by
-// which the client asked for thinking.
+// Check rejects or removes what is incompatible with thinking. field is the field by
+// which the client requested thinking.
 func (t *Turns) Check(think *Thinking, traits *chat.Traits, field string, loss *chat.Loss) error {
 	if !think.On() {
 		return nil

@@ -68,7 +68,7 @@ func inputType(o *upstream.Object, r *embedding.Request) error {
 	return nil
 }
 
-// vectorKind is the one kind of vectors that is asked for: an answer has room for only one.
+// vectorKind returns the one requested kind of vectors: a response can contain only one.
 func vectorKind(r *embedding.Request) (string, error) {
 	raw := r.Member("embedding_types")
 	if raw == nil {

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// encodeLogprobs asks for log probabilities. The provider gives those of the tokens that it
-// chose, and no alternatives.
+// encodeLogprobs requests log probabilities. The provider returns those of the selected
+// tokens, and no alternatives.
 func encodeLogprobs(e *requestEncoder) {
 	r := e.r
 	if r.Logprobs.Set {
@@ -24,8 +24,8 @@ func encodeLogprobs(e *requestEncoder) {
 }
 
 // appendLogprobs writes items of {text, logprobs:[...]}, a list of them or one, as the
-// logprobs object of the OpenAI shape. An item of several tokens has one text, whose
-// probability is the product of their own. nil when there is none.
+// logprobs object of the OpenAI format. An item of several tokens has one text, with the
+// product of their probabilities. It returns nil if there are none.
 func appendLogprobs(dst, raw []byte) []byte {
 	d := wire.NewDecoder(raw)
 	start := len(dst)
@@ -76,7 +76,7 @@ func appendLogprobs(dst, raw []byte) []byte {
 	return append(dst, `],"refusal":null}`...)
 }
 
-// addLogprobs returns a choice what the provider told with its answer.
+// addLogprobs adds the provider's log probabilities to a choice.
 func addLogprobs(c *chat.Choice, raw []byte) {
 	if raw == nil {
 		return

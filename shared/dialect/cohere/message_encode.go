@@ -181,7 +181,7 @@ func image(e *requestEncoder, p *chat.Part, at string) error {
 
 var imageTypes = map[string]bool{"image/jpeg": true, "image/png": true, "image/webp": true, "image/gif": true}
 
-// assistant writes an answer of the model. What it said before tool calls is its plan.
+// assistant writes a response of the model. Its text before tool calls is its plan.
 func assistant(e *requestEncoder, m *chat.Message) error {
 	calls := 0
 	for i := range m.Parts {

@@ -7,10 +7,10 @@ import (
 	"gateway/shared/wire"
 )
 
-// MeterResponse implements chat.Passer. Answers of the provider's other operations and of
-// its first version are passed through too. They tell in meta what is billed: embeddings,
-// rankings, texts. The last object of a stream of the first version holds such an answer as
-// response.
+// MeterResponse implements chat.Passer. Responses of the provider's other operations and
+// of its first version are passed through too. Their meta contains the billed units:
+// embeddings, rankings, texts. The last object of a stream of the first version contains
+// such a response as response.
 func (c Chat) MeterResponse(body []byte) chat.Meter {
 	m := upstream.Meter(c, body)
 	if m.Usage.Known() {

@@ -29,7 +29,7 @@ func StopReason(native string) chat.StopReason {
 	return chat.StopUnknown
 }
 
-// decodeResponse reads a whole answer.
+// decodeResponse reads a complete response.
 func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 	d := wire.NewDecoder(body)
 	r := &chat.Response{Choices: make([]chat.Choice, 1)}

@@ -20,7 +20,7 @@ func finishReason(stop chat.StopReason, calls bool) string {
 	return "COMPLETE"
 }
 
-// encodeResponse writes a whole answer; a client of this dialect reads one.
+// encodeResponse writes a complete response for a client of this dialect.
 func encodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
 	c := &chat.Choice{}
 	if len(r.Choices) > 0 {

@@ -18,7 +18,7 @@ type streamEncoder struct {
 	stop  chat.StopReason
 
 	kind  blockKind // of the content block that is open; 0 if there is none
-	block int       // of the delta that it came from
+	block int       // of its delta
 	next  int       // its number is next - 1
 	open  []int     // calls that have started and not ended
 	calls bool

@@ -70,8 +70,8 @@ func each(d *wire.Decoder, member func(key string)) {
 	}
 }
 
-// tokens are the tokens that clients are told, in disjoint classes; the billed ones if
-// there are no others.
+// tokens returns the tokens for clients, in disjoint classes; the billed ones if there
+// are no others.
 func (c *counts) tokens() pricing.Usage {
 	var u pricing.Usage
 	in, out := c.input, c.output
@@ -93,7 +93,7 @@ func (c *counts) tokens() pricing.Usage {
 	return u
 }
 
-// bill is what is paid; unknown when the provider does not report it separately.
+// bill returns the charged usage; unknown if the provider does not report it separately.
 func (c *counts) bill() pricing.Usage {
 	var u pricing.Usage
 	if c.billedIn.Set {

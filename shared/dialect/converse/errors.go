@@ -12,7 +12,7 @@ import (
 )
 
 // statuses are the statuses of the service's exceptions inside a stream, which has none.
-// Outside of a stream some exceptions come with another status, which is kept: 429 for a
+// Outside of a stream some exceptions have another status, which is preserved: 429 for a
 // model that is not ready, 408 for one that took too long.
 var statuses = map[string]int{
 	"throttlingexception": 429, "toomanyrequestsexception": 429, "servicequotaexceededexception": 429, "limitexceededexception": 429,
@@ -74,7 +74,7 @@ func readError(body []byte) *chat.ProviderError {
 	return p
 }
 
-// providerFault makes the fault for what the provider said.
+// providerFault returns the fault for a provider's error.
 func providerFault(p *chat.ProviderError) *fault.Fault {
 	f := fault.New(fault.ProviderError, "", p.Message).WithCause(p)
 	f.Source = fault.SourceProvider

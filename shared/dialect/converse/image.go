@@ -36,7 +36,7 @@ func appendImage(w *upstream.Object, m *chat.Media) {
 	w.B = append(w.B, "}}}"...)
 }
 
-// image writes an image as a block of its own.
+// image writes an image as a separate block.
 func (s *streamEncoder) image(dst []byte, d *chat.Delta) []byte {
 	m := chat.ReadImage(d.Text())
 	format := imageFormat(m)
@@ -93,7 +93,7 @@ func readImage(d *wire.Decoder) (format, data string) {
 	return format, data
 }
 
-// picture keeps a piece of an image until its block ends.
+// picture buffers a piece of an image until its block ends.
 func (s *streamDecoder) picture(b *block, piece []byte) error {
 	raw, err := base64.StdEncoding.DecodeString(string(piece))
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *streamDecoder) picture(b *block, piece []byte) error {
 	return nil
 }
 
-// address returns the address of an image whose block has ended.
+// address returns the address of an image after its block has ended.
 func (b *block) address() []byte {
 	m := chat.Media{Data: base64.StdEncoding.EncodeToString(b.image)}
 	if b.format != "" {

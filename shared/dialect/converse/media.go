@@ -29,7 +29,7 @@ var formats = map[string]struct{ block, format string }{
 	"audio/flac": {"audio", "flac"}, "audio/ogg": {"audio", "ogg"}, "audio/opus": {"audio", "opus"}, "audio/mp4": {"audio", "mp4"}, "audio/webm": {"audio", "webm"},
 }
 
-// extensions are the media types that a file's name tells.
+// extensions are the media types by file name extension.
 var extensions = map[string]string{
 	"png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp", "pdf": "application/pdf",
 	"csv": "text/csv", "doc": "application/msword", "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
@@ -79,7 +79,7 @@ func media(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	return nil
 }
 
-// blockOf tells the kind of block and the wire's name of the format.
+// blockOf returns the kind of block and the provider's name of the format.
 func blockOf(e *requestEncoder, p *chat.Part, at string) (block, format string, err error) {
 	d := p.Media
 	if p.Kind == chat.Audio {

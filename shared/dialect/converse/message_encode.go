@@ -205,9 +205,9 @@ func part(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	return nil
 }
 
-// assistant writes a message of the assistant in its order. Reasoning that was kept for a
-// call is written before that call, that of the first call before everything. last says
-// that the model continues this message.
+// assistant writes a message of the assistant in its order. Reasoning stored for a call
+// is written before that call, that of the first call before everything. last marks the
+// message that the model continues.
 func assistant(e *requestEncoder, m *chat.Message, last bool) error {
 	dropName(e, m)
 	calls := 0
@@ -331,7 +331,7 @@ func result(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	inner := chat.Message{At: m.At, Parts: r.Parts, Plain: r.Plain}
 	for i := range r.Parts {
 		q := r.Parts[i]
-		if q.Cache != chat.NoCache { // a cache point follows the whole result
+		if q.Cache != chat.NoCache { // a cache point follows the complete result
 			if marker != chat.NoCache {
 				lostMarkerOf(e, &inner, &q)
 			}

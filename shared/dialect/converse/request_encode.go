@@ -118,8 +118,8 @@ func inference(e *requestEncoder) {
 	e.Close('}')
 }
 
-// planMarkers counts the cache markers; the provider takes four, the last ones
-// are kept.
+// planMarkers counts the cache markers; the provider accepts four, so the last ones are
+// retained.
 func planMarkers(e *requestEncoder) error {
 	if e.t.NoCacheControl {
 		return nil

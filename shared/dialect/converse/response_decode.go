@@ -98,8 +98,8 @@ func readType(d *wire.Decoder) (typ string) {
 	return typ
 }
 
-// readStopSequence finds the stop string that came. It is in the fields of the model's own
-// answer that the client asked for.
+// readStopSequence finds the stop string that occurred. It is in the fields of the
+// model's own response that the client requested.
 func readStopSequence(d *wire.Decoder) (s string) {
 	if d.Kind() != wire.KindObject {
 		d.Skip()

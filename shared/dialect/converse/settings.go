@@ -233,7 +233,7 @@ func ofFamily(e *requestEncoder) {
 	}
 }
 
-// asSaid tells the model how to think in the words of the client's dialect.
+// asSaid forwards the thinking settings in the format of the client's dialect.
 func asSaid(e *requestEncoder) {
 	if e.think.Mode >= chat.ThinkingBudget {
 		claudeThinking(e)

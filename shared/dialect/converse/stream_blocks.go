@@ -17,7 +17,7 @@ type block struct {
 	answer bool // the hidden tool
 	call   int
 	sent   bool   // a piece of the arguments was given
-	text   []byte // of reasoning, kept until its signature comes
+	text   []byte // of reasoning, buffered until its signature arrives
 	sign   []byte
 	hidden []byte // redacted reasoning, decoded
 	format string // of an image

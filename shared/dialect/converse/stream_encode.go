@@ -13,8 +13,8 @@ func (Converse) NewStreamEncoder(o *chat.Options) chat.StreamEncoder {
 	return &streamEncoder{o: *o, indexes: map[blockKey]int{}}
 }
 
-// blockKey tells the blocks of an answer apart: by kind of piece, and by the call
-// or the provider's block.
+// blockKey identifies a block of a response by kind of piece, and by the call or the
+// provider's block.
 type blockKey struct {
 	kind byte // t text, r reasoning, c call, i image
 	n    int

@@ -10,7 +10,7 @@ const (
 	usualMaxTokens = 16384
 )
 
-// share is the part of the bound of tokens that an effort stands for, in tenths.
+// share returns the part of the token limit for an effort, in tenths.
 func share(effort string) int64 {
 	switch effort {
 	case "minimal":
@@ -23,7 +23,7 @@ func share(effort string) int64 {
 	return 8
 }
 
-// asked reports whether the client asked for thinking. minimal means little, not none.
+// asked reports whether the client requested thinking. minimal means little, not none.
 func asked(r chat.Reasoning) bool {
 	return r.On() || r.Thinking == chat.ThinkingUnsaid && r.Effort == "minimal"
 }
@@ -31,7 +31,7 @@ func asked(r chat.Reasoning) bool {
 func planThinking(e *requestEncoder) error {
 	e.maxTokens = e.r.MaxTokens
 	r := e.r.Reasoning
-	if f := e.t.Family; e.t.Thinking == chat.ThinksNever || f == familyCohere || f == familyAI21 { // they cannot be told to think
+	if f := e.t.Family; e.t.Thinking == chat.ThinksNever || f == familyCohere || f == familyAI21 { // they have no setting for thinking
 		if r.Thinking >= chat.ThinkingBudget {
 			e.loss.Add("thinking", "this model cannot be told to think")
 		}
@@ -63,8 +63,8 @@ func planThinking(e *requestEncoder) error {
 	return checkThinking(e)
 }
 
-// planAsSaid forwards what the client wrote, because the maker of a model behind an ARN
-// is not known.
+// planAsSaid forwards the client's settings, because the vendor of a model behind an ARN
+// is unknown.
 func planAsSaid(e *requestEncoder, r chat.Reasoning) {
 	if r.Thinking >= chat.ThinkingBudget {
 		e.think.Mode, e.think.Budget = r.Thinking, r.Budget.Value

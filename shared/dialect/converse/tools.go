@@ -183,8 +183,8 @@ func toolChoice(e *requestEncoder, own int) {
 	}
 }
 
-// single reports whether the model must make only one call at a time. Only Claude can be
-// told so, in its own tool choice.
+// single reports whether the model must make only one call at a time. Only Claude
+// supports that, in its own tool choice.
 func single(e *requestEncoder) bool {
 	return e.r.Parallel.Set && !e.r.Parallel.Value && !e.flat && e.t.Family == familyAnthropic
 }

@@ -7,8 +7,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// counts is a usage object as the provider wrote it. inputTokens excludes what
-// was read from or written to the cache.
+// counts is a usage object as written by the provider. inputTokens excludes cache reads
+// and writes.
 type counts struct {
 	input, output, total, read, write chat.Opt[int64]
 	write1h                           chat.Opt[int64]
@@ -38,7 +38,7 @@ func (c *counts) readFrom(d *wire.Decoder) {
 	}
 }
 
-// readDetails reads how long what was written is kept: [{ttl, inputTokens}].
+// readDetails reads how long cache writes are retained: [{ttl, inputTokens}].
 func (c *counts) readDetails(d *wire.Decoder) {
 	if d.Kind() != wire.KindArray {
 		return
@@ -76,7 +76,7 @@ func (c *counts) classes(u *pricing.Usage) (reported int64) {
 	set(pricing.CacheRead, c.read)
 	set(pricing.CacheWrite1h, c.write1h)
 	if c.write.Set {
-		// Writes that the split does not name count as kept for five minutes.
+		// Writes missing from the split count as cached for five minutes.
 		u.Set(pricing.CacheWrite5m, max(0, c.write.Value-c.write1h.Value))
 	}
 	set(pricing.Output, c.output)

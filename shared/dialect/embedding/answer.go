@@ -18,8 +18,7 @@ type Answer struct {
 	Model   string
 	Vectors []Vector
 	Usage   pricing.Usage
-	// Told is the number of tokens that the client is told, if that is not the input of
-	// Usage.
+	// Told is the number of tokens for the client, if it is not the input of Usage.
 	Told chat.Opt[int64]
 }
 
@@ -86,7 +85,7 @@ func (a *Answer) usage(o *upstream.Object, r *Request) {
 			size += len(r.Inputs[i].Text)
 		}
 		n = chat.Some(int64(size+3) / 4)
-		a.Usage.Set(pricing.Input, n.Value) // accounting have what the client is told
+		a.Usage.Set(pricing.Input, n.Value) // accounting uses the client's number
 		a.Usage.Estimated = true
 	}
 	o.Key("usage")
@@ -134,8 +133,8 @@ func ReadList(d *wire.Decoder) []Vector {
 	return all
 }
 
-// readOpenAI reads an answer in the OpenAI shape, whose usage may give the total only. An
-// error in it is returned as the provider's.
+// readOpenAI reads a response in the OpenAI format, with usage that may only contain the
+// total. An error in it is returned as the provider's.
 func readOpenAI(body []byte) (*Answer, error) {
 	d := wire.NewDecoder(body)
 	a := &Answer{}

@@ -1,4 +1,4 @@
-// Package embedding holds the one shape in which clients ask for embeddings and
-// get them, that of OpenAI with images beside texts, and the translators to the
-// providers whose own shape is close to it: Voyage, Jina, Nomic.
+// Package embedding has the client format of embeddings, that of OpenAI with images
+// beside texts, and the translators to providers with similar formats: Voyage, Jina,
+// Nomic.
 package embedding

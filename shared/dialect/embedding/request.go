@@ -11,7 +11,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Request is what a client asks.
+// Request is a client's request.
 type Request struct {
 	Inputs     []Input
 	single     bool // input was one thing and not a list
@@ -148,7 +148,7 @@ func image(d *wire.Decoder) string {
 	return s
 }
 
-// mimeOf tells the type of a base64 image by how it begins.
+// mimeOf detects the type of a base64 image by its first bytes.
 func mimeOf(data string) string {
 	switch {
 	case strings.HasPrefix(data, "/9j/"):

@@ -1,5 +1,5 @@
-// Package events cuts a stream of server-sent events into whole events without
-// copying them, so that a dialect can pass a stream on and look at it on the way.
+// Package events splits a stream of server-sent events into complete events without
+// copying them, so that a dialect can inspect a stream while forwarding it.
 package events
 
 import (
@@ -10,23 +10,23 @@ import (
 	"gateway/shared/wire"
 )
 
-// Event is one whole event of a stream.
+// Event is one complete event of a stream.
 type Event struct {
 	// Raw is the event unchanged, with its closing blank line. It may be changed in
 	// place.
 	Raw []byte
 	// Name is the value of the event line; nil when there is none.
 	Name []byte
-	// Data is the data; it lies inside Raw when the event has one data line.
+	// Data is the data; it is a part of Raw if the event has one data line.
 	Data []byte
-	// At is where Data starts in Raw, -1 when it came in several lines.
+	// At is where Data starts in Raw, -1 if it has several lines.
 	At int
 }
 
 // Splitter cuts bytes into events. The zero Splitter is ready.
 type Splitter struct {
 	in     []byte  // what has not been read
-	own    []byte  // the splitter's own buffer, in which in lies if held is set
+	own    []byte  // the splitter's buffer, which contains in if held is set
 	pooled *[]byte // own, when it comes from the pool
 	held   bool
 	line   int // of in: start of the line that has not ended
@@ -66,7 +66,8 @@ const (
 
 var owned = sync.Pool{New: func() any { b := make([]byte, 0, largeOwn); return &b }}
 
-// widen returns own room for n bytes. It copies in, and drops whatever else own held.
+// widen returns own with capacity for n bytes. It copies in, and drops other content of
+// own.
 func (s *Splitter) widen(n int) {
 	old := s.pooled
 	s.pooled = nil
@@ -95,7 +96,7 @@ func (s *Splitter) keep() {
 	s.in, s.held = s.own, true
 }
 
-// Next returns the next whole event; false when more bytes are needed.
+// Next returns the next complete event; false if more bytes are needed.
 func (s *Splitter) Next(e *Event) bool {
 	if s.eol == 0 && !s.findEOL() {
 		s.keep()
@@ -110,8 +111,8 @@ func (s *Splitter) Next(e *Event) bool {
 	return true
 }
 
-// Last returns what is left at the end of the stream, an event without its blank line;
-// false when nothing is. Nothing may be fed after it.
+// Last returns the remainder at the end of the stream, an event without its blank line;
+// false if there is none. No more bytes may be fed afterwards.
 func (s *Splitter) Last(e *Event) bool {
 	if len(s.in) == 0 {
 		if s.pooled != nil { // nothing that was given out is valid any longer
@@ -234,12 +235,12 @@ func (s *Splitter) Start(o *Output) { o.buf, o.n = s.in, 0 }
 // Over begins a new output over buf.
 func (o *Output) Over(buf []byte) { o.buf, o.n = buf, 0 }
 
-// Add appends b, a part of what was read or of no more bytes than were read.
+// Add appends b, a part of the input or of no more bytes than were read.
 func (o *Output) Add(b []byte) {
 	o.n += copy(o.buf[o.n:], b)
 }
 
-// Grow makes room for n bytes more than were read.
+// Grow ensures capacity for n bytes more than were read.
 func (o *Output) Grow(n int) {
 	buf := make([]byte, len(o.buf)+n)
 	copy(buf, o.buf[:o.n])

@@ -251,7 +251,7 @@ func encodeCall(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	return nil
 }
 
-// result is one tool result and where its call stood.
+// result is one tool result and the position of its call.
 type result struct {
 	m    *chat.Message
 	p    *chat.Part
@@ -313,7 +313,7 @@ func encodeResults(e *requestEncoder, i int) (last int, err error) {
 	return last, nil
 }
 
-// callOrder is where each call of the last turn of the assistant stood.
+// callOrder returns the position of each call of the last turn of the assistant.
 func callOrder(ms []chat.Message) map[string]int {
 	for i := len(ms) - 1; i >= 0; i-- {
 		if ms[i].Role == chat.Assistant {

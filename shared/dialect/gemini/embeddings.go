@@ -118,8 +118,7 @@ var _ chat.Translator = VertexEmbeddings{}
 // Name implements chat.Translator.
 func (VertexEmbeddings) Name() string { return "vertex.embeddings" }
 
-// multimodal reports whether a model makes vectors of images too; it has a shape
-// of its own.
+// multimodal reports whether a model also embeds images; it has a separate format.
 func multimodal(model string) bool { return strings.HasPrefix(model, "multimodalembedding") }
 
 // EncodeRequest implements chat.Translator.
@@ -179,8 +178,8 @@ func textInstances(o *upstream.Object, r *embedding.Request) error {
 	return nil
 }
 
-// bothInstances rejects a text with an image: they would make two vectors, and an answer
-// has room for one.
+// bothInstances rejects a text with an image: they would result in two vectors, and a
+// response can contain only one.
 func bothInstances(o *upstream.Object, r *embedding.Request) error {
 	o.Key("instances")
 	o.Open('[')

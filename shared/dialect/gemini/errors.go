@@ -21,8 +21,8 @@ func optString(d *wire.Decoder) string {
 	return d.Str()
 }
 
-// said is an error body: {error:{code,message,status,details}}, or a list that
-// holds one, as Vertex and the array form of streams write it.
+// said is an error body: {error:{code,message,status,details}}, or a list that contains
+// one, as in Vertex and the array form of streams.
 type said struct {
 	p      chat.ProviderError
 	reason string // of an ErrorInfo
@@ -139,7 +139,7 @@ func inBandError(body []byte) *fault.Fault {
 	return s.fault()
 }
 
-// fault makes the fault for what the provider said.
+// fault returns the fault for the provider's error.
 func (s *said) fault() *fault.Fault {
 	p := &s.p
 	f := fault.New(fault.ProviderError, "", p.Message).WithCause(p)

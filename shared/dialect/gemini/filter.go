@@ -123,8 +123,8 @@ func noCandidates(body []byte) bool {
 	return found && bytes.HasPrefix(bytes.TrimLeft(list, " \t\r\n"), []byte("]")) && !bytes.Contains(body, []byte(`"blockReason"`))
 }
 
-// predicted reads what an answer of :predict tells: the tokens of texts, or the
-// images that were made.
+// predicted reads the usage of a response of :predict: the tokens of texts, or the
+// generated images.
 func predicted(body []byte) (u pricing.Usage) {
 	if !bytes.Contains(body, []byte(`"predictions"`)) {
 		return u
@@ -198,7 +198,7 @@ func (f *filter) look(e *events.Event) bool {
 		return true
 	}
 	if err := f.read(e.Data); err != nil {
-		if !f.m.Complete { // what follows a whole answer is omitted
+		if !f.m.Complete { // data after a complete response is dropped
 			f.m.Err, f.fail = upstream.Unreadable(err), true
 		}
 		return false

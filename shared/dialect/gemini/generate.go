@@ -80,7 +80,8 @@ func (Generate) NewStreamFilter(*chat.FilterOptions) chat.StreamFilter { return 
 // validated is the mode of tool_choice in which calls are held to their schemas.
 const validated = "validated"
 
-// counted holds the request whose tokens :countTokens counts; without it the body has contents.
+// counted is the request for which :countTokens counts the tokens; without it the body
+// has contents.
 var counted = wire.NewKeySet("generateContentRequest")
 
 // DecodeCounted reads a body of :countTokens.

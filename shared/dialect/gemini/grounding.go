@@ -15,8 +15,8 @@ type support struct {
 	chunks           []int64
 }
 
-// citations returns the sources of a text by groundingMetadata, as a list of url_citation
-// objects whose places count code points; nil when there is none.
+// citations returns the sources of a text in groundingMetadata, as a list of url_citation
+// objects with positions in code points; nil if there are none.
 func citations(grounding []byte, text string) []byte {
 	if grounding == nil {
 		return nil

@@ -25,7 +25,7 @@ func (Imagen) Name() string { return "google.imagen" }
 // maxSamples is how many images one request makes.
 const maxSamples = 8
 
-// pictured is what a client asks.
+// pictured is a client's request.
 type pictured struct {
 	prompt, quality, style, size, format string
 	n, compression                       chat.Opt[int64]
@@ -253,7 +253,7 @@ func picture(d *wire.Decoder, o *upstream.Object, filtered *string) bool {
 	return true
 }
 
-// noPicture is the refusal for an answer whose images were all filtered.
+// noPicture is the rejection if all images of a response were filtered.
 func noPicture(reason string) *fault.Fault {
 	message := "The provider made no image: all were filtered"
 	if reason != "" {

@@ -6,8 +6,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// MeterInteraction reads what an interaction used, from the object itself or from the event
-// of a stream that holds it. ended tells that the provider has finished it.
+// MeterInteraction reads the usage of an interaction, from the object itself or from the
+// event of a stream that contains it. ended reports that the provider has finished it.
 func MeterInteraction(answer []byte) (m chat.Meter, ended bool) {
 	r := interaction{status: "in_progress"}
 	d := wire.NewDecoder(answer)

@@ -62,7 +62,7 @@ func encodeMedia(e *requestEncoder, p *chat.Part, at string) error {
 // types.
 const filesHost = "generativelanguage.googleapis.com/"
 
-// fileID writes a file that the provider keeps: files/abc or its whole address.
+// fileID writes a file stored by the provider: files/abc or its complete address.
 func fileID(e *requestEncoder, m *chat.Media, at string) error {
 	switch id := m.FileID; {
 	case strings.HasPrefix(id, "gs://"):
@@ -94,7 +94,7 @@ var mimes = map[string]string{
 	"wav": "audio/wav", "mp3": "audio/mp3", "flac": "audio/flac", "ogg": "audio/ogg", "aac": "audio/aac", "m4a": "audio/m4a",
 }
 
-// mimeOf is the type that the end of an address tells, or standard.
+// mimeOf returns the type for the file extension of an address, or standard.
 func mimeOf(url, standard string) string {
 	url, _, _ = strings.Cut(url, "?")
 	if strings.Contains(url, "youtube.com/") || strings.Contains(url, "youtu.be/") {

@@ -225,8 +225,8 @@ func (q *requestDecoder) result(d wire.Decoder) *chat.ToolResult {
 	return r
 }
 
-// responseText is the text under output or error if that is all; otherwise the whole
-// object.
+// responseText returns the text under output or error if that is all; otherwise the
+// complete object.
 func responseText(raw []byte, failed *bool) string {
 	d := wire.NewDecoder(raw)
 	members, text := 0, ""

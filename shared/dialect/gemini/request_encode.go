@@ -27,7 +27,7 @@ type requestEncoder struct {
 	t    *chat.Traits
 	loss *chat.Loss
 
-	unrecalled int // turns with calls whose signatures will not be looked up
+	unrecalled int // turns with calls for which no signatures are looked up
 	tools      toolPlan
 	extra      extras
 	names      map[string]string // tool names by the ids of their calls
@@ -81,7 +81,7 @@ func refuse(e *requestEncoder) error {
 	return nil
 }
 
-// encodeKey begins a member; item an element. The comma depends on what is before.
+// encodeKey begins a field; item an element. The comma depends on the previous output.
 //
 //go:noinline
 func encodeKey(e *requestEncoder, name string) {
@@ -143,7 +143,7 @@ func write(e *requestEncoder) error {
 	return nil
 }
 
-// system writes all system prompts, wherever they stood, in their order.
+// system writes all system prompts, from any position, in their order.
 func system(e *requestEncoder) {
 	upstream.MovedPrompts(e.r, e.loss)
 	start, n := len(e.b), 0

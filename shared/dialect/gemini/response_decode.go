@@ -12,7 +12,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// stopReason reads a finishReason. failed tells that nothing useful was made.
+// stopReason parses a finishReason. failed reports that nothing useful was generated.
 func stopReason(native string) (stop chat.StopReason, failed bool) {
 	switch native {
 	case "STOP":
@@ -28,8 +28,8 @@ func stopReason(native string) (stop chat.StopReason, failed bool) {
 	return chat.StopUnknown, false
 }
 
-// callStop is the stop of a choice: a turn with calls waits for them. Valid calls are kept
-// even if another call beside them failed.
+// callStop returns the stop reason of a choice: a turn with calls waits for them. Valid
+// calls are kept even if another call beside them failed.
 func callStop(native string, calls int) (stop chat.StopReason, failed bool) {
 	stop, failed = stopReason(native)
 	switch {
@@ -46,7 +46,7 @@ type head struct {
 	candidates []byte
 	counted    []byte // usageMetadata, not read yet
 	usage      counts
-	failed     bool // an error object stands inside
+	failed     bool // it contains an error object
 	known      bool // a member of an answer was seen
 }
 
@@ -126,7 +126,7 @@ func clone(raw []byte) json.RawMessage {
 	return append(json.RawMessage(nil), raw...)
 }
 
-// decodeResponse reads a whole answer.
+// decodeResponse reads a complete response.
 func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) {
 	d := wire.NewDecoder(body)
 	var h head

@@ -92,8 +92,8 @@ func appendPart(dst []byte, p *chat.Part, o *chat.Options) []byte {
 	return dst
 }
 
-// appendThought writes a part of thinking whose text is a JSON string, or nothing if it has
-// neither a text nor a signature.
+// appendThought writes a part of thinking with a JSON string as text, or nothing if it
+// has neither a text nor a signature.
 func appendThought(dst, text []byte, signature string) []byte {
 	if len(text) <= 2 && signature == "" {
 		return dst
@@ -231,7 +231,7 @@ func (s *streamEncoder) give(dst []byte, choice, call int) []byte {
 
 // Finish implements chat.StreamEncoder.
 func (s *streamEncoder) Finish(dst []byte) []byte {
-	if len(s.ends) == 0 { // the provider said none, but the usage goes with it
+	if len(s.ends) == 0 { // the provider sent none, but the usage goes with it
 		s.ends = append(s.ends, ending{0, "STOP"})
 	}
 	for _, e := range s.ends {

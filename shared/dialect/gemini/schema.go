@@ -8,12 +8,12 @@ import (
 	"gateway/shared/wire"
 )
 
-// maxSchema bounds a schema whose references have been resolved, in bytes.
+// maxSchema limits a schema with resolved references, in bytes.
 const maxSchema = 256 << 10
 
-// subset appends a JSON schema in the subset that older models take: references are
+// subset appends a JSON schema in the subset that older models accept: references are
 // resolved, null becomes nullable, const becomes enum, and only known keywords are kept.
-// What is narrowed or omitted is reported below path. raw is not changed.
+// Restrictions and omissions are reported below path. raw is not changed.
 func subset(e *requestEncoder, raw []byte, path string) ([]byte, error) {
 	s := subsetter{e: e, root: raw, path: path, limit: len(e.b) + maxSchema}
 	s.node(s.members(raw), path, false)

@@ -6,9 +6,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// standard appends a schema in Gemini's own words as a JSON Schema. In Gemini's words types
-// are in capitals and bounds may be texts. raw is valid JSON. What is JSON Schema already
-// stays.
+// standard converts a schema in Gemini's format to a JSON Schema. In Gemini's format
+// types are in capitals and limits may be texts. raw is valid JSON. Parts that are JSON
+// Schema already remain.
 func standard(dst, raw []byte) []byte {
 	if wire.KindOf(raw) != wire.KindObject {
 		return append(dst, raw...)

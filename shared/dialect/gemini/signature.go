@@ -4,7 +4,7 @@ import (
 	"gateway/shared/chat"
 )
 
-// standIn is the documented value for calls whose signature is not known because another
+// standIn is the documented value for calls with an unknown signature because another
 // model or a person wrote them.
 const standIn = "skip_thought_signature_validator"
 
@@ -42,7 +42,7 @@ func own(t *chat.Traits, marked string) string {
 // them.
 type signed struct {
 	of []string
-	// moved marks thinking parts whose signature went to the part after them.
+	// moved marks thinking parts with a signature that went to the part after them.
 	moved []bool
 }
 
@@ -50,15 +50,15 @@ type signed struct {
 // omitted; no model insists on their signatures.
 const maxRecalls = 64
 
-// signatures puts signatures back in place. An empty thinking part signs the part after it.
-// What the client did not return is looked up by the call's id. If the first call of a turn
-// still has none, it gets the stand-in where the model insists.
+// signatures restores signatures. An empty thinking part signs the part after it.
+// Signatures that the client did not return are looked up by the call's id. If the first
+// call of a turn still has none, it gets the placeholder if the model requires one.
 func signatures(e *requestEncoder, m *chat.Message) signed {
 	s := signed{of: make([]string, len(m.Parts)), moved: make([]bool, len(m.Parts))}
 	if m.Role != chat.Assistant {
 		return s
 	}
-	var pending []int // empty thinking parts whose signature waits for a call
+	var pending []int // empty thinking parts with a signature that waits for a call
 	firstCall := true
 	for i := range m.Parts {
 		p := &m.Parts[i]
@@ -104,7 +104,7 @@ func callSignature(e *requestEncoder, c *chat.ToolCall) string {
 		return ""
 	}
 	if _, _, marked := chat.UnmarkSigned(c.Signature); !marked {
-		return c.Signature // the provider's own value, kept by the client
+		return c.Signature // the provider's value, kept by the client
 	}
 	return own(e.t, c.Signature)
 }
@@ -122,8 +122,8 @@ func planRecalls(e *requestEncoder) {
 	}
 }
 
-// recalled looks up what was kept for the first call of a turn, for a client that cannot
-// return it.
+// recalled looks up the stored signature of the first call of a turn, for a client that
+// cannot return it.
 func recalled(e *requestEncoder, id string) string {
 	if e.unrecalled--; e.r.Recall == nil || id == "" || e.unrecalled >= 0 {
 		return ""

@@ -9,9 +9,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// streamDecoder reads the events of one stream. Each is a whole answer of its
-// own that brings the next parts of some candidates; the stream ends when every
-// candidate has told why it finished. There is no terminal event.
+// streamDecoder reads the events of one stream. Each is a complete response with the next
+// parts of some candidates; the stream ends when every candidate has a finish reason.
+// There is no terminal event.
 type streamDecoder struct {
 	t       *chat.Traits
 	m       chat.Meter
@@ -29,7 +29,7 @@ type streamDecoder struct {
 	signed  []chat.Signed
 }
 
-// streamChoice is what is known of one candidate.
+// streamChoice is the state of one candidate.
 type streamChoice struct {
 	index    int
 	block    int       // the open block, or the next one

@@ -106,7 +106,7 @@ func (s *streamDecoder) part(ch *streamChoice, p *part, logprobs []byte, emit fu
 	return s.whole(ch, emit)
 }
 
-// whole returns a delta that is its entire block, and the block's end.
+// whole emits a delta that is a complete block, and the block's end.
 func (s *streamDecoder) whole(ch *streamChoice, emit func(*chat.Delta) error) error {
 	if err := emit(&s.out); err != nil {
 		return err
@@ -116,8 +116,8 @@ func (s *streamDecoder) whole(ch *streamChoice, emit func(*chat.Delta) error) er
 	return emit(&s.out)
 }
 
-// sign returns a signature: in the thought that is open, or in a block of its own before
-// the part that it signs.
+// sign emits a signature: in the open thought, or in a separate block before the part
+// that it signs.
 func (s *streamDecoder) sign(ch *streamChoice, thought, signature string, emit func(*chat.Delta) error) error {
 	ch.pending = append(ch.pending, chat.Part{Kind: chat.Reasoned, Origin: name, Text: thought, Signature: signature})
 	if thought == "" {
@@ -143,7 +143,7 @@ func (s *streamDecoder) release(ch *streamChoice, emit func(*chat.Delta) error) 
 	return s.sign(ch, "", signature, emit)
 }
 
-// call returns a call, which arrives whole.
+// call emits a call, which arrives completely.
 func (s *streamDecoder) call(ch *streamChoice, p *part, signature string, emit func(*chat.Delta) error) error {
 	if err := s.close(ch, emit); err != nil {
 		return err

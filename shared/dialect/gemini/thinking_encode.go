@@ -10,7 +10,7 @@ import (
 // Bounds of a thinking budget where the traits say none, in tokens.
 const maxBudget = 24576
 
-// effortBudget is the budget that an effort stands for.
+// effortBudget returns the budget for an effort.
 func effortBudget(effort string, limit int64) int64 {
 	switch effort {
 	case "minimal", "low":

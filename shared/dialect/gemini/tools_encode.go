@@ -21,7 +21,7 @@ var builtins = map[string]string{
 	"fileSearch": "fileSearch", "file_search": "fileSearch",
 }
 
-// toolPlan tells which of the client's tools are sent.
+// toolPlan lists which of the client's tools are sent.
 type toolPlan struct {
 	functions int
 	builtin   int
@@ -165,7 +165,7 @@ func builtin(e *requestEncoder, t *chat.Tool, own string) {
 		for key := range d.Object {
 			switch word := camel(string(key)); word {
 			case "type", "properties", "required", "additionalProperties", "$schema", "description":
-				// of a schema that stands where settings may
+				// of a schema in the place of settings
 			case "retrievalConfig":
 				e.extra.retrieval = d.Raw()
 			default:

@@ -10,14 +10,14 @@ import (
 )
 
 // counts is a usageMetadata object, or the usage of an interaction, which has the same
-// counts under other names. Each chunk of a stream restates it whole; a count that a
+// counts under other names. Each chunk of a stream repeats it completely; a count that a
 // later chunk omits is kept.
 type counts struct {
 	prompt, cached, candidates, thoughts, toolUse, total upstream.Known
 	audioIn, imageIn                                     upstream.Known
 	audioCached, imageCached                             upstream.Known
 	audioOut, imageOut                                   upstream.Known
-	searches                                             int64  // that an interaction tells
+	searches                                             int64  // only in interactions
 	mode                                                 string // in which it was served
 }
 
@@ -91,16 +91,16 @@ func byModality(d *wire.Decoder, audio, image *upstream.Known) {
 	}
 }
 
-// classes returns the counts as disjoint classes. The prompt includes what was cached;
-// the candidates exclude the thoughts; what tools read is counted separately. total is
-// the provider's own total where it is not the sum.
+// classes returns the counts as disjoint classes. The prompt includes cached tokens; the
+// candidates exclude the thoughts; tokens read by tools are counted separately. total is
+// the provider's total if it is not the sum.
 func (c *counts) classes(u *pricing.Usage, searches int64) (total int64) {
 	*u = pricing.Usage{}
 	part := func(sum *int64, class pricing.Class, k upstream.Known) {
 		if k == 0 {
 			return
 		}
-		n := min(k.Get(), max(*sum, 0)) // a part is never more than the whole
+		n := min(k.Get(), max(*sum, 0)) // a part never exceeds the total
 		*sum -= n
 		u.Set(class, n)
 	}
@@ -138,8 +138,8 @@ func (c *counts) classes(u *pricing.Usage, searches int64) (total int64) {
 	return 0
 }
 
-// ReadUsage reads a usageMetadata object by itself: what was used, and the tokens of
-// the prompt, including cached ones. For anything else both are unknown.
+// ReadUsage reads a separate usageMetadata object: the usage, and the tokens of the
+// prompt, including cached ones. For anything else both are unknown.
 func ReadUsage(raw []byte) (u pricing.Usage, prompt int64) {
 	d := wire.NewDecoder(raw)
 	var c counts

@@ -99,7 +99,8 @@ type answer struct {
 	own      bool // the client speaks the provider's dialect
 }
 
-// whole is the plain answer, or the error that the client gets if no other target is left.
+// whole returns the plain response, or the error that the client gets if no other target
+// is left.
 func (a *answer) whole(body []byte, traits *chat.Traits) []byte {
 	var out []byte
 	var loss chat.Loss

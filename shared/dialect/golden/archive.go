@@ -39,8 +39,8 @@ type options struct {
 	Traits      chat.Traits // of host and model
 	Status      int         // of the provider's answer, when it is an error
 	Headers     map[string]string
-	Injected    bool                   // usage was asked for on the client's behalf
-	Recall      map[string][]chat.Part // what is remembered by tool call id
+	Injected    bool                   // usage was requested on the client's behalf
+	Recall      map[string][]chat.Part // what is stored by tool call id
 	Model       string                 // of an operation, as the provider takes it
 }
 
@@ -126,11 +126,11 @@ func (g *run) compare() {
 	}
 }
 
-// Cases are the archives of all dialects whose folder below testdata matches
-// pattern, e.g. openai-* or operations/*.
+// Cases are the archives of all dialects with a matching folder below testdata, e.g.
+// openai-* or operations/*.
 func Cases(pattern string) []string {
 	var all []string
-	for _, root := range []string{".", ".."} { // from the room, and from a dialect
+	for _, root := range []string{".", ".."} { // from the package, and from a dialect
 		if _, err := os.Stat(filepath.Join(root, "golden")); err == nil {
 			found, _ := filepath.Glob(filepath.Join(root, "*", "testdata", pattern, "*.txtar"))
 			all = append(all, found...)

@@ -77,7 +77,7 @@ func ReadAnswer(t *testing.T, d chat.Provider, body []byte, traits *chat.Traits)
 	return r
 }
 
-// Through takes a stream from a decoder to a client that asked with o.
+// Through sends a stream from a decoder to a client with the options o.
 func Through(dec chat.StreamDecoder, client chat.AnswerWriter, o *chat.Options, parser chat.EventParser, in []byte) ([]byte, chat.Meter) {
 	enc := client.NewStreamEncoder(o)
 	var out []byte
@@ -145,8 +145,7 @@ func blocksDoNotOverlap(t *testing.T, stream []byte) {
 	}
 }
 
-// Filtered sends a stream through the filter of its own dialect in pieces of size
-// bytes.
+// Filtered sends a stream through the filter of its dialect in pieces of size bytes.
 func Filtered(t *testing.T, d chat.Passer, o chat.FilterOptions, in []byte, size int) ([]byte, chat.Meter) {
 	t.Helper()
 	f := d.NewStreamFilter(&o)

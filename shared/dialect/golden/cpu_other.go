@@ -2,5 +2,5 @@
 
 package golden
 
-// cpu is not known on systems that do not tell it.
+// cpu is unknown on systems that do not report it.
 func cpu() int64 { return 0 }

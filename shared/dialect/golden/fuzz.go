@@ -46,8 +46,8 @@ func Carried(
 	return up
 }
 
-// SamePieces filters a stream whole and in pieces of size bytes; the result must be the
-// same.
+// SamePieces filters a stream in one piece and in pieces of size bytes; the result must
+// be the same.
 func SamePieces(t *testing.T, d chat.Passer, o chat.FilterOptions, in []byte, size int) (whole []byte, m chat.Meter) {
 	t.Helper()
 	whole, m = Filtered(t, d, o, in, len(in))

@@ -20,7 +20,7 @@ type responsesItem struct {
 	Summary   []struct{ Type, Text string }
 }
 
-// said is all the text that an item holds.
+// said returns all the text of an item.
 func (it *responsesItem) said() string {
 	s := it.Arguments + it.Input
 	for _, p := range it.Content {
@@ -65,11 +65,10 @@ type responsesOpen struct {
 	whole json.RawMessage
 }
 
-// CheckResponses: created and in_progress first; each item is added once with
-// the next index, its pieces stand between its beginning and its end and add up
-// to what its end says; the last event holds all items as they were given.
-// Sequence numbers count from 0. An error event may be followed by
-// response.failed only.
+// CheckResponses: created and in_progress first; each item is added once with the next
+// index, its pieces are between its beginning and its end and add up to the content of
+// its end; the last event contains all items unchanged. Sequence numbers count from 0. An
+// error event may be followed by response.failed only.
 func CheckResponses(t *testing.T, stream []byte) {
 	t.Helper()
 	state, id := "before", ""

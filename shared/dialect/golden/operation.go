@@ -16,8 +16,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// Operations runs every case of testdata/operations/<translator>, whose files are
-// those of Pairs.
+// Operations runs every case of testdata/operations/<translator>, with the files of
+// Pairs.
 func Operations(t *testing.T, translators ...chat.Translator) {
 	for _, c := range translators {
 		cases, _ := filepath.Glob(filepath.Join("testdata/operations", c.Name(), "*.txtar"))

@@ -72,13 +72,13 @@ type pair struct {
 // Pairs runs every case of testdata/<client>-<provider>. Its files:
 //
 //	case.json              options, may be missing
-//	request.json           what the client sends
-//	upstream_request.json  golden: what the provider gets
-//	loss.txt               golden: what was not carried
-//	refused.json           golden: the answer to a request that is refused
-//	upstream_response.*    what the provider sends, .json, .txt or .sse
-//	response.*             golden: what the client gets
-//	meter.txt              golden: what the books get
+//	request.json           the client's request
+//	upstream_request.json  golden: the request to the provider
+//	loss.txt               golden: the loss report
+//	refused.json           golden: the response to a rejected request
+//	upstream_response.*    the provider's response, .json, .txt or .sse
+//	response.*             golden: the response to the client
+//	meter.txt              golden: the accounting data
 func Pairs(t *testing.T) {
 	folders, _ := filepath.Glob("testdata/*-*")
 	if len(folders) == 0 {

@@ -15,8 +15,8 @@ type Refusal struct {
 	Host, Source, Date string
 }
 
-// Overflows are how hosts say that a conversation does not fit the model's context. Agents
-// compact their history when they are told so.
+// Overflows are the error texts of hosts for a conversation that exceeds the model's
+// context. Agents compact their history after this error.
 var Overflows = []Refusal{
 	{Code: "context_length_exceeded", Host: "openai", Source: "platform.openai.com/docs/guides/error-codes", Date: "2026-11-28"},
 	{Text: "context_length_exceeded", Host: "openai, openrouter", Source: "openrouter.ai/docs/api/reference/errors-and-debugging", Date: "2026-11-28"},
@@ -66,9 +66,9 @@ var Balances = []Refusal{
 	{Code: "enforced_spend_limit_reached", Host: "anthropic", Source: "docs.claude.com/en/api/errors", Date: "2026-11-28"},
 }
 
-// MeaningOf is what an error means to a client, whatever the host calls it:
-// chat.InsufficientQuota, chat.ContextLength, or nothing. Words count only where they cannot
-// be those of a rate limit or of a failed host: "too many tokens" is said of both.
+// MeaningOf returns the code of an error for clients, independent of the host:
+// chat.InsufficientQuota, chat.ContextLength, or nothing. Words only count if they cannot
+// be those of a rate limit or of a failed host: "too many tokens" is used for both.
 func MeaningOf(p *chat.ProviderError) fault.Code {
 	words := strings.ToLower(p.Message)
 	if p.Status == http.StatusPaymentRequired || matches(Balances, p, words) {

@@ -50,9 +50,9 @@ func User(provider, user string, loss *chat.Loss) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// CallID returns the id of a tool call as a provider takes it. A long one is shortened in the
-// same way wherever it stands, so that calls and results still belong together; answers do not
-// repeat ids, and the client keeps its own.
+// CallID returns the id of a tool call in the form that a provider accepts. A long one is
+// always shortened in the same way, so that calls and results still match; responses do
+// not repeat ids, and the client keeps its own.
 func CallID(provider, id string) string {
 	if l := lengthOf(provider, "tool_call_id"); l != nil && len(id) > l.Most {
 		return chat.LegalName(id, l.Most)

@@ -35,8 +35,8 @@ func ReasonerOf(provider string) *Reasoner {
 // reasonedBy begins the mark of reasoning that a host of this shape gave.
 const reasonedBy = "openai.chat"
 
-// Mark returns the signature under which clients get the host's reasoning, "" for nil. Clients
-// throw away reasoning without one. It only says whose the reasoning is: the text itself is
+// Mark returns the signature with which clients receive the host's reasoning, "" for nil.
+// Clients discard reasoning without one. It only identifies the host: the text itself is
 // beside it, and the client could send any other text to the host as well.
 func (r *Reasoner) Mark() string {
 	if r == nil {

@@ -17,21 +17,21 @@ const (
 	EffortOnly            // reasoning_effort alone
 )
 
-// Thinker is how the models of a host are told whether, and how much, to think.
+// Thinker is the way in which requests to a host control thinking.
 type Thinker struct {
 	Host   string // id of the provider
 	Switch Switch
 	// Efforts are the values of reasoning_effort that a budget may become, from the lowest,
 	// separated by spaces; empty: a budget becomes no effort.
 	Efforts string
-	// Known: only models that are known to reason are told, because the others of this
-	// host reject the member.
+	// Known: only models that are known to reason get the field, because the others of
+	// this host reject it.
 	Known        bool
 	Source, Date string
 }
 
-// Thinkers are the hosts whose switch is known. Those with ThinkingType and EnableThinking
-// think unless they are told not to.
+// Thinkers are the hosts with a known switch. Those with ThinkingType and EnableThinking
+// think by default.
 var Thinkers = []Thinker{
 	{Host: "openai", Switch: EffortOnly, Efforts: "low medium high xhigh", Source: "platform.openai.com/docs/api-reference/chat/create (reasoning_effort)", Date: "2026-11-28"},
 	{Host: "azure-openai", Switch: EffortOnly, Efforts: "low medium high xhigh", Known: true, Source: "learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning; anomalyco/opencode#14611 (xhigh)", Date: "2026-11-29"},
@@ -66,14 +66,14 @@ func (t *Thinker) Effort(effort string) string {
 	return nearest
 }
 
-// Least is the least effort of models that are told to think by an effort.
+// Least is the lowest effort of models controlled by an effort.
 type Least struct {
 	Model        string // beginning of the model's name; longer ones come first
 	Effort       string
 	Source, Date string
 }
 
-// Leasts are the efforts that stand for no thinking. A model without a row is not told.
+// Leasts are the efforts that mean no thinking. A model without a row gets none.
 var Leasts = []Least{
 	{"gpt-5.", "none", "developers.openai.com/api/docs/guides/reasoning", "2026-11-28"},
 	{"gpt-5-pro", "high", "developers.openai.com/api/docs/models/gpt-5-pro", "2026-11-28"},

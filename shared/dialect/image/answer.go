@@ -27,8 +27,8 @@ type answer struct {
 // lists and objects of them.
 type members []string
 
-// gather reads an answer whose images stand under the names of m, at any depth
-// of these names. It is an error when there is none.
+// gather reads a response with images under the names of m, at any depth of these names.
+// It returns an error if there is none.
 func (m members) gather(body []byte) (*answer, error) {
 	a := &answer{}
 	d := wire.NewDecoder(body)
@@ -49,7 +49,7 @@ func (m members) gather(body []byte) (*answer, error) {
 	return nil, upstream.Invalid("The provider's answer holds no image", nil)
 }
 
-// value reads what stands under name.
+// value reads the value of name.
 func (m members) value(d *wire.Decoder, a *answer, name string) {
 	switch d.Kind() {
 	case wire.KindString:
@@ -142,7 +142,7 @@ func (m members) answerOf(body []byte, h http.Header) (*answer, error) {
 	return nil, upstream.Invalid("The provider's answer is neither JSON nor an image", nil)
 }
 
-// decode is DecodeResponse of hosts whose images stand under the names of m.
+// decode is DecodeResponse of hosts with images under the names of m.
 func (m members) decode(dst, body []byte, h http.Header, asked *chat.Asked) ([]byte, string, chat.Meter, error) {
 	a, err := m.answerOf(body, h)
 	if err != nil {

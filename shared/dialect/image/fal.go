@@ -7,8 +7,8 @@ import (
 	"gateway/shared/dialect/upstream"
 )
 
-// Fal is /{model} of fal.ai, asked to answer at once. Answers are {images: [{url,
-// width, height, content_type}], seed}; with sync_mode the url is a data: URL.
+// Fal is /{model} of fal.ai in its synchronous mode. Responses are {images: [{url, width,
+// height, content_type}], seed}; with sync_mode the url is a data: URL.
 type Fal struct{ errors }
 
 var _ chat.Translator = Fal{}

@@ -71,7 +71,7 @@ func (f *form) file(client, host string, raw []byte) error {
 	return nil
 }
 
-// end appends the whole body and gives its media type.
+// end appends the complete body and returns its media type.
 func (f *form) end(dst []byte) (out []byte, contentType string) {
 	_ = f.w.Close()
 	return append(dst, f.b.Bytes()...), f.w.FormDataContentType()

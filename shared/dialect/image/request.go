@@ -11,8 +11,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// request is what a client asks in the OpenAI shape, with the members that
-// hosts of open models commonly add.
+// request is a client's request in the OpenAI format, with the fields that hosts of open
+// models commonly add.
 type request struct {
 	prompt, format string
 	n              chat.Opt[int64]

@@ -17,7 +17,7 @@ func (s shape) off(width, height int64) float64 {
 	return math.Abs(math.Log(float64(width) / float64(height) * float64(s.height) / float64(s.width)))
 }
 
-// nearest is the shape of list whose proportions are nearest; list is not empty.
+// nearest returns the shape of list with the nearest proportions; list is not empty.
 func nearest(list []shape, width, height int64) shape {
 	best := list[0]
 	for _, s := range list[1:] {
@@ -28,7 +28,7 @@ func nearest(list []shape, width, height int64) shape {
 	return best
 }
 
-// within are the width and height with the nearest proportions whose sides are from low to
+// within returns the width and height with the nearest proportions and sides from low to
 // high in steps of step.
 func (r *request) within(low, high, step int64, loss *chat.Loss) (width, height int64) {
 	w, h := float64(r.width), float64(r.height)
@@ -46,7 +46,7 @@ func (r *request) within(low, high, step int64, loss *chat.Loss) (width, height 
 	return width, height
 }
 
-// made reports a size that is not the one that was asked.
+// made reports a size other than the requested one.
 func (r *request) made(width, height int64, loss *chat.Loss) {
 	if width != r.width || height != r.height {
 		loss.Add(r.sized, fmt.Sprintf("made as %dx%d", width, height))

@@ -74,8 +74,8 @@ func (Stability) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string,
 	return out, media, nil
 }
 
-// diffusion is the request of the older models. What is not wanted is sent as a prompt with
-// a negative weight.
+// diffusion returns the request of the older models. A negative prompt is sent as a
+// prompt with a negative weight.
 func (r *request) diffusion(dst []byte, a *chat.Asked) ([]byte, string, error) {
 	if err := r.atMost(stabilityMost); err != nil {
 		return dst, "", err

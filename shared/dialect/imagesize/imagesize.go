@@ -81,7 +81,7 @@ func webp(head []byte) (width, height int64) {
 	return 0, 0
 }
 
-// frame reads the first frame header of a JPEG behind the start of the image.
+// frame reads the first frame header of a JPEG after the start of the image.
 func frame(b []byte) (width, height int64) {
 	for len(b) >= 4 && b[0] == 0xff {
 		marker := b[1]

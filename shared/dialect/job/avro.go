@@ -135,7 +135,7 @@ type avroLines struct {
 	schema *avroType
 	codec  string
 	sync   [16]byte
-	block  []byte // what is left of the block
+	block  []byte // remainder of the block
 	left   int64  // records in it
 	out    []byte
 	at     int

@@ -40,10 +40,10 @@ type note struct {
 	Model    string          `json:"model,omitempty"`
 	Rows     int64           `json:"rows,omitempty"`
 	Object   string          `json:"object,omitempty"`  // where the rows are at the provider
-	Stopped  int64           `json:"stopped,omitempty"` // when it ended, in Unix seconds, if the provider does not tell later
+	Stopped  int64           `json:"stopped,omitempty"` // when it ended, in Unix seconds, if the provider does not report it later
 }
 
-// asked is what a client asks of a batch. The route has checked its bounds.
+// asked is a client's request for a batch. The route has checked its limits.
 type asked struct {
 	note
 	Output  json.RawMessage `json:"output_expires_after"`
@@ -59,7 +59,7 @@ type asked struct {
 	OutputData json.RawMessage `json:"output_data_config"`
 }
 
-// known are the members of asked; any others are reported.
+// known are the fields of asked; any others are reported.
 var known = map[string]bool{
 	"endpoint": true, "input_file_id": true, "completion_window": true, "metadata": true, "model": true, "provider_options": true,
 	"job_name": true, "role_arn": true, "output_data_config": true,
@@ -113,7 +113,7 @@ func badMember(err error) error {
 	return fault.Invalid(field, "body must be a JSON object")
 }
 
-// remember stores what the provider does not tell about a batch.
+// remember stores data of a batch that the provider does not return.
 func remember(ctx context.Context, j *chat.Job, id string, n *note) error {
 	b, err := json.Marshal(n)
 	if err != nil {
@@ -122,7 +122,7 @@ func remember(ctx context.Context, j *chat.Job, id string, n *note) error {
 	return j.Room.Note(ctx, id, b)
 }
 
-// recall adds to batches what was stored about them.
+// recall adds the stored data to batches.
 func recall(ctx context.Context, j *chat.Job, batches ...*Batch) error {
 	ids := make([]string, len(batches))
 	for i, b := range batches {

@@ -13,8 +13,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// Bedrock carries model invocation jobs, whose rows are Converse requests or those
-// of a model that embeds, and model customization jobs. Both read and write the bucket of the credential.
+// Bedrock implements model invocation jobs, with rows that are Converse requests or those
+// of an embedding model, and model customization jobs. Both read and write the bucket of
+// the credential.
 type Bedrock struct{}
 
 var _ chat.Jobs = Bedrock{}
@@ -243,8 +244,8 @@ func (b Bedrock) one(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) 
 	return answerBatch(ctx, j, made)
 }
 
-// count adds what the manifest of an ended job tells about its rows. A job without a
-// manifest has no results.
+// count adds the row counts in the manifest of an ended job. A job without a manifest has
+// no results.
 func (Bedrock) count(ctx context.Context, j *chat.Job, v *invocationJob, b *Batch) {
 	resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Object: v.folder() + "manifest.json.out"})
 	if err != nil {

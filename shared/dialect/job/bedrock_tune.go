@@ -95,7 +95,7 @@ func examples(ctx context.Context, j *chat.Job, field, id, object string, write 
 	return examplesFault(err, field, *count)
 }
 
-// examplesFault is the error for a client whose examples could not be read to their end.
+// examplesFault returns the error if examples could not be read to their end.
 func examplesFault(err error, field string, count int) error {
 	switch {
 	case errors.Is(err, errRow):
@@ -143,7 +143,7 @@ func appendTexts(o *upstream.Object, texts ...string) {
 	o.Close(']')
 }
 
-// readTurn reads one message, whose content is a text.
+// readTurn reads one message with a text as content.
 func readTurn(d *wire.Decoder) (role, text string) {
 	for key := range d.Object {
 		switch string(key) {

@@ -53,7 +53,7 @@ func (c Cohere) Do(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	}.do(ctx, j, "batch", c.open)
 }
 
-// stop asks for the end of a job and gives its state.
+// stop requests the end of a job and returns its state.
 func (c Cohere) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	if err := discard(j.Call(ctx, &chat.JobCall{Method: http.MethodPost, Operation: j.Operation, ID: j.ID})); err != nil {
 		return nil, err
@@ -139,8 +139,8 @@ func (c Cohere) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error
 	return answerBatch(ctx, j, b)
 }
 
-// embedShape takes the text out of a request for one. The other members apply to the whole
-// job.
+// embedShape extracts the text of an embedding request. The other fields apply to the
+// whole job.
 type embedShape struct {
 	rest    string
 	members []embedMember
@@ -298,8 +298,8 @@ func (c Cohere) one(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	return chat.JobJSON(b.Append(nil)), nil
 }
 
-// noted adds what was stored. A job takes all of its rows or none. It does not tell when it
-// ended, so that is the time when its end was first seen.
+// noted adds the stored data. A job accepts all of its rows or none. It does not report
+// when it ended, so the time when its end was first observed is used.
 func (Cohere) noted(ctx context.Context, j *chat.Job, batches ...*Batch) error {
 	if err := recall(ctx, j, batches...); err != nil {
 		return err

@@ -14,10 +14,10 @@ import (
 	"gateway/shared/fault"
 )
 
-// Fireworks carries batch inference jobs of Fireworks AI, each of one model, and supervised
-// fine-tuning jobs. They read and write datasets, which are uploaded and downloaded at
-// addresses that the provider gives. A job is stopped by deleting it; a note keeps that it
-// was stopped.
+// Fireworks implements batch inference jobs of Fireworks AI, each of one model, and
+// supervised fine-tuning jobs. They read and write datasets, which are uploaded and
+// downloaded at addresses from the provider. A job is stopped by deleting it; a note
+// records that.
 type Fireworks struct{}
 
 var _ chat.Jobs = Fireworks{}

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// held serves the operations on files in the workspace's room; done is false when the id is
-// that of another file.
+// held serves the operations on files stored for the workspace; done is false if the id
+// is that of another file.
 func held(ctx context.Context, j *chat.Job, purposes string) (a *chat.JobAnswer, done bool, err error) {
 	switch j.Operation {
 	case "files_upload":
@@ -43,7 +43,7 @@ func held(ctx context.Context, j *chat.Job, purposes string) (a *chat.JobAnswer,
 	return nil, false, nil
 }
 
-// saveHeld keeps an upload. purposes are the allowed ones: "batch" or "batch fine-tune".
+// saveHeld stores an upload. purposes are the allowed ones: "batch" or "batch fine-tune".
 func saveHeld(ctx context.Context, j *chat.Job, purposes string) (*chat.JobAnswer, error) {
 	purpose := func() (string, error) {
 		fields, err := j.Upload.Fields()

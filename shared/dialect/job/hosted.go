@@ -17,9 +17,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// This file holds what providers share that run files of OpenAI's rows but have paths,
-// shapes and states of their own. The file stays in the workspace's room. When a batch or a
-// job is made from it, its rows are checked, given the provider's names and uploaded.
+// This file is shared by providers that run files with OpenAI's rows but have other
+// paths, formats and states. The file remains stored for the workspace. When a batch or a
+// job is created from it, its rows are checked, given the provider's names and uploaded.
 
 // keepRows is how many bytes of translated rows are held in memory; longer ones are
 // translated twice.
@@ -125,8 +125,8 @@ func sendForm(ctx context.Context, j *chat.Job, f *hostFile, query string) (stri
 	return made.ID, nil
 }
 
-// rowsFile is the file of a batch's rows: {custom_id, body}. It must be sent before
-// anything else is asked of the rows.
+// rowsFile returns the file of a batch's rows: {custom_id, body}. It must be sent before
+// other properties of the rows are used.
 func (r *rows) rowsFile(ctx context.Context, f *chat.HeldFile, most int64) *hostFile {
 	return &hostFile{name: "rows.jsonl", most: most, source: func() io.ReadCloser {
 		return r.source(ctx, f, func(dst []byte, _ int64, id string, body []byte) []byte {
@@ -177,7 +177,7 @@ func appendTalk(dst, line []byte) ([]byte, error) {
 	return append(o.B, "]}\n"...), nil
 }
 
-// tooLong tells what is allowed when a file is longer than the provider takes.
+// tooLong returns the fault for a file that is longer than the provider's limit.
 func tooLong(err error, j *chat.Job, field string, most int64) error {
 	if err == errLong {
 		return fault.Newf(fault.BodyTooLarge, field, "%s must have at most %d bytes for %s", field, most, j.ProviderName)
@@ -185,7 +185,7 @@ func tooLong(err error, j *chat.Job, field string, most int64) error {
 	return err
 }
 
-// withoutModel removes the model from a row whose batch names the model.
+// withoutModel removes the model from a row of a batch that names the model.
 func withoutModel(body []byte) ([]byte, error) {
 	var w wire.Walk
 	if err := modelKey.Walk(body, &w); err != nil || w.Spans[0].Absent() {

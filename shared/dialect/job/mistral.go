@@ -54,7 +54,7 @@ var onMistral = uploads[*mistralJob, *mistralTuning]{
 	tunings:    tuningList(pages[mistralTuning]{numbered, func() pageReader[mistralTuning] { return numberedPage[mistralTuning](new(int)) }}),
 }
 
-// mistralBatch is the body of a new batch, whose rows have one model.
+// mistralBatch returns the body of a new batch with rows of one model.
 func mistralBatch(want *asked, r *rows, file string) []byte {
 	want.Model = r.last.Model
 	o := upstream.Begin(nil)
@@ -141,7 +141,7 @@ func (m *mistralJob) told() bool { return m.ID != "" && m.Status != "" }
 
 func (m *mistralJob) files() (string, string) { return m.Output, m.Failures }
 
-// numbered asks for a page of a list that has numbered pages of one length.
+// numbered returns the query for a page of a list with numbered pages of one length.
 func numbered(_ int, token string) url.Values {
 	return url.Values{"page": {orElse(token, "0")}, "page_size": {itoa(maxPage)}}
 }

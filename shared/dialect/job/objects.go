@@ -102,7 +102,7 @@ func discard(resp *http.Response, err error) error {
 	return err
 }
 
-// readText reads a short answer whole.
+// readText reads a short response completely.
 func readText(resp *http.Response) ([]byte, error) {
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))

@@ -50,7 +50,7 @@ func (w *output) answered(dst []byte, id, model string, body []byte, inputs int)
 	return append(o.B, "}\n"...)
 }
 
-// whole writes the row of an answer that is in the client's shape.
+// whole writes the row of a response in the client's format.
 func (w *output) whole(dst []byte, id string, body []byte) []byte {
 	o := upstream.Begin(dst)
 	o.Str("id", w.rowID(id))
@@ -99,7 +99,7 @@ func orElse(s, other string) string {
 	return s
 }
 
-// transformed is a text whose lines are translated while they are read.
+// transformed is a text with lines that are translated while they are read.
 type transformed struct {
 	from io.Closer
 	src  *lines

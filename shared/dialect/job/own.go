@@ -6,8 +6,8 @@ import (
 	"gateway/shared/chat"
 )
 
-// Held serves the operations on files in the job's room, which belong to no provider. done
-// is false when the room has no file with the id, and for other operations.
+// Held serves the operations on files stored for the job's workspace, which belong to no
+// provider. done is false if there is no file with the id, and for other operations.
 func Held(ctx context.Context, j *chat.Job) (a *chat.JobAnswer, done bool, err error) {
 	return held(ctx, j, "batch")
 }

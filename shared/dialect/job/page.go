@@ -14,7 +14,7 @@ import (
 // maxListed bounds the pages that are skipped to find where a list continues.
 const maxListed = 20
 
-// awsQuery asks for a page of a list of AWS; n is 0 for as many entries as it gives.
+// awsQuery returns the query for a page of an AWS list; n is 0 for the default size.
 func awsQuery(n int, token string) url.Values {
 	if n == 0 {
 		n = 1000
@@ -26,8 +26,9 @@ func awsQuery(n int, token string) url.Values {
 	return q
 }
 
-// tokenPage returns one page of a list that continues by tokens. query asks for a page of
-// so many entries; read reads one and gives its entries and its token.
+// tokenPage returns one page of a list that continues by tokens. query returns the query
+// for a page of a number of entries; read reads one and returns its entries and its
+// token.
 func tokenPage[T any](
 	ctx context.Context, j *chat.Job, id func(*T) string, query func(n int, token string) url.Values, read pageReader[T],
 ) (page []T, more bool, err error) {
@@ -73,13 +74,13 @@ func tokenPage[T any](
 // pageReader reads a page of a list: its entries, and the token of the next.
 type pageReader[T any] = func(*http.Response) ([]T, string, error)
 
-// pages tell how a host gives a list.
+// pages describes the lists of a host.
 type pages[T any] struct {
 	query func(n int, token string) url.Values
 	read  func() pageReader[T] // for one walk through the list
 }
 
-// byToken reads pages whose entries are in one member, and the token of the next page in
+// byToken reads pages with entries in one field, and the token of the next page in
 // another.
 func byToken[T any](entries, next string) func() pageReader[T] {
 	return func() pageReader[T] {

@@ -26,7 +26,7 @@ const (
 // maxAnswer bounds an answer that is read completely, in bytes.
 const maxAnswer = 16 << 20
 
-// readJSON reads an answer whole.
+// readJSON reads a response completely.
 func readJSON(resp *http.Response, into any) error {
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))

@@ -79,8 +79,8 @@ type rows struct {
 	natives  []string // what the provider's batches take
 	model    string   // of rows that name none
 	one      bool     // all rows must be of one model
-	// shape turns the body of a request into what a row holds; nil means the body is used
-	// as it is.
+	// shape converts the body of a request to the content of a row; if nil, the body is
+	// used unchanged.
 	shape func(body []byte) ([]byte, error)
 	talks map[string]*chat.Talk
 	last  *chat.Talk
@@ -90,7 +90,7 @@ type rows struct {
 	body  []byte
 }
 
-// newRows is for a batch whose provider takes the wires that natives name: dialects of
+// newRows is for a batch with a provider that supports the natives: dialects of
 // conversations, translators of embeddings.
 func newRows(j *chat.Job, a *asked, natives ...string) (*rows, error) {
 	var endpoints []string
@@ -138,7 +138,7 @@ func (r *rows) source(ctx context.Context, f *chat.HeldFile, write func(dst []by
 	})
 }
 
-// fault is the error for a client whose rows could not be read to their end.
+// fault returns the error if rows could not be read to their end.
 func (r *rows) fault(err error) error {
 	switch {
 	case errors.Is(err, errRow):

@@ -18,8 +18,8 @@ func by(f func(ctx context.Context, j *chat.Job, method string) (*chat.JobAnswer
 	return func(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) { return f(ctx, j, method) }
 }
 
-// do does an operation. Operations without a step concern files, which are in the
-// workspace's room for the given purposes, or the results of a batch.
+// do executes an operation. Operations without a step concern files, which are stored for
+// the workspace with the given purposes, or the results of a batch.
 func (s steps) do(ctx context.Context, j *chat.Job, purposes string, open opener) (*chat.JobAnswer, error) {
 	if one, ok := s[j.Operation]; ok {
 		return one(ctx, j)

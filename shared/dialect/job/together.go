@@ -148,7 +148,7 @@ func readTogether(resp *http.Response) (*togetherJob, error) {
 	return job, nil
 }
 
-// countTogether counts how the rows of an ended batch fared, which only its files tell.
+// countTogether counts the results of an ended batch, which are only in its files.
 func countTogether(ctx context.Context, j *chat.Job, b *Batch, job *togetherJob) error {
 	if b.Ended == 0 || job.Output+job.Failures == "" {
 		return nil
@@ -167,7 +167,7 @@ func countTogether(ctx context.Context, j *chat.Job, b *Batch, job *togetherJob)
 	})
 }
 
-// none asks for a list that has one page.
+// none returns the query for a list with one page.
 func none(int, string) url.Values { return url.Values{} }
 
 // listed reads a list that has one page: an array, or an object with one.
@@ -193,8 +193,8 @@ func listed[T any](resp *http.Response) ([]T, string, error) {
 	return entries, "", nil
 }
 
-// maxExamples bounds a file of examples, in bytes: what the room takes, plus what the
-// provider's shape adds.
+// maxExamples limits a file of examples, in bytes: the limit of stored files, plus what
+// the provider's format adds.
 const maxExamples = 1 << 30
 
 // togetherTuning is a fine-tuning job at Together AI.

@@ -40,7 +40,7 @@ type tuneNote struct {
 	Stopped    int64           `json:"stopped,omitempty"` // as of a batch
 }
 
-// tuneAsked is what a client asks for a job. The route has checked its bounds.
+// tuneAsked is a client's request for a job. The route has checked its limits.
 type tuneAsked struct {
 	tuneNote
 	Method *struct {
@@ -157,7 +157,7 @@ func rememberTuning(ctx context.Context, j *chat.Job, id string, n *tuneNote) er
 	return j.Room.Note(ctx, id, b)
 }
 
-// recallTunings adds to jobs what was stored about them.
+// recallTunings adds the stored data to jobs.
 func recallTunings(ctx context.Context, j *chat.Job, jobs ...*Tuning) error {
 	ids := make([]string, len(jobs))
 	for i, t := range jobs {

@@ -24,7 +24,7 @@ type hostTuning interface{ tuning() *Tuning }
 type uploads[B hostBatch, T hostTuning] struct {
 	most, mostExamples int64                             // bytes of a file
 	wires              []string                          // of rows
-	along              func(f *hostFile, purpose string) // adds what is sent along with a file
+	along              func(f *hostFile, purpose string) // adds the fields that are sent with a file
 	purposes           [2]string                         // of rows and of examples
 
 	prepare func(r *rows) // may be nil
@@ -91,7 +91,7 @@ func (u *uploads[B, T]) create(ctx context.Context, j *chat.Job) (*chat.JobAnswe
 	return answerBatch(ctx, j, made)
 }
 
-// readJob reads a job that stands alone in its answer. J is a pointer to a struct.
+// readJob reads a response that is a job. J is a pointer to a struct.
 func readJob[S any, J interface {
 	*S
 	told() bool
@@ -196,8 +196,8 @@ func (a *tuneAsked) loseOptions(j *chat.Job) {
 	}
 }
 
-// send uploads the files of a job as conversations and gives their ids at the provider;
-// prepare adds what is sent along.
+// send uploads the files of a job as conversations and returns their ids at the provider;
+// prepare adds the fields that are sent with them.
 func (a *tuneAsked) send(ctx context.Context, j *chat.Job, most int64, prepare func(*hostFile)) (training, validation string, err error) {
 	if training, err = sendExamples(ctx, j, "training_file", a.Training, most, prepare); err != nil || a.Validation == "" {
 		return training, "", err

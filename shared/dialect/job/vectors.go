@@ -9,8 +9,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// carry writes the provider's body for a row that asks for embeddings. Vectors come as
-// numbers, because the request is no longer known when the answer is made.
+// carry writes the provider's body for an embedding row. Vectors are returned as numbers,
+// because the request is no longer known when the response is written.
 func (r *rows) carry(talk *chat.Talk, body []byte) ([]byte, error) {
 	var err error
 	if r.body, _, err = talk.Translator.EncodeRequest(r.body[:0], body, r.asked(talk, body)); err != nil {

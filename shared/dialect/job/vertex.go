@@ -14,9 +14,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// Vertex carries batch prediction jobs of Vertex AI, whose rows are requests of
-// Gemini, of Claude or for embeddings, and tuning jobs. Both read and write the
-// bucket of the credential in Cloud Storage.
+// Vertex implements batch prediction jobs of Vertex AI, with rows that are requests of
+// Gemini, of Claude or for embeddings, and tuning jobs. Both read and write the bucket of
+// the credential in Cloud Storage.
 type Vertex struct{}
 
 var _ chat.Jobs = Vertex{}
@@ -133,8 +133,8 @@ const claudePrefix = "anthropic."
 
 func isClaude(t *chat.Talk) bool { return t.Provider != nil && t.Wire() == anthropic.Messages{}.Name() }
 
-// appendInstance writes one row. The output in Cloud Storage repeats what is beside the
-// request; rows of Claude have a member for it.
+// appendInstance writes one row. The output in Cloud Storage repeats the data beside the
+// request; rows of Claude have a field for it.
 func appendInstance(dst []byte, t *chat.Talk, id string, body []byte) []byte {
 	switch {
 	case t.Translator != nil: // a row is an instance of :predict
@@ -148,7 +148,7 @@ func appendInstance(dst []byte, t *chat.Talk, id string, body []byte) []byte {
 	return append(append(append(dst, `,"request":`...), body...), "}\n"...)
 }
 
-// instanceShape takes the instance out of a body of :predict. The other members apply to
+// instanceShape extracts the instance of a body of :predict. The other fields apply to
 // the whole batch.
 type instanceShape struct {
 	parameters []byte
@@ -236,7 +236,7 @@ func (v Vertex) stop(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) 
 	return v.one(ctx, j)
 }
 
-// googleQuery asks for a page of a list of Google; n is 0 for as many entries as it gives.
+// googleQuery returns the query for a page of a Google list; n is 0 for the default size.
 func googleQuery(n int, token string) url.Values {
 	if n == 0 {
 		n = 100

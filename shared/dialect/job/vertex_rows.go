@@ -166,10 +166,10 @@ type parts struct {
 	ctx  context.Context
 	j    *chat.Job
 	call func(n int) *chat.JobCall
-	wrap func(io.ReadCloser) io.ReadCloser // splits what is read into lines; nil means it has lines
+	wrap func(io.ReadCloser) io.ReadCloser // splits the input into lines; nil if it has lines
 	n    int
 	most int
-	from io.ReadCloser // what is being read
+	from io.ReadCloser // current input
 	line bool          // it ended with a line end
 }
 

@@ -1,6 +1,5 @@
-// Package jsonfield holds the JSON members that the wire format of several clients have
-// in the same form: the dialects read and write them here, so that what is taken and what
-// is rejected does not differ between them.
+// Package jsonfield reads and writes the JSON fields that several client formats have in
+// common, so that the dialects accept and reject the same.
 package jsonfield
 
 import (
@@ -12,9 +11,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// Missing makes the fault for an object without the member name; whole is at the object. If
+// Missing sets the fault for an object without the field name; whole is at the object. If
 // several names are missing ("id and name"), the fault is about the object. An earlier
-// mistake is kept.
+// error takes precedence.
 func Missing(d, whole *wire.Decoder, name string) {
 	whole.Kind() // moves to the object
 	if at := whole.Path(); d.Err() == nil {
@@ -76,9 +75,9 @@ func Thinking(d *wire.Decoder, t *chat.Reasoning) {
 	}
 }
 
-// OfFunction reads the member key of a function's description into t: name, description,
-// strict, cache_control, and the schema of the arguments, which is the member named schema.
-// Other members are kept in t.Extra.
+// OfFunction reads the field key of a function's description into t: name, description,
+// strict, cache_control, and the schema of the arguments, which is the field named
+// schema. Other fields are stored in t.Extra.
 func OfFunction(d *wire.Decoder, key []byte, schema string, t *chat.Tool) {
 	switch string(key) {
 	case "name":

@@ -1,4 +1,4 @@
-// Package live defines what is read of sessions that are passed through as they are,
-// message by message: as much as decides on money and on what is judged. Sessions are
-// metered by what the provider reports. Each wire is a package below.
+// Package live defines which parts of forwarded sessions are read, message by message:
+// those relevant for billing and for guardrails. Sessions are metered by the provider's
+// reports. Each wire format is a package below.
 package live

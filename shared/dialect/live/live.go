@@ -19,29 +19,30 @@ type Wire interface {
 	Client(message []byte) (Heard, error)
 	// Provider reads a message of the provider.
 	Provider(message []byte) Heard
-	// Wordy are the members of a client's messages whose texts are judged: see Texts.
+	// Wordy are the fields of a client's messages with texts for guardrails: see Texts.
 	Wordy() map[string]bool
 	// Left reports how everything that is still open has ended, when no more messages
 	// will come.
 	Left() []Step
-	// Busy reports whether something is under way at the provider that costs money and
-	// whose end the provider would report.
+	// Busy reports whether billable work is in progress at the provider and its end would
+	// be reported.
 	Busy() bool
-	// Bye asks the provider to end the session; nil means closing it is enough.
+	// Bye returns the message that ends the session; nil if closing it suffices.
 	Bye() []byte
-	// Error tells the client of a fault. id is the id of this message, about the id of
-	// the client's message that caused it. nil means the wire has no such message.
+	// Error returns a message about a fault for the client. id is the id of this message,
+	// about the id of the client's message that caused it. It returns nil if the wire
+	// format has no such message.
 	Error(f *fault.Fault, id, about string) []byte
 }
 
-// Opening is what a client's first message asks for.
+// Opening is the content of a client's first message.
 type Opening struct {
 	Model string // @slug/model names the saved provider, too
 	Asks  Asks
 	Steps []Step // steps that are taken before anything is sent to the provider
 }
 
-// Asks is what a client asks for beside the session itself.
+// Asks is what a client requests besides the session itself.
 type Asks struct {
 	Models []string // models that work for the session
 	// Unheard: the client's speech is not transcribed. Unsaid: the model's speech is not
@@ -51,7 +52,7 @@ type Asks struct {
 	Unheld bool
 }
 
-// Heard is what one message tells.
+// Heard is the relevant content of one message.
 type Heard struct {
 	ID    string // of the client's message; "" when it has none
 	Steps []Step
@@ -59,7 +60,7 @@ type Heard struct {
 	Sound bool   // of the client: the message brings sound
 	Said  string // of the provider: a piece of the model's words
 	Voice string // of the provider: a piece of the transcript of the client's speech
-	Whole bool   // all that was said so far is complete
+	Whole bool   // all speech so far is complete
 	Last  bool   // the provider says nothing more
 	Again string // of the provider's: the handle that resumes the session
 }

@@ -69,13 +69,13 @@ func decode(message []byte) (v any, ok bool) {
 	return v, d.Decode(&v) == nil
 }
 
-// place is where a value stands.
+// place is the position of a value.
 type place uint8
 
 const (
 	outside place = iota
 	within        // in a member with one of the names
-	below         // in or below a member whose texts count at any depth
+	below         // in or below a field with texts that count at any depth
 	sound         // in settings of sound, which are no words
 )
 

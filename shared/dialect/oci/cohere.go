@@ -10,8 +10,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// cohereEncoder writes a request of the format COHERE: one message, a history
-// before it, tools whose parameters have names and types, calls without ids.
+// cohereEncoder writes a request of the format COHERE: one message, a history before it,
+// tools with named and typed parameters, calls without ids.
 type cohereEncoder struct {
 	*upstream.Object
 	r    *chat.Request

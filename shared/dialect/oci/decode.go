@@ -293,7 +293,7 @@ func (s *decoder) Event(name string, data []byte, emit func(*chat.Delta) error) 
 		return s.Unreadable(nil)
 	}
 	if cohere && native != "" {
-		m.text = nil // the last event repeats the whole text
+		m.text = nil // the last event repeats the complete text
 	}
 	return s.say(int(index.Value), &m, native, emit)
 }

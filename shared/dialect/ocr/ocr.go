@@ -15,8 +15,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Mistral takes documents and images by address, as data: URLs, and files of its
-// own by id.
+// Mistral accepts documents and images by address, as data: URLs, and uploaded files by
+// id.
 type Mistral struct{}
 
 // Azure takes documents and images as data: URLs only.

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/dialect/citation"
 )
 
-// appendAnnotations writes those sources of an answer's texts that have an address, or
-// nothing if there are none. Their places count from the beginning of the whole content.
+// appendAnnotations writes the sources with an address of a response's texts, or nothing
+// if there are none. Their positions count from the beginning of the whole content.
 func appendAnnotations(dst []byte, parts []chat.Part) []byte {
 	cited := false
 	for i := range parts {

@@ -6,13 +6,13 @@ import (
 	"gateway/shared/wire"
 )
 
-// maxBreakpoints is how many prefixes the provider keeps for a request, the last ones. If
-// it also sets a marker itself, it keeps one less of these.
+// maxBreakpoints is how many prefixes the provider caches for a request, the last ones.
+// If it also sets a marker itself, it caches one less of these.
 const maxBreakpoints = 4
 
-// Breakpoints writes the cache markers of a request for those models of OpenAI that must be
-// told where a prefix ends: on texts, images and files of messages to the model. Both
-// dialects of OpenAI have such markers.
+// Breakpoints writes the cache markers of a request for those models of OpenAI that
+// require explicit ends of prefixes: on texts, images and files of messages to the model.
+// Both dialects of OpenAI have such markers.
 type Breakpoints struct{ left int } // how many are omitted, from the front
 
 // NewBreakpoints counts the markers of r in places where they are allowed.

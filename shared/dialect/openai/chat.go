@@ -63,7 +63,7 @@ func (Chat) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) 
 	return r, nil
 }
 
-// reasoner returns the row of a host that wants its reasoning back; nil means it does
+// reasoner returns the row of a host that requires its reasoning back; nil if it does
 // not.
 func reasoner(t *chat.Traits) *hosts.Reasoner {
 	if t == nil {

@@ -14,8 +14,8 @@ type bound struct {
 	key      string
 	test     func(key string, raw []byte, b *bound) error
 	min, max float64
-	// wider tells which bound a value exceeds, and by how much it counts, if some host
-	// takes more than test does; 0 means no host does.
+	// wider returns which limit a value exceeds, and by how much it counts, if some host
+	// accepts more than test does; 0 if no host does.
 	wider func(raw []byte) (chat.ExcessKind, float64)
 }
 

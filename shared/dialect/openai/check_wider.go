@@ -5,8 +5,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Values that some hosts take beyond the specification, see chat.Room. Values that no host
-// takes, such as a negative temperature, give 0.
+// Values that some hosts accept beyond the specification, see chat.Room. Values that no
+// host accepts, such as a negative temperature, return 0.
 
 // numberOver is for a number above the bound.
 func numberOver(kind chat.ExcessKind, most float64) func([]byte) (chat.ExcessKind, float64) {

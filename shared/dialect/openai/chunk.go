@@ -17,10 +17,10 @@ type chunk struct {
 	inside    bool   // err is the error of a choice
 	usage     usageReport
 
-	// usageAt is where the usage value stands, usageCut the member with one comma.
+	// usageAt is the position of the usage value, usageCut the field with one comma.
 	usageAt, usageCut wire.Span
-	// early says that usage or an error came before the choices, so that a chunk cannot be
-	// recognised by its end.
+	// early is set if usage or an error precedes the choices, so that a chunk cannot be
+	// recognized by its end.
 	early bool
 
 	room   [1]choiceDelta // most chunks have one choice
@@ -41,7 +41,7 @@ type choiceDelta struct {
 	function *callDelta // legacy function_call
 	logprobs []byte     // object; nil when null
 	finish   []byte     // unquoted; nil when null
-	stopped  []byte     // the stop string that came, unquoted; few hosts give it
+	stopped  []byte     // the stop string that occurred, unquoted; few hosts report it
 	err      []byte     // error object or string of the choice; nil if none
 
 	room [1]callDelta

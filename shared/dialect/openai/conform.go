@@ -13,7 +13,8 @@ import (
 // client gets a host's own bytes, those places are rewritten, and nothing else. If strict, so
 // are finish reasons that OpenAI does not have.
 
-// foreignContent and foreignArguments are what is looked for before a response is walked.
+// foreignContent and foreignArguments are the search strings before a response is
+// traversed.
 var (
 	contentKey   = []byte(`"content"`)
 	argumentsKey = []byte(`"arguments"`)
@@ -37,8 +38,8 @@ func ownFinish(finish []byte) bool {
 	return false
 }
 
-// anyValue reports whether the value of a member key begins with first anywhere in body. The
-// quotes of a key in a JSON string are escaped, so what is found is a key.
+// anyValue reports whether the value of a field key begins with first anywhere in body.
+// The quotes of a key in a JSON string are escaped, so a match is a key.
 func anyValue(body, key []byte, first byte) bool {
 	for {
 		n := bytes.Index(body, key)
@@ -193,7 +194,7 @@ func (c *conformer) content(list []byte) []byte {
 }
 
 func (c *conformer) call(d *wire.Decoder, choice int) {
-	start := skipSpace(c.body, d.Offset()) + 1 // behind the bracket
+	start := skipSpace(c.body, d.Offset()) + 1 // after the bracket
 	before := len(c.edits)
 	indexed, id := false, ""
 	for key := range d.Object {

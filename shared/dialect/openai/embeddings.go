@@ -9,18 +9,18 @@ import (
 	"gateway/shared/wire"
 )
 
-// Many hosts ignore encoding_format: they send lists of numbers to a client that asked for
-// base64, as OpenAI's library for Node does by default, or the reverse. Each reads the other
-// as an empty or a wrong vector.
+// Many hosts ignore encoding_format: they send lists of numbers to a client that
+// requested base64, as OpenAI's library for Node does by default, or the reverse. The
+// client then reads an empty or a wrong vector.
 
 var (
 	embeddingKey  = []byte(`"embedding"`)
 	embeddingAsks = wire.NewKeySet("encoding_format", "output_dtype")
 )
 
-// ConformEmbeddings returns a response of /embeddings with its vectors in the encoding that
-// request asks for. It returns body itself if they have it already, if the client asked for
-// an encoding that OpenAI does not have, or if a vector cannot be read.
+// ConformEmbeddings returns a response of /embeddings with its vectors in the encoding
+// that request specifies. It returns body itself if they have it already, if the client
+// specified an encoding that OpenAI does not have, or if a vector is unreadable.
 func ConformEmbeddings(body, request []byte) []byte {
 	lists, strings := anyValue(body, embeddingKey, '['), anyValue(body, embeddingKey, '"')
 	if !lists && !strings {

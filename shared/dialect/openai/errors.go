@@ -133,7 +133,7 @@ func scalar(d *wire.Decoder) string {
 	return ""
 }
 
-// providerFault makes the fault for what an OpenAI-like host said.
+// providerFault returns the fault for an OpenAI-like host's error.
 func providerFault(p *chat.ProviderError) *fault.Fault {
 	f := fault.New(fault.ProviderError, p.Param, p.Message).WithCause(p)
 	f.Source = fault.SourceProvider
@@ -164,7 +164,7 @@ func inBandError(raw []byte) *fault.Fault {
 	return providerFault(p)
 }
 
-// inBandStatus is the status that an error inside a success stands for.
+// inBandStatus returns the status for an error inside a success.
 func inBandStatus(p *chat.ProviderError) int {
 	if n, err := strconv.Atoi(p.Code); err == nil && n >= 400 && n <= 599 {
 		return n

@@ -47,7 +47,7 @@ func ReadThinking(d *wire.Decoder, r *chat.Request) {
 // ReadCacheMarker reads {type:"ephemeral",ttl:"5m"|"1h"}.
 func ReadCacheMarker(d *wire.Decoder) chat.Cache { return jsonfield.CacheMarker(d) }
 
-// Missing makes the fault for an object without the member name; whole is at the object.
+// Missing sets the fault for an object without the field name; whole is at the object.
 func Missing(d, whole *wire.Decoder, name string) { jsonfield.Missing(d, whole, name) }
 
 // AppendURL writes the address of media as a JSON string: as it is, or as a

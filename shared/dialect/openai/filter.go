@@ -11,11 +11,10 @@ import (
 	"gateway/shared/wire"
 )
 
-// filter passes a stream of this dialect on and meters it. It removes what the gateway's
-// own include_usage added: the last chunk, and "usage":null in the others. An ordinary
-// chunk is recognised by its first and last bytes and not read any further. An event that
-// cannot be read ends the stream: it is not given out, and what came before it is not a
-// whole answer.
+// filter forwards a stream of this dialect and meters it. It removes the additions of the
+// gateway's include_usage: the last chunk, and "usage":null in the others. An ordinary
+// chunk is recognized by its first and last bytes and not parsed further. An unreadable
+// event ends the stream: it is dropped, and the response counts as truncated.
 type filter struct {
 	o     chat.FilterOptions
 	m     chat.Meter
@@ -27,7 +26,7 @@ type filter struct {
 	shape pieceShape  // of the chunks that bring text
 
 	shaper conformer // of chunks that OpenAI's libraries cannot read
-	start  heldStart // the first piece of a call whose name may continue
+	start  heldStart // the first piece of a call with a name that may continue
 
 	answered bool // a choice was seen
 	finished bool // a finish reason was seen
@@ -95,10 +94,10 @@ var (
 	done        = []byte("[DONE]")
 )
 
-// ordinary reports whether data is a chunk that brings only text, by its last bytes:
-// ...,"finish_reason":null}],"usage":null,"obfuscation":"..."} with the last two members
-// optional. null is where ,"usage":null stands, 0 if it does not; end is where the
-// choices end.
+// ordinary reports whether data is a chunk with only text, by its last bytes:
+// ...,"finish_reason":null}],"usage":null,"obfuscation":"..."} with the last two fields
+// optional. null is the position of ,"usage":null, 0 if absent; end is the end of the
+// choices.
 func ordinary(data []byte) (null, end int, ok bool) {
 	n := len(data) - 1
 	if n < 0 || data[n] != '}' || data[0] != '{' {
@@ -153,7 +152,7 @@ func (f *filter) hides() bool { return f.o.Injected && !f.o.IncludeUsage }
 
 // drop passes e on without the part of its data at cut.
 func (f *filter) drop(e *events.Event, cut wire.Span) {
-	if e.At < 0 { // the data came in several lines: the event is written again
+	if e.At < 0 { // the data has several lines: the event is written again
 		data := append(append([]byte(nil), e.Data[:cut.Start]...), e.Data[cut.End:]...)
 		f.out.Add(wire.AppendSSE(nil, string(e.Name), data))
 		return
@@ -240,7 +239,7 @@ func (f *filter) visible(e *events.Event) []byte {
 }
 
 // unreadable ends the stream at an event that is not a chunk. An empty event is a
-// keep-alive, and what follows a whole answer is omitted.
+// keep-alive, and data after a complete response is dropped.
 func (f *filter) unreadable(e *events.Event, cause error) {
 	switch {
 	case len(bytes.TrimSpace(e.Data)) == 0:

@@ -94,8 +94,9 @@ func appendImage(dst, address []byte) []byte {
 	return append(append(dst, address...), "}}"...)
 }
 
-// image writes an image for clients that did not ask for the strict shape: as OpenRouter's, and
-// as a block of content_blocks, which keeps its place between the others.
+// image writes an image for clients that did not request the strict format: as
+// OpenRouter's, and as a block of content_blocks, which preserves its position between
+// the others.
 func (s *streamEncoder) image(dst []byte, d *chat.Delta) []byte {
 	if s.o.Strict {
 		return dst

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// tailWindow is how many bytes at the end of an answer are searched for usage, before the
-// whole answer is walked.
+// tailWindow is how many bytes at the end of a response are searched for usage, before
+// the whole response is traversed.
 const tailWindow = 2048
 
 // nearWindow is how many bytes from the end usage mostly is.
@@ -59,9 +59,9 @@ func meterPlain(body []byte, outputs string) chat.Meter {
 	return m
 }
 
-// looksFailed reports whether a success may be none and has to be read: it has no choice
-// or no message, an error, or a finish reason of a host that aborted. The quotes of a key
-// in a JSON string are escaped, so what is found is a key.
+// looksFailed reports whether a success may be an error and must be parsed: it has no
+// choice or no message, an error, or a finish reason of a host that aborted. The quotes
+// of a key in a JSON string are escaped, so a match is a key.
 func looksFailed(body []byte, finish string) bool {
 	if _, failed := hosts.StopOf([]byte(finish)); failed {
 		return true
@@ -171,7 +171,7 @@ func meterHead(d *wire.Decoder, m *chat.Meter, outputs string) {
 	}
 }
 
-// meterMembers reads the members of a whole answer.
+// meterMembers reads the fields of a complete response.
 func meterMembers(d *wire.Decoder, raw []byte, m *chat.Meter) {
 	d.Reset(raw)
 	var usage usageReport
@@ -198,8 +198,8 @@ func meterMembers(d *wire.Decoder, raw []byte, m *chat.Meter) {
 	usage.classes(m)
 }
 
-// meterWalk is meterPlain for a response whose usage is not near its end or is incomplete.
-// Where the output was not counted, its length is measured.
+// meterWalk is meterPlain for a response with usage that is not near its end or is
+// incomplete. If the output was not counted, its length is measured.
 func meterWalk(body []byte, m chat.Meter, outputs string) chat.Meter {
 	var d wire.Decoder
 	meterMembers(&d, body, &m)
@@ -218,10 +218,10 @@ func outputBytes(body []byte) int64 {
 	return r.Meter().OutputBytes
 }
 
-// topLevel is where key, given with its quotes, is a member of the whole body at or after
-// from; -1 if there is none. Inside a JSON string a quote has a backslash before it, so the
-// bytes of a quoted key with a colon after it can only be a key. Only its depth remains to
-// be checked.
+// topLevel returns the position of key, given with its quotes, as a top-level field at or
+// after from; -1 if there is none. Inside a JSON string a quote is preceded by a
+// backslash, so the bytes of a quoted key with a colon after it can only be a key. Only
+// its depth remains to be checked.
 func topLevel(body []byte, from int, key string) int {
 	for i := from; ; {
 		n := bytes.Index(body[i:], []byte(key))

@@ -6,8 +6,9 @@ import (
 )
 
 // Some hosts send the name of a call in pieces. Of OpenAI's libraries one joins names and
-// another replaces them, so only a whole name in the first piece reaches clients of both. The
-// first piece of a call waits for the next chunk, which mostly begins the arguments.
+// another replaces them, so only a complete name in the first piece reaches clients of
+// both. The first piece of a call waits for the next chunk, which usually begins the
+// arguments.
 
 // heldStart is the first piece of a call that waits; data is nil while none does.
 type heldStart struct {
@@ -73,7 +74,7 @@ func (f *filter) holdName(e *events.Event, c *chunk) bool {
 	return true
 }
 
-// releaseName forwards the first piece of a call, with the whole name.
+// releaseName forwards the first piece of a call, with the complete name.
 func (f *filter) releaseName() {
 	if f.start.data == nil {
 		return

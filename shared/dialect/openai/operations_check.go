@@ -104,7 +104,7 @@ var ocrChecker = newChecker(require("document", "an object with its type"),
 // CheckOCR tests the bounds of a body of /ocr.
 func CheckOCR(body []byte) error { return ocrChecker.only(body) }
 
-// only checks a body whose walk is not needed afterwards.
+// only checks a body without retaining its traversal.
 func (c *checker) only(body []byte) error {
 	var checked chat.Checked
 	return c.check(body, &checked)
@@ -250,8 +250,8 @@ func testDocument(key string, raw []byte, b *bound) error {
 	return nil
 }
 
-// Fields returns the fields of a multipart form that are known so far. If it is not
-// Whole, more may come.
+// Fields returns the fields of a multipart form known so far. If it is not Whole, more
+// may follow.
 type Fields interface {
 	Get(name string) (string, bool)
 	HasFile(name string) bool

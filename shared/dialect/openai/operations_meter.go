@@ -74,7 +74,7 @@ func (i *imageData) UnmarshalJSON(raw []byte) error {
 // maxImageHeader bounds how much of an image in base64 is read.
 const maxImageHeader = 160 << 10
 
-// measure adds the sizes of the images whose headers can be read.
+// measure adds the sizes of the images with readable headers.
 func (a *operationAnswer) measure(m *chat.Meter) {
 	add := func(i imageData) {
 		if i.known {
@@ -142,7 +142,7 @@ func MeterImages(body []byte) chat.Meter {
 	if n := len(a.Data); n > 0 {
 		m.Usage.Set(pricing.Images, int64(n))
 	} else if a.Usage != nil && a.Type != "" {
-		m.Usage.Set(pricing.Images, 1) // the event of one whole image
+		m.Usage.Set(pricing.Images, 1) // the event of one complete image
 	}
 	a.measure(&m)
 	if u := a.Usage; u != nil && u.Input != nil {

@@ -8,8 +8,8 @@ import (
 // maxRecalls bounds the tool calls that are looked up for one request.
 const maxRecalls = 64
 
-// reasoning writes the reasoning of an assistant's message for hosts that want it back: what the
-// client returned, or what was kept for a call of the message.
+// reasoning writes the reasoning of an assistant's message for hosts that require it:
+// that returned by the client, or that stored for a call of the message.
 func (e *requestEncoder) reasoning(m *chat.Message) {
 	host := hosts.ReasonerOf(e.t.Provider)
 	text := ""
@@ -35,7 +35,7 @@ func (e *requestEncoder) reasoning(m *chat.Message) {
 	}
 }
 
-// recalled returns the reasoning that was kept for the first call of a message that has any.
+// recalled returns the reasoning stored for the first call of a message that has any.
 func (e *requestEncoder) recalled(host *hosts.Reasoner, m *chat.Message) (text string) {
 	for i := range m.Parts {
 		call := m.Parts[i].Call

@@ -22,7 +22,7 @@ type requestEncoder struct {
 	loss *chat.Loss
 	max  int // longest tool name
 
-	recalls     int // tool calls whose reasoning was looked up
+	recalls     int // tool calls with looked-up reasoning
 	breakpoints Breakpoints
 }
 
@@ -261,10 +261,10 @@ func (e *requestEncoder) extra() {
 	}
 }
 
-// cacheOptions say how the prefixes that are marked are kept.
+// cacheOptions determines how marked prefixes are cached.
 const cacheOptions = "prompt_cache_options"
 
-// known are the members of this dialect that are kept in Request.Extra.
+// known are the fields of this dialect that are stored in Request.Extra.
 var known = map[string]bool{
 	"store": true, "metadata": true, "modalities": true, "audio": true, "prediction": true, "web_search_options": true,
 	"prompt_cache_key": true, "prompt_cache_retention": true, cacheOptions: true, "safety_identifier": true, "verbosity": true,

@@ -132,7 +132,7 @@ func decodeChoice(d *wire.Decoder, i int) (chat.Choice, *fault.Fault) {
 			}
 		case "finish_reason":
 			c.Native = upstream.OptString(d)
-		case "stop_reason": // some hosts give the stop string that came
+		case "stop_reason": // some hosts report the stop string that occurred
 			c.StopSequence = upstream.OptString(d)
 		}
 	}
@@ -291,7 +291,7 @@ func decodeCall(d *wire.Decoder) chat.Part {
 	return c.part()
 }
 
-// part makes a whole call. Empty arguments become an empty object.
+// part returns a complete call. Empty arguments become an empty object.
 func (c *callDelta) part() chat.Part {
 	call := &chat.ToolCall{ID: unquote(c.id), Name: unquote(c.name), Arguments: unquote(c.args)}
 	if call.ID == "" {

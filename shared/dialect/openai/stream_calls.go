@@ -37,8 +37,8 @@ func (s *streamDecoder) call(st *choiceState, c *callDelta, emit func(*chat.Delt
 	return s.args(st, n, c.args, emit)
 }
 
-// joinedName is the name of a call that was before and continues with piece. Some hosts
-// repeat the whole name, or all of it so far.
+// joinedName returns the name of a call that continues with piece. Some hosts repeat the
+// complete name, or all of it so far.
 func joinedName(before, piece string) string {
 	if strings.HasPrefix(piece, before) {
 		return piece

@@ -31,7 +31,7 @@ type streamDecoder struct {
 	head, tail []byte
 }
 
-// choiceState is what is known of one choice.
+// choiceState is the state of one choice.
 type choiceState struct {
 	index   int
 	calls   []callState
@@ -51,7 +51,7 @@ type callState struct {
 	name    string
 	began   bool
 	args    bool   // a piece of the arguments was given
-	waiting []byte // arguments that came before the name, as text
+	waiting []byte // arguments that arrived before the name, as text
 }
 
 // Blocks of the canonical stream: thinking, text, then the calls and the images.
@@ -117,7 +117,7 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 	return nil
 }
 
-// learn keeps the bytes around the text of data, if it brings nothing else.
+// learn stores the bytes around the text of data, if it contains nothing else.
 func (s *streamDecoder) learn(data []byte) {
 	s.tail = s.tail[:0]
 	c := &s.c
@@ -200,7 +200,7 @@ func (s *streamDecoder) valid(raw []byte) []byte {
 	return s.scratch
 }
 
-// Bounds of what is kept of a stream.
+// Limits of the buffered parts of a stream.
 const (
 	maxChoices = 256
 	maxCalls   = 1024 // of a choice
@@ -282,7 +282,7 @@ func (s *streamDecoder) choice(c *choiceDelta, emit func(*chat.Delta) error) err
 	return emit(&s.out)
 }
 
-// think keeps a piece of reasoning, a JSON string, for the next turn.
+// think stores a piece of reasoning, a JSON string, for the next turn.
 func (s *streamDecoder) think(st *choiceState, raw []byte) {
 	if s.mark != "" && len(raw) > 2 {
 		st.thought, st.unsigned = wire.AppendUnquoted(st.thought, raw), true
@@ -314,7 +314,7 @@ func (s *streamDecoder) notes(c *choiceDelta, emit func(*chat.Delta) error) erro
 	return nil
 }
 
-// contentList returns content that came as a list of parts.
+// contentList returns content sent as a list of parts.
 func (s *streamDecoder) contentList(c *choiceDelta, emit func(*chat.Delta) error) error {
 	d := wire.NewDecoder(c.parts)
 	for range d.Array {
@@ -337,7 +337,7 @@ func (s *streamDecoder) contentList(c *choiceDelta, emit func(*chat.Delta) error
 	return nil
 }
 
-// done ends the stream. Calls whose arguments never came have empty ones.
+// done ends the stream. Calls without arguments have empty ones.
 func (s *streamDecoder) done(emit func(*chat.Delta) error) error {
 	if s.m.Complete {
 		return nil

@@ -210,7 +210,7 @@ func (s *streamEncoder) toolStart(dst []byte, d *chat.Delta) []byte {
 	return s.close(dst)
 }
 
-// endCustom returns the text of a call of a custom tool, which came inside of JSON.
+// endCustom returns the text of a call of a custom tool, which was sent inside of JSON.
 func (s *streamEncoder) endCustom(dst []byte, choice, call int) []byte {
 	args, ok := s.customs[[2]int{choice, call}]
 	if !ok {

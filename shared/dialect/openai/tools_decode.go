@@ -62,7 +62,7 @@ func (q *requestDecoder) function(t *chat.Tool) {
 	}
 }
 
-// toolChoice reads tool_choice and function_call, whose name is at place.
+// toolChoice reads tool_choice and function_call, with the name at place.
 func (q *requestDecoder) toolChoice(place string) chat.ToolChoice {
 	d := q.d
 	if d.Kind() == wire.KindString {

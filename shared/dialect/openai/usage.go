@@ -19,22 +19,22 @@ type reported struct {
 type counted uint8
 
 const (
-	prompt      counted = iota // includes what was cached, unless the total proves otherwise
+	prompt      counted = iota // includes cached tokens, unless the total proves otherwise
 	completion                 // includes reasoning, unless the total proves otherwise
 	total                      // the host's own sum
 	cached                     // of the prompt, in its details
 	cachedApart                // the same, beside the prompt: Moonshot, DeepSeek, gateways
 	written                    // of the prompt, in its details
 	writtenApart
-	written30m // of what was written
+	written30m // of the output
 	written12h
 	audioIn
 	imageIn
-	audioCached // of what was cached and of audioIn
+	audioCached // of cached tokens and of audioIn
 	imageCached
 	reasoning
 	reasoningApart // at the top level: Perplexity, SGLang
-	citations      // what was read of the web, beside the prompt and the total: Perplexity
+	citations      // tokens read from the web, beside the prompt and the total: Perplexity
 	audioOut
 	imageOut
 	searches
@@ -264,14 +264,14 @@ func (r *reported) classes(u *pricing.Usage) (reportedTotal int64) {
 	return 0
 }
 
-// parted is a sum of tokens whose parts are taken out of it, class by class.
+// parted is a sum of tokens from which the parts are subtracted, class by class.
 type parted struct {
 	of   *pricing.Usage
 	left int64
 }
 
-// take takes n tokens of a class, but never more than the sum has left; with n below
-// zero the provider did not tell of the class.
+// take subtracts n tokens of a class, but never more than is left; a negative n means
+// that the provider did not report the class.
 func (p *parted) take(c pricing.Class, n int64) {
 	if n < 0 {
 		return

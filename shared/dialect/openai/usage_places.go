@@ -6,9 +6,9 @@ import (
 )
 
 // usageReport combines the usage objects of one response. Hosts write usage beside the
-// choices, within a choice (Moonshot) or in x_groq (Groq), some in two places at once and
-// some in several events. The counts are of the whole response, so they are never added:
-// a later count replaces an earlier one, and one beside the choices those elsewhere.
+// choices, within a choice (Moonshot) or in x_groq (Groq), some in two places and some in
+// several events. The counts are totals of the response, so they are never added: a later
+// count replaces an earlier one, and one beside the choices those elsewhere.
 type usageReport struct {
 	top, side       reported // beside the choices; elsewhere
 	hasTop, hasSide bool
@@ -81,7 +81,7 @@ func (u *usageReport) merge(later *usageReport) {
 // known reports whether any usage was found.
 func (u *usageReport) known() bool { return u.hasTop || u.hasSide }
 
-// classes splits what was found into the disjoint classes of m.
+// classes splits the result into the disjoint classes of m.
 func (u *usageReport) classes(m *chat.Meter) {
 	r := u.top
 	switch {

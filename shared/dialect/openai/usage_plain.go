@@ -47,7 +47,7 @@ const (
 	wholeUsage usagePart = iota
 	ofPrompt
 	ofCompletion
-	ofWritten // how long what was written to the cache is kept
+	ofWritten // how long cache writes are retained
 	ofCached  // what kinds of tokens were read from it
 	ofNothing // that is known here
 )
@@ -134,7 +134,7 @@ func plainKey(b []byte, i int) (key []byte, next int) {
 // plainCount reads null or an integer into n, which may be nil, and returns the index
 // after it; 0 for any other value.
 func plainCount(b []byte, i int, n *int64) int {
-	const most = 12 // a number of so many digits never exceeds what is charged
+	const most = 12 // a number with this many digits never exceeds the charge
 	start, sum := i, int64(0)
 	for ; i < len(b) && b[i]-'0' <= 9; i++ {
 		if i-start >= most {

@@ -130,8 +130,8 @@ func (Text) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) 
 	return decode(body, "output")
 }
 
-// decode reads candidates, whose text is the given member. An answer with filters but no
-// candidate counts as one filtered answer.
+// decode reads candidates with the text in the given field. A response with filters but
+// no candidate counts as one filtered response.
 func decode(body []byte, member string) (*chat.Response, error) {
 	d := wire.NewDecoder(body)
 	r := &chat.Response{}

@@ -1,4 +1,4 @@
-// Package realtime reads the events of realtime sessions in OpenAI's shape, of its general
-// and its beta version: as much as decides on money and on what is judged. Everything else
-// passes unchanged.
+// Package realtime reads the events of realtime sessions in OpenAI's format, of its
+// general and its beta version: the parts relevant for billing and for guardrails.
+// Everything else is forwarded unchanged.
 package realtime

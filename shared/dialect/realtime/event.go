@@ -57,8 +57,8 @@ type Event struct {
 // maxName bounds the types and ids that are read, in bytes.
 const maxName = 512
 
-// Read reads an event. The error is a 400 that says what is wrong: the bytes are not a JSON
-// object, or another reader might find other members in them.
+// Read parses an event. It returns a 400 if the bytes are not a JSON object, or if
+// another parser might find other fields in them.
 func (r *Reader) Read(body []byte) (Event, error) {
 	e := Event{Body: body}
 	if !utf8.Valid(body) {
@@ -122,10 +122,10 @@ var common = func() map[string]string {
 // Item is the item of an event, Answer its response; nil where it has none.
 func (e *Event) Item() []byte { return e.item }
 
-// Answer is the response that an event is about, or asks for; nil if there is none.
+// Answer is the response that an event is about, or requests; nil if there is none.
 func (e *Event) Answer() []byte { return e.response }
 
-// About is the session that an event is about, or asks for; nil if there is none.
+// About is the session that an event is about, or requests; nil if there is none.
 func (e *Event) About() []byte { return e.session }
 
 // Audio reports whether an event brings sound.
@@ -164,8 +164,8 @@ func (e *Event) Added() (a Added) {
 	return a
 }
 
-// Session is what an event tells about the session; if the client sent it, what it asks
-// for.
+// Session is the data of an event about the session; if the client sent it, the requested
+// settings.
 type Session struct {
 	Model         string
 	Transcription string // the model that transcribes the input
@@ -206,7 +206,7 @@ func members(set *wire.KeySet, raw []byte, field string) (map[string][]byte, err
 	return found, nil
 }
 
-// told reads a member that is a string.
+// told reads a string field.
 func told(in map[string][]byte, key, field string) (string, error) {
 	raw := in[key]
 	if raw == nil || wire.IsNull(raw) {
@@ -281,7 +281,7 @@ func (e *Event) Session() (s Session, err error) {
 	return s, err
 }
 
-// bound is the most output tokens that a member asks for, in the general or in the beta
+// bound returns the maximum of output tokens in a field, in the general or in the beta
 // spelling.
 func bound(in map[string][]byte, field string) (int64, error) {
 	for _, key := range [...]string{"max_output_tokens", "max_response_output_tokens"} {
@@ -300,7 +300,7 @@ func unreadable(field string, err error) *fault.Fault {
 	return fault.Invalid(field, "is not of the type that it must have")
 }
 
-// MaxTokens is the most tokens of a response that can be asked for.
+// MaxTokens is the largest valid limit of a response's tokens.
 const MaxTokens = 1 << 20
 
 // tokens reads a bound: a number, or "inf".
@@ -315,7 +315,7 @@ func tokens(raw []byte, field string) (int64, error) {
 	return n, nil
 }
 
-// Asked is what a client's response.create asks for.
+// Asked is the content of a client's response.create.
 type Asked struct {
 	MaxOutput    int64
 	Instructions string
@@ -353,8 +353,8 @@ func ErrorOf(body []byte) (event string, f *fault.Fault) {
 	return e.Error.EventID, f
 }
 
-// AppendError writes an event that tells the client of a fault; about is the id of the
-// client's event that caused it, "" for none.
+// AppendError writes an error event for the client; about is the id of the client's event
+// that caused it, "" for none.
 func AppendError(dst []byte, f *fault.Fault, id, about string) []byte {
 	member := func(name, value string) {
 		dst = append(append(append(dst, ',', '"'), name...), `":`...)
@@ -380,7 +380,7 @@ func Delete(item string) []byte {
 	return append(wire.AppendJSONString([]byte(`{"type":"conversation.item.delete","item_id":`), item), '}')
 }
 
-// Cancel is the event that ends a response; an empty id means the one under way.
+// Cancel returns the event that ends a response; an empty id means the running one.
 func Cancel(response string) []byte {
 	if response == "" {
 		return []byte(`{"type":"response.cancel"}`)

@@ -57,8 +57,8 @@ type field struct {
 	// context: the provider adds stored or fetched content to the input of the model, so
 	// that the size of the request says nothing about the number of its tokens.
 	context bool
-	// prefixes begin the ids of a field whose values may also be plain names that every
-	// account has: voices and skills of the provider.
+	// prefixes of the ids of a field with values that may also be plain names known to
+	// every account: voices and skills of the provider.
 	prefixes []string
 	// settings are values of a field that name no object.
 	settings []string
@@ -205,7 +205,7 @@ var addressSuffixes = []string{"uri", "uris", "url", "urls"}
 // notModels.
 var modelSuffixes = []string{"model", "models", "modelid", "modelids", "modelname"}
 
-// fallbackKeys are the canonical names of fields whose lists hold models that replace others.
+// fallbackKeys are the canonical names of fields with lists of replacement models.
 var fallbackKeys = []string{"fallbacks"}
 
 // notModels are canonical names that end like those of models.

@@ -180,8 +180,8 @@ func hasSuffix(key string, suffixes []string) bool {
 	return slices.ContainsFunc(suffixes, func(s string) bool { return strings.HasSuffix(key, s) })
 }
 
-// typedSource is the source of an evaluation: {"type":"file_id","id":"..."}, or a type that
-// stands for everything of a kind that the account has stored.
+// typedSource is the source of an evaluation: {"type":"file_id","id":"..."}, or a type
+// that selects everything of a kind that the account has stored.
 type typedSource struct{ kind, id string }
 
 func (t *typedSource) read(name, s string) {

@@ -96,7 +96,8 @@ func (h *hostFinder) holder(path string, depth int) {
 	}
 }
 
-// emptyValue reports whether a value asks for nothing. An empty object asks for the defaults.
+// emptyValue reports whether a value requests nothing. An empty object requests the
+// defaults.
 func emptyValue(raw []byte) bool {
 	s := strings.Join(strings.Fields(string(raw[:min(len(raw), 8)])), "")
 	return s == "null" || s == "false" || s == "[]" || s == ""

@@ -16,13 +16,14 @@ import (
 type Item struct {
 	Field string // path of the item, such as input[0]
 	ID    string
-	// Reference: the item has no payload of its own, so that the provider looks it up by its id.
+	// Reference is set if the item has no payload, so that the provider looks it up by
+	// its id.
 	Reference bool
 	id        wire.Span
 }
 
-// payload is what an item of one type must carry to say everything itself. A field whose name
-// ends with "+" must not be empty.
+// payload lists the fields that make an item of one type self-contained. A field with a
+// name ending in "+" must not be empty.
 type payload struct {
 	all []string // required fields
 	any []string // and one of these
@@ -104,9 +105,9 @@ func Items(body []byte) (items []Item) {
 	return items
 }
 
-// HeldItem returns the path of the first item whose content the size of the body does not show:
-// the provider looks it up, or it stands for a conversation that the provider has compacted.
-// It is "" if there is none.
+// HeldItem returns the path of the first item with content that is not in the body: the
+// provider looks it up, or it represents a compacted conversation. It returns "" if there
+// is none.
 func HeldItem(body []byte) (field string) {
 	if !bytes.Contains(body, []byte(`"id"`)) && !bytes.Contains(body, []byte("compact")) && !bytes.Contains(body, []byte(`\u00`)) && !bytes.Contains(body, []byte(`"ID"`)) {
 		return ""
@@ -119,7 +120,7 @@ func HeldItem(body []byte) (field string) {
 	return field
 }
 
-// ItemsInRow is Items for a row of a batch, whose body is that of a request.
+// ItemsInRow is Items for a row of a batch, which contains the body of a request.
 func ItemsInRow(line []byte) []Item {
 	var row struct {
 		Body json.RawMessage `json:"body"`
@@ -130,7 +131,7 @@ func ItemsInRow(line []byte) []Item {
 	return Items(row.Body)
 }
 
-// scanned is what is read of one item.
+// scanned is the relevant content of one item.
 type scanned struct {
 	at     string
 	types  []string
@@ -228,8 +229,8 @@ func Disown(body []byte, foreign map[string]bool) []byte {
 	return wire.Splice(nil, body, edits...)
 }
 
-// disowned returns the id that stands for a foreign one: the same at every turn, for the
-// provider's cache of prompts.
+// disowned returns the replacement of a foreign id: the same at every turn, for the
+// provider's prompt cache.
 func disowned(id string) string {
 	prefix, _, ok := strings.Cut(id, "_")
 	if !ok || len(prefix) > 16 {

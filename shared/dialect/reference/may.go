@@ -9,8 +9,8 @@ import (
 // maxKey is the longest key that a body is searched for, in bytes as it is written.
 const maxKey = 64
 
-// heads are the keys of the table that a body with an object of the provider's has, by
-// what is looked for.
+// heads are the keys of the table that a body with a provider's object has, by search
+// string.
 var heads = sync.OnceValue(func() map[string]bool {
 	out := map[string]bool{"source": true}
 	for key := range fields {

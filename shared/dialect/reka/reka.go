@@ -12,7 +12,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Chat is POST /chat. It always asks for a whole answer.
+// Chat is POST /chat. It always requests a complete response.
 type Chat struct{ upstream.Errors }
 
 var _ chat.Provider = Chat{}

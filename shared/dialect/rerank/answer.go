@@ -12,7 +12,7 @@ import (
 // Answer is what a provider gave.
 type Answer struct {
 	ID, Model string
-	Results   []Result // nil means the answer holds none
+	Results   []Result // nil if the response has none
 	// Usage has Pages for search units and Input for tokens.
 	Usage pricing.Usage
 }

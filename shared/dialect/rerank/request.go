@@ -10,7 +10,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Request is what a client asks.
+// Request is a client's request.
 type Request struct {
 	Query     string
 	QueryRaw  []byte // a query that is an object (an image); nil for a text

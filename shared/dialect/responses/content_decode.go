@@ -110,7 +110,7 @@ func (it *item) result() {
 	}
 }
 
-// part reads one part of a content list. One of an unknown type is kept as it is.
+// part reads one part of a content list. One of an unknown type is kept unchanged.
 func (it *item) part(at int) chat.Part {
 	d := it.q.d
 	start := *d

@@ -10,12 +10,12 @@ import (
 	"gateway/shared/wire"
 )
 
-// filter passes a stream of this dialect on as it is and meters it. It recognises pieces
+// filter forwards a stream of this dialect unchanged and meters it. It recognizes pieces
 // of content by the name of their event, or by their first bytes, and by their last byte,
-// without reading them. An event that cannot be read ends the stream: it is not given
-// out, and what came before it is not a whole answer. A provider's error event is
-// followed by the failed response, whatever the provider sends after it: some clients
-// read nothing else.
+// without parsing them. An unreadable event ends the stream: it is dropped, and the
+// response counts as truncated. A provider's error event is followed by the failed
+// response, regardless of what the provider sends after it: some clients read nothing
+// else.
 type filter struct {
 	m      chat.Meter
 	split  events.Splitter
@@ -101,7 +101,7 @@ func (f *filter) look(e *events.Event) bool {
 	switch {
 	case len(e.Data) == 0:
 		return true
-	case f.m.Complete: // what follows a whole answer and is not an event is omitted
+	case f.m.Complete: // data after a complete response that is not an event is dropped
 		return e.Data[0] == '{'
 	}
 	f.m.NextEvent = max(f.m.NextEvent, sequence(e.Data)) + 1

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// hosted is what a response object tells about the bill beside its usage: the tier that
-// served it and the tools that the provider ran.
+// hosted is the billing data of a response object besides its usage: the tier that served
+// it and the tools that the provider ran.
 type hosted struct {
 	tier            string
 	context         string // how much of the web was searched: low, medium, high
@@ -146,7 +146,7 @@ func (h *hosted) item(kind, action string) {
 	}
 }
 
-// bill adds what was read to the usage and to what is billed beside it.
+// bill adds the data to the usage and to the other billed items.
 func (h *hosted) bill(u *pricing.Usage, s *chat.Served) {
 	s.Mode, s.SearchContext, s.Also = pricing.ModeOf(h.tier), h.context, nil
 	if !u.Known() {

@@ -23,7 +23,7 @@ func appendImage(dst []byte, m *chat.Media) []byte {
 	return wire.AppendJSONString(append(dst, `,"result":`...), m.Data)
 }
 
-// image writes an image of a whole answer.
+// image writes an image of a complete response.
 func (w *itemWriter) image(m *chat.Media) {
 	if takesImage(m) {
 		w.endMessage()

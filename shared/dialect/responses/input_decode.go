@@ -141,7 +141,7 @@ func (it *item) member(key []byte) {
 	}
 }
 
-// add puts a whole item into the conversation.
+// add adds a complete item to the conversation.
 func (l *itemList) add(it *item) {
 	for _, member := range it.unknown {
 		if it.kind == "message" || it.kind == "function_call" || it.kind == "function_call_output" || it.kind == "reasoning" {
@@ -232,8 +232,8 @@ func (l *itemList) assistant(it *item, plain bool, parts ...chat.Part) {
 	m.Parts = append(m.Parts, parts...)
 }
 
-// reasoned makes the part of a reasoning item. It is signed if its encrypted content says
-// who signed it; otherwise only a provider that keeps responses can use it.
+// reasoned returns the part of a reasoning item. It is signed if its encrypted content
+// names the signer; otherwise only a provider that stores responses can use it.
 func (it *item) reasoned() chat.Part {
 	for i := range it.parts {
 		it.thoughts = append(it.thoughts, it.parts[i].Text)

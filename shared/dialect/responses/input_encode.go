@@ -202,8 +202,8 @@ func (e *requestEncoder) document(p *chat.Part, at string) error {
 // maxRecalls bounds the tool calls that are looked up for one request.
 const maxRecalls = 64
 
-// recall looks up the reasoning that was kept for calls before which the client gave none,
-// the newest first.
+// recall looks up the stored reasoning of calls that the client sent without it, newest
+// first.
 func (e *requestEncoder) recall() {
 	if e.r.Recall == nil {
 		return
@@ -279,7 +279,7 @@ func (e *requestEncoder) assistant(m *chat.Message, list int) error {
 	return nil
 }
 
-// spoken writes texts and refusals that follow one another as one message.
+// spoken writes consecutive texts and refusals as one message.
 func (e *requestEncoder) spoken(m *chat.Message, parts []chat.Part, list int) {
 	start, n := len(e.b), 0
 	e.next(list)

@@ -55,13 +55,13 @@ func clone(raw []byte) json.RawMessage {
 	return append(json.RawMessage(nil), raw...)
 }
 
-// lose keeps a member that has no canonical form, so that encoders report it.
+// lose stores a field without a canonical form, so that encoders report it.
 func (q *requestDecoder) lose(path string) {
 	q.r.Extra = append(q.r.Extra, chat.Field{Name: path, Raw: clone(q.d.Raw())})
 }
 
-// ownOnly marks, in Request.Extra, members that chat completions have too, but that mean
-// nothing to a provider that keeps no responses.
+// ownOnly marks, in Request.Extra, fields that chat completions have too, but that have
+// no effect at a provider that does not store responses.
 const ownOnly = "responses."
 
 func (q *requestDecoder) member(key []byte) {
@@ -108,8 +108,8 @@ func (q *requestDecoder) member(key []byte) {
 	}
 }
 
-// setting reads a member that providers of other dialects do not get. A value that asks for
-// what happens anyway is no loss.
+// setting reads a field that providers of other dialects do not get. A value that equals
+// the default is no loss.
 func (q *requestDecoder) setting(key string) {
 	d := q.d
 	switch key {

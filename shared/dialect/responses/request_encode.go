@@ -137,8 +137,8 @@ func (e *requestEncoder) settings() {
 	}
 }
 
-// answer writes the format of the answer, how much the model thinks before it, and what is
-// reported beside it.
+// answer writes the format of the response, how much the model thinks before it, and the
+// additional output.
 func (e *requestEncoder) answer() error {
 	r := e.r
 	if r.Format.Kind == chat.FormatSchema && e.t.Schema == chat.SchemaNone {
@@ -189,7 +189,8 @@ func (e *requestEncoder) answer() error {
 }
 
 // reasoning writes the effort and reports whether the model thinks. If it does, its
-// reasoning is asked for, because the next turn needs it and no provider keeps it for us.
+// reasoning is requested, because the next turn needs it and no provider stores it for
+// the gateway.
 func (e *requestEncoder) reasoning() bool {
 	r := e.r.Reasoning
 	effort := r.Effort
@@ -226,13 +227,13 @@ func (e *requestEncoder) reasoning() bool {
 	return r.On() || e.t.Sampling == chat.SamplingNone
 }
 
-// kept are the members of chat completions that this shape has under the same name.
+// kept are the fields of chat completions that this format has under the same name.
 var kept = map[string]bool{
 	"store": true, "metadata": true, "prompt_cache_key": true, "prompt_cache_retention": true, "safety_identifier": true,
 }
 
-// extra forwards members that both OpenAI shapes have. Unless the client asks for it,
-// nothing is stored.
+// extra forwards fields that both OpenAI formats have. Nothing is stored unless the
+// client requests it.
 func (e *requestEncoder) extra() {
 	store, cacheKey := false, false
 	for _, x := range e.r.Extra {

@@ -16,7 +16,7 @@ func invalidAnswer(cause error) *fault.Fault {
 	return f
 }
 
-// ending holds the members of a response object that tell its state.
+// ending holds the status fields of a response object.
 type ending struct {
 	status, reason string
 	failure        []byte // error object; nil if none
@@ -77,7 +77,7 @@ func requestFault(code string) bool {
 	return strings.HasPrefix(code, "image_") || strings.HasPrefix(code, "invalid_image") || strings.HasPrefix(code, "invalid_base64")
 }
 
-// member reads a member of a response object that tells its state.
+// member reads a status field of a response object.
 func (e *ending) member(key []byte, d *wire.Decoder) bool {
 	switch string(key) {
 	case "status":

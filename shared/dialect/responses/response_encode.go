@@ -41,7 +41,7 @@ func logprobsOf(object json.RawMessage) (list []byte) {
 	return list
 }
 
-// itemWriter writes the output items of a whole answer.
+// itemWriter writes the output items of a complete response.
 type itemWriter struct {
 	e        *envelope
 	b        []byte

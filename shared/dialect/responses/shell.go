@@ -5,9 +5,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// The local_shell tool has no schema of its own: a model that was trained for it calls it by a
-// local_shell_call item. Other providers are offered a function of the same name whose arguments
-// are the action of that item (OpenAI API reference, LocalShellExecAction, 2026-11-29).
+// The local_shell tool has no schema: a model that was trained for it calls it by a
+// local_shell_call item. Other providers get a function of the same name with the action
+// of that item as arguments (OpenAI API reference, LocalShellExecAction, 2026-11-29).
 const (
 	shellTool   = "local_shell"
 	shellCall   = "local_shell_call"
@@ -76,7 +76,8 @@ func appendShell(dst, action []byte, callID string) []byte {
 	return wire.AppendJSONString(append(dst, `,"call_id":`...), callID)
 }
 
-// shell writes a call of local_shell of a whole answer; false if it is a function_call.
+// shell writes a call of local_shell of a complete response; false if it is a
+// function_call.
 func (w *itemWriter) shell(c *chat.ToolCall, tool string) bool {
 	if !isShell(w.e.o.Request, tool) {
 		return false

@@ -49,7 +49,7 @@ func openSigned(p chat.Part, encrypted string) chat.Part {
 	return p
 }
 
-// signItem is the signature under which a provider's reasoning item is kept: its
+// signItem returns the signature under which a provider's reasoning item is stored: its
 // id and its encrypted content.
 func signItem(id, encrypted string) string {
 	if encrypted == "" {

@@ -285,7 +285,7 @@ func (s *streamDecoder) begin(it *streamItem, o *outputItem, emit func(*chat.Del
 	return emit(&s.out)
 }
 
-// end handles the last event of a whole answer.
+// end handles the last event of a complete response.
 func (s *streamDecoder) end(e *streamEvent, emit func(*chat.Delta) error) error {
 	if err := s.start(e, emit); err != nil {
 		return err
@@ -336,7 +336,7 @@ func (s *streamDecoder) end(e *streamEvent, emit func(*chat.Delta) error) error 
 	return emit(&s.out)
 }
 
-// closeCalls ends calls whose own end never came.
+// closeCalls ends calls without an end event.
 func (s *streamDecoder) closeCalls(emit func(*chat.Delta) error) error {
 	for _, it := range s.items {
 		if it.call < 0 || it.done {

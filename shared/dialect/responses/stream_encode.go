@@ -33,7 +33,7 @@ type streamEncoder struct {
 	answered bool         // and has come
 	held     []chat.Delta // text beside it, given only if that answer does not come
 
-	early map[int][]citation.Citation // sources of a block whose text is not open
+	early map[int][]citation.Citation // sources of a block with a text that is not open
 }
 
 // itemKind is the kind of an output item.
@@ -215,7 +215,7 @@ func (s *streamEncoder) open(dst []byte, it *openItem, prefix string) []byte {
 	return s.itemEvent(dst, "response.output_item.added", it.index, s.item(nil, it, "in_progress"))
 }
 
-// itemEvent writes an event about a whole item.
+// itemEvent writes an event about a complete item.
 func (s *streamEncoder) itemEvent(dst []byte, kind string, index int, item []byte) []byte {
 	dst = s.event(dst, kind)
 	dst = append(dst, `,"output_index":`...)

@@ -264,7 +264,7 @@ func callDelta(s *streamEncoder, dst []byte, it *openItem, piece []byte) []byte 
 	return append(append(dst, piece...), "\"}\n\n"...)
 }
 
-// endCustom returns the text of a call whose arguments came as JSON.
+// endCustom returns the text of a call with arguments sent as JSON.
 func endCustom(s *streamEncoder, dst []byte, it *openItem) []byte {
 	args := wire.AppendUnquoted(nil, append(append([]byte{'"'}, it.text...), '"'))
 	raw := wire.AppendJSONString(nil, chat.UnwrapText(string(args)))

@@ -138,7 +138,7 @@ func (s *streamDecoder) blockStop(it *streamItem, emit func(*chat.Delta) error) 
 	return emit(&s.out)
 }
 
-// messageDone returns the text of a message that came whole.
+// messageDone emits the text of a message that arrived complete.
 func (s *streamDecoder) messageDone(it *streamItem, o *outputItem, emit func(*chat.Delta) error) error {
 	if !it.pieces {
 		for i := range o.parts {
@@ -155,7 +155,7 @@ func (s *streamDecoder) messageDone(it *streamItem, o *outputItem, emit func(*ch
 	return s.blockStop(it, emit)
 }
 
-// reasoningDone returns the signature of reasoning, and its text if it came whole.
+// reasoningDone emits the signature of reasoning, and its text if that arrived complete.
 func (s *streamDecoder) reasoningDone(it *streamItem, o *outputItem, emit func(*chat.Delta) error) error {
 	p := o.reasoned()
 	if !it.pieces && p.Text != "" {

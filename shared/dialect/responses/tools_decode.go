@@ -91,7 +91,7 @@ func (q *requestDecoder) tool() {
 	q.r.Tools = append(q.r.Tools, t)
 }
 
-// dropPlainFormat removes a format that asks for any text, which makes no difference.
+// dropPlainFormat removes a format that allows any text, which has no effect.
 func dropPlainFormat(extra []chat.Field) []chat.Field {
 	kept := extra[:0]
 	for _, x := range extra {

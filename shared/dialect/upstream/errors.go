@@ -44,8 +44,8 @@ func Invalid(message string, cause error) *fault.Fault {
 	return f
 }
 
-// Unreadable is the fault for an event of a stream that cannot be read: what came before it
-// is not a whole answer.
+// Unreadable returns the fault for an unreadable event of a stream: the response before
+// it is incomplete.
 func Unreadable(cause error) *fault.Fault {
 	return Invalid("The provider sent a stream event that cannot be read", cause)
 }
@@ -69,7 +69,7 @@ func InBand(body []byte) *fault.Fault {
 	return Fault(p)
 }
 
-// Fault makes the fault for what the provider said.
+// Fault returns the fault for a provider's error.
 func Fault(p *chat.ProviderError) *fault.Fault {
 	f := fault.New(fault.ProviderError, p.Param, p.Message).WithCause(p)
 	f.Source = fault.SourceProvider

@@ -11,7 +11,7 @@ import (
 )
 
 // Known is a count plus one, so that 0 means "not given". It takes half the memory of an
-// optional count, which matters where many are kept during a stream.
+// optional count, which matters if many are stored during a stream.
 type Known int64
 
 // Get is the count; 0 when it was not given.

@@ -95,7 +95,7 @@ func (o *Object) Bool(name string, v bool) {
 	o.B = strconv.AppendBool(o.B, v)
 }
 
-// Raw writes a member whose value is JSON already.
+// Raw writes a field with a value in JSON.
 func (o *Object) Raw(name string, value []byte) {
 	o.Key(name)
 	o.B = append(o.B, value...)
@@ -134,7 +134,7 @@ func Count(d *wire.Decoder, n *chat.Opt[int64]) {
 	}
 }
 
-// TotalTokens reads {total_tokens} of an operation whose tokens all belong to the prompt.
+// TotalTokens reads {total_tokens} of an operation that only has prompt tokens.
 func TotalTokens(d *wire.Decoder, u *pricing.Usage) {
 	if d.Kind() != wire.KindObject {
 		d.Skip()

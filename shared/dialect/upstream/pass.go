@@ -38,9 +38,9 @@ func Meter(d chat.AnswerReader, body []byte) chat.Meter {
 	return r.Meter()
 }
 
-// Filter passes a stream on and meters it with the decoder of its dialect. An event that
-// the decoder cannot read ends the stream. It is not given out, unless the stream has a
-// framing of its own.
+// Filter forwards a stream and meters it with the decoder of its dialect. An event that
+// the decoder cannot read ends the stream. It is dropped, unless the stream has a
+// separate framing.
 type Filter struct {
 	dec    chat.StreamDecoder
 	parser chat.EventParser // of streams that are not server-sent events

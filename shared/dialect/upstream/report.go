@@ -13,8 +13,7 @@ import (
 // NotTaken is the usual reason of a loss.
 const NotTaken = "not taken by this provider"
 
-// InWords is the reason of a loss where only the system prompt tells a model to answer in
-// JSON.
+// InWords is the reason of a loss if only the system prompt requests JSON from a model.
 const InWords = "asked for in words, and the answer is checked"
 
 // Path is where a message (part nil) or one of its parts is in the client's body.
@@ -61,8 +60,9 @@ func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
 	return nil
 }
 
-// reasoning stands for how much the model may think, however the client asked for it. A
-// member of that name in the body, which some clients send, is not meant.
+// reasoning represents how much the model may think, regardless of the field by which the
+// client requested it. It is not a field of that name in the body, which some clients
+// send.
 const reasoning = "reasoning"
 
 func loseLogprobs(r *chat.Request, loss *chat.Loss) {

@@ -37,7 +37,7 @@ func (s *Stream) End() error {
 	return nil
 }
 
-// Fail keeps the provider's error and returns it.
+// Fail stores the provider's error and returns it.
 func (s *Stream) Fail(f *fault.Fault) error {
 	s.M.Err = f
 	return f
@@ -63,8 +63,8 @@ func (s *Stream) Emit(d chat.Delta, emit func(*chat.Delta) error) error {
 	return emit(&s.out)
 }
 
-// Piece returns d, whose JSON is a piece of content: a JSON string with its quotes. Empty
-// pieces are omitted.
+// Piece emits d, which has a piece of content as JSON: a JSON string with its quotes.
+// Empty pieces are omitted.
 func (s *Stream) Piece(d chat.Delta, emit func(*chat.Delta) error) error {
 	if len(d.JSON) <= 2 {
 		return nil

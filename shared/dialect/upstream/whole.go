@@ -38,7 +38,7 @@ func (s *whole) Event(_ string, data []byte, emit func(*chat.Delta) error) error
 	return r.Replay(emit)
 }
 
-// gather makes one event of a whole JSON object, as soon as it has come.
+// gather emits one event for a complete JSON object, as soon as it has arrived.
 type gather struct {
 	b       []byte
 	depth   int
@@ -78,8 +78,7 @@ func (g *gather) Feed(in []byte, emit func(string, []byte) error) error {
 	return emit("", g.b)
 }
 
-// End implements chat.EventParser. The decoder rejects anything that is not a whole
-// object.
+// End implements chat.EventParser. The decoder rejects anything but a complete object.
 func (g *gather) End(emit func(string, []byte) error) error {
 	if g.done || len(g.b) == 0 {
 		return nil

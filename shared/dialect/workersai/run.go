@@ -110,7 +110,7 @@ func (Run) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	return r, nil
 }
 
-// text reads a response, which is an object when JSON was asked for.
+// text reads a response, which is an object if JSON was requested.
 func text(d *wire.Decoder) string {
 	if d.Kind() == wire.KindString {
 		return d.Str()

@@ -28,14 +28,14 @@ type Session struct {
 	used    pricing.Usage
 	prompt  int64 // tokens that the turn has read
 	made    int64 // bytes of the model's answer
-	sound   bool  // the answer is spoken
+	sound   bool  // the response is audio
 	history int64 // tokens that the last turn read and made
 	since   int64 // most tokens that the client has added
 	booked  pricing.Usage
 	read    int64  // prompt of the turn that was booked last
 	last    string // its id
 	growths int    // how often its usage has grown since
-	asks    bool   // the client asked for the open turn, and the model has sent nothing yet
+	asks    bool   // the client requested the open turn, and the model has sent nothing yet
 }
 
 // New reads a session.
@@ -201,7 +201,7 @@ func alone(message []byte, w *wire.Walk) bool {
 	return n == 1
 }
 
-// said counts what the client has added to the conversation.
+// said counts the client's additions to the conversation.
 func (s *Session) said(n int, sound bool) {
 	per := bytesOfText
 	if sound {
@@ -212,7 +212,7 @@ func (s *Session) said(n int, sound bool) {
 	s.mu.Unlock()
 }
 
-// asked begins the turn that the client asks for, unless one is open.
+// asked begins the turn that the client requests, unless one is open.
 func (s *Session) asked() []live.Step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,5 +250,5 @@ func (s *Session) Busy() bool {
 // Bye implements live.Wire. No message is needed to leave.
 func (s *Session) Bye() []byte { return nil }
 
-// Error implements live.Wire. Closing the socket is all that can be told.
+// Error implements live.Wire. Closing the socket is the only way to report it.
 func (s *Session) Error(*fault.Fault, string, string) []byte { return nil }

@@ -59,10 +59,10 @@ func handleIn(update []byte) string {
 	return s
 }
 
-// part is what a message tells about a turn.
+// part is the content of a message about a turn.
 type part struct {
 	turn     []byte // what the model says
-	speaks   bool   // a transcript of it came
+	speaks   bool   // a transcript of it arrived
 	complete bool   // the turn is over
 	calls    bool   // it calls tools
 	usage    pricing.Usage
@@ -101,7 +101,7 @@ func (m *part) read(s *Session, content []byte, h *live.Heard) {
 
 var textOnly = map[string]bool{"text": true}
 
-// take applies what a message tells about turns.
+// take applies a message about turns.
 func (s *Session) take(m *part) (steps []live.Step) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +215,7 @@ func (s *Session) Left() []live.Step {
 	}
 	u := s.estimate()
 	if s.made == 0 && !s.used.Known() && !s.over {
-		u = pricing.Usage{} // nothing came of it
+		u = pricing.Usage{} // it had no result
 	}
 	return []live.Step{s.end(u, "connection_lost")}
 }

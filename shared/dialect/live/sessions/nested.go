@@ -84,16 +84,16 @@ func (s *Session) created(response []byte) []live.Step {
 	return []live.Step{{Do: live.Begins, ID: n.ID, Model: n.Model, Input: s.history + s.all - s.upTo}}
 }
 
-// reads counts bytes that responses read from now on: what they are told to do, what was
-// written and said in the session, and what others have made.
+// reads counts bytes that responses read from now on: their instructions, the text and
+// speech in the session, and the results of others.
 func (s *Session) reads(bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all += bytes
 }
 
-// made counts a piece. Few events tell which response they belong to, so the estimate of
-// every response under way grows by it.
+// made counts a piece. Few events name their response, so the estimate of every running
+// response grows by it.
 func (s *Session) made(bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,7 +137,7 @@ const bytesOfToken = 4
 
 func tokens(bytes int64) int64 { return (bytes + bytesOfToken - 1) / bytesOfToken }
 
-// lost is the end of a response of which nothing more was heard.
+// lost ends a response without further events.
 func (d *delegated) lost(id string) live.Step {
 	step := live.Step{Do: live.Ends, ID: id, Model: d.model, Finish: "connection_lost"}
 	step.Usage.Set(pricing.Input, d.reads)
@@ -146,7 +146,7 @@ func (d *delegated) lost(id string) live.Step {
 	return step
 }
 
-// decided reads a decision, which comes whole.
+// decided reads a decision, which arrives completely.
 func (s *Session) decided(id string, event []byte) []live.Step {
 	var w wire.Walk
 	if event == nil || nestedKeys.Walk(event, &w) != nil {

@@ -39,13 +39,13 @@ type Session struct {
 	open             map[string]*delegated
 	history          int64 // tokens that responses of known usage have read and made
 	all              int64 // bytes that responses read, since the session began
-	upTo             int64 // those of them that are part of history: what came before such a response
+	upTo             int64 // those of them that are part of history: before such a response
 }
 
 // delegated is a response that is made within a session.
 type delegated struct {
 	model string
-	at    int64 // bytes that came before it
+	at    int64 // bytes before it
 	reads int64 // tokens, by an estimate
 	made  int64 // bytes of its pieces
 }
@@ -98,7 +98,7 @@ func text(body []byte, w *wire.Walk, key int, name string) (string, error) {
 	return wire.ScanString(raw, name)
 }
 
-// said is a value that is a string; "" of others.
+// said returns a string value; "" for others.
 func said(raw []byte) string {
 	if len(raw) == 0 {
 		return ""
@@ -154,9 +154,9 @@ func within(field string, err error) error {
 	return f
 }
 
-// asks reads which models are to work for a session: the models of its delegation, and
-// those that its transcripts trigger. told is how many
-// bytes say what those that make responses are to do: prompts and tools.
+// asks reads which models will work for a session: the models of its delegation, and
+// those triggered by its transcripts. told is the number of bytes of instructions for
+// those that generate responses: prompts and tools.
 func asks(session []byte, in *wire.Walk) (a live.Asks, told int64, err error) {
 	add := func(owner []byte, field string) error {
 		var w wire.Walk
@@ -285,13 +285,13 @@ func (s *Session) Provider(message []byte) (h live.Heard) {
 		h.Said = made(event)
 		h.Whole = h.Said != ""
 	case "decision.event":
-		id, _ := text(message, w, keyEventID, "event_id") // a decision has no id of its own
+		id, _ := text(message, w, keyEventID, "event_id") // a decision has no separate id
 		h.Steps = s.decided(id, member(message, w, keyEvent))
 	}
 	return h
 }
 
-// secondsOf reads how long a session has lasted so far, in whole seconds begun.
+// secondsOf reads how long a session has lasted so far, in started seconds.
 func secondsOf(usage []byte) (n int64, ok bool) {
 	var told struct {
 		Seconds *float64 `json:"seconds"`
@@ -348,8 +348,8 @@ func (s *Session) Wordy() map[string]bool { return wordy }
 
 var wordy = map[string]bool{"instructions": false, "content": false, "text": false, "output": true, "arguments": true, "input": false, "json": true, "description": false}
 
-// Busy implements live.Wire. When it is asked to close, the provider closes and reports the
-// session's length.
+// Busy implements live.Wire. When a close is requested, the provider closes and reports
+// the session's length.
 func (s *Session) Busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
