@@ -30,8 +30,9 @@ func giveBack(b *[]byte) {
 // writes the head of a request, and its body in frames of 16 KB and 9 bytes; each write
 // would be one or two TLS records and a system call. Here everything that is written
 // during the previous system call, or before the writing goroutine waits, is sent by one
-// call, regardless of the request. An error appears in the next write, and ends the
-// reading side of the connection.
+// call, regardless of the request.
+//
+// An error appears in the next write, and ends the reading side of the connection.
 type batchedConn struct {
 	net.Conn // secure
 	secure   *tls.Conn

@@ -20,12 +20,15 @@ import (
 // without a goroutine per connection. The caller's goroutine writes the request and reads
 // the response. It is an http.RoundTripper with the guarantees of NewTransport: the same
 // dialer and policy, no redirects followed, nothing decompressed, no time limit except
-// the request's context. It sends requests without a body and with a Body. Everything
-// else is left to net/http: bodies that are streamed, upgrades, trailers, and hosts that
-// only support HTTP/2. A request is sent again, on a new connection, only if the first
-// connection had been used before and ended before any byte of a response. A request that
-// is not idempotent is repeated only if the connection ended within staleTime: the host
-// has then closed it while it was idle.
+// the request's context.
+//
+// It sends requests without a body and with a Body. Everything else is left to net/http:
+// bodies that are streamed, upgrades, trailers, and hosts that only support HTTP/2.
+//
+// A request is sent again, on a new connection, only if the first connection had been
+// used before and ended before any byte of a response. A request that is not idempotent
+// is repeated only if the connection ended within staleTime: the host has then closed it
+// while it was idle.
 type HTTP1 struct {
 	standard *Standard
 	guard    *guard

@@ -32,9 +32,11 @@ type Held struct {
 // provider: until SettleHeld is called with the returned entries. Repair settles entries
 // at their bound if they are not settled by the given time, instead of after Due. before
 // is the usage of the request itself. The reservation must not be used any more; settling
-// it does nothing. Every subject gets an entry, even if the bound takes nothing from its
-// budgets. On an error the entries are returned as well: those that could not be held are
-// repaired earlier, and then SettleHeld does not charge them again.
+// it does nothing.
+//
+// Every subject gets an entry, even if the bound takes nothing from its budgets. On an
+// error the entries are returned as well: those that could not be held are repaired
+// earlier, and then SettleHeld does not charge them again.
 func (r *Reservation) Hold(ctx context.Context, until time.Time, before Used) ([]Held, error) {
 	if r == nil {
 		return nil, nil

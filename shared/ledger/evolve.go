@@ -17,10 +17,12 @@ type evolution struct {
 }
 
 // evolve compares a row with the plan and the time. It implements resets, changes of
-// limits and manual resets, by the next update of the row. All changes of available and
-// spent are additions, so a reservation or settlement between the read and the update is
-// neither lost nor counted twice; the end of a period is conditional on no other process
-// having ended it. Of all rows of a subject only the head contains the limit.
+// limits and manual resets, by the next update of the row.
+//
+// All changes of available and spent are additions, so a reservation or settlement
+// between the read and the update is neither lost nor counted twice; the end of a period
+// is conditional on no other process having ended it. Of all rows of a subject only the
+// head contains the limit.
 func evolve(key store.Key, it store.Item, want *plan, now time.Time) evolution {
 	have, head := want, isHead(key)
 	if it.String(attrPlan.Attr) != want.text {

@@ -17,11 +17,12 @@ import (
 // its share a caller is admitted while the limit has capacity. Above it, a caller only
 // gets capacity that is not reserved for others below theirs. The reservation for each of
 // them shrinks with the time left in the window, so that a steady caller gets its share
-// and nothing is lost if others send no requests. A row counts its callers in fairSlots
-// slots, by a hash of their ids; two callers in one slot share a share. The limit itself
-// holds regardless of the shares, and a caller's own share is a condition of the same
-// update. Only the reservation for others is computed from the row as this process last
-// read it.
+// and nothing is lost if others send no requests.
+//
+// A row counts its callers in fairSlots slots, by a hash of their ids; two callers in one
+// slot share a share. The limit itself holds regardless of the shares, and a caller's own
+// share is a condition of the same update. Only the reservation for others is computed
+// from the row as this process last read it.
 const fairSlots = 63 // bits of an int64
 
 // seenEvery is the number of requests after which a process reads a shared row again,

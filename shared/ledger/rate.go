@@ -63,11 +63,12 @@ type hold struct {
 }
 
 // take counts in all windows of the subject or in none. want is 1 for requests, the bound
-// for tokens. The error is a fault if a window is full, another if the store failed. The
-// first update guesses that the row is in the windows of now; when its condition fails,
-// the returned row shows which windows are full and which are to be rolled. If callers
-// share a window, the row that this process last read replaces the guess, and is read
-// again before a rejection.
+// for tokens. The error is a fault if a window is full, another if the store failed.
+//
+// The first update guesses that the row is in the windows of now; when its condition
+// fails, the returned row shows which windows are full and which are to be rolled. If
+// callers share a window, the row that this process last read replaces the guess, and is
+// read again before a rejection.
 func (l *rates) take(ctx context.Context, s *Subject, caller string, m Measure, want int64) *held {
 	h := &held{key: s.derive().rate}
 	h.err = l.takeIn(ctx, h, s, caller, m, want)

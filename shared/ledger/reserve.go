@@ -82,8 +82,9 @@ type part struct {
 // the fault (412) names the first in the documented order. A budget of which the request
 // uses nothing is not updated: a free request passes an exhausted cost budget. A model
 // without a price and a cost budget result in fault.UnpricedModel unless the subject
-// allows it. An unavailable store results in 503. requestID is reported if the
-// reservation is not settled; use the record's id.
+// allows it. An unavailable store results in 503.
+//
+// requestID is reported if the reservation is not settled; use the record's id.
 func (l *Ledger) Reserve(ctx context.Context, requestID string, subjects []*Subject, b Bound) (*Reservation, error) {
 	r := l.reservation(requestID, subjects)
 	if r == nil {

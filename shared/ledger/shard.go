@@ -14,10 +14,11 @@ import (
 // each hold a part of the budget, and a new entry goes to a random one. In each row
 // available = grant - spent - sum(open), where the grants of all rows add up to the
 // limit. Money moves between rows only from available to available, in a transaction, so
-// no row can spend another's. A row with too little takes from the others (gather); a
-// request is rejected only if all together have too little. Rows are never deleted while
-// the subject exists: shrinking sends new entries to the head only and moves the money
-// there.
+// no row can spend another's.
+//
+// A row with too little takes from the others (gather); a request is rejected only if all
+// together have too little. Rows are never deleted while the subject exists: shrinking
+// sends new entries to the head only and moves the money there.
 
 // firstShards and maxShards are the numbers of rows after a split.
 const (

@@ -1,5 +1,7 @@
 // Package feedback stores clients' ratings of responses, by the trace of the request and
-// by time. Rows of the usage table, in the partition FEEDBACK of a workspace:
+// by time.
+//
+// Rows of the usage table, in the partition FEEDBACK of a workspace:
 //
 //	ID#<id>                 the keys of the other two
 //	TRACE#<hash>#<id>       the feedback, for the logs of its trace
