@@ -168,6 +168,24 @@ func TestLoginStoresASession(t *testing.T) {
 	}
 }
 
+// After login, setup makes a key of the person, in the default workspace.
+func TestSetupAfterLoginMakesAKeyOfThePerson(t *testing.T) {
+	t.Parallel()
+	l := newLobby(t)
+	d := l.desk("")
+	d.browse = func(address string) error { l.say(l.visit(address, l.session), l.session, "allow"); return nil }
+	d.wants(0, "as bea@example.com", "login")
+	d.wants(1, "workspace_user_api_keys.create", "setup", "codex", "--yes", "--workspace", "default") // members may not
+	bea := l.as(l.session, "GET", "/auth/self", "").json(t)["user"].(map[string]any)["id"].(string)
+	l.admin("PUT", "/admin/users/"+bea, `{"role":"admin"}`)
+	d.wants(0, "now uses", "setup", "codex", "--yes", "--workspace", "default")
+	got := l.call("GET", "/api-keys?workspace_id=default", "", "X-Gateway-Api-Key", adminKey)
+	if !strings.Contains(got.body, `"name":"codex@box"`) || !strings.Contains(got.body, `"type":"workspace-user"`) {
+		t.Errorf("%s", got.body)
+	}
+	d.wants(0, "as it was before", "setup", "codex", "--undo", "--yes")
+}
+
 func TestLoginRefusals(t *testing.T) {
 	t.Parallel()
 	l := newLobby(t)

@@ -241,7 +241,7 @@ func (k *key) create(ctx context.Context, e Env) error {
 		err = k.client.Call(ctx, http.MethodPost, "/api-keys/workspace/"+kind, body, &made)
 	}
 	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
-		return fmt.Errorf("%w; setup needs a key with workspace_service_api_keys.create, such as an admin key", err)
+		return fmt.Errorf("%w; setup needs the right workspace_%s_api_keys.create, as an admin key has it", err, kind)
 	}
 	if err != nil {
 		return err

@@ -4,17 +4,17 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
+	"gateway/local/declare"
+	"gateway/local/document"
 	"gateway/local/migrate"
 	"gateway/shared/fault"
 	"gateway/shared/route"
 )
 
-var validateVerb = Verb{Name: "validate", Args: "<file|->", Summary: "Check a config object or an import file, offline", Run: validate}
+var validateVerb = Verb{Name: "validate", Args: "<file|->", Summary: "Check a config object, an import file or a declared state, offline", Run: validate}
 
 // maxValidated limits the file, in bytes.
 const maxValidated = 16 << 20
@@ -34,15 +34,9 @@ func validate(_ context.Context, e Env) int {
 	if err != nil {
 		return e.Fail(err)
 	}
-	var kind string
-	var found []problem
-	if isImport(args[0], raw) {
-		kind, found, err = checkImport(args[0], raw)
-		if err != nil {
-			return e.Fail(err)
-		}
-	} else {
-		kind, found = check(raw)
+	kind, found, err := check(args[0], raw)
+	if err != nil {
+		return e.Fail(err)
 	}
 	if asJSON {
 		err := json.NewEncoder(e.Stdout).Encode(map[string]any{"file": args[0], "kind": kind, "valid": len(found) == 0, "errors": found})
@@ -65,53 +59,75 @@ func validate(_ context.Context, e Env) int {
 	return ExitDone
 }
 
-// isImport reports whether a file is the configuration of another gateway: YAML, or JSON
-// with its members.
-func isImport(name string, raw []byte) bool {
-	switch strings.ToLower(filepath.Ext(name)) {
-	case ".yaml", ".yml":
-		return true
-	}
-	var top struct {
-		Models json.RawMessage `json:"model_list"`
-	}
-	return json.Unmarshal(raw, &top) == nil && top.Models != nil
-}
+// Kinds of files.
+const (
+	kindConfig  = "config"
+	kindState   = "declared state"
+	kindLiteLLM = "litellm import"
+)
 
-// checkImport reads a file as the import does, with a value for each secret.
-func checkImport(name string, _ []byte) (kind string, found []problem, err error) {
-	const litellm = "litellm import"
-	if name == "-" {
-		return litellm, nil, Usagef("validate: an import file is read with the files that it includes: name it instead of -")
+// kindOf tells what a file is by its members.
+func kindOf(n *document.Node) string {
+	switch {
+	case n.Get("model_list") != nil || n.Get("litellm_settings") != nil || n.Get("router_settings") != nil || n.Get("general_settings") != nil:
+		return kindLiteLLM
+	case n.Get("version") != nil && (n.Get("organization") != nil || n.Get("workspaces") != nil):
+		return kindState
 	}
-	if _, err := migrate.LiteLLM(name, func(string) string { return "validate" }); err != nil {
-		return litellm, []problem{{"", err.Error()}}, nil //nolint:nilerr // it is the result
-	}
-	return litellm, []problem{}, nil
+	return kindConfig
 }
 
 // check returns what a file is and all that is wrong in it.
-func check(raw []byte) (kind string, found []problem) {
-	const config = "config"
-	found = []problem{}
+func check(name string, raw []byte) (kind string, found []problem, err error) {
 	raw = bytes.TrimPrefix(raw, []byte("\ufeff"))
-	var top map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &top); err != nil {
-		at := ""
-		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-			at = fmt.Sprintf("line %d", 1+bytes.Count(raw[:min(int(syntax.Offset), len(raw))], []byte("\n")))
+	root, err := document.Parse(filepath.Base(name), raw)
+	if err != nil {
+		return kindConfig, []problem{{"", err.Error()}}, nil //nolint:nilerr // it is the result
+	}
+	if root.Kind() != document.Map {
+		return kindConfig, []problem{{"", "must be an object, not " + root.Kind().String()}}, nil
+	}
+	switch kind = kindOf(root); kind {
+	case kindLiteLLM:
+		if name == "-" {
+			return kind, nil, Usagef("validate: an import file is read with the files that it includes: name it instead of -")
 		}
-		return config, append(found, problem{at, "not a JSON object: " + err.Error()})
+		_, err = migrate.LiteLLM(name, func(string) string { return "validate" }) // a value for each secret
+	case kindState:
+		_, err = declare.Parse(root)
+	default:
+		return kind, checkConfig(root, raw), nil
 	}
-	// The body of POST /v1/configs has the config in it.
-	body, wrapped := top["config"]
-	if !wrapped {
-		body = raw
-	} else if _, named := top["name"]; !named {
-		return config, append(found, problem{"name", "is required beside config"})
+	if err != nil {
+		return kind, []problem{{"", err.Error()}}, nil
 	}
-	_, details := route.Parse(body, route.Strict)
-	return config, append(found, problems(details)...)
+	return kind, []problem{}, nil
+}
+
+// checkConfig checks a config object, or the body of POST /v1/configs, by the parser of the
+// gateway.
+func checkConfig(root *document.Node, raw []byte) []problem {
+	if !json.Valid(raw) { // YAML
+		var err error
+		if raw, err = json.Marshal(root.Value()); err != nil {
+			return []problem{{"", err.Error()}}
+		}
+	}
+	var body struct {
+		Name   json.RawMessage `json:"name"`
+		Config json.RawMessage `json:"config"`
+	}
+	if err := json.Unmarshal(raw, &body); err != nil {
+		return []problem{{"", err.Error()}}
+	}
+	if body.Config != nil {
+		if body.Name == nil {
+			return []problem{{"name", "is required beside config"}}
+		}
+		raw = body.Config
+	}
+	_, details := route.Parse(raw, route.Strict)
+	return problems(details)
 }
 
 func problems(details []fault.Detail) []problem {
