@@ -74,9 +74,9 @@ type Check struct {
 	Mutates bool
 	Params  []Param
 	Doc     string
-	// also validates combinations of parameters that are individually valid. Fields are
+	// validate validates combinations of parameters that are individually valid. Fields are
 	// relative to the parameters.
-	also func(params map[string]json.RawMessage) []fault.Detail
+	validate func(params map[string]json.RawMessage) []fault.Detail
 }
 
 // Parameters of many checks.
@@ -99,8 +99,8 @@ func timeout(standard int64) Param {
 	return Param{Name: "timeout", Type: Integer, Min: 1, Max: maxTimeout, Default: standard}
 }
 
-// needed returns p as a required parameter.
-func needed(p Param) Param { p.Required = true; return p }
+// required returns p as a required parameter.
+func required(p Param) Param { p.Required = true; return p }
 
 // Parameters returns all parameters of the check, including those of its category.
 func (c *Check) Parameters() []Param {
@@ -120,7 +120,7 @@ func (c *Check) shared() []Param {
 	case Model:
 		return []Param{failing, scope, soft, timeout(5000)}
 	case Vendor:
-		return []Param{failing, scope, soft, forward, opening(c.ID), mappings, timeout(5000)}
+		return []Param{failing, scope, soft, forward, credentialsParam(c.ID), mappings, timeout(5000)}
 	}
 	return []Param{failing, scope, soft}
 }
@@ -147,8 +147,8 @@ var (
 	}()
 )
 
-// near returns the checks of the same plugin, for messages.
-func near(id string) []string {
+// similarIDs returns the checks of the same plugin, for messages.
+func similarIDs(id string) []string {
 	plugin, _, _ := strings.Cut(id, ".")
 	var out, plugins []string
 	for _, c := range all {

@@ -35,9 +35,9 @@ var credentials = map[string]string{
 
 const azureCredentials = "resourceName! apiKey azureAuthMode=apiKey|entra|managed clientId clientSecret tenantId customHost@"
 
-// opening returns the parameter with the credentials of a check. It is optional, because a
+// credentialsParam returns the parameter with the credentials of a check. It is optional, because a
 // guardrail in a config can have credentials for all its checks.
-func opening(id string) Param {
+func credentialsParam(id string) Param {
 	vendor, _, _ := strings.Cut(id, ".")
 	p := Param{Name: "credentials", Type: Object}
 	spec, ok := credentials[id]

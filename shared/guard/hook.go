@@ -89,7 +89,7 @@ func parseHook(raw json.RawMessage, before, mutator bool, r *reader) (*Hook, []f
 	}
 	var wrong []fault.Detail
 	h.Actions, wrong = ParseActions(raw)
-	h.OnSuccess, h.OnFail = feeds(in, "on_success", "onSuccess"), feeds(in, "on_fail", "onFail")
+	h.OnSuccess, h.OnFail = wantsFeedback(in, "on_success", "onSuccess"), wantsFeedback(in, "on_fail", "onFail")
 	r.bad = append(r.bad, wrong...)
 	h.Credentials = in["credentials"]
 	if h.ID == "" {
@@ -97,14 +97,14 @@ func parseHook(raw json.RawMessage, before, mutator bool, r *reader) (*Hook, []f
 		if before {
 			side = "input"
 		}
-		h.ID = side + "_guardrail_" + mark(raw)
+		h.ID = side + "_guardrail_" + shortHash(raw)
 	}
 	if list, ok := in["checks"]; ok {
-		h.listed(list, r, strict)
+		h.readList(list, r, strict)
 	}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		if !slices.Contains(reservedMembers, name) {
-			h.short(name, in[name], r, strict)
+			h.readShortForm(name, in[name], r, strict)
 		}
 	}
 	if strict && len(h.Checks) > MaxChecks {
@@ -113,8 +113,8 @@ func parseHook(raw json.RawMessage, before, mutator bool, r *reader) (*Hook, []f
 	return h, r.bad
 }
 
-// feeds reports whether feedback was configured.
-func feeds(in map[string]json.RawMessage, names ...string) bool {
+// wantsFeedback reports whether feedback was configured.
+func wantsFeedback(in map[string]json.RawMessage, names ...string) bool {
 	for _, name := range names {
 		if f, ok := objectOf(in[name])["feedback"]; ok && string(f) != "null" {
 			return true
@@ -123,8 +123,8 @@ func feeds(in map[string]json.RawMessage, names ...string) bool {
 	return false
 }
 
-// mark returns a short hash of a text.
-func mark(raw []byte) string {
+// shortHash returns a short hash of a text.
+func shortHash(raw []byte) string {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
 	f := fnv.New32a()
 	_, _ = f.Write(raw)
@@ -137,8 +137,8 @@ func mark(raw []byte) string {
 	return string(out[:])
 }
 
-// listed parses a list of checks.
-func (h *Hook) listed(raw json.RawMessage, r *reader, strict bool) {
+// readList parses a list of checks.
+func (h *Hook) readList(raw json.RawMessage, r *reader, strict bool) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
 		r.add("checks", "must be a list of checks")
@@ -149,14 +149,14 @@ func (h *Hook) listed(raw json.RawMessage, r *reader, strict bool) {
 		if strict {
 			r.applied(&a, one, fmt.Sprintf("checks[%d]", i))
 		} else {
-			a = lenient(one)
+			a = readUnchecked(one)
 		}
 		h.Checks = append(h.Checks, a)
 	}
 }
 
-// lenient parses a check without validating it.
-func lenient(raw json.RawMessage) Applied {
+// readUnchecked parses a check without validating it.
+func readUnchecked(raw json.RawMessage) Applied {
 	in := objectOf(raw)
 	a := Applied{Enabled: true, Parameters: objectOf(in["parameters"])}
 	_ = json.Unmarshal(in["id"], &a.ID)
@@ -165,11 +165,11 @@ func lenient(raw json.RawMessage) Applied {
 		a.Enabled = true
 	}
 	_ = json.Unmarshal(in["forward_headers"], &a.Forward)
-	return a.named()
+	return a.canonical()
 }
 
-// named replaces an alias of a check by its id.
-func (a Applied) named() Applied {
+// canonical replaces an alias of a check by its id.
+func (a Applied) canonical() Applied {
 	if row, ok := Find(a.ID); ok {
 		a.ID = row.ID
 	}
@@ -179,8 +179,8 @@ func (a Applied) named() Applied {
 	return a
 }
 
-// short parses a check in short form: the name is its id, the value its parameters.
-func (h *Hook) short(name string, raw json.RawMessage, r *reader, strict bool) {
+// readShortForm parses a check in short form: the name is its id, the value its parameters.
+func (h *Hook) readShortForm(name string, raw json.RawMessage, r *reader, strict bool) {
 	a := Applied{ID: name, Enabled: true, Parameters: objectOf(raw)}
 	if !strings.Contains(name, ".") {
 		a.ID = "default." + name
@@ -193,7 +193,7 @@ func (h *Hook) short(name string, raw json.RawMessage, r *reader, strict bool) {
 	for _, own := range []string{"id", "is_enabled", "forward_headers"} {
 		delete(a.Parameters, own)
 	}
-	a = a.named()
+	a = a.canonical()
 	h.Checks = append(h.Checks, a)
 	if !strict {
 		return
@@ -210,7 +210,7 @@ func (h *Hook) short(name string, raw json.RawMessage, r *reader, strict bool) {
 	case ok:
 		r.parameters(row, a.Parameters, name)
 	case !Foreign(a.ID):
-		r.add(name, "is no check; there are %s", strings.Join(near(a.ID), ", "))
+		r.add(name, "is no check; there are %s", strings.Join(similarIDs(a.ID), ", "))
 	}
 }
 

@@ -127,8 +127,8 @@ type site struct {
 
 // sites returns the parameters of a check that name a host, by path.
 func sites(c *Applied) map[string]site {
-	opening := opening(c.ID)
-	out := placed(&opening, opening.Name, c.Parameters[opening.Name])
+	opening := credentialsParam(c.ID)
+	out := hostCredentials(&opening, opening.Name, c.Parameters[opening.Name])
 	row, ok := Find(c.ID)
 	if !ok {
 		return out
@@ -142,8 +142,8 @@ func sites(c *Applied) map[string]site {
 	return out
 }
 
-// placed returns the credentials below p that name a host, by path.
-func placed(p *Param, path string, raw json.RawMessage) map[string]site {
+// hostCredentials returns the credentials below p that name a host, by path.
+func hostCredentials(p *Param, path string, raw json.RawMessage) map[string]site {
 	out := map[string]site{}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(raw, &members) != nil {
@@ -153,11 +153,11 @@ func placed(p *Param, path string, raw json.RawMessage) map[string]site {
 		m := &p.Members[i]
 		at := path + "." + m.Name
 		if m.Type == Object {
-			maps.Copy(out, placed(m, at, members[m.Name]))
+			maps.Copy(out, hostCredentials(m, at, members[m.Name]))
 			continue
 		}
 		var value string
-		if m.Type != URL && !slices.Contains(places, m.Name) || json.Unmarshal(members[m.Name], &value) != nil || value == "" {
+		if m.Type != URL && !slices.Contains(addressFields, m.Name) || json.Unmarshal(members[m.Name], &value) != nil || value == "" {
 			continue
 		}
 		out[at] = site{value, m.Type == URL || strings.HasSuffix(strings.ToLower(m.Name), "domain")}
@@ -165,17 +165,17 @@ func placed(p *Param, path string, raw json.RawMessage) map[string]site {
 	return out
 }
 
-// places are credentials that determine the address of a vendor. They cannot be secrets: no
+// addressFields are credentials that determine the address of a vendor. They cannot be secrets: no
 // secret may be sent to an address that another secret names.
-var places = words("domain apiDomain resourceName awsRegion regionId azureAuthMode awsAuthType")
+var addressFields = words("domain apiDomain resourceName awsRegion regionId azureAuthMode awsAuthType")
 
-// mapped returns the credential fields that a secret may set, such as credentials.apiKey.
-func mapped(p *Param, path string) (out []string) {
+// mappableFields returns the credential fields that a secret may set, such as credentials.apiKey.
+func mappableFields(p *Param, path string) (out []string) {
 	for i := range p.Members {
 		switch m := &p.Members[i]; {
 		case m.Type == Object:
-			out = append(out, mapped(m, path+"."+m.Name)...)
-		case m.Type == Text && !slices.Contains(places, m.Name):
+			out = append(out, mappableFields(m, path+"."+m.Name)...)
+		case m.Type == Text && !slices.Contains(addressFields, m.Name):
 			out = append(out, path+"."+m.Name)
 		}
 	}
@@ -193,8 +193,8 @@ func (r *reader) mappings(row *Check, raw json.RawMessage, path string) {
 		r.add(path, "must be a list of at most %d mappings", MaxChecks)
 		return
 	}
-	opening := opening(row.ID)
-	fields := mapped(&opening, opening.Name)
+	opening := credentialsParam(row.ID)
+	fields := mappableFields(&opening, opening.Name)
 	var seen []string
 	for n, one := range list {
 		at := fmt.Sprintf("%s[%d]", path, n)

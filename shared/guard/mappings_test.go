@@ -16,7 +16,7 @@ func TestMappedCredentialsHaveAddresses(t *testing.T) {
 	t.Parallel()
 	const mapping = `[{"target_field":"credentials.apiKey","secret_reference_id":"r"}]`
 	for _, c := range Table() {
-		opening := opening(c.ID)
+		opening := credentialsParam(c.ID)
 		var walk func(p *Param) (out map[string]any, sites int)
 		walk = func(p *Param) (map[string]any, int) {
 			out, sites := map[string]any{}, 0
@@ -66,8 +66,8 @@ func TestEveryURLOfACheckWithMappingsIsAnAddress(t *testing.T) {
 	const mapping = `[{"target_field":"credentials.awsSessionToken","secret_reference_id":"r"}]`
 	beside := 0
 	for _, c := range Table() {
-		opening := opening(c.ID)
-		if len(mapped(&opening, opening.Name)) == 0 {
+		opening := credentialsParam(c.ID)
+		if len(mappableFields(&opening, opening.Name)) == 0 {
 			continue
 		}
 		var walk func(params []Param, path string)

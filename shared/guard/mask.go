@@ -31,19 +31,19 @@ type masker struct {
 	audit.Texts
 }
 
-// wholly are parameters that are secret as a whole.
-var wholly = []string{"credentials", "headers", "secret"}
+// secretParams are parameters that are secret as a whole.
+var secretParams = []string{"credentials", "headers", "secret"}
 
-// known reports whether the table describes a parameter: then it is not a secret, whatever its
+// isDocumented reports whether the table describes a parameter: then it is not a secret, whatever its
 // name.
-func known(check, name string) bool {
+func isDocumented(check, name string) bool {
 	c, ok := Find(check)
 	return ok && slices.ContainsFunc(c.Parameters(), func(p Param) bool { return p.Name == name })
 }
 
 func (m *masker) member(check, name string, raw json.RawMessage, path string) json.RawMessage {
-	all := slices.Contains(wholly, name)
-	if !all && known(check, name) {
+	all := slices.Contains(secretParams, name)
+	if !all && isDocumented(check, name) {
 		return raw
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -57,7 +57,7 @@ func (m *masker) member(check, name string, raw json.RawMessage, path string) js
 	if all || audit.SecretName(name) {
 		v = m.Hide(v, path)
 	} else {
-		v = m.below(v, path)
+		v = m.maskValue(v, path)
 	}
 	changed := m.Found
 	m.Found = had || changed
@@ -71,20 +71,20 @@ func (m *masker) member(check, name string, raw json.RawMessage, path string) js
 	return out
 }
 
-// below masks every field with the name of a secret.
-func (m *masker) below(v any, path string) any {
+// maskValue masks every field with the name of a secret.
+func (m *masker) maskValue(v any, path string) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, e := range v {
 			if audit.SecretName(k) {
 				v[k] = m.Hide(e, path+"."+k)
 			} else {
-				v[k] = m.below(e, path+"."+k)
+				v[k] = m.maskValue(e, path+"."+k)
 			}
 		}
 	case []any:
 		for i, e := range v {
-			v[i] = m.below(e, fmt.Sprintf("%s[%d]", path, i))
+			v[i] = m.maskValue(e, fmt.Sprintf("%s[%d]", path, i))
 		}
 	}
 	return v

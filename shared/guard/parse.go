@@ -76,7 +76,7 @@ func (r *reader) applied(a *Applied, raw json.RawMessage, path string) {
 	}
 	row, ok := Find(a.ID)
 	if !ok && !Foreign(a.ID) {
-		r.add(path+".id", "is no check; there are %s", strings.Join(near(a.ID), ", "))
+		r.add(path+".id", "is no check; there are %s", strings.Join(similarIDs(a.ID), ", "))
 		return
 	}
 	at := path + ".parameters"
@@ -135,10 +135,10 @@ func (r *reader) parameters(row *Check, in map[string]json.RawMessage, path stri
 		r.value(&p, raw, path+"."+p.Name)
 	}
 	r.bad = append(r.bad, row.unknown(in, path)...)
-	if row.also == nil || len(r.bad) > before {
+	if row.validate == nil || len(r.bad) > before {
 		return
 	}
-	for _, d := range row.also(in) {
+	for _, d := range row.validate(in) {
 		r.add(path+"."+d.Field, "%s", d.Message)
 	}
 }
@@ -181,7 +181,7 @@ func UnknownParameters(raw json.RawMessage) (bad []fault.Detail) {
 	var list []json.RawMessage
 	_ = json.Unmarshal(in["checks"], &list)
 	for i, one := range list {
-		if a := lenient(one); a.ID != "" {
+		if a := readUnchecked(one); a.ID != "" {
 			if row, ok := Find(a.ID); ok {
 				bad = append(bad, row.unknown(a.Parameters, fmt.Sprintf("checks[%d].parameters", i))...)
 			}
@@ -192,7 +192,7 @@ func UnknownParameters(raw json.RawMessage) (bad []fault.Detail) {
 		if slices.Contains(reservedMembers, name) {
 			continue
 		}
-		h.short(name, in[name], new(reader), false)
+		h.readShortForm(name, in[name], new(reader), false)
 		a := &h.Checks[len(h.Checks)-1]
 		if row, ok := Find(a.ID); ok {
 			bad = append(bad, row.unknown(a.Parameters, name)...)

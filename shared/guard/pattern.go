@@ -118,13 +118,13 @@ func CompilePattern(pattern string) (*Regex, error) { return compile(pattern, ""
 // CompileReplaced compiles a pattern, or /pattern/flags. global is set if all matches are
 // replaced.
 func CompileReplaced(text string) (re *Regex, global bool, err error) {
-	pattern, flags := flagged(text)
+	pattern, flags := splitFlags(text)
 	re, err = compile(pattern, flags)
 	return re, strings.Contains(flags, "g"), err
 }
 
-// flagged splits /pattern/flags; any other text is a pattern without flags.
-func flagged(text string) (pattern, flags string) {
+// splitFlags splits /pattern/flags; any other text is a pattern without flags.
+func splitFlags(text string) (pattern, flags string) {
 	if end := strings.LastIndexByte(text, '/'); end > 0 && text[0] == '/' && strings.Trim(text[end+1:], "gimsuyd") == "" {
 		return text[1:end], text[end+1:]
 	}
@@ -146,7 +146,7 @@ func compile(pattern, flags string) (*Regex, error) {
 	}
 	re, err := regexp2.Compile(pattern, options)
 	if err != nil {
-		return nil, errors.New("is no regular expression of JavaScript: " + reason(err))
+		return nil, errors.New("is no regular expression of JavaScript: " + patternError(err))
 	}
 	re.MatchTimeout = MatchTime
 	return &Regex{full: re, short: sync.OnceValue(func() *regexp2.Regexp {
@@ -156,8 +156,8 @@ func compile(pattern, flags string) (*Regex, error) {
 	})}, nil
 }
 
-// reason returns the engine's message without the pattern at its end.
-func reason(err error) string {
+// patternError returns the engine's message without the pattern at its end.
+func patternError(err error) string {
 	text := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
 	if cut := strings.Index(text, " in `"); cut > 0 {
 		text = text[:cut]
@@ -230,7 +230,7 @@ func compileSchema(raw []byte) (*compiledSchema, error) {
 	out := new(compiledSchema)
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(nowhere{})
+	c.UseLoader(noLoader{})
 	c.UseRegexpEngine(func(pattern string) (jsonschema.Regexp, error) {
 		re, err := CompilePattern(pattern)
 		if err != nil {
@@ -240,16 +240,16 @@ func compileSchema(raw []byte) (*compiledSchema, error) {
 	})
 	const name = "mem:///schema.json"
 	if err := c.AddResource(name, value); err != nil {
-		return nil, errors.New("is no JSON Schema: " + lastLine(err))
+		return nil, errors.New("is no JSON Schema: " + schemaLocation(err))
 	}
 	if out.Schema, err = c.Compile(name); err != nil {
-		return nil, errors.New("is no JSON Schema: " + lastLine(err))
+		return nil, errors.New("is no JSON Schema: " + schemaLocation(err))
 	}
 	return out, nil
 }
 
-// lastLine returns the location of the fault in the schema.
-func lastLine(err error) string {
+// schemaLocation returns the location of the fault in the schema.
+func schemaLocation(err error) string {
 	var wrong *jsonschema.SchemaValidationError
 	if !errors.As(err, &wrong) {
 		return clip(strings.ReplaceAll(err.Error(), "mem:///schema.json", "the schema"))
@@ -258,10 +258,10 @@ func lastLine(err error) string {
 	return clipTo(strings.TrimLeft(lines[len(lines)-1], "- \t"), 200)
 }
 
-// nowhere is a loader that loads nothing.
-type nowhere struct{}
+// noLoader is a loader that loads nothing.
+type noLoader struct{}
 
-func (nowhere) Load(string) (any, error) {
+func (noLoader) Load(string) (any, error) {
 	return nil, errors.New("only what stands within the schema can be referred to")
 }
 

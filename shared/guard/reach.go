@@ -34,7 +34,7 @@ const MaxReach = 4000
 // anchors have no limit.
 func ReachOf(text string, replaced bool) Reach {
 	if replaced {
-		text, _ = flagged(text)
+		text, _ = splitFlags(text)
 	}
 	re, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {

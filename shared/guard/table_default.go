@@ -24,13 +24,13 @@ var RequestTypes = []string{
 // matchTypes are the ways to compare values.
 var matchTypes = []string{"exact", "contains", "containsAll", "regex"}
 
-// counted returns the limits of a check that counts something.
-func counted(least, most string, limit int64) []Param {
+// countLimits returns the limits of a check that counts something.
+func countLimits(least, most string, limit int64) []Param {
 	return []Param{{Name: least, Type: Integer, Max: 1_000_000_000, Default: 0}, {Name: most, Type: Integer, Max: 1_000_000_000, Default: limit}, not}
 }
 
-// ordered rejects a lower limit above the upper one.
-func ordered(least, most string) func(map[string]json.RawMessage) []fault.Detail {
+// checkOrder rejects a lower limit above the upper one.
+func checkOrder(least, most string) func(map[string]json.RawMessage) []fault.Detail {
 	return func(params map[string]json.RawMessage) []fault.Detail {
 		var a, b int64
 		if params[least] == nil || params[most] == nil || json.Unmarshal(params[least], &a) != nil || json.Unmarshal(params[most], &b) != nil || a <= b {
@@ -45,9 +45,9 @@ var basicChecks = []*Check{
 	{ID: "default.regexMatch", Phase: Both, Category: Basic, Params: []Param{{Name: "rule", Type: Pattern, Required: true}, not}, Doc: "The text matches a pattern."},
 	{ID: "default.regexReplace", Phase: Both, Category: Basic, Mutates: true, Doc: "Replaces what matches a pattern.",
 		Params: []Param{{Name: "rule", Type: Replaced, Required: true}, {Name: "redactText", Type: Text, Default: "[REDACTED]"}, {Name: "failOnDetection", Type: Flag, Default: false}}},
-	{ID: "default.sentenceCount", Phase: Both, Category: Basic, Params: counted("minSentences", "maxSentences", 99_999), also: ordered("minSentences", "maxSentences"), Doc: "So many sentences."},
-	{ID: "default.wordCount", Phase: Both, Category: Basic, Params: counted("minWords", "maxWords", 99_999), also: ordered("minWords", "maxWords"), Doc: "So many words."},
-	{ID: "default.characterCount", Phase: Both, Category: Basic, Params: counted("minCharacters", "maxCharacters", 9_999_999), also: ordered("minCharacters", "maxCharacters"), Doc: "So many characters."},
+	{ID: "default.sentenceCount", Phase: Both, Category: Basic, Params: countLimits("minSentences", "maxSentences", 99_999), validate: checkOrder("minSentences", "maxSentences"), Doc: "So many sentences."},
+	{ID: "default.wordCount", Phase: Both, Category: Basic, Params: countLimits("minWords", "maxWords", 99_999), validate: checkOrder("minWords", "maxWords"), Doc: "So many words."},
+	{ID: "default.characterCount", Phase: Both, Category: Basic, Params: countLimits("minCharacters", "maxCharacters", 9_999_999), validate: checkOrder("minCharacters", "maxCharacters"), Doc: "So many characters."},
 	{ID: "default.jsonSchema", Phase: After, Category: Basic, Params: []Param{{Name: "schema", Type: Schema, Required: true}, not}, Doc: "The answer has JSON that fits a schema."},
 	{ID: "default.jsonKeys", Phase: After, Category: Basic, Params: []Param{{Name: "keys", Type: Texts, Required: true, Min: 1}, anyOf}, Doc: "The answer has JSON with keys."},
 	{ID: "default.contains", Phase: Both, Category: Basic, Params: []Param{{Name: "words", Type: Texts, Required: true, Min: 1}, anyOf}, Doc: "The text has words."},
@@ -64,16 +64,16 @@ var basicChecks = []*Check{
 // requestChecks judge request properties other than text.
 var requestChecks = []*Check{
 	{ID: "default.modelwhitelist", Aliases: []string{"default.modelWhitelist"}, Phase: Before, Category: Basic, Params: []Param{{Name: "models", Type: Texts, Required: true, Min: 1}, not}, Doc: "The model is one of a list."},
-	{ID: "default.modelRules", Phase: Before, Category: Basic, Params: []Param{{Name: "rules", Type: Object, Required: true, Members: []Param{{Name: "defaults", Type: Texts}, {Name: "metadata", Type: Object}}}, not}, also: modelRules, Doc: "The model is one that the metadata of the request allows."},
+	{ID: "default.modelRules", Phase: Before, Category: Basic, Params: []Param{{Name: "rules", Type: Object, Required: true, Members: []Param{{Name: "defaults", Type: Texts}, {Name: "metadata", Type: Object}}}, not}, validate: modelRules, Doc: "The model is one that the metadata of the request allows."},
 	{ID: "default.requiredMetadataKeys", Phase: Before, Category: Basic, Params: []Param{{Name: "metadataKeys", Type: Texts, Required: true, Min: 1}, allOf}, Doc: "The request has metadata."},
-	{ID: "default.requiredMetadataKeyPairs", Phase: Before, Category: Basic, Doc: "The request has pairs of metadata.", also: metadataPairs, Params: []Param{
+	{ID: "default.requiredMetadataKeyPairs", Phase: Before, Category: Basic, Doc: "The request has pairs of metadata.", validate: metadataPairs, Params: []Param{
 		{Name: "metadataPairs", Type: Object, Required: true, Min: 1}, allOf, {Name: "matchType", Type: Text, Enum: matchTypes, Default: "exact"}}},
-	{ID: "default.allowedRequestTypes", Phase: Before, Category: Basic, Doc: "The request is of a kind that is allowed.", also: notBoth("allowedTypes", "blockedTypes"), Params: []Param{
+	{ID: "default.allowedRequestTypes", Phase: Before, Category: Basic, Doc: "The request is of a kind that is allowed.", validate: checkDisjoint("allowedTypes", "blockedTypes"), Params: []Param{
 		{Name: "allowedTypes", Type: Listed, Enum: RequestTypes}, {Name: "blockedTypes", Type: Listed, Enum: RequestTypes}}},
-	{ID: "default.requestParametersCheck", Phase: Before, Category: Basic, Doc: "Tools and parameters of the request are allowed.", also: requestParameters, Params: []Param{
+	{ID: "default.requestParametersCheck", Phase: Before, Category: Basic, Doc: "Tools and parameters of the request are allowed.", validate: requestParameters, Params: []Param{
 		{Name: "tools", Type: Object, Members: toolRules},
 		{Name: "params", Type: Object, Members: []Param{{Name: "blockedKeys", Type: Texts}, {Name: "allowedKeys", Type: Texts}, {Name: "values", Type: Object}}}}},
-	{ID: "default.blockedTools", Phase: Both, Category: Basic, Doc: "Tools of the request are allowed. default.requestParametersCheck does the same, and more.", also: blockedTools, Params: toolRules},
+	{ID: "default.blockedTools", Phase: Both, Category: Basic, Doc: "Tools of the request are allowed. default.requestParametersCheck does the same, and more.", validate: blockedTools, Params: toolRules},
 }
 
 // secret is the key with which a customer's host verifies signatures.
@@ -84,12 +84,12 @@ var toolRules = []Param{{Name: "blockedTypes", Type: Texts}, {Name: "allowedType
 
 // blockedTools rejects contradictory lists of tools.
 func blockedTools(params map[string]json.RawMessage) []fault.Detail {
-	return append(notBoth("allowedTypes", "blockedTypes")(params), notBoth("allowedFunctionNames", "blockedFunctionNames")(params)...)
+	return append(checkDisjoint("allowedTypes", "blockedTypes")(params), checkDisjoint("allowedFunctionNames", "blockedFunctionNames")(params)...)
 }
 
 // remoteChecks call hosts of the customer.
 var remoteChecks = []*Check{
-	{ID: "default.jwt", Phase: Before, Category: Remote, Doc: "A header of the request has a valid token.", also: jwt, Params: []Param{
+	{ID: "default.jwt", Phase: Before, Category: Remote, Doc: "A header of the request has a valid token.", validate: jwt, Params: []Param{
 		{Name: "jwksUri", Type: URL}, {Name: "jwks", Type: Object}, {Name: "introspectEndpoint", Type: URL}, {Name: "headerKey", Type: Text, Min: 1, Max: 255, Default: "Authorization"},
 		{Name: "cacheMaxAge", Type: Integer, Max: 604_800, Default: 86_400}, {Name: "clockTolerance", Type: Integer, Max: 3600, Default: 5}, {Name: "maxTokenAge", Type: Text, Max: 32, Default: "1d"},
 		{Name: "algorithms", Type: Texts, Enum: []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}, Default: []string{"RS256"}},
@@ -102,8 +102,8 @@ var remoteChecks = []*Check{
 		{Name: "providers", Type: Texts}, {Name: "maxSizeBytes", Type: Integer, Min: 1, Max: 20 << 20, Default: 20 << 20}, {Name: "timeoutMs", Type: Integer, Min: 1, Max: maxTimeout, Default: 30_000}}},
 }
 
-// notBoth rejects an entry that is in both lists.
-func notBoth(allowed, blocked string) func(map[string]json.RawMessage) []fault.Detail {
+// checkDisjoint rejects an entry that is in both lists.
+func checkDisjoint(allowed, blocked string) func(map[string]json.RawMessage) []fault.Detail {
 	return func(params map[string]json.RawMessage) []fault.Detail {
 		other := listOf(params[allowed])
 		for _, e := range listOf(params[blocked]) {
@@ -120,7 +120,7 @@ func requestParameters(params map[string]json.RawMessage) []fault.Detail {
 	for _, c := range []struct{ top, allowed, blocked string }{
 		{"tools", "allowedTypes", "blockedTypes"}, {"tools", "allowedFunctionNames", "blockedFunctionNames"}, {"params", "allowedKeys", "blockedKeys"},
 	} {
-		for _, d := range notBoth(c.allowed, c.blocked)(objectOf(params[c.top])) {
+		for _, d := range checkDisjoint(c.allowed, c.blocked)(objectOf(params[c.top])) {
 			bad = append(bad, fault.Detail{Field: c.top + "." + d.Field, Message: d.Message})
 		}
 	}

@@ -30,8 +30,8 @@ func count(name string, standard int64) Param {
 	return Param{Name: name, Type: Integer, Min: 1, Max: 1000, Default: standard}
 }
 
-// tongues are the language codes that the gateway detects.
-var tongues = words(`eng_Latn zho_Hans spa_Latn ara_Arab por_Latn ind_Latn fra_Latn jpn_Jpan rus_Cyrl deu_Latn kor_Hang tur_Latn ita_Latn pes_Arab pol_Latn vie_Latn nld_Latn
+// languageCodes are the language codes that the gateway detects.
+var languageCodes = words(`eng_Latn zho_Hans spa_Latn ara_Arab por_Latn ind_Latn fra_Latn jpn_Jpan rus_Cyrl deu_Latn kor_Hang tur_Latn ita_Latn pes_Arab pol_Latn vie_Latn nld_Latn
 	hin_Deva tha_Thai heb_Hebr ben_Beng swe_Latn ces_Latn ron_Latn ell_Grek ukr_Cyrl dan_Latn fin_Latn nor_Latn hun_Latn cat_Latn bul_Cyrl msa_Latn hrv_Latn arb_Latn slk_Latn
 	lit_Latn lav_Latn srp_Cyrl slv_Latn est_Latn urd_Arab fil_Latn aze_Latn tam_Taml tel_Telu mar_Deva kan_Knda fas_Arab`)
 
@@ -39,7 +39,7 @@ var tongues = words(`eng_Latn zho_Hans spa_Latn ara_Arab por_Latn ind_Latn fra_L
 var modelChecks = []*Check{
 	{ID: "gateway.moderateContent", Phase: Both, Category: Model, Doc: "The text is harmless.", Params: []Param{
 		categories("categories", true, words("hate hate/threatening harassment harassment/threatening self-harm self-harm/intent self-harm/instructions sexual sexual/minors violence violence/graphic")...), not}},
-	{ID: "gateway.language", Phase: Both, Category: Model, Params: []Param{{Name: "language", Type: TextOrList, Enum: tongues}, not}, Doc: "The text is in a language."},
+	{ID: "gateway.language", Phase: Both, Category: Model, Params: []Param{{Name: "language", Type: TextOrList, Enum: languageCodes}, not}, Doc: "The text is in a language."},
 	{ID: "gateway.pii", Phase: Both, Category: Model, Mutates: true, Params: []Param{redact, optional(categories("categories", true, words("EMAIL_ADDRESS PHONE_NUMBER LOCATION_ADDRESS NAME IP_ADDRESS CREDIT_CARD SSN IBAN NATIONAL_ID")...)), restore, not}, Doc: "The text tells nothing about a person."},
 	{ID: "gateway.gibberish", Phase: Both, Category: Model, Params: []Param{not}, Doc: "The text makes sense."},
 }
@@ -71,17 +71,17 @@ var vendorChecks = []*Check{
 		flag("pii", true), flag("pii_redact", false), many("pii_categories"), flag("secrets", true), flag("secrets_redact", false), many("secrets_categories")}},
 	vendor("akto.scan", Both, "Akto scans the text.", flag("deny", true)),
 	vendor("alibaba-cloud-ai.guard", Both, "Alibaba Cloud judges the text."),
-	vendor("aporia.validateProject", Both, "Aporia judges by a project.", needed(text("projectID"))),
+	vendor("aporia.validateProject", Both, "Aporia judges by a project.", required(text("projectID"))),
 	vendor("azure.contentSafety", Both, "Azure judges how harmful the text is.", many("blocklistNames"), azureVersion, Param{Name: "severity", Type: Integer, Max: 7, Default: 2}, categories("categories", false, words("Hate SelfHarm Sexual Violence")...)),
 	changing("azure.pii", Both, "Azure looks for what tells about a person.", Param{Name: "domain", Type: Text, Enum: []string{"none", "phi"}, Default: "none"}, azureVersion, text("modelVersion"), text("language"), many("piiCategories")),
 	vendor("azure.shieldPrompt", Before, "Azure looks for attacks.", azureVersion),
 	vendor("azure.protectedMaterial", After, "Azure looks for texts of others.", azureVersion),
-	changing("bedrock.guard", Both, "A guardrail of Bedrock judges.", needed(text("guardrailId")), needed(Param{Name: "guardrailVersion", Type: Text, Min: 1, Max: 64}), Param{Name: "customHost", Type: URL}),
+	changing("bedrock.guard", Both, "A guardrail of Bedrock judges.", required(text("guardrailId")), required(Param{Name: "guardrailVersion", Type: Text, Min: 1, Max: 64}), Param{Name: "customHost", Type: URL}),
 	{ID: "cato.scan", Phase: Both, Category: Vendor, Mutates: true, Doc: "Cato scans the conversation.", Params: []Param{text("userEmail"), text("keyAlias")}},
 	changing("crowdstrike-aidr.guardChatCompletions", Both, "CrowdStrike judges the conversation."),
 	{ID: "exa.online", Phase: Before, Category: Vendor, Mutates: true, Doc: "Exa's findings go into the request.", Params: []Param{
 		count("numResults", 10), text("prefix"), text("suffix"), many("includeDomains"), many("excludeDomains"), timeout(10_000)}},
-	changing("f5-guardrails.scan", Both, "F5 scans the text.", needed(text("projectId"))),
+	changing("f5-guardrails.scan", Both, "F5 scans the text.", required(text("projectId"))),
 	vendor("javelin.guardrails", Both, "Javelin judges the text."),
 	{ID: "lakera.guard", Phase: Both, Category: Vendor, Mutates: true, Doc: "Lakera judges the text.", Params: []Param{text("projectID"), flag("endInclusive", false), timeout(30_000)}},
 	vendor("lasso.classify", Both, "Lasso judges the text.", text("conversationId"), text("userId")),
@@ -99,7 +99,7 @@ var vendorChecks = []*Check{
 	vendor("patronus.retrievalAnswerRelevance", After, "Patronus: the answer is to the question.", slow),
 	vendor("patronus.retrievalHallucination", After, "Patronus: the answer is grounded.", slow),
 	vendor("patronus.toxicity", After, "Patronus: the answer is not toxic.", slow),
-	vendor("patronus.custom", After, "Patronus judges by a profile.", needed(Param{Name: "profile", Type: Text, Min: 1, Max: 255}), slow),
+	vendor("patronus.custom", After, "Patronus judges by a profile.", required(Param{Name: "profile", Type: Text, Min: 1, Max: 255}), slow),
 	changing("patronus.pii", After, "Patronus looks for what tells about a person.", slow),
 	changing("patronus.phi", After, "Patronus looks for what tells about health.", slow),
 	vendor("pillar.scanPrompt", Before, "Pillar scans the prompt.", categories("scanners", true, words("prompt_injection pii secrets toxic_language invisible_characters")...)),
@@ -124,5 +124,5 @@ var vendorChecks = []*Check{
 		text("topic"), text("timeRange"), text("startDate"), text("endDate"), {Name: "includeAnswer", Type: Anything}, {Name: "includeRawContent", Type: Anything}, flag("includeImages", false),
 		many("includeDomains"), many("excludeDomains"), text("country"), flag("autoParameters", false), flag("exactMatch", false), flag("includeUsage", false), flag("safeSearch", false), timeout(30_000)}},
 	vendor("walledai.walledprotect", Both, "Walled AI judges the text.", flag("generic_safety_check", true), many("greetings_list"), many("pii_list"), many("compliance_list")),
-	vendor("zscaler.scan", Both, "Zscaler scans the text.", needed(Param{Name: "policyId", Type: TextOrList, Min: 1}), timeout(10_000)),
+	vendor("zscaler.scan", Both, "Zscaler scans the text.", required(Param{Name: "policyId", Type: TextOrList, Min: 1}), timeout(10_000)),
 }

@@ -62,9 +62,9 @@ func errLate() error {
 	return fault.New(fault.Unauthorized, "", "The identity provider has to confirm the session: call GET /auth/self, then this again")
 }
 
-// vouched renews a session at its identity provider, once in RenewEvery of use and by one
+// renewIfDue renews a session at its identity provider, once in RenewEvery of use and by one
 // process at a time. Other calls continue in the meantime, unless the renewal is overdue.
-func (s *Sessions) vouched(ctx context.Context, of *Session) error {
+func (s *Sessions) renewIfDue(ctx context.Context, of *Session) error {
 	if of.Due.IsZero() || s.resources.Now().Before(s.dueOf(of)) {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (s *Sessions) renew(ctx context.Context, of *Session, it store.Item) error 
 		next, err = s.Renewal.Ask(ctx, of, string(token))
 	}
 	if errors.Is(err, ErrNotRenewed) {
-		return s.refused(ctx, of)
+		return s.endUnrenewed(ctx, of)
 	}
 	if err != nil {
 		slog.Warn("an identity provider cannot be asked whether a session lives on", "organisation_id", of.Org, "session_id", of.ID, "error", err)
@@ -164,8 +164,8 @@ func (s *Sessions) ask(ctx context.Context, of *Session, rev int64, after time.D
 	return nil
 }
 
-// refused ends a session that the provider does not renew.
-func (s *Sessions) refused(ctx context.Context, of *Session) error {
+// endUnrenewed ends a session that the provider does not renew.
+func (s *Sessions) endUnrenewed(ctx context.Context, of *Session) error {
 	if err := s.resources.Change(ctx, store.Scope{Org: of.Org}, func(tx *resource.Tx) error {
 		End(tx, of)
 		return s.Renewal.Ended(tx, of)

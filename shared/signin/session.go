@@ -225,7 +225,7 @@ func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.
 		return nil, nil, Ended()
 	}
 	if now.Sub(s.lastSeen(found)) < idle {
-		return found, v, s.vouched(ctx, found)
+		return found, v, s.renewIfDue(ctx, found)
 	}
 	// Only the store contains the activity that other processes have seen.
 	it, ok, err := s.resources.Store().Table(store.Control).Get(ctx, found.place(), true)
@@ -238,7 +238,7 @@ func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.
 	if found, err = decode(it); err != nil || now.Sub(found.Seen) >= idle {
 		return nil, nil, Ended()
 	}
-	return found, v, s.vouched(ctx, found)
+	return found, v, s.renewIfDue(ctx, found)
 }
 
 // lastSeen returns the last activity of a session that this process knows.
@@ -254,8 +254,8 @@ func (s *Sessions) lastSeen(of *Session) time.Time {
 // maxSeen is the number of sessions with activity in memory.
 const maxSeen = 10_000
 
-// silent reports whether activity must be stored, and records it as stored.
-func (s *Sessions) silent(of *Session, now time.Time) bool {
+// needsTouch reports whether activity must be stored, and records it as stored.
+func (s *Sessions) needsTouch(of *Session, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, ok := s.seen[of.hash]
@@ -274,7 +274,7 @@ func (s *Sessions) silent(of *Session, now time.Time) bool {
 // changes resources may write.
 func (s *Sessions) Touch(ctx context.Context, of *Session) error {
 	now := s.resources.Now()
-	if !s.silent(of, now) {
+	if !s.needsTouch(of, now) {
 		return nil
 	}
 	_, _, err := s.resources.Store().Table(store.Control).Update(ctx, store.Update{

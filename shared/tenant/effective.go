@@ -158,8 +158,8 @@ func (o *Overrides) over(of *Organisation) (*Organisation, error) {
 	return &out, nil
 }
 
-// standard is an organisation without stored settings.
-var standard = &Organisation{Settings: Settings{BlockInlineConfig: true}}
+// defaultOrganisation is an organisation without stored settings.
+var defaultOrganisation = &Organisation{Settings: Settings{BlockInlineConfig: true}}
 
 // LoadSettings returns the organisation with the effective settings of one of its scopes. The
 // result is shared and must not be changed.
@@ -169,7 +169,7 @@ func LoadSettings(ctx context.Context, v *resource.View, sc store.Scope) (*Organ
 		return nil, err
 	}
 	if !ok {
-		org = standard
+		org = defaultOrganisation
 	}
 	if sc.Workspace == "" || org.Settings.Open == (Open{}) {
 		return org, nil
@@ -187,7 +187,7 @@ func FetchSettings(ctx context.Context, r *resource.Resources, sc store.Scope) (
 	if err != nil {
 		return nil, err
 	}
-	if of = standard; ok {
+	if of = defaultOrganisation; ok {
 		if of, err = DecodeOrganisation(rec); err != nil {
 			return nil, err
 		}
@@ -211,7 +211,7 @@ func ReadSettings(tx *resource.Tx, sc store.Scope) (*Organisation, error) {
 	if err != nil {
 		return nil, err
 	}
-	org := standard
+	org := defaultOrganisation
 	if ok {
 		if org, err = DecodeOrganisation(rec); err != nil {
 			return nil, err

@@ -78,7 +78,7 @@ func AmendOrganisation(tx *resource.Tx, sc store.Scope, actor string, f func(o *
 	if err != nil {
 		return err
 	}
-	o := *standard
+	o := *defaultOrganisation
 	if ok {
 		stored, err := DecodeOrganisation(rec)
 		if err != nil {

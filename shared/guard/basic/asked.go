@@ -55,7 +55,7 @@ func requestParameters(raw map[string]json.RawMessage) judge.Func {
 	tools, _ := judge.Object[toolRules](raw, "tools")
 	params, _ := judge.Object[paramRules](raw, "params")
 	if both(tools.BlockedTypes, tools.AllowedTypes) || both(tools.BlockedNames, tools.AllowedNames) || both(params.BlockedKeys, params.AllowedKeys) || params.conflict() {
-		return always(failed("The same entry is both allowed and blocked"))
+		return constant(failed("The same entry is both allowed and blocked"))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		var body map[string]json.RawMessage
@@ -75,7 +75,7 @@ func requestParameters(raw map[string]json.RawMessage) judge.Func {
 func blockedTools(raw map[string]json.RawMessage) judge.Func {
 	tools, err := json.Marshal(raw)
 	if err != nil {
-		return always(failed("The parameters cannot be read"))
+		return constant(failed("The parameters cannot be read"))
 	}
 	return requestParameters(map[string]json.RawMessage{"tools": tools})
 }

@@ -50,8 +50,8 @@ func excerpt(text string) string {
 // failed returns the verdict of a check that could not decide.
 func failed(message string) judge.Verdict { return judge.Failed("Error", message) }
 
-// always returns a check with a constant verdict, for invalid parameters.
-func always(v judge.Verdict) judge.Func {
+// constant returns a check with a constant verdict, for invalid parameters.
+func constant(v judge.Verdict) judge.Func {
 	return func(context.Context, *judge.Subject) judge.Verdict { return v }
 }
 

@@ -31,7 +31,7 @@ type codeData struct {
 func containsCode(raw map[string]json.RawMessage) judge.Func {
 	format, not := judge.Get(raw, "format", ""), judge.Get(raw, "not", false)
 	if format == "" {
-		return always(failed("Missing format"))
+		return constant(failed("Missing format"))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		text := s.Text()

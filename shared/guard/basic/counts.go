@@ -37,7 +37,7 @@ func (b between) make(raw map[string]json.RawMessage) judge.Func {
 	least, lok := b.bound(raw, b.least, 0)
 	most, mok := b.bound(raw, b.most, b.standard)
 	if !lok || !mok {
-		return always(failed(fmt.Sprintf("%s and %s must be numbers", b.least, b.most)))
+		return constant(failed(fmt.Sprintf("%s and %s must be numbers", b.least, b.most)))
 	}
 	not := judge.Get(raw, "not", false)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {

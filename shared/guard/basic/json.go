@@ -41,11 +41,11 @@ func jsonSchema(raw map[string]json.RawMessage) judge.Func {
 		text = []byte(inner)
 	}
 	if len(text) == 0 || string(text) == "null" {
-		return always(failed("Missing schema"))
+		return constant(failed("Missing schema"))
 	}
 	schema, err := guard.SchemaOf(text)
 	if err != nil {
-		return always(failed("The schema " + err.Error()))
+		return constant(failed("The schema " + err.Error()))
 	}
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
 		answer := s.Text()
@@ -86,7 +86,7 @@ func mistakes(err error) []invalid {
 			leaves(c)
 		}
 		if len(e.Causes) == 0 && len(out) < maxInvalid {
-			out = append(out, invalid{"/" + strings.Join(e.InstanceLocation, "/"), said(e)})
+			out = append(out, invalid{"/" + strings.Join(e.InstanceLocation, "/"), violation(e)})
 		}
 	}
 	leaves(wrong)
@@ -94,7 +94,7 @@ func mistakes(err error) []invalid {
 }
 
 // message returns the text of a violation without the location that the library prepends.
-func said(e *jsonschema.ValidationError) string {
+func violation(e *jsonschema.ValidationError) string {
 	text := e.Error()
 	if at := strings.LastIndex(text, "- at '"); at >= 0 {
 		text = text[at:]
@@ -119,7 +119,7 @@ func jsonKeys(raw map[string]json.RawMessage) judge.Func {
 	keys, ok := judge.Read[[]string](raw, "keys")
 	operator := judge.Get(raw, "operator", "any")
 	if !ok || len(keys) == 0 {
-		return always(failed("Missing keys"))
+		return constant(failed("Missing keys"))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		answer := s.Text()
@@ -140,7 +140,7 @@ func jsonKeys(raw map[string]json.RawMessage) judge.Func {
 					d.Missing = append(d.Missing, k)
 				}
 			}
-			if d.Verdict, d.Explanation = held(operator, len(d.Present), len(d.Missing), "keys"); d.Verdict {
+			if d.Verdict, d.Explanation = quantify(operator, len(d.Present), len(d.Missing), "keys"); d.Verdict {
 				return judge.Verdict{Pass: true, Data: d}
 			}
 			if best == nil || len(d.Present) > len(best.Present) {

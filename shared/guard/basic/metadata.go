@@ -21,8 +21,8 @@ type metadataData struct {
 	Explanation string   `json:"explanation"`
 }
 
-// passing returns an error verdict for an unsupported request. The check then passes.
-func passing(message string) judge.Verdict {
+// unsupported returns an error verdict for an unsupported request. The check then passes.
+func unsupported(message string) judge.Verdict {
 	v := failed(message)
 	v.Pass = true
 	return v
@@ -33,10 +33,10 @@ func metadataKeys(raw map[string]json.RawMessage) judge.Func {
 	keys, ok := judge.Read[[]string](raw, "metadataKeys")
 	operator := judge.Get(raw, "operator", "all")
 	if !ok || len(keys) == 0 {
-		return always(passing("Missing or invalid metadataKeys"))
+		return constant(unsupported("Missing or invalid metadataKeys"))
 	}
 	if !slices.Contains([]string{"all", "any", "none"}, operator) {
-		return always(passing("The operator must be all, any or none"))
+		return constant(unsupported("The operator must be all, any or none"))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		d := &metadataData{Missing: []string{}, Found: []string{}, Operator: operator}
@@ -47,7 +47,7 @@ func metadataKeys(raw map[string]json.RawMessage) judge.Func {
 				d.Missing = append(d.Missing, k)
 			}
 		}
-		d.Verdict, d.Explanation = held(operator, len(d.Found), len(d.Missing), "metadata keys")
+		d.Verdict, d.Explanation = quantify(operator, len(d.Found), len(d.Missing), "metadata keys")
 		return judge.Verdict{Pass: d.Verdict, Data: d}
 	}
 }
@@ -67,7 +67,7 @@ func metadataPairs(raw map[string]json.RawMessage) judge.Func {
 	pairs, ok := judge.Object[map[string]json.RawMessage](raw, "metadataPairs")
 	operator, how := judge.Get(raw, "operator", "all"), judge.Get(raw, "matchType", "exact")
 	if !ok || len(pairs) == 0 {
-		return always(passing("Missing or invalid metadataPairs"))
+		return constant(unsupported("Missing or invalid metadataPairs"))
 	}
 	wanted := make(map[string][]string, len(pairs))
 	for key, value := range pairs {
@@ -84,7 +84,7 @@ func metadataPairs(raw map[string]json.RawMessage) judge.Func {
 				return judge.TooSlow()
 			}
 			if err != nil {
-				return passing(err.Error())
+				return unsupported(err.Error())
 			}
 			if has && fits {
 				d.Found = append(d.Found, key)
@@ -92,7 +92,7 @@ func metadataPairs(raw map[string]json.RawMessage) judge.Func {
 				d.Missing = append(d.Missing, key)
 			}
 		}
-		d.Verdict, d.Explanation = held(operator, len(d.Found), len(d.Missing), "metadata pairs")
+		d.Verdict, d.Explanation = quantify(operator, len(d.Found), len(d.Missing), "metadata pairs")
 		return judge.Verdict{Pass: d.Verdict, Data: d}
 	}
 }

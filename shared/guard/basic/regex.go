@@ -32,11 +32,11 @@ type matchDetails struct {
 func regexMatch(raw map[string]json.RawMessage) judge.Func {
 	rule, not := judge.Get(raw, "rule", ""), judge.Get(raw, "not", false)
 	if rule == "" {
-		return always(failed("Missing regex pattern"))
+		return constant(failed("Missing regex pattern"))
 	}
 	re, err := guard.PatternOf(rule)
 	if err != nil {
-		return always(failed("The pattern " + err.Error()))
+		return constant(failed("The pattern " + err.Error()))
 	}
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
 		text := s.Text()
@@ -101,11 +101,11 @@ type replaceData struct {
 func regexReplace(raw map[string]json.RawMessage) judge.Func {
 	rule, by, fails := judge.Get(raw, "rule", ""), judge.Get(raw, "redactText", "[REDACTED]"), judge.Get(raw, "failOnDetection", false)
 	if rule == "" {
-		return always(failed("Missing regex pattern"))
+		return constant(failed("Missing regex pattern"))
 	}
 	re, global, err := guard.ReplacedOf(rule)
 	if err != nil {
-		return always(failed("The pattern " + err.Error()))
+		return constant(failed("The pattern " + err.Error()))
 	}
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
 		if s.Text() == "" {

@@ -30,7 +30,7 @@ func modelList(raw map[string]json.RawMessage) judge.Func {
 	models, ok := judge.Read[[]string](raw, "models")
 	not := judge.Get(raw, "not", false)
 	if !ok || len(models) == 0 {
-		return always(failed("Missing models"))
+		return constant(failed("Missing models"))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		if s.Model == "" {
@@ -53,7 +53,7 @@ func modelRules(raw map[string]json.RawMessage) judge.Func {
 	r, ok := judge.Object[rules](raw, "rules")
 	not := judge.Get(raw, "not", false)
 	if !ok {
-		return always(failed("Missing rules"))
+		return constant(failed("Missing rules"))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		if s.Model == "" {

@@ -22,7 +22,7 @@ func contains(raw map[string]json.RawMessage) judge.Func {
 	list, ok := judge.Read[[]string](raw, "words")
 	operator := judge.Get(raw, "operator", "any")
 	if !ok || len(list) == 0 {
-		return always(failed("Missing words to look for"))
+		return constant(failed("Missing words to look for"))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		text := s.Text()
@@ -34,13 +34,13 @@ func contains(raw map[string]json.RawMessage) judge.Func {
 				d.Missing = append(d.Missing, w)
 			}
 		}
-		d.Verdict, d.Explanation = held(operator, len(d.Found), len(d.Missing), "words")
+		d.Verdict, d.Explanation = quantify(operator, len(d.Found), len(d.Missing), "words")
 		return judge.Verdict{Pass: d.Verdict, Data: d}
 	}
 }
 
-// held evaluates any, all or none.
-func held(operator string, found, missing int, of string) (bool, string) {
+// quantify evaluates any, all or none.
+func quantify(operator string, found, missing int, of string) (bool, string) {
 	var pass bool
 	switch operator {
 	case "any":
@@ -71,7 +71,7 @@ type suffixData struct {
 func endsWith(raw map[string]json.RawMessage) judge.Func {
 	suffix, not := judge.Get(raw, "suffix", ""), judge.Get(raw, "not", false)
 	if suffix == "" {
-		return always(failed("Missing suffix"))
+		return constant(failed("Missing suffix"))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		text := s.Text()

@@ -27,11 +27,11 @@ type Hook struct {
 	Label   string // name of the guardrail in messages
 	Mutator bool
 	guard.Actions
-	feedback struct{ success, fail *guard.Feedback }
-	checks   []check
-	print    [sha256.Size]byte
-	local    bool // no check calls another service
-	typesOf  bool // a check judges request types, so the hook also runs for pass-through
+	feedback    struct{ success, fail *guard.Feedback }
+	checks      []check
+	print       [sha256.Size]byte
+	local       bool // no check calls another service
+	judgesTypes bool // a check judges request types, so the hook also runs for pass-through
 }
 
 // check is one check of a hook with its function.
@@ -42,7 +42,7 @@ type check struct {
 	phase       guard.Phase
 	scope       content.Scope
 	failOnError bool
-	closed      bool // an error fails the check as with failOnError, unless there was nothing to judge
+	failClosed  bool // an error fails the check as with failOnError, unless there was nothing to judge
 	soft        bool
 	local       bool
 	mutates     bool
@@ -66,7 +66,7 @@ func (k *Kit) Ready(h *guard.Hook) *Hook {
 		if a := &h.Checks[i]; a.Enabled {
 			c := k.check(a, h)
 			out.local = out.local && c.local
-			out.typesOf = out.typesOf || c.id == typeCheck
+			out.judgesTypes = out.judgesTypes || c.id == requestTypeCheck
 			out.checks = append(out.checks, c)
 		}
 	}
@@ -95,7 +95,7 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 		c.phase, c.local, c.mutates = row.Phase, row.Category == guard.Basic || row.Category == guard.Model, row.Mutates
 	}
 	_, set := params["failOnError"]
-	c.closed = h.Actions.Deny && c.local && !set
+	c.failClosed = h.Actions.Deny && c.local && !set
 	if c.runs(guard.After) {
 		c.reach = reachOf(a.ID, params)
 	}
@@ -161,20 +161,20 @@ func reachOf(id string, params map[string]json.RawMessage) guard.Reach {
 }
 
 // fails reports whether an error of the check makes its hook fail.
-func (c *check) fails(v *judge.Verdict) bool { return c.failOnError || c.closed && !v.Nothing }
+func (c *check) fails(v *judge.Verdict) bool { return c.failOnError || c.failClosed && !v.Nothing }
 
 // Reads reports whether a check of the hook judges bodies and not only request types.
 func (h *Hook) Reads() bool {
 	for i := range h.checks {
-		if h.checks[i].id != typeCheck {
+		if h.checks[i].id != requestTypeCheck {
 			return true
 		}
 	}
 	return false
 }
 
-// typeCheck is the check that judges only the request type.
-const typeCheck = "default.allowedRequestTypes"
+// requestTypeCheck is the check that judges only the request type.
+const requestTypeCheck = "default.allowedRequestTypes"
 
 // Blocks returns the first hook that rejects a body which it cannot read: one that denies,
 // judges bodies and does not exempt the route. It returns nil if there is none. A nil exempts

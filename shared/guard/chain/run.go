@@ -138,7 +138,7 @@ func (hs Hooks) Run(ctx context.Context, phase guard.Phase, c *Call) Outcome {
 	if budget == nil && len(hs) > 0 {
 		budget = guard.BudgetOf(ctx)
 	}
-	done := make([]ran, len(hs))
+	done := make([]hookRun, len(hs))
 	var wait sync.WaitGroup
 	for i, h := range hs {
 		if h.local || len(hs) == 1 {
@@ -173,14 +173,14 @@ func (hs Hooks) Run(ctx context.Context, phase guard.Phase, c *Call) Outcome {
 
 // repeated takes the changes of a second run. A hook that failed on the original body stays
 // failed.
-func (r *ran) repeated(again ran) {
+func (r *hookRun) repeated(again hookRun) {
 	if r.Verdict {
 		r.Result, r.soft = again.Result, again.soft
 	}
 	r.body, r.headers, r.restore = again.body, again.headers, again.restore
 }
 
-func (o *Outcome) take(h *Hook, r *ran) {
+func (o *Outcome) take(h *Hook, r *hookRun) {
 	o.Results = append(o.Results, r.Result)
 	if r.body != nil {
 		o.Body = r.body
@@ -225,8 +225,8 @@ func (c *Call) of(phase guard.Phase) []byte {
 	return c.Response
 }
 
-// ran is one run of a hook.
-type ran struct {
+// hookRun is one run of a hook.
+type hookRun struct {
 	Result
 	skipped bool
 	soft    bool
@@ -241,16 +241,16 @@ func (hs Hooks) Beside(ctx context.Context, phase guard.Phase, c *Call) []Result
 }
 
 // run runs the checks of a hook.
-func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call, budget *guard.Budget) ran {
+func (h *Hook) run(ctx context.Context, phase guard.Phase, c *Call, budget *guard.Budget) hookRun {
 	start := c.Now()
-	r := ran{Result: Result{ID: h.ID, Label: h.Label, Async: h.Async, Type: "guardrail", Created: start.UTC(), Verdict: true}}
+	r := hookRun{Result: Result{ID: h.ID, Label: h.Label, Async: h.Async, Type: "guardrail", Created: start.UTC(), Verdict: true}}
 	if h.Mutator {
 		r.Type = "mutator"
 	}
 	var which []*check
 	for i := range h.checks {
 		// In a body that is passed through unread, only the type is judged.
-		if !c.Passed || h.checks[i].id == typeCheck {
+		if !c.Passed || h.checks[i].id == requestTypeCheck {
 			which = append(which, &h.checks[i])
 		}
 	}
@@ -319,7 +319,7 @@ func (g *group) subject(k *check, changed bool) *judge.Subject {
 }
 
 // sequential runs the checks in order. Each sees the changes of the earlier ones.
-func (r *ran) sequential(ctx context.Context, g *group, which []*check) {
+func (r *hookRun) sequential(ctx context.Context, g *group, which []*check) {
 	for _, k := range which {
 		v, res := g.judge(ctx, k, g.subject(k, r.body != nil))
 		if body := g.changed(&v, k, g.call.of(g.phase)); body != nil {
@@ -334,7 +334,7 @@ func (r *ran) sequential(ctx context.Context, g *group, which []*check) {
 // parallel runs the checks concurrently on the same body. If two change it, the later one runs
 // again on the result of the earlier one, so that neither restores what the other removed.
 // Local checks come last in that order, because repeating them calls no service.
-func (r *ran) parallel(ctx context.Context, g *group, which []*check) {
+func (r *hookRun) parallel(ctx context.Context, g *group, which []*check) {
 	verdicts, results := make([]judge.Verdict, len(which)), make([]CheckResult, len(which))
 	var wait sync.WaitGroup
 	for i, k := range which {
@@ -362,7 +362,7 @@ func (r *ran) parallel(ctx context.Context, g *group, which []*check) {
 }
 
 // change applies the changes of a check to the body, which others may have changed already.
-func (r *ran) change(ctx context.Context, g *group, k *check, v *judge.Verdict, res *CheckResult) {
+func (r *hookRun) change(ctx context.Context, g *group, k *check, v *judge.Verdict, res *CheckResult) {
 	from := g.call.of(g.phase)
 	if r.body != nil {
 		from = r.body
@@ -379,7 +379,7 @@ func (r *ran) change(ctx context.Context, g *group, k *check, v *judge.Verdict, 
 	}
 }
 
-func (r *ran) keep(v *judge.Verdict, res CheckResult) {
+func (r *hookRun) keep(v *judge.Verdict, res CheckResult) {
 	r.Checks = append(r.Checks, res)
 	if v.Headers != nil {
 		if r.headers == nil {

@@ -125,7 +125,7 @@ func (r *reading) choose(scope Scope) Found {
 		return Found{}
 	}
 	f := Found{twice: r.twice}
-	r.once()
+	r.dropRepeated()
 	for i := range r.pieces {
 		p := &r.pieces[i]
 		p.last = p.last || r.answer
@@ -172,8 +172,8 @@ func (r *reading) alternatives(pieces []piece) []Choice {
 	return out
 }
 
-// once removes pieces that repeat others.
-func (r *reading) once() {
+// dropRepeated removes pieces that repeat others.
+func (r *reading) dropRepeated() {
 	if !slices.ContainsFunc(r.pieces, func(p piece) bool { return p.again }) {
 		return
 	}

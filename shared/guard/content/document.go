@@ -164,7 +164,7 @@ func (j *joined) add(data []byte, from origin) {
 	}
 	r := reading{body: data, d: wire.NewDecoder(data), answer: true}
 	r.value(place{root: true})
-	r.once()
+	r.dropRepeated()
 	j.unread = j.unread || r.unread
 	if j.track {
 		j.sources[n].twice = r.twice

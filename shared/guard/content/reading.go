@@ -70,7 +70,7 @@ func (r *reading) value(at place) {
 			if r.d.Kind() != wire.KindObject {
 				r.value(one)
 			} else if o := r.object(one); o.typed && !o.turn && at.parts && !at.again && len(r.pieces) == from {
-				r.none(&at)
+				r.addNonText(&at)
 			}
 		}
 	default:
@@ -90,8 +90,8 @@ func (r *reading) add(raw []byte, at place, f form) {
 	})
 }
 
-// none records a part that is not text.
-func (r *reading) none(at *place) {
+// addNonText records a part that is not text.
+func (r *reading) addNonText(at *place) {
 	r.pieces = append(r.pieces, piece{message: at.message, last: at.message == beside, class: other})
 }
 
@@ -103,8 +103,8 @@ func inside(raw []byte) []byte {
 	return wire.AppendUnquoted(nil, raw)
 }
 
-// unless reads a value whose strings are exempt if ok accepts them.
-func (r *reading) unless(ok func([]byte) bool, at place) {
+// exemptIf reads a value whose strings are exempt if ok accepts them.
+func (r *reading) exemptIf(ok func([]byte) bool, at place) {
 	switch r.d.Kind() {
 	case wire.KindString:
 		if raw := r.d.Raw(); raw != nil && !ok(inside(raw)) {
@@ -112,7 +112,7 @@ func (r *reading) unless(ok func([]byte) bool, at place) {
 		}
 	case wire.KindArray:
 		for range r.d.Array {
-			r.unless(ok, at)
+			r.exemptIf(ok, at)
 		}
 	default:
 		r.value(at)
@@ -221,13 +221,13 @@ func (r *reading) messages(at place) {
 				o := r.object(at)
 				turns = turns || o.turn
 				if o.typed && len(r.pieces) == before && !o.turn {
-					r.none(&at)
+					r.addNonText(&at)
 				}
 			case wire.KindString:
 				r.value(at)
 			default:
 				r.d.Skip()
-				r.none(&at)
+				r.addNonText(&at)
 			}
 		}
 	default:
@@ -417,7 +417,7 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 	kind := r.d.Kind()
 	switch does {
 	case identifier:
-		r.unless(isIdentifier, sub)
+		r.exemptIf(isIdentifier, sub)
 	case address:
 		r.addresses(sub)
 	case encoded:
@@ -427,7 +427,7 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 		}
 		r.encoded(sub, formEncoded)
 	case opaque:
-		r.unless(isOpaque, sub)
+		r.exemptIf(isOpaque, sub)
 	case unsent:
 		if !r.outside(at) && !r.agent {
 			r.value(sub)
@@ -460,7 +460,7 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 	case definition:
 		sub.definition = true
 		if kind == wire.KindString {
-			r.unless(isIdentifier, sub)
+			r.exemptIf(isIdentifier, sub)
 			return
 		}
 		r.value(sub)
@@ -518,7 +518,7 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 		r.value(sub)
 	case reasoning:
 		if kind == wire.KindString && !r.answer && at.message == beside {
-			r.unless(isIdentifier, sub) // the model's reasoning effort
+			r.exemptIf(isIdentifier, sub) // the model's reasoning effort
 			return
 		}
 		if r.answer || at.message != beside {

@@ -74,7 +74,7 @@ func validURLs(lookUp LookUp) judge.Maker {
 			case s.Public == nil:
 				return judge.Failed("Error", "No host can be called")
 			}
-			try := func(ctx context.Context, u *url.URL) bool { return answers(ctx, s.Public, u) }
+			try := func(ctx context.Context, u *url.URL) bool { return responds(ctx, s.Public, u) }
 			if onlyDNS {
 				try = func(ctx context.Context, u *url.URL) bool {
 					found, err := lookUp(ctx, u.Hostname())
@@ -120,9 +120,9 @@ func tryAll(ctx context.Context, all []string, try func(context.Context, *url.UR
 	return out
 }
 
-// answers reports whether an address responds with 2xx. An http address is called over TLS if
+// responds reports whether an address responds with 2xx. An http address is called over TLS if
 // plain connections are not allowed.
-func answers(ctx context.Context, public *http.Client, u *url.URL) bool {
+func responds(ctx context.Context, public *http.Client, u *url.URL) bool {
 	c := *public
 	c.CheckRedirect = func(_ *http.Request, via []*http.Request) error {
 		if len(via) > maxHops {

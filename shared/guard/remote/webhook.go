@@ -68,7 +68,7 @@ func (h *host) sign(body []byte) string {
 }
 
 // payload is the body for the service.
-type told struct {
+type payload struct {
 	Request struct {
 		JSON        json.RawMessage `json:"json"`
 		Text        string          `json:"text"`
@@ -87,8 +87,8 @@ type told struct {
 	Event    string            `json:"eventType"`
 }
 
-func contextOf(s *judge.Subject) *told {
-	t := &told{Provider: s.Provider, Kind: s.Kind, Metadata: s.Metadata, Event: "beforeRequestHook"}
+func contextOf(s *judge.Subject) *payload {
+	t := &payload{Provider: s.Provider, Kind: s.Kind, Metadata: s.Metadata, Event: "beforeRequestHook"}
 	t.Request.JSON, t.Request.Text, t.Request.Stream = s.Request, s.Text(), s.Stream
 	t.Response.JSON = json.RawMessage("{}")
 	if t.Metadata == nil {
@@ -104,8 +104,8 @@ func contextOf(s *judge.Subject) *told {
 	return t
 }
 
-// ask sends the subject of a check and returns the status and the response.
-func (h *host) ask(ctx context.Context, s *judge.Subject) (int, []byte, error) {
+// send sends the subject of a check and returns the status and the response.
+func (h *host) send(ctx context.Context, s *judge.Subject) (int, []byte, error) {
 	body, err := json.Marshal(contextOf(s))
 	if err != nil {
 		return 0, nil, errors.New("the request cannot be told")
@@ -155,7 +155,7 @@ func webhook(params map[string]json.RawMessage, now func() time.Time) judge.Func
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
 		d := &webhookData{URL: h.url, Explanation: "The webhook could not be asked"}
 		d.Context.Timeout = h.timeout.Milliseconds()
-		status, raw, err := h.ask(ctx, s)
+		status, raw, err := h.send(ctx, s)
 		if err != nil {
 			return judge.Verdict{Data: d, Err: &judge.Failure{Name: "WebhookError", Message: err.Error()}}
 		}
@@ -186,7 +186,7 @@ func webhook(params map[string]json.RawMessage, now func() time.Time) judge.Func
 func logTo(params map[string]json.RawMessage, now func() time.Time) judge.Func {
 	h := hostOf(params, "logURL", now)
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
-		status, _, err := h.ask(ctx, s)
+		status, _, err := h.send(ctx, s)
 		switch {
 		case err != nil:
 			return judge.Failed("LogError", err.Error())

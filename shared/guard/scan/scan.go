@@ -122,18 +122,18 @@ func language(p map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// noisy is the fraction of a text from which it counts as gibberish.
-const noisy = 0.4
+// gibberishThreshold is the fraction of a text from which it counts as gibberish.
+const gibberishThreshold = 0.4
 
 func gibberish(p map[string]json.RawMessage) judge.Func {
 	o := optionsOf(p)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		score := langdetect.Gibberish(s.Text())
 		label := "clean"
-		if score >= noisy {
+		if score >= gibberishThreshold {
 			label = "noise"
 		}
-		return o.verdict(score >= noisy, map[string]any{"label": label, "score": score})
+		return o.verdict(score >= gibberishThreshold, map[string]any{"label": label, "score": score})
 	}
 }
 

@@ -54,7 +54,7 @@ func rulesOf(p map[string]json.RawMessage) (r rules, err error) {
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
 // report is the data of a verdict.
-type told struct {
+type report struct {
 	Verdict     bool        `json:"verdict"`
 	Explanation string      `json:"explanation"`
 	Validations validations `json:"validations"`
@@ -87,7 +87,7 @@ func check(p map[string]json.RawMessage, c *bearer.Checker) judge.Func {
 		case err != nil:
 			return judge.Failed("Error", err.Error())
 		case t == nil:
-			return judge.Verdict{Data: &told{Explanation: why}}
+			return judge.Verdict{Data: &report{Explanation: why}}
 		}
 		return verdict(ctx, r.Rules.Claims, &r.extraction, t)
 	}

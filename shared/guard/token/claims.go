@@ -52,7 +52,7 @@ func verdict(ctx context.Context, r bearer.ClaimRules, e *extraction, t *bearer.
 	if err != nil {
 		return judge.Failed("Error", err.Error())
 	}
-	d := &told{Verdict: f.None(), Explanation: "The token is valid", Validations: validations{Signature: true}}
+	d := &report{Verdict: f.None(), Explanation: "The token is valid", Validations: validations{Signature: true}}
 	if !d.Verdict {
 		d.Explanation = "The token does not claim what it must"
 	}

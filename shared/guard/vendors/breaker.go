@@ -28,8 +28,8 @@ type circuit struct {
 	until   time.Time // no calls until then
 }
 
-// may reports whether the vendor may be called.
-func (b *breakers) may(key [32]byte) bool {
+// allow reports whether the vendor may be called.
+func (b *breakers) allow(key [32]byte) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.known[key]
@@ -45,7 +45,7 @@ func (b *breakers) may(key [32]byte) bool {
 }
 
 // record records the result of a call.
-func (b *breakers) told(key [32]byte, outage bool) {
+func (b *breakers) record(key [32]byte, outage bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := b.known[key]

@@ -63,12 +63,12 @@ func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 		return nil, err
 	}
 	key := a.circuit(req)
-	if !a.run.breakers.may(key) {
+	if !a.run.breakers.allow(key) {
 		return nil, a.run.fails("VendorDown", "has not answered lately and was not asked")
 	}
 	if a.run.sign != nil {
 		if err := a.run.sign(ctx, a, req, body); err != nil {
-			a.run.breakers.told(key, fault.From(err).StatusCode >= 500)
+			a.run.breakers.record(key, fault.From(err).StatusCode >= 500)
 			return nil, a.run.fails("CredentialsError", "was not asked: %s", fault.From(err).Message)
 		}
 	}
@@ -81,7 +81,7 @@ func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 	if failed != nil {
 		return nil, a.unanswered(ctx, key, failed, "broke its answer off")
 	}
-	a.run.breakers.told(key, resp.StatusCode >= 500)
+	a.run.breakers.record(key, resp.StatusCode >= 500)
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		return nil, a.run.fails("VendorError", "answered with the status %d", resp.StatusCode)
@@ -97,7 +97,7 @@ func (a *ask) unanswered(ctx context.Context, key [32]byte, err error, why strin
 	var slow net.Error // a dialer may time out before the context does
 	late := context.Cause(ctx) == context.DeadlineExceeded || ctx.Err() == nil && errors.As(err, &slow) && slow.Timeout()
 	if late || ctx.Err() == nil {
-		a.run.breakers.told(key, true)
+		a.run.breakers.record(key, true)
 	}
 	switch {
 	case late:
@@ -124,7 +124,7 @@ func (a *ask) request(ctx context.Context) (*http.Request, []byte, *judge.Failur
 		return nil, nil, err
 	}
 	template := a.run.bodies[0]
-	if a.run.behind() {
+	if a.run.afterResponse() {
 		template = a.run.bodies[1]
 	}
 	body, wrong := json.Marshal(a.fill(template))

@@ -162,7 +162,7 @@ func alibabaForm(a *ask) []byte {
 	secret, _ := a.run.creds["accessKeySecret"].(string)
 	region, _ := a.run.creds["regionId"].(string)
 	service := "query_security_check"
-	if a.run.behind() {
+	if a.run.afterResponse() {
 		service = "response_security_check"
 	}
 	if region == "" || strings.HasPrefix(region, "cn-") {

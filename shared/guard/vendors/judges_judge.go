@@ -87,7 +87,7 @@ func qualifire(a *ask, said answer) {
 }
 
 func policyInput(a *ask) any {
-	if target, _ := a.run.params["policy_target"].(string); target == "output" && a.run.behind() {
+	if target, _ := a.run.params["policy_target"].(string); target == "output" && a.run.afterResponse() {
 		return nil
 	}
 	return a.value("asked")

@@ -322,7 +322,7 @@ func airsApp(a *ask) any {
 
 // airsContents returns the parts of a request that scan_scope chooses, or the response.
 func airsContents(a *ask) any {
-	if a.run.behind() {
+	if a.run.afterResponse() {
 		return []any{map[string]any{"response": a.text}}
 	}
 	scope, _ := a.run.params["scan_scope"].(string)

@@ -47,7 +47,7 @@ func (a *ask) conversation() []message {
 	}
 	if len(out) == 0 {
 		text := a.text
-		if a.run.behind() {
+		if a.run.afterResponse() {
 			text = judge.Joined(a.run.s.Asked)
 		}
 		out = append(out, message{"user", text})
@@ -74,7 +74,7 @@ func textOf(parts json.RawMessage) string {
 // withAnswer returns the conversation, followed by the response.
 func (a *ask) withAnswer() any {
 	list := a.conversation()
-	if a.run.behind() {
+	if a.run.afterResponse() {
 		list = append(list, message{"assistant", a.text})
 	}
 	return list
@@ -84,7 +84,7 @@ func (a *ask) withAnswer() any {
 // these parts.
 func (a *ask) parted() (list []message, places []int) {
 	role := "user"
-	if a.run.behind() {
+	if a.run.afterResponse() {
 		role = "assistant"
 	}
 	for i, t := range a.run.s.Texts {

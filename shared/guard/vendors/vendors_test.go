@@ -196,7 +196,7 @@ func TestBreakersAreLimited(t *testing.T) {
 	t.Parallel()
 	b := &breakers{now: time.Now, known: map[[32]byte]*circuit{}}
 	for i := range 3 * maxCircuits {
-		b.told([32]byte{byte(i), byte(i >> 8), byte(i >> 16)}, true)
+		b.record([32]byte{byte(i), byte(i >> 8), byte(i >> 16)}, true)
 	}
 	if len(b.known) > maxCircuits {
 		t.Errorf("%d", len(b.known))

@@ -41,8 +41,8 @@ type row struct {
 	values map[string]func(a *ask) any
 }
 
-// behind reports whether the check runs after the response.
-func (r *run) behind() bool { return r.s.Phase == guard.After }
+// afterResponse reports whether the check runs after the response.
+func (r *run) afterResponse() bool { return r.s.Phase == guard.After }
 
 // lookup returns a credential or parameter as text; "" if there is none.
 func (a *ask) lookup(name string) string {
@@ -161,7 +161,7 @@ func (a *ask) fill(template any) any {
 func (a *ask) value(name string) any {
 	if words, ok := strings.CutPrefix(name, "?"); ok {
 		before, after, _ := strings.Cut(words, "|")
-		if a.run.behind() {
+		if a.run.afterResponse() {
 			return after
 		}
 		return before
@@ -183,12 +183,12 @@ func (a *ask) value(name string) any {
 	case "parts":
 		return a.run.s.Texts
 	case "asked": // of the same request
-		if a.run.behind() {
+		if a.run.afterResponse() {
 			return judge.Joined(a.run.s.Asked)
 		}
 		return a.text
 	case "answered":
-		if a.run.behind() {
+		if a.run.afterResponse() {
 			return a.text
 		}
 		return nil
@@ -197,7 +197,7 @@ func (a *ask) value(name string) any {
 	case "talk":
 		return a.withAnswer()
 	case "body":
-		if a.run.behind() {
+		if a.run.afterResponse() {
 			return a.run.s.Response
 		}
 		return a.run.s.Request

@@ -4,9 +4,9 @@ import (
 	"strings"
 )
 
-// part is the fraction of a text's length that must arrive, beyond the window, before the text
+// growthFraction is the fraction of a text's length that must arrive, beyond the window, before the text
 // is judged again: each judgment costs more as the text grows.
-const part = 16
+const growthFraction = 16
 
 // grow judges the whole text so far, and forwards the part that passed: as much as stays the
 // same when it is judged separately. So everything that was sent is at any time a text that the
@@ -42,7 +42,7 @@ const slack = 24
 
 // step is how many characters must come before a text is judged again.
 func (g *texts) step(l *line) int {
-	return max(g.size+slack, (len(l.seen)+len(l.text))/part)
+	return max(g.size+slack, (len(l.seen)+len(l.text))/growthFraction)
 }
 
 // releaseGrown passes a text on up to a place; head is all of it up to there, as it is to
@@ -59,10 +59,10 @@ func (g *texts) releaseGrown(l *line, cut int, head string) error {
 	return err
 }
 
-// grownUp judges a text that has ended, and forwards the rest of it. If the end changes how the
+// finishGrown judges a text that has ended, and forwards the rest of it. If the end changes how the
 // beginning should have been sent, the rest is judged separately, and must be consistent with
 // what was sent; otherwise it is not sent.
-func (g *texts) grownUp(l *line) error {
+func (g *texts) finishGrown(l *line) error {
 	now, denied := g.judge(string(l.seen) + string(l.text))
 	if g.denied = denied; denied != nil {
 		return nil

@@ -11,13 +11,13 @@ type Verdict func(whole *chat.Response) (now *chat.Response, denied *fault.Fault
 
 // Whole returns a decoder that forwards nothing before the whole response was judged.
 func Whole(dec chat.StreamDecoder, judge Verdict) chat.StreamDecoder {
-	h := &whole{front: front{dec: dec}, judge: judge}
+	h := &whole{decoderBase: decoderBase{dec: dec}, judge: judge}
 	h.give = h.delta
 	return h
 }
 
 type whole struct {
-	front
+	decoderBase
 	judge    Verdict
 	kept     []chat.Delta
 	into     chat.Collector
@@ -34,12 +34,12 @@ func (h *whole) Event(event string, data []byte, emit func(*chat.Delta) error) e
 			return err
 		}
 	}
-	return h.tell()
+	return h.sendDenial()
 }
 
 // End implements chat.StreamDecoder.
 func (h *whole) End() error {
-	if err := h.dec.End(); err != nil || h.told {
+	if err := h.dec.End(); err != nil || h.denialSent {
 		return err
 	}
 	if !h.released {
@@ -47,7 +47,7 @@ func (h *whole) End() error {
 			return err
 		}
 	}
-	return h.tell()
+	return h.sendDenial()
 }
 
 // Meter implements chat.StreamDecoder.

@@ -32,7 +32,7 @@ type Judge func(text string) (now string, denied *fault.Fault)
 //
 // Other deltas, such as citations, are judged by elements on arrival.
 func Texts(dec chat.StreamDecoder, reach guard.Reach, judge Judge, elements Elements, deny func() *fault.Fault) chat.StreamDecoder {
-	g := &texts{front: front{dec: dec}, size: reach.Most, reach: reach.Overlap, words: reach.Words, grown: reach.Grown, elements: elements, deny: deny, lines: map[int]*line{}}
+	g := &texts{decoderBase: decoderBase{dec: dec}, size: reach.Most, reach: reach.Overlap, words: reach.Words, grown: reach.Grown, elements: elements, deny: deny, lines: map[int]*line{}}
 	g.judge = func(text string) (string, *fault.Fault) {
 		g.judged = true
 		return judge(text)
@@ -41,17 +41,17 @@ func Texts(dec chat.StreamDecoder, reach guard.Reach, judge Judge, elements Elem
 	return g
 }
 
-// front is the common part of both decoders.
-type front struct {
-	dec    chat.StreamDecoder
-	emit   func(*chat.Delta) error
-	give   func(*chat.Delta) error
-	denied *fault.Fault
-	told   bool // the denial was sent
+// decoderBase is the common part of both decoders.
+type decoderBase struct {
+	dec        chat.StreamDecoder
+	emit       func(*chat.Delta) error
+	give       func(*chat.Delta) error
+	denied     *fault.Fault
+	denialSent bool // the denial was sent
 }
 
 // Parser implements chat.Framed.
-func (f *front) Parser() chat.EventParser {
+func (f *decoderBase) Parser() chat.EventParser {
 	if framed, ok := f.dec.(chat.Framed); ok {
 		return framed.Parser()
 	}
@@ -59,32 +59,32 @@ func (f *front) Parser() chat.EventParser {
 }
 
 // Signed implements chat.StreamDecoder.
-func (f *front) Signed() []chat.Signed { return f.dec.Signed() }
+func (f *decoderBase) Signed() []chat.Signed { return f.dec.Signed() }
 
 func nothing(*chat.Delta) error { return nil }
 
 // event reads an event. After a denial it is read only for its usage: the response was
 // generated and must be paid for.
-func (f *front) event(event string, data []byte, emit func(*chat.Delta) error) error {
-	if f.told {
+func (f *decoderBase) event(event string, data []byte, emit func(*chat.Delta) error) error {
+	if f.denialSent {
 		return f.dec.Event(event, data, nothing)
 	}
 	f.emit = emit
 	return f.dec.Event(event, data, f.give)
 }
 
-// tell sends the denial once.
-func (f *front) tell() error {
-	if f.denied == nil || f.told {
+// sendDenial sends the denial once.
+func (f *decoderBase) sendDenial() error {
+	if f.denied == nil || f.denialSent {
 		return nil
 	}
-	f.told = true
+	f.denialSent = true
 	return f.denied
 }
 
 // texts is a decoder with a window.
 type texts struct {
-	front
+	decoderBase
 	size  int
 	reach int // characters before new text that are judged with it; zero means all
 	words bool
@@ -119,12 +119,12 @@ func (g *texts) Event(event string, data []byte, emit func(*chat.Delta) error) e
 	if err := g.event(event, data, emit); err != nil {
 		return err
 	}
-	return g.tell()
+	return g.sendDenial()
 }
 
 // End implements chat.StreamDecoder.
 func (g *texts) End() error {
-	if g.told {
+	if g.denialSent {
 		return g.dec.End()
 	}
 	err := g.dec.End()
@@ -136,7 +136,7 @@ func (g *texts) End() error {
 	if err != nil {
 		return err
 	}
-	return g.tell()
+	return g.sendDenial()
 }
 
 // Meter implements chat.StreamDecoder. The response begins only when something was sent.
@@ -323,7 +323,7 @@ func (g *texts) finish(choice int) error {
 		return nil
 	}
 	if g.grown {
-		return g.grownUp(l)
+		return g.finishGrown(l)
 	}
 	now, denied := g.judgeNew(l, l.text)
 	if g.denied = denied; denied != nil {

@@ -107,7 +107,7 @@ func introspect(ctx context.Context, client *http.Client, r *Rules, raw string) 
 	if r.ClientID != "" || r.ClientSecret != "" {
 		req.SetBasicAuth(url.QueryEscape(r.ClientID), url.QueryEscape(r.ClientSecret))
 	}
-	text, err := answerOf(client, req, "the service of tokens")
+	text, err := fetchFrom(client, req, "the service of tokens")
 	if err != nil {
 		return nil, err
 	}

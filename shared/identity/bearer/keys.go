@@ -88,7 +88,7 @@ func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw st
 	if bad := badTime(raw); bad != "" {
 		return nil, "The claim " + bad + " of the token is not a number", nil
 	}
-	if over(raw, now, r.Tolerance) {
+	if expired(raw, now, r.Tolerance) {
 		return nil, "The token has expired", nil
 	}
 	set := r.Inline
@@ -123,7 +123,7 @@ func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw st
 		}
 	}
 	if err != nil {
-		return nil, said(err), nil
+		return nil, reasonOf(err), nil
 	}
 	if r.MaxAge > 0 {
 		issued, err := claims.GetIssuedAt()
@@ -140,9 +140,9 @@ func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw st
 // keyOnTrial is a comparable public key; every public key type implements it.
 type keyOnTrial interface{ Equal(x crypto.PublicKey) bool }
 
-// over reports whether an unverified token has expired, which needs no request and no
+// expired reports whether an unverified token has expired, which needs no request and no
 // cryptography.
-func over(raw string, now time.Time, tolerance time.Duration) bool {
+func expired(raw string, now time.Time, tolerance time.Duration) bool {
 	_, rest, _ := strings.Cut(raw, ".")
 	payload, _, _ := strings.Cut(rest, ".")
 	text, err := base64.RawURLEncoding.DecodeString(payload)
@@ -176,8 +176,8 @@ func headOf(raw string) (map[string]any, bool) {
 	return h, !crit
 }
 
-// said translates the library's errors; the result quotes nothing of the token.
-func said(err error) string {
+// reasonOf translates the library's errors; the result quotes nothing of the token.
+func reasonOf(err error) string {
 	switch {
 	case errors.Is(err, golangjwt.ErrTokenSignatureInvalid):
 		return "The signature of the token does not fit"
@@ -265,15 +265,15 @@ func fetch(ctx context.Context, client *http.Client, uri string) ([]jwk.Key, err
 		return nil, errors.New("the address of the key set cannot be called")
 	}
 	req.Header.Set("Accept", "application/json")
-	raw, err := answerOf(client, req, "the address of the key set")
+	raw, err := fetchFrom(client, req, "the address of the key set")
 	if err != nil {
 		return nil, err
 	}
 	return readSet(raw)
 }
 
-// answerOf returns a successful response of a host; what names the host's role in errors.
-func answerOf(client *http.Client, req *http.Request, what string) ([]byte, error) {
+// fetchFrom returns a successful response of a host; what names the host's role in errors.
+func fetchFrom(client *http.Client, req *http.Request, what string) ([]byte, error) {
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, errors.New(what + " cannot be reached")

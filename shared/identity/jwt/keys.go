@@ -37,8 +37,8 @@ type Settings struct {
 // On reports whether tokens are accepted.
 func (s Settings) On() bool { return s.URL != "" || len(s.Set) > 0 }
 
-// print returns a fingerprint of the settings.
-func (s Settings) print() [sha256.Size]byte {
+// fingerprint returns a fingerprint of the settings.
+func (s Settings) fingerprint() [sha256.Size]byte {
 	return sha256.Sum256(append([]byte(s.URL+"\x00"), s.Set...))
 }
 

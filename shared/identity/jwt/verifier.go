@@ -92,7 +92,7 @@ func (v *Verifier) Is(credential string) bool { return Is(credential) }
 func (v *Verifier) Verify(ctx context.Context, token string, by identity.Asked) (*identity.Principal, error) {
 	org, p, err := v.verify(ctx, token)
 	if err != nil && org != "" {
-		v.tell(ctx, org, token, by, fault.From(err))
+		v.reportRejection(ctx, org, token, by, fault.From(err))
 	}
 	return p, err
 }
@@ -119,7 +119,7 @@ func (v *Verifier) verify(ctx context.Context, token string) (string, *identity.
 	if view == nil {
 		return "", nil, err
 	}
-	if err == nil && (k == nil || k.of != at.print()) {
+	if err == nil && (k == nil || k.of != at.fingerprint()) {
 		if k, err = v.admit(ctx, view, at, token, parts); err == nil {
 			v.remember(sum, k)
 		}
@@ -181,7 +181,7 @@ func (v *Verifier) admit(ctx context.Context, view *resource.View, at Settings, 
 		golangjwt.WithLeeway(skew), golangjwt.WithStrictDecoding(), golangjwt.WithTimeFunc(v.now),
 	)
 	if _, err = parser.ParseWithClaims(token, &c.RegisteredClaims, func(*golangjwt.Token) (any, error) { return key, nil }); err != nil {
-		return nil, said(err)
+		return nil, reasonOf(err)
 	}
 	if len(c.Scopes) == 0 {
 		return nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "The token names no scope that a token may hold, in the claim scope")
@@ -211,7 +211,7 @@ func (v *Verifier) admit(ctx context.Context, view *resource.View, at Settings, 
 		Until: c.ExpiresAt.Add(skew),
 	}
 	p.Subject = identity.TokenSubject(ws.Scope, id, c.User, c.Rates, c.Budgets)
-	k := &known{principal: p, email: c.Email, of: at.print()}
+	k := &known{principal: p, email: c.Email, of: at.fingerprint()}
 	if c.IssuedAt != nil {
 		k.issued = c.IssuedAt.Time
 	}
@@ -266,8 +266,8 @@ func errWorkspace() error {
 	return fault.New(fault.NotAllowed, "x-gateway-api-key", "The token's workspace does not exist or is not active")
 }
 
-// said translates the library's errors; the result quotes nothing of the token.
-func said(err error) error {
+// reasonOf translates the library's errors; the result quotes nothing of the token.
+func reasonOf(err error) error {
 	for _, c := range []struct {
 		is  error
 		say string
@@ -287,7 +287,7 @@ func said(err error) error {
 
 // set returns the key set of an organisation under its current settings.
 func (v *Verifier) set(org string, at Settings) *keySet {
-	of := at.print()
+	of := at.fingerprint()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := v.sets[org]
@@ -324,8 +324,8 @@ func (v *Verifier) remember(sum [sha256.Size]byte, k *known) {
 	v.known[sum] = k
 }
 
-// tell reports a rejection, at most once a minute per token.
-func (v *Verifier) tell(ctx context.Context, org, token string, by identity.Asked, f *fault.Fault) {
+// reportRejection reports a rejection, at most once a minute per token.
+func (v *Verifier) reportRejection(ctx context.Context, org, token string, by identity.Asked, f *fault.Fault) {
 	if v.Refused == nil || f.Status() >= 500 {
 		return
 	}

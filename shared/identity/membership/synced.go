@@ -180,7 +180,7 @@ func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more
 		if s.Room < rowsOfJoin+identity.RowsOfKey {
 			return true, nil
 		}
-		if err := s.give(tx, user, u, ws, want[ws]); err != nil {
+		if err := s.grant(tx, user, u, ws, want[ws]); err != nil {
 			return false, err
 		}
 	}
@@ -192,7 +192,7 @@ func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more
 			return true, nil // each removal has a separate transaction
 		}
 		s.Room = 0
-		return true, s.take(tx, user, u, ws, mapped)
+		return true, s.revoke(tx, user, u, ws, mapped)
 	}
 	return false, nil
 }
@@ -234,8 +234,8 @@ func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[s
 	return want, mapped, nil
 }
 
-// give sets a membership to what the groups grant, in addition to manual roles.
-func (s *Settling) give(tx *resource.Tx, user *resource.Record, u *User, ws string, g given) error {
+// grant sets a membership to what the groups grant, in addition to manual roles.
+func (s *Settling) grant(tx *resource.Tx, user *resource.Record, u *User, ws string, g given) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
 	rec, there, err := tx.Get(sc, KindMember, user.ID)
 	if err != nil {
@@ -295,9 +295,9 @@ func (s *Settling) mark(tx *resource.Tx, user *resource.Record, u *User, ws stri
 	return Save(tx, user, u, s.Actor)
 }
 
-// take ends a membership that came only from groups which the user has left. If instead the
+// revoke ends a membership that came only from groups which the user has left. If instead the
 // mapping was removed while the user was in the group, the membership becomes manual.
-func (s *Settling) take(tx *resource.Tx, user *resource.Record, u *User, ws string, mapped map[[2]string]bool) error {
+func (s *Settling) revoke(tx *resource.Tx, user *resource.Record, u *User, ws string, mapped map[[2]string]bool) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
 	rec, there, err := tx.Get(sc, KindMember, user.ID)
 	if err != nil {

@@ -40,8 +40,8 @@ type stored struct {
 // ring contains all keys of an installation; those of one algorithm are ordered by From.
 type ring []stored
 
-// made returns a new key.
-func made(alg string, from time.Time) (stored, error) {
+// generate returns a new key.
+func generate(alg string, from time.Time) (stored, error) {
 	var private crypto.Signer
 	var err error
 	if alg == RS256 {
@@ -87,7 +87,7 @@ func (r ring) next(now time.Time) (out ring, changed bool, err error) {
 		} else if ahead {
 			continue // the clock is behind those of other processes
 		}
-		k, err := made(alg, from)
+		k, err := generate(alg, from)
 		if err != nil {
 			return nil, false, err
 		}

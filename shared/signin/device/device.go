@@ -199,9 +199,9 @@ func get(ctx context.Context, s store.Store, k store.Key) (store.Item, error) {
 	return it, nil
 }
 
-// moves stages a state change of a request. The transaction fails with ErrUnknown if another
+// stageState stages a state change of a request. The transaction fails with ErrUnknown if another
 // call was faster.
-func (r *Request) moves(tx *resource.Tx, from, to string, set ...store.Assign) {
+func (r *Request) stageState(tx *resource.Tx, from, to string, set ...store.Assign) {
 	tx.Do(store.Action{Table: store.Keys, Update: &store.Update{
 		Key: key(kindDevice, r.hash), Set: append(set, store.Assign{Path: store.At("state"), Value: to}),
 		If: []store.Cond{store.IfPresent(), store.IfEqual(store.At("state"), from)},
@@ -219,14 +219,14 @@ func (r *Request) Allow(tx *resource.Tx, by By, workspace string) {
 		}
 	}
 	set = append(set, store.Assign{Path: store.At("ends"), Value: by.Ends.UnixMilli()}, store.Assign{Path: store.At("shown"), Value: by.Authenticated.UnixMilli()}, store.Assign{Path: store.At("allowed"), Value: tx.Now().UnixMilli()})
-	r.moves(tx, stateAsked, stateAllowed, set...)
+	r.stageState(tx, stateAsked, stateAllowed, set...)
 }
 
 // Deny stages that a user denies the request.
-func (r *Request) Deny(tx *resource.Tx) { r.moves(tx, stateAsked, stateDenied) }
+func (r *Request) Deny(tx *resource.Tx) { r.stageState(tx, stateAsked, stateDenied) }
 
 // Take stages that the device receives its credential, which can happen only once.
-func (r *Request) Take(tx *resource.Tx) { r.moves(tx, stateAllowed, stateTaken) }
+func (r *Request) Take(tx *resource.Tx) { r.stageState(tx, stateAllowed, stateTaken) }
 
 // Ask handles a poll of a device. It returns a request that was allowed but not taken. Every
 // other result is one of this package's errors.
@@ -249,11 +249,11 @@ func Ask(ctx context.Context, s store.Store, code, client string, now time.Time)
 	case it.String("state") == stateAllowed:
 		return decode(it), nil
 	}
-	return nil, wait(ctx, s, k, it, now)
+	return nil, recordPoll(ctx, s, k, it, now)
 }
 
-// wait records a poll. A device that polls too early must wait longer afterwards.
-func wait(ctx context.Context, s store.Store, k store.Key, it store.Item, now time.Time) error {
+// recordPoll records a poll. A device that polls too early must wait longer afterwards.
+func recordPoll(ctx context.Context, s store.Store, k store.Key, it store.Item, now time.Time) error {
 	interval, out := it.Int("interval"), ErrPending
 	// Clock and network may make a poll slightly early.
 	if last := it.Int("asked"); last > 0 && now.UnixMilli()-last < interval*1000-500 {

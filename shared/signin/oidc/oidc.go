@@ -71,8 +71,8 @@ const (
 // algorithms are the asymmetric signature algorithms.
 var algorithms = []string{coreos.RS256, coreos.RS384, coreos.RS512, coreos.PS256, coreos.PS384, coreos.PS512, coreos.ES256, coreos.ES384, coreos.ES512, coreos.EdDSA}
 
-// described contains discovery fields that the library does not read.
-type described struct {
+// discoveryFields contains discovery fields that the library does not read.
+type discoveryFields struct {
 	EndSession  string   `json:"end_session_endpoint"`
 	NamesItself bool     `json:"authorization_response_iss_parameter_supported"`
 	Challenges  []string `json:"code_challenge_methods_supported"`
@@ -107,12 +107,12 @@ func (c *Client) caller() *http.Client {
 }
 
 // discover fetches the provider's metadata.
-func (c *Client) discover(ctx context.Context) (*coreos.Provider, *described, error) {
+func (c *Client) discover(ctx context.Context) (*coreos.Provider, *discoveryFields, error) {
 	p, err := coreos.NewProvider(ctx, c.Issuer)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the provider's description cannot be used: %w", err)
 	}
-	var d described
+	var d discoveryFields
 	if err := p.Claims(&d); err != nil {
 		return nil, nil, fmt.Errorf("the provider's description cannot be used: %w", err)
 	}
@@ -194,7 +194,7 @@ func (c *Client) Finish(ctx context.Context, w *Pending, q url.Values) (*Person,
 		return nil, errors.New("the answer is not from the provider that was asked")
 	}
 	if e := q.Get("error"); e != "" {
-		return nil, fmt.Errorf("the provider refused: %s", plain(e))
+		return nil, fmt.Errorf("the provider refused: %s", plainLine(e))
 	}
 	code := q.Get("code")
 	if code == "" || len(q["code"]) > 1 {
@@ -212,7 +212,7 @@ func (c *Client) Finish(ctx context.Context, w *Pending, q url.Values) (*Person,
 	if err != nil {
 		var refused *oauth2.RetrieveError
 		if errors.As(err, &refused) && refused.ErrorCode != "" {
-			return nil, fmt.Errorf("the provider did not take the code: %s", plain(refused.ErrorCode))
+			return nil, fmt.Errorf("the provider did not take the code: %s", plainLine(refused.ErrorCode))
 		}
 		return nil, errors.New("the provider gave no tokens for the code")
 	}
@@ -284,14 +284,14 @@ func (c *Client) verify(ctx context.Context, jwks, raw string) (*coreos.IDToken,
 	return id, nil
 }
 
-func (c *Client) person(ctx context.Context, p *coreos.Provider, d *described, w *Pending, token *oauth2.Token) (*Person, error) {
+func (c *Client) person(ctx context.Context, p *coreos.Provider, d *discoveryFields, w *Pending, token *oauth2.Token) (*Person, error) {
 	raw, ok := token.Extra("id_token").(string)
 	if !ok || raw == "" {
 		return nil, errors.New("the provider gave no ID token")
 	}
 	id, err := c.verify(ctx, d.Keys, raw)
 	if err != nil {
-		return nil, fmt.Errorf("the ID token is not good: %s", plain(err.Error()))
+		return nil, fmt.Errorf("the ID token is not good: %s", plainLine(err.Error()))
 	}
 	var cl claims
 	if err := id.Claims(&cl); err != nil {
@@ -325,7 +325,7 @@ func (c *Client) person(ctx context.Context, p *coreos.Provider, d *described, w
 	if cl.Verified != nil && !bool(*cl.Verified) {
 		return nil, errors.New("the e-mail address is not verified by the provider")
 	}
-	out := &Person{Subject: cl.Subject, Email: cl.Email, FirstName: cut(cl.GivenName), LastName: cut(cl.FamilyName), SessionID: cl.SessionID, EndSession: d.EndSession}
+	out := &Person{Subject: cl.Subject, Email: cl.Email, FirstName: truncate(cl.GivenName), LastName: truncate(cl.FamilyName), SessionID: cl.SessionID, EndSession: d.EndSession}
 	if c.Renews() {
 		out.Refresh = token.RefreshToken
 	}
@@ -408,8 +408,8 @@ func (c *Client) assertion(endpoint string) (string, error) {
 	}).Serialize()
 }
 
-// plain converts a provider's text to one short line of plain characters.
-func plain(s string) string {
+// plainLine converts a provider's text to one short line of plain characters.
+func plainLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'
@@ -419,8 +419,8 @@ func plain(s string) string {
 	return s[:min(len(s), 200)]
 }
 
-// cut truncates a name to the stored length, on one line.
-func cut(s string) string {
+// truncate truncates a name to the stored length, on one line.
+func truncate(s string) string {
 	r := []rune(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return -1

@@ -43,7 +43,7 @@ func (c *Client) Renew(ctx context.Context, refresh, subject string) (next strin
 	if got.ID != "" {
 		id, err := c.verify(ctx, d.Keys, got.ID)
 		if err != nil {
-			return "", fmt.Errorf("the ID token is not good: %s", plain(err.Error()))
+			return "", fmt.Errorf("the ID token is not good: %s", plainLine(err.Error()))
 		}
 		if id.Subject != subject {
 			return "", ErrNotRenewed // another user
@@ -103,7 +103,7 @@ func (c *Client) renewed(ctx context.Context, endpoint, refresh string) (*renewe
 	case resp.StatusCode == http.StatusBadRequest && bad == nil && got.Error == "invalid_grant":
 		return nil, ErrNotRenewed
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("the provider answered %d %s", resp.StatusCode, plain(got.Error))
+		return nil, fmt.Errorf("the provider answered %d %s", resp.StatusCode, plainLine(got.Error))
 	case bad != nil:
 		return nil, errors.New("the provider's answer cannot be read")
 	}

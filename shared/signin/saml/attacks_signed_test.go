@@ -36,7 +36,7 @@ var twofold = []attack{
 	{"an empty name", signed(named, `<saml:NameID> </saml:NameID>`), nothing, "one NameID"},
 	{"nobody has signed in", func(f *forge) {
 		f.plain = func(a string) string {
-			return strings.Replace(a, cut(a, "<saml:AuthnStatement ", "</saml:AuthnStatement>"), "", 1)
+			return strings.Replace(a, truncate(a, "<saml:AuthnStatement ", "</saml:AuthnStatement>"), "", 1)
 		}
 	}, nothing, "signed in"},
 	{"two addresses in two statements", func(f *forge) {
@@ -91,7 +91,7 @@ var roundTrips = []attack{
 		return strings.Replace(r, "</ds:SignatureValue>", "</ds:SignatureValue><ds:KeyInfo><x xmlns=\"urn:x\"></x></ds:KeyInfo>", 1)
 	}), "one assertion"},
 	{"signed information that repeats its digest", bent(func(r string) string {
-		d := cut(r, "<ds:DigestValue>", "</ds:DigestValue>")
+		d := truncate(r, "<ds:DigestValue>", "</ds:DigestValue>")
 		return strings.Replace(r, d, d+d, 1)
 	}), nothing, "not of the one kind"},
 	{"text beside the parts of the signed information", bent(func(r string) string {
@@ -108,7 +108,7 @@ func TestUsedAssertionIsStoredWhileValid(t *testing.T) {
 		f := newForge(t)
 		f.until, f.confirmUntil = last, order[0]
 		f.plain = func(a string) string {
-			one := cut(a, "<saml:SubjectConfirmation ", "</saml:SubjectConfirmation>")
+			one := truncate(a, "<saml:SubjectConfirmation ", "</saml:SubjectConfirmation>")
 			return strings.Replace(a, one, one+strings.Replace(one, at(order[0]), at(order[1]), 1), 1)
 		}
 		posted := f.make()

@@ -123,11 +123,11 @@ var wrappings = []attack{
 	{"a reference by XPointer", func(f *forge) { f.uri = "#xpointer(id('_a1'))" }, nothing, "not of the one kind"},
 	{"a reference to something else", func(f *forge) { f.uri = "#_r1" }, nothing, "not of the one kind"},
 	{"two references", bent(func(r string) string {
-		ref := cut(r, "<ds:Reference ", "</ds:Reference>")
+		ref := truncate(r, "<ds:Reference ", "</ds:Reference>")
 		return strings.Replace(r, ref, ref+ref, 1)
 	}), nothing, "not of the one kind"},
 	{"two kinds of signed information", bent(func(r string) string {
-		i := cut(r, "<ds:SignedInfo>", "</ds:SignedInfo>")
+		i := truncate(r, "<ds:SignedInfo>", "</ds:SignedInfo>")
 		return strings.Replace(r, i, i+i, 1)
 	}), nothing, "not of the one kind"},
 }
@@ -155,10 +155,10 @@ var changes = []attack{
 	{"an element in a signed name", func(f *forge) { f.name = "ann@example.com<b></b>" }, nothing, "one NameID"},
 	{"no signature", func(f *forge) { f.signAssertion = false }, nothing, "not signed"},
 	{"a signature without a value", bent(func(r string) string {
-		return strings.Replace(r, cut(r, "<ds:SignatureValue>", "</ds:SignatureValue>"), "", 1)
+		return strings.Replace(r, truncate(r, "<ds:SignatureValue>", "</ds:SignatureValue>"), "", 1)
 	}), nothing, "not of the one kind"},
 	{"an empty signature", bent(func(r string) string {
-		return strings.Replace(r, cut(r, "<ds:SignatureValue>", "</ds:SignatureValue>"), "<ds:SignatureValue></ds:SignatureValue>", 1)
+		return strings.Replace(r, truncate(r, "<ds:SignatureValue>", "</ds:SignatureValue>"), "<ds:SignatureValue></ds:SignatureValue>", 1)
 	}), nothing, "not the identity provider's"},
 	{"a signature of another namespace", bent(func(r string) string { return strings.ReplaceAll(r, dsNS, "urn:not-a-signature") }), nothing, "right below"},
 	{"a namespace of an unsigned ancestor rebound", bent(func(r string) string {
@@ -317,7 +317,7 @@ var encrypted = []attack{
 			g := newForge(f.t)
 			g.name, g.signAssertion, g.encrypt = "eve@example.com", false, gcm()
 			raw, _ := base64.StdEncoding.DecodeString(g.make())
-			return strings.Replace(r, cut(r, "<saml:EncryptedAssertion ", "</saml:EncryptedAssertion>"), cut(string(raw), "<saml:EncryptedAssertion ", "</saml:EncryptedAssertion>"), 1)
+			return strings.Replace(r, truncate(r, "<saml:EncryptedAssertion ", "</saml:EncryptedAssertion>"), truncate(string(raw), "<saml:EncryptedAssertion ", "</saml:EncryptedAssertion>"), 1)
 		}
 	}, func(f *forge) { whole(f); f.encrypt = gcm() }, "what it covers was changed"},
 	{"encrypted for somebody else", func(f *forge) {

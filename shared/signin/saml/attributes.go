@@ -68,12 +68,12 @@ func (s *Service) describe(a, name *etree.Element, p *Person) error {
 	p.Email = email
 	first, _ := pick(s.Mapping.FirstName, usualFirst)
 	last, _ := pick(s.Mapping.LastName, usualLast)
-	p.FirstName, p.LastName = cut(first), cut(last)
+	p.FirstName, p.LastName = truncate(first), truncate(last)
 	return nil
 }
 
-// cut truncates a name to the stored length.
-func cut(s string) string {
+// truncate truncates a name to the stored length.
+func truncate(s string) string {
 	r := []rune(s)
 	return string(r[:min(len(r), 255)])
 }

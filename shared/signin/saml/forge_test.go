@@ -202,8 +202,8 @@ func info(p pair) string {
 	return `<ds:KeyInfo><ds:X509Data><ds:X509Certificate>` + base64.StdEncoding.EncodeToString(p.cert) + `</ds:X509Certificate></ds:X509Data></ds:KeyInfo>`
 }
 
-// cut takes from the first begin to the first end after it.
-func cut(text, begin, end string) string {
+// truncate takes from the first begin to the first end after it.
+func truncate(text, begin, end string) string {
 	_, rest, ok := strings.Cut(text, begin)
 	inner, _, there := strings.Cut(rest, end)
 	if !ok || !there {
@@ -212,8 +212,8 @@ func cut(text, begin, end string) string {
 	return begin + inner + end
 }
 
-func assertionOf(r string) string { return cut(r, "<saml:Assertion ", "</saml:Assertion>") }
-func signatureOf(r string) string { return cut(r, "<ds:Signature ", "</ds:Signature>") }
+func assertionOf(r string) string { return truncate(r, "<saml:Assertion ", "</saml:Assertion>") }
+func signatureOf(r string) string { return truncate(r, "<ds:Signature ", "</ds:Signature>") }
 
 // evil returns an element without its signature that names somebody else by another id.
 func evil(e string) string {

@@ -77,7 +77,7 @@ func ParseMetadata(raw []byte, entity string, now time.Time) (*Provider, error) 
 func choose(root *etree.Element, entity string) (*etree.Element, time.Time, error) {
 	all := []*etree.Element{root}
 	var until time.Time
-	if is(root, nsMetadata, "EntitiesDescriptor") {
+	if hasName(root, nsMetadata, "EntitiesDescriptor") {
 		var err error
 		if until, err = instant(attribute(root, "validUntil")); err != nil {
 			return nil, until, errors.New("the metadata has a validUntil that is no time")
@@ -86,7 +86,7 @@ func choose(root *etree.Element, entity string) (*etree.Element, time.Time, erro
 	}
 	var found []*etree.Element
 	for _, e := range all {
-		if is(e, nsMetadata, "EntityDescriptor") && (entity == "" || attribute(e, "entityID") == entity) {
+		if hasName(e, nsMetadata, "EntityDescriptor") && (entity == "" || attribute(e, "entityID") == entity) {
 			found = append(found, e)
 		}
 	}
@@ -107,7 +107,7 @@ func (p *Provider) keys(role *etree.Element) error {
 		}
 		for _, data := range children(only(k, nsSignature, "KeyInfo"), nsSignature, "X509Data") {
 			for _, c := range children(data, nsSignature, "X509Certificate") {
-				der, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(said(c)), ""))
+				der, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(textOrEmpty(c)), ""))
 				if err != nil {
 					return errors.New("the metadata has a certificate that cannot be read")
 				}

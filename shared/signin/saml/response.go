@@ -32,11 +32,11 @@ func Open(posted string) (*Message, error) {
 	if err != nil {
 		return nil, errors.New("the response " + err.Error())
 	}
-	if !is(root, nsProtocol, "Response") {
+	if !hasName(root, nsProtocol, "Response") {
 		return nil, errors.New("the response must be a SAML 2.0 Response")
 	}
 	for _, c := range root.ChildElements() {
-		if !is(c, nsAssertion, "Issuer") && !is(c, nsSignature, "Signature") && !is(c, nsProtocol, "Extensions") && !is(c, nsProtocol, "Status") && !is(c, nsAssertion, "Assertion") && !is(c, nsAssertion, "EncryptedAssertion") {
+		if !hasName(c, nsAssertion, "Issuer") && !hasName(c, nsSignature, "Signature") && !hasName(c, nsProtocol, "Extensions") && !hasName(c, nsProtocol, "Status") && !hasName(c, nsAssertion, "Assertion") && !hasName(c, nsAssertion, "EncryptedAssertion") {
 			return nil, errors.New("the response has an element that no response has")
 		}
 	}
@@ -51,10 +51,10 @@ func Open(posted string) (*Message, error) {
 
 // Claimed returns the unverified issuer of a response.
 func (m *Message) Claimed() string {
-	if i := said(only(m.root, nsAssertion, "Issuer")); i != "" {
+	if i := textOrEmpty(only(m.root, nsAssertion, "Issuer")); i != "" {
 		return i
 	}
-	return said(only(only(m.root, nsAssertion, "Assertion"), nsAssertion, "Issuer"))
+	return textOrEmpty(only(only(m.root, nsAssertion, "Assertion"), nsAssertion, "Issuer"))
 }
 
 // Asked returns the request id that a response refers to, or "".
@@ -75,11 +75,11 @@ func status(root *etree.Element) error {
 	if below := only(code, nsProtocol, "StatusCode"); below != nil {
 		value = attribute(below, "Value")
 	}
-	return errors.New("the identity provider refused: " + plain(value[strings.LastIndexByte(value, ':')+1:]))
+	return errors.New("the identity provider refused: " + plainLine(value[strings.LastIndexByte(value, ':')+1:]))
 }
 
-// plain converts a provider's text to one short line of plain characters.
-func plain(s string) string {
+// plainLine converts a provider's text to one short line of plain characters.
+func plainLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'
@@ -170,7 +170,7 @@ func (s *Service) addressed(root *etree.Element, w Wanted, signed bool) error {
 	switch {
 	case attribute(root, "Version") != "2.0" || attribute(root, "ID") == "":
 		return errors.New("the response must be of SAML 2.0 and have an id")
-	case len(issuers) > 1 || len(issuers) == 1 && said(issuers[0]) != s.Provider.EntityID:
+	case len(issuers) > 1 || len(issuers) == 1 && textOrEmpty(issuers[0]) != s.Provider.EntityID:
 		return errors.New("the response is from another issuer")
 	case to != "" && to != s.Consumer || to == "" && signed:
 		return errors.New("the response was sent to another destination")
@@ -210,7 +210,7 @@ func (s *Service) unseal(root, sealed *etree.Element) (*etree.Element, error) {
 		around.RemoveChild(c)
 	}
 	around.AddChild(inner)
-	if !is(inner, nsAssertion, "Assertion") {
+	if !hasName(inner, nsAssertion, "Assertion") {
 		return nil, errSealed
 	}
 	return inner, nil
@@ -221,7 +221,7 @@ func (s *Service) person(a *etree.Element, w Wanted) (*Person, error) {
 	if attribute(a, "Version") != "2.0" || attribute(a, "ID") == "" || len(attribute(a, "ID")) > maxName {
 		return nil, errors.New("the assertion must be of SAML 2.0 and have an id")
 	}
-	if said(only(a, nsAssertion, "Issuer")) != s.Provider.EntityID {
+	if textOrEmpty(only(a, nsAssertion, "Issuer")) != s.Provider.EntityID {
 		return nil, errors.New("the assertion is from another issuer")
 	}
 	if err := issuedBefore(a, w.Now); err != nil {
@@ -258,12 +258,12 @@ func (s *Service) conditions(a *etree.Element, w Wanted) error {
 	restricted := false
 	for _, e := range c.ChildElements() {
 		switch {
-		case is(e, nsAssertion, "AudienceRestriction"):
+		case hasName(e, nsAssertion, "AudienceRestriction"):
 			restricted = true
-			if !slices.ContainsFunc(children(e, nsAssertion, "Audience"), func(e *etree.Element) bool { return said(e) == s.EntityID }) {
+			if !slices.ContainsFunc(children(e, nsAssertion, "Audience"), func(e *etree.Element) bool { return textOrEmpty(e) == s.EntityID }) {
 				return errors.New("the assertion is for another audience")
 			}
-		case is(e, nsAssertion, "OneTimeUse"), is(e, nsAssertion, "ProxyRestriction"):
+		case hasName(e, nsAssertion, "OneTimeUse"), hasName(e, nsAssertion, "ProxyRestriction"):
 		default:
 			return errors.New("the assertion has a condition that is not known")
 		}

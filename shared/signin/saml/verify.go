@@ -100,12 +100,12 @@ func shape(el *etree.Element) error {
 		return errors.New("the signature's digest is not allowed: SHA-256, SHA-384 or SHA-512")
 	}
 	steps := transforms.ChildElements()
-	if len(steps) != 2 || !is(steps[0], nsSignature, "Transform") || !is(steps[1], nsSignature, "Transform") ||
+	if len(steps) != 2 || !hasName(steps[0], nsSignature, "Transform") || !hasName(steps[1], nsSignature, "Transform") ||
 		attribute(steps[0], "Algorithm") != enveloped || len(steps[0].ChildElements()) > 0 || attribute(steps[1], "Algorithm") != exclusive {
 		return bad
 	}
 	for _, c := range steps[1].ChildElements() {
-		if !is(c, exclusive, "InclusiveNamespaces") || len(c.ChildElements()) > 0 {
+		if !hasName(c, exclusive, "InclusiveNamespaces") || len(c.ChildElements()) > 0 {
 			return bad
 		}
 	}
@@ -125,12 +125,12 @@ func arranged(root *etree.Element) error {
 				err = errors.New("must be one response")
 			}
 		case "Assertion", "EncryptedAssertion":
-			if assertions++; assertions > 1 || e != root && (e.Parent() != root || !is(root, nsProtocol, "Response")) {
+			if assertions++; assertions > 1 || e != root && (e.Parent() != root || !hasName(root, nsProtocol, "Response")) {
 				err = errors.New("must have one assertion, right below the response")
 			}
 		case "Signature":
 			p := e.Parent()
-			if e == root || p != root && !is(p, nsAssertion, "Assertion") || len(children(p, nsSignature, "Signature")) != 1 {
+			if e == root || p != root && !hasName(p, nsAssertion, "Assertion") || len(children(p, nsSignature, "Signature")) != 1 {
 				err = errors.New("must have its signatures right below the response and the assertion")
 			}
 		}

@@ -134,8 +134,8 @@ func repeated(attrs []xml.Attr) bool {
 	return false
 }
 
-// is reports whether an element has a name in a namespace.
-func is(e *etree.Element, space, tag string) bool {
+// hasName reports whether an element has a name in a namespace.
+func hasName(e *etree.Element, space, tag string) bool {
 	return e != nil && e.Tag == tag && e.NamespaceURI() == space
 }
 
@@ -145,7 +145,7 @@ func children(e *etree.Element, space, tag string) (out []*etree.Element) {
 		return nil
 	}
 	for _, c := range e.ChildElements() {
-		if is(c, space, tag) {
+		if hasName(c, space, tag) {
 			out = append(out, c)
 		}
 	}
@@ -177,8 +177,8 @@ func text(e *etree.Element) (s string, ok bool) {
 	return strings.TrimSpace(b.String()), true
 }
 
-// said returns text, or "".
-func said(e *etree.Element) string {
+// textOrEmpty returns text, or "".
+func textOrEmpty(e *etree.Element) string {
 	s, _ := text(e)
 	return s
 }

@@ -25,7 +25,7 @@ func (c *change) clean(a *attribute, v any) (any, error) {
 func (c *change) do() error {
 	switch {
 	case c.t.filter != nil:
-		return c.chosen()
+		return c.applyFiltered()
 	case c.t.path.sub != "":
 		return c.part()
 	case c.o.op == "remove":
@@ -171,7 +171,7 @@ func (c *change) part() error {
 // set sets or removes a part of values.
 func (c *change) set(sub *attribute, objects []any) error {
 	if sub.readOnly() {
-		return refuse(Mutability, "path", "%s.%s can only be read", c.a.name, sub.name)
+		return invalid(Mutability, "path", "%s.%s can only be read", c.a.name, sub.name)
 	}
 	var v any
 	if c.o.op != "remove" {
@@ -212,10 +212,10 @@ func (c *change) tidy() {
 	c.put(left)
 }
 
-// chosen changes the values that a filter matches.
-func (c *change) chosen() error {
+// applyFiltered changes the values that a filter matches.
+func (c *change) applyFiltered() error {
 	if c.a.kind != "complex" {
-		return refuse(InvalidPath, "path", "%s has no parts to choose by", c.a.name)
+		return invalid(InvalidPath, "path", "%s has no parts to choose by", c.a.name)
 	}
 	all := each(c.in[c.a.name])
 	var found, rest []any
@@ -233,9 +233,9 @@ func (c *change) chosen() error {
 	case len(found) == 0 && c.o.op == "remove":
 		return nil
 	case len(found) == 0:
-		made, ok := c.made()
+		made, ok := c.newValue()
 		if !ok || c.o.op == "replace" && !c.t.filter.fresh(c.a) {
-			return refuse(NoTarget, "path", "finds no value of %s", c.a.name)
+			return invalid(NoTarget, "path", "finds no value of %s", c.a.name)
 		}
 		found, all = []any{made}, append(all, made)
 	}
@@ -266,8 +266,8 @@ func (c *change) chosen() error {
 	return nil
 }
 
-// made returns a value that the filter would match; it supports only comparisons with eq.
-func (c *change) made() (map[string]any, bool) {
+// newValue returns a value that the filter would match; it supports only comparisons with eq.
+func (c *change) newValue() (map[string]any, bool) {
 	out := map[string]any{}
 	ok := c.t.filter.fill(out)
 	m, _ := c.clean(&attribute{name: c.a.name, kind: "complex", sub: c.a.sub}, out)

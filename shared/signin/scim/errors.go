@@ -23,8 +23,8 @@ const (
 // Error implements error, so that a fault can carry its type.
 func (t Type) Error() string { return string(t) }
 
-// refuse returns a 400 with a type for one attribute.
-func refuse(t Type, field, format string, args ...any) *fault.Fault {
+// invalid returns a 400 with a type for one attribute.
+func invalid(t Type, field, format string, args ...any) *fault.Fault {
 	return fault.Invalid(field, format, args...).WithCause(t)
 }
 

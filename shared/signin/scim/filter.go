@@ -40,7 +40,7 @@ var comparisons = map[string]bool{"eq": true, "ne": true, "co": true, "sw": true
 // ParseFilter reads a filter.
 func ParseFilter(s string) (*Filter, error) {
 	if len(s) > MaxFilter {
-		return nil, refuse(InvalidFilter, "filter", "must have at most %d bytes", MaxFilter)
+		return nil, invalid(InvalidFilter, "filter", "must have at most %d bytes", MaxFilter)
 	}
 	p := &reader{text: s, kind: InvalidFilter, field: "filter"}
 	f, err := p.or(0)
@@ -65,7 +65,7 @@ type reader struct {
 }
 
 func (p *reader) bad(what string) error {
-	return refuse(p.kind, p.field, "at character %d: %s", p.at+1, what)
+	return invalid(p.kind, p.field, "at character %d: %s", p.at+1, what)
 }
 
 func (p *reader) skip() {
@@ -138,7 +138,7 @@ func (p *reader) term(depth int) (*Filter, error) {
 		return inner, err
 	}
 	if p.terms++; p.terms > maxTerms {
-		return nil, refuse(TooMany, p.field, "must have at most %d comparisons", maxTerms)
+		return nil, invalid(TooMany, p.field, "must have at most %d comparisons", maxTerms)
 	}
 	path, err := p.path()
 	if err != nil {
@@ -167,7 +167,7 @@ func (p *reader) term(depth int) (*Filter, error) {
 func (p *reader) ofValue(chosen *Filter) (*Filter, error) {
 	p.at++
 	if p.terms++; p.terms > maxTerms {
-		return nil, refuse(TooMany, p.field, "must have at most %d comparisons", maxTerms)
+		return nil, invalid(TooMany, p.field, "must have at most %d comparisons", maxTerms)
 	}
 	path, err := p.path()
 	if err != nil {

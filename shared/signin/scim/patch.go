@@ -66,24 +66,24 @@ func operations(body map[string]any) ([]operation, error) {
 		named = named || strings.EqualFold(s, PatchURN)
 	}
 	if len(schemas) > 0 && !named {
-		return nil, refuse(InvalidSyntax, "schemas", "must be a list with %s", PatchURN)
+		return nil, invalid(InvalidSyntax, "schemas", "must be a list with %s", PatchURN)
 	}
 	list, ok := member(body, "Operations").([]any)
 	if !ok || len(list) == 0 || len(list) > maxOperations {
-		return nil, refuse(InvalidSyntax, "Operations", "must be a list of 1 to %d operations", maxOperations)
+		return nil, invalid(InvalidSyntax, "Operations", "must be a list of 1 to %d operations", maxOperations)
 	}
 	out := make([]operation, len(list))
 	for i, e := range list {
 		at := fmt.Sprintf("Operations[%d]", i)
 		m, ok := e.(map[string]any)
 		if !ok {
-			return nil, refuse(InvalidSyntax, at, "must be an object")
+			return nil, invalid(InvalidSyntax, at, "must be an object")
 		}
 		name, _ := member(m, "op").(string)
 		path := member(m, "path")
 		o := operation{op: strings.ToLower(name), at: at}
 		if o.path, ok = path.(string); !ok && path != nil || len(o.path) > maxPath {
-			return nil, refuse(InvalidPath, at+".path", "must be a string of at most %d bytes", maxPath)
+			return nil, invalid(InvalidPath, at+".path", "must be a string of at most %d bytes", maxPath)
 		}
 		for k, v := range m {
 			if strings.EqualFold(k, "value") {
@@ -92,11 +92,11 @@ func operations(body map[string]any) ([]operation, error) {
 		}
 		switch {
 		case o.op != "add" && o.op != "replace" && o.op != "remove":
-			return nil, refuse(InvalidSyntax, at+".op", "must be add, replace or remove")
+			return nil, invalid(InvalidSyntax, at+".op", "must be add, replace or remove")
 		case o.op == "remove" && o.path == "":
-			return nil, refuse(NoTarget, at+".path", "is required to remove something")
+			return nil, invalid(NoTarget, at+".path", "is required to remove something")
 		case o.op != "remove" && !o.given:
-			return nil, refuse(InvalidValue, at+".value", "is required")
+			return nil, invalid(InvalidValue, at+".value", "is required")
 		}
 		out[i] = o
 	}
@@ -129,13 +129,13 @@ func (s *Schema) apply(resource map[string]any, o *operation) error {
 		if t.path.urn == "" && isUnkept(t.path.name) {
 			return nil
 		}
-		return refuse(InvalidPath, "path", "names no attribute: %s", fault.Clip(o.path, 100))
+		return invalid(InvalidPath, "path", "names no attribute: %s", fault.Clip(o.path, 100))
 	}
 	if sub := cmpOr(t.path.sub, t.sub); sub != "" && find(a.sub, sub) == nil {
-		return refuse(InvalidPath, "path", "names no part of %s: %s", a.name, fault.Clip(sub, 100))
+		return invalid(InvalidPath, "path", "names no part of %s: %s", a.name, fault.Clip(sub, 100))
 	}
 	if a.readOnly() {
-		return refuse(Mutability, "path", "%s can only be read", a.name)
+		return invalid(Mutability, "path", "%s can only be read", a.name)
 	}
 	if a.name == "schemas" {
 		return nil
@@ -163,7 +163,7 @@ func cmpOr(a, b string) string {
 }
 
 func isUnkept(name string) bool {
-	for _, u := range unkept {
+	for _, u := range ignoredAttributes {
 		if strings.EqualFold(u, name) {
 			return true
 		}
@@ -189,7 +189,7 @@ func (s *Schema) holder(resource map[string]any, urn string) (map[string]any, er
 func (s *Schema) members(resource map[string]any, o *operation) error {
 	values, ok := o.value.(map[string]any)
 	if !ok {
-		return refuse(InvalidValue, "value", "must be an object where there is no path")
+		return invalid(InvalidValue, "value", "must be an object where there is no path")
 	}
 	for _, k := range sortedKeys(values) {
 		if p, ok := parseName(k); ok && p.sub == "" && p.urn == "" {
@@ -212,7 +212,7 @@ func (s *Schema) extension(resource map[string]any, o *operation) error {
 	}
 	values, ok := o.value.(map[string]any)
 	if !ok {
-		return refuse(InvalidValue, "value", "must be an object")
+		return invalid(InvalidValue, "value", "must be an object")
 	}
 	for _, k := range sortedKeys(values) {
 		if find(s.Extension.attributes, k) == nil {

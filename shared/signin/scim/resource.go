@@ -255,7 +255,7 @@ func Values(resource map[string]any, name string) (out []string) {
 func Parse(raw []byte) (map[string]any, error) {
 	var out map[string]any
 	if err := json.Unmarshal(raw, &out); err != nil || out == nil {
-		return nil, refuse(InvalidSyntax, "", "the body must be a JSON object")
+		return nil, invalid(InvalidSyntax, "", "the body must be a JSON object")
 	}
 	return out, nil
 }

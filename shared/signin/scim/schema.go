@@ -117,8 +117,8 @@ var common = []attribute{
 	}},
 }
 
-// unkept are attributes of RFC 7643 that are accepted but not stored.
-var unkept = []string{"password", "ims", "photos", "x509Certificates"}
+// ignoredAttributes are attributes of RFC 7643 that are accepted but not stored.
+var ignoredAttributes = []string{"password", "ims", "photos", "x509Certificates"}
 
 func find(list []attribute, name string) *attribute {
 	for i := range list {

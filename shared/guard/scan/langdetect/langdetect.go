@@ -93,8 +93,8 @@ var words = sync.OnceValue(func() *table {
 	return t
 })
 
-// most is how much of a text is read, in bytes.
-const most = 8 << 10
+// maxBytes is how much of a text is read, in bytes.
+const maxBytes = 8 << 10
 
 // Detect returns the FLORES code of a text's language and a confidence from 0 to 1; "" if the
 // language cannot be detected, such as that of a name or a number. It reads the first 8 KB.
@@ -103,8 +103,8 @@ const most = 8 << 10
 // Bokmål from Danish, Malay from Indonesian, and Croatian from Serbian. The language of one or
 // two words in Latin letters is often not detected.
 func Detect(text string) (code string, sure float64) {
-	if len(text) > most {
-		text = text[:most]
+	if len(text) > maxBytes {
+		text = text[:maxBytes]
 	}
 	t := words()
 	var scores [64]float64
@@ -188,8 +188,8 @@ func Same(a, b string) bool {
 // words with many consecutive consonants count as noise. Real words in a senseless order are
 // not noticed.
 func Gibberish(text string) float64 {
-	if len(text) > most {
-		text = text[:most]
+	if len(text) > maxBytes {
+		text = text[:maxBytes]
 	}
 	bad, all := 0, 0
 	r := lexicon.Reader{Text: text}
@@ -204,7 +204,7 @@ func Gibberish(text string) float64 {
 			continue
 		}
 		all += len(s)
-		if _, ok := t.set.Find(w.Hash); !ok && odd(s) {
+		if _, ok := t.set.Find(w.Hash); !ok && isUnpronounceable(s) {
 			bad += len(s)
 		}
 	}
@@ -223,11 +223,11 @@ func latin(s string) bool {
 	return true
 }
 
-// rare are letter pairs that hardly occur in languages with Latin letters.
-const rare = " bq bx cj cv cx dx fq fx fz gx hx jb jc jd jf jg jh jl jm jp jq jr js jt jv jw jx jz kq kx lx mx pq px qa qb qc qd qe qf qg qh qj qk ql qm qn qo qp qr qs qt qv qw qx qy qz sx tx vb vf vj vm vp vq vw vx wq wv wx xd xg xj xk xr xz zf zq zr zx hj kjh lkj fgh dfg sdf asd jkl hjk qwe wer rty cvb vbn xcv zxc bnm "
+// rarePairs are letter pairs that hardly occur in languages with Latin letters.
+const rarePairs = " bq bx cj cv cx dx fq fx fz gx hx jb jc jd jf jg jh jl jm jp jq jr js jt jv jw jx jz kq kx lx mx pq px qa qb qc qd qe qf qg qh qj qk ql qm qn qo qp qr qs qt qv qw qx qy qz sx tx vb vf vj vm vp vq vw vx wq wv wx xd xg xj xk xr xz zf zq zr zx hj kjh lkj fgh dfg sdf asd jkl hjk qwe wer rty cvb vbn xcv zxc bnm "
 
-// odd reports whether a word is unpronounceable.
-func odd(s string) bool {
+// isUnpronounceable reports whether a word is unpronounceable.
+func isUnpronounceable(s string) bool {
 	s = strings.ToLower(s)
 	if strings.ToUpper(s[:1]) == s[:1] {
 		return false
@@ -247,7 +247,7 @@ func odd(s string) bool {
 		} else {
 			run = 1
 		}
-		if i+2 <= len(s) && strings.Contains(rare, " "+s[i:i+2]+" ") || i+3 <= len(s) && strings.Contains(rare, " "+s[i:i+3]+" ") {
+		if i+2 <= len(s) && strings.Contains(rarePairs, " "+s[i:i+2]+" ") || i+3 <= len(s) && strings.Contains(rarePairs, " "+s[i:i+3]+" ") {
 			pairs++
 		}
 	}

@@ -4,15 +4,15 @@ package leak
 
 import "gateway/shared/guard/scan/lexicon"
 
-// row is the number of consecutive words that are compared.
-const row = 4
+// sequenceLength is the number of consecutive words that are compared.
+const sequenceLength = 4
 
 // Least is the number of words from which a text is treated as secret. Shorter ones, such as
 // "You are a helpful assistant", are common.
 const Least = 12
 
-// most is the number of words of the secret that are compared.
-const most = 20_000
+// maxWords is the number of words of the secret that are compared.
+const maxWords = 20_000
 
 // Share returns the fraction, from 0 to 1, of the secret's word sequences that the response
 // contains, and the length in words of the longest one. It is 0 if the secret is shorter than
@@ -21,36 +21,36 @@ const most = 20_000
 // On the test cases (14 leaks, 14 harmless texts), at a share of 0.3 or 12 consecutive words:
 // precision 1.00, recall 0.86. Paraphrases and translations are not found.
 func Share(secret, answer string) (share float64, longest int) {
-	words := hashes(secret, most)
+	words := hashes(secret, maxWords)
 	if len(words) < Least {
 		return 0, 0
 	}
 	rows := make(map[uint64]uint16, len(words))
-	for i := 0; i+row <= len(words); i++ {
-		rows[combine(words[i:i+row])] = uint16(i + 1)
+	for i := 0; i+sequenceLength <= len(words); i++ {
+		rows[combine(words[i:i+sequenceLength])] = uint16(i + 1)
 	}
 	seen := make([]bool, len(words)+1)
 	found, run := 0, 0
 	r := lexicon.Reader{Text: answer}
-	var last [row]uint64
+	var last [sequenceLength]uint64
 	n := 0
 	for w := (lexicon.Word{}); r.Next(&w); {
-		last[n%row] = w.Hash
+		last[n%sequenceLength] = w.Hash
 		n++
-		if n < row {
+		if n < sequenceLength {
 			continue
 		}
 		var h uint64
-		for k := range row {
-			h = h*0x9E3779B97F4A7C15 + last[(n+k)%row]
+		for k := range sequenceLength {
+			h = h*0x9E3779B97F4A7C15 + last[(n+k)%sequenceLength]
 		}
 		at, ok := rows[h]
 		if !ok {
 			run = 0
 			continue
 		}
-		if run++; run+row-1 > longest {
-			longest = run + row - 1
+		if run++; run+sequenceLength-1 > longest {
+			longest = run + sequenceLength - 1
 		}
 		if !seen[at] {
 			seen[at] = true

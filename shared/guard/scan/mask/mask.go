@@ -40,7 +40,7 @@ func Texts(texts []string, spans [][]Span) (out []*string, values map[string]str
 		var b strings.Builder
 		b.Grow(len(t) + 8*len(spans[i]))
 		from := 0
-		for _, s := range united(spans[i]) {
+		for _, s := range merge(spans[i]) {
 			value := t[s.Start:s.End]
 			token, ok := known[[2]string{s.Label, value}]
 			if !ok {
@@ -60,8 +60,8 @@ func Texts(texts []string, spans [][]Span) (out []*string, values map[string]str
 	return out, values
 }
 
-// united returns spans in order and merges overlapping ones.
-func united(spans []Span) []Span {
+// merge returns spans in order and merges overlapping ones.
+func merge(spans []Span) []Span {
 	apart := slices.IsSortedFunc(spans, func(a, b Span) int { return cmp.Compare(a.Start, b.Start) })
 	for i := 1; i < len(spans) && apart; i++ {
 		apart = spans[i-1].End <= spans[i].Start

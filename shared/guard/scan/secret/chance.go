@@ -15,15 +15,15 @@ const (
 	aloneBits = 4*16 + 6 // without a name
 )
 
-// chance finds a text that looks random.
-func chance(text string, from, end int, kinds uint8) (mask.Span, bool) {
+// findRandom finds a text that looks random.
+func findRandom(text string, from, end int, kinds uint8) (mask.Span, bool) {
 	word := text[from:end]
 	if kinds&figure == 0 || kinds&(small|large) == 0 || len(word) > 512 {
 		return mask.Span{}, false
 	}
-	if named(text, from) {
+	if followsName(text, from) {
 		size := pair(text, end) - from
-		if len(word) < shortest || holder(word) || worded(word) {
+		if len(word) < shortest || isPlaceholder(word) || hasWords(word) {
 			return mask.Span{}, false
 		}
 		least := wordBits
@@ -35,7 +35,7 @@ func chance(text string, from, end int, kinds uint8) (mask.Span, bool) {
 		}
 		return mask.Span{}, false
 	}
-	if len(word) < longest || kinds&small == 0 || kinds&large == 0 || strings.Count(word, "/")+strings.Count(word, ".")+strings.Count(word, "-")+strings.Count(word, "_") > len(word)/12 || worded(word) {
+	if len(word) < longest || kinds&small == 0 || kinds&large == 0 || strings.Count(word, "/")+strings.Count(word, ".")+strings.Count(word, "-")+strings.Count(word, "_") > len(word)/12 || hasWords(word) {
 		return mask.Span{}, false
 	}
 	if from > 0 && strings.IndexByte(",;", text[from-1]) >= 0 && from > 6 && strings.HasSuffix(text[:from-1], "base64") {
@@ -61,9 +61,9 @@ func hexadecimal(s string) bool {
 	return true
 }
 
-// worded reports whether a text consists of words: long runs of lowercase letters with few
+// hasWords reports whether a text consists of words: long runs of lowercase letters with few
 // other characters, as in file names.
-func worded(s string) bool {
+func hasWords(s string) bool {
 	letters, rows, row := 0, 0, 0
 	for i := 0; i <= len(s); i++ {
 		if i < len(s) && class[s[i]]&small != 0 {
@@ -79,11 +79,11 @@ func worded(s string) bool {
 	return letters*2 > len(s)
 }
 
-// names are suffixes of names for secrets.
-var names = []string{"password", "passwd", "pwd", "secret", "token", "apikey", "api_key", "api-key", "accesskey", "access_key", "secret_key", "secretkey", "accountkey", "client_secret", "auth", "credential", "credentials", "passphrase", "private_key", "bearer", "signing_key", "api key", "encryption_key", "auth_key", "key"}
+// secretNames are suffixes of names for secrets.
+var secretNames = []string{"password", "passwd", "pwd", "secret", "token", "apikey", "api_key", "api-key", "accesskey", "access_key", "secret_key", "secretkey", "accountkey", "client_secret", "auth", "credential", "credentials", "passphrase", "private_key", "bearer", "signing_key", "api key", "encryption_key", "auth_key", "key"}
 
-// named reports whether the name of a secret precedes a position: password = "...
-func named(text string, at int) bool {
+// followsName reports whether the name of a secret precedes a position: password = "...
+func followsName(text string, at int) bool {
 	i := at
 	sign := false
 	for i > 0 && at-i < 8 {
@@ -105,13 +105,13 @@ name:
 		from--
 	}
 	word := strings.ToLower(text[from:i])
-	for _, n := range names {
+	for _, n := range secretNames {
 		if strings.HasSuffix(word, n) && (sign || n == "bearer") {
 			return n != "key" || len(word) == 3 || word[len(word)-4] == '_' || word[len(word)-4] == '-'
 		}
 	}
 	if is, ok := strings.CutSuffix(word, " is"); ok {
-		for _, n := range names {
+		for _, n := range secretNames {
 			if n != "key" && n != "auth" && strings.HasSuffix(is, n) {
 				return true
 			}

@@ -104,12 +104,12 @@ func run(text string, from, end int, kinds uint8, o Options) (mask.Span, bool) {
 		return mask.Span{}, false
 	}
 	word := text[from:end]
-	if label, size := known(word); size > 0 {
+	if label, size := findKnown(word); size > 0 {
 		return mask.Span{Start: from, End: from + size, Label: label}, true
 	}
 	if i := strings.IndexByte(word, '/'); i >= 0 { // a key within an address or a path
 		for rest, at := word[i+1:], from+i+1; len(rest) >= 16; {
-			if label, size := known(rest); size > 0 {
+			if label, size := findKnown(rest); size > 0 {
 				return mask.Span{Start: at, End: at + size, Label: label}, true
 			}
 			next := strings.IndexByte(rest, '/')
@@ -122,7 +122,7 @@ func run(text string, from, end int, kinds uint8, o Options) (mask.Span, bool) {
 	if !o.Chance {
 		return mask.Span{}, false
 	}
-	return chance(text, from, end, kinds)
+	return findRandom(text, from, end, kinds)
 }
 
 // block returns the length of a private key in text form at the start of s, or 0. A truncated
@@ -164,7 +164,7 @@ func address(text string, i int) (mask.Span, bool) {
 		case c == ':' && colon < 0:
 			colon = k
 		case c == '@':
-			if colon < 0 || k-colon < 4 || holder(text[colon+1:k]) {
+			if colon < 0 || k-colon < 4 || isPlaceholder(text[colon+1:k]) {
 				return mask.Span{}, false
 			}
 			return mask.Span{Start: colon + 1, End: k, Label: Password}, true
@@ -181,8 +181,8 @@ var (
 	parts   = []string{"password", "passwd", "example", "your", "xxx", "changeme", "***", "...", "placeholder", "redacted", "${", "{{", "<", "dummy", "1234", "abcd"}
 )
 
-// holder reports whether a text is only a placeholder for a secret.
-func holder(s string) bool {
+// isPlaceholder reports whether a text is only a placeholder for a secret.
+func isPlaceholder(s string) bool {
 	lower := strings.ToLower(s)
 	for _, h := range holders {
 		if lower == h {

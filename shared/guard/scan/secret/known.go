@@ -55,9 +55,9 @@ var byStart, groups = func() (by [1 << 14]uint8, groups [][]uint8) {
 
 func start(s string) int { return int(s[0]&0x7f)<<7 | int(s[1]&0x7f) }
 
-// known returns the label and the length of the key at the start of a run of letters, digits
+// findKnown returns the label and the length of the key at the start of a run of letters, digits
 // and marks, or 0.
-func known(word string) (label string, size int) {
+func findKnown(word string) (label string, size int) {
 	for _, i := range groups[byStart[start(word)]] {
 		k := &keys[i]
 		if len(word) < len(k.prefix)+k.least || !strings.HasPrefix(word, k.prefix) {
