@@ -6,7 +6,7 @@ NICE  ?=
 # are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run console test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract release agents quickstart vulncheck outdated cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix prices findings senders load localstack synth infra-test lambdas deps clean
+.PHONY: help run console test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract release agents quickstart vulncheck outdated cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix prices findings conformance senders load localstack synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -169,6 +169,9 @@ prices: ## compare the price list with pinned public data sets; refuse changed r
 	npm ci --silent --no-audit --no-fund --prefix scripts/prices
 	node scripts/prices/compare.mjs
 	node scripts/prices/compare.mjs --check
+
+conformance: deps ## run third-party suites and write functions/docs/guides/conformance.md; SUITES=word for some
+	node scripts/conformance/run.mjs $(SUITES)
 
 findings: ## run the scripts of findings/, which fail when a behavior has changed
 	@set -e; for f in findings/*.sh; do echo "$$f"; bash $$f; done
