@@ -68,6 +68,7 @@ require (
 	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/jonboulle/clockwork v0.5.0 // indirect
 	github.com/kamstrup/intmap v0.5.2 // indirect
+	github.com/lib/pq v1.12.3 // indirect
 	github.com/ncruces/go-strftime v1.1.0 // indirect
 	github.com/pierrec/lz4/v4 v4.1.21 // indirect
 	github.com/remyoudompheng/bigfft v0.0.0-20230129092748-24d4a6f8daec // indirect

@@ -215,3 +215,23 @@ func TestApplyRejectsOtherFiles(t *testing.T) {
 		}
 	}
 }
+
+// The file of the guide is one that can be applied.
+func TestApplyTheGuidesFile(t *testing.T) {
+	r := start(t)
+	raw, err := os.ReadFile("../functions/docs/guides/declarative.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(raw), "```yaml\n")
+	text, _, ok := strings.Cut(rest, "```")
+	if !ok {
+		t.Fatal("the guide has no file")
+	}
+	file := writeFile(t, "gateway.yaml", text)
+	env := map[string]string{"OPENAI_API_KEY": "sk-of-the-guide"}
+	r.done(env, "apply", "-f", file, "--yes")
+	if out := r.done(env, "apply", "-f", file, "--yes", "--prune"); strings.TrimSpace(out) != "no changes" {
+		t.Error(out)
+	}
+}

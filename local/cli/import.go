@@ -5,21 +5,28 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 
 	"gateway/local/declare"
+	"gateway/local/document"
 	"gateway/local/migrate"
 )
 
 var importVerb = Verb{
-	Name: "import", Args: "litellm <file> [flags]", Words: []string{"litellm"},
-	Summary: "Import the configuration of another gateway; a dry run without --apply", Run: importFrom,
+	Name: "import", Args: "litellm <file> | bifrost <file> | openrouter [file] | reference --url <address> --key-env <name>", Words: []string{"litellm", "bifrost", "openrouter", "reference", "--apply", "--workspace"},
+	Summary: "Import from another gateway; a dry run without --apply", Run: importFrom,
 }
 
 // importFlags are the flags of every import.
 type importFlags struct {
-	apply, inactive bool
-	workspace       string
+	apply, inactive           bool
+	workspace, keys           string
+	database, apiURL, apiKey  string // of litellm
+	url, key, secrets, prefix string // of reference
 }
 
 // outcome is what an import or an apply prints with --json.
@@ -38,39 +45,194 @@ func importFrom(ctx context.Context, e Env) int {
 	fs.BoolVar(&f.apply, "apply", false, "write to the gateway; without it, nothing is written")
 	fs.BoolVar(&f.inactive, "inactive", false, "import what lacks a secret without it: it cannot be used until the secret is set")
 	fs.StringVar(&f.workspace, "workspace", "", "slug or name of the workspace, which is created if missing; default: that of the key, or the default workspace")
+	fs.StringVar(&f.keys, "keys-file", "", "file that gets the new API keys, one JSON object a line; without it, no keys are created")
+	fs.StringVar(&f.database, "database-url-env", "", "litellm: variable with the address of the PostgreSQL database")
+	fs.StringVar(&f.apiURL, "api-url", "", "litellm: address of the running proxy")
+	fs.StringVar(&f.apiKey, "api-key-env", "", "litellm: variable with a key of the proxy's administrator")
+	fs.StringVar(&f.url, "url", "", "reference: address of the other gateway")
+	fs.StringVar(&f.key, "key-env", "", "reference: variable with a key of its organization")
+	fs.StringVar(&f.secrets, "secrets", "", "reference: YAML file with the values of secrets, NAME: value")
+	fs.StringVar(&f.prefix, "header-prefix", "", "reference: prefix of the other gateway's headers, if not x-gateway")
 	args, asJSON, err := e.Parse(fs, 1, 2)
 	if err != nil {
 		return e.Fail(err)
 	}
-	var result *migrate.Result
-	switch {
-	case args[0] == "litellm" && len(args) == 2:
-		result, err = migrate.LiteLLM(args[1], e.Getenv)
-	default:
-		err = Usagef("import: name what to import: litellm <file>; see gateway import --help")
-	}
+	result, err := e.source(ctx, args, f)
 	if err != nil {
 		return e.Fail(err)
 	}
 	return e.Fail(e.carryOut(ctx, result, f, asJSON))
 }
 
+// source reads what is imported.
+func (e Env) source(ctx context.Context, args []string, f importFlags) (*migrate.Result, error) {
+	file := ""
+	if len(args) == 2 {
+		file = args[1]
+	}
+	switch {
+	case args[0] == "litellm" && file != "":
+		result, err := migrate.LiteLLM(file, e.Getenv)
+		if err != nil {
+			return nil, err
+		}
+		return result, e.records(ctx, result, f)
+	case args[0] == "bifrost" && file != "":
+		return migrate.Bifrost(file, e.Getenv)
+	case args[0] == "openrouter":
+		return migrate.OpenRouter(file, e.Getenv)
+	case args[0] == "reference" && file == "" && f.url != "" && f.key != "":
+		return e.reference(ctx, f)
+	}
+	return nil, Usagef("import: use litellm <file>, bifrost <file>, openrouter [file], or reference --url <address> --key-env <name>; see gateway import --help")
+}
+
+// named returns the value of the variable that a flag names.
+func (e Env) named(flag, name string) (string, error) {
+	v := e.Getenv(name)
+	if v == "" {
+		return "", fmt.Errorf("--%s: the variable %s is not set", flag, name)
+	}
+	return v, nil
+}
+
+// records adds what a LiteLLM proxy has in its database.
+func (e Env) records(ctx context.Context, result *migrate.Result, f importFlags) error {
+	switch {
+	case f.database != "" && f.apiURL != "":
+		return Usagef("import: --database-url-env and --api-url are two ways to the same records; use one")
+	case f.database != "":
+		address, err := e.named("database-url-env", f.database)
+		if err != nil {
+			return err
+		}
+		rec, err := migrate.Database(ctx, address)
+		if err != nil {
+			return err
+		}
+		result.AddRecords(rec)
+	case f.apiURL != "":
+		if f.apiKey == "" {
+			return Usagef("import: --api-url needs --api-key-env")
+		}
+		key, err := e.named("api-key-env", f.apiKey)
+		if err != nil {
+			return err
+		}
+		base, err := parseAddress(f.apiURL)
+		if err != nil {
+			return err
+		}
+		c := newClient(base)
+		rec, err := migrate.Administration(ctx, func(ctx context.Context, path string) (*http.Response, error) {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path, nil)
+			if err != nil {
+				return nil, err
+			}
+			req.Header.Set("Authorization", "Bearer "+key)
+			resp, err := c.HTTP.Do(req)
+			if err != nil {
+				return nil, Unreachable{base, cause(err)}
+			}
+			return resp, nil
+		})
+		if err != nil {
+			return err
+		}
+		result.AddRecords(rec)
+	}
+	return nil
+}
+
+// aliased sends requests to a gateway whose headers have another prefix.
+type aliased struct {
+	Client
+	prefix, key string
+}
+
+// Do sends a request with the key in the gateway's own header.
+func (a aliased) Do(ctx context.Context, method, path string, body any, header ...string) (*http.Response, error) {
+	return a.Client.Do(ctx, method, path, body, append(header, a.prefix+"-api-key", a.key)...)
+}
+
+var headerPrefix = regexp.MustCompile(`^[a-z][a-z0-9-]{0,30}$`)
+
+func (e Env) reference(ctx context.Context, f importFlags) (*migrate.Result, error) {
+	base, err := parseAddress(f.url)
+	if err != nil {
+		return nil, err
+	}
+	key, err := e.named("key-env", f.key)
+	if err != nil {
+		return nil, err
+	}
+	c := newClient(base)
+	if c.Key = key; f.prefix != "" {
+		if !headerPrefix.MatchString(f.prefix) {
+			return nil, Usagef("import: --header-prefix must be lower case letters, digits and dashes, such as x-acme")
+		}
+		c.Key = ""
+	}
+	secrets, err := readSecrets(f.secrets)
+	if err != nil {
+		return nil, err
+	}
+	var api declare.API = c
+	if f.prefix != "" {
+		api = aliased{c, f.prefix, key}
+	}
+	result, err := migrate.Reference(ctx, api, secrets, e.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	result.Remind()
+	return result, nil
+}
+
+// readSecrets reads the values of secrets from a file.
+func readSecrets(path string) (map[string]string, error) {
+	if path == "" {
+		return nil, nil
+	}
+	raw, err := readLimited(path, document.MaxBytes)
+	if err != nil {
+		return nil, err
+	}
+	n, err := document.Parse(filepath.Base(path), raw)
+	if err != nil {
+		return nil, err
+	}
+	if err := n.Expect("", document.Map); err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, f := range n.Fields() {
+		if err := f.Value.Expect(f.Name, document.Text, document.Number); err != nil {
+			return nil, err
+		}
+		out[f.Name] = f.Value.Scalar()
+	}
+	return out, nil
+}
+
 // carryOut compares the result of an import with the gateway, reports, and writes it if that
 // is asked for.
 func (e Env) carryOut(ctx context.Context, result *migrate.Result, f importFlags, asJSON bool) error {
 	out := &outcome{Report: result.Report, Steps: []*declare.Step{}}
+	if n := len(result.Access.Keys); n > 0 && f.keys == "" {
+		result.Report.Todo = append(result.Report.Todo, fmt.Sprintf("name a file with --keys-file to create %d API keys", n))
+		result.Access.Keys = nil
+	}
 	plan, err := e.importPlan(ctx, result, f, out)
 	var away Unreachable
 	var usage UsageError
 	switch {
 	case err == nil:
+		out.Steps, out.Compared, out.Missing = append(out.Steps, plan.Steps...), true, plan.Missing()
 	case !f.apply && (errors.As(err, &away) || errors.As(err, &usage) && e.Getenv(EnvKey) == ""):
 		fmt.Fprintf(e.Stderr, "gateway: not compared with a gateway: %v\n", err)
 	default:
 		return err
-	}
-	if plan != nil {
-		out.Steps, out.Compared, out.Missing = plan.Steps, true, plan.Missing()
 	}
 	if !asJSON {
 		result.Report.Print(e.Stdout)
@@ -100,29 +262,44 @@ func (e Env) importPlan(ctx context.Context, result *migrate.Result, f importFla
 	if err != nil {
 		return nil, err
 	}
-	w := result.Document.Workspaces[0]
-	own := false
-	if w.Slug = f.workspace; w.Slug == "" {
-		if w.Slug, own, err = declare.DefaultWorkspace(ctx, c); err != nil {
-			return nil, err
-		}
-	} else {
-		w.Name = f.workspace
-	}
-	out.Workspace = w.Slug
-	if len(w.Sections["configs"]) > 0 {
-		name, err := declare.DefaultConfig(ctx, c, w.Slug)
+	options := declare.Options{Secrets: result.Secrets, KeepNames: true, KnownSettings: true}
+	if main := result.Document.Workspaces; len(main) > 0 && main[0].Slug == migrate.MainWorkspace {
+		at, err := declare.FindWorkspace(ctx, c, f.workspace)
 		if err != nil {
 			return nil, err
 		}
-		if name != "" && name != migrate.ConfigName {
-			return nil, fmt.Errorf("the default config of the workspace is %q, and imported models need it to be theirs: import into another workspace with --workspace, or make that config no default", name)
+		if at.Own && len(main) > 1 {
+			return nil, errors.New("teams become workspaces, which needs a key of the organization")
+		}
+		main[0].Name, options.OwnWorkspace, out.Workspace = at.Name, at.Own, at.Slug
+		if len(main[0].Sections["configs"]) > 0 && (at.Own || at.Slug != "") {
+			name, err := declare.DefaultConfig(ctx, c, at.Slug)
+			if err != nil {
+				return nil, err
+			}
+			if name != "" && name != migrate.ConfigName {
+				return nil, fmt.Errorf("the default config of the workspace is %q, and imported models need it to be theirs: import into another workspace with --workspace, or make that config no default", name)
+			}
 		}
 	}
-	if f.inactive {
-		result.Deactivate()
+	if options.Inactive = f.inactive || f.url != ""; f.inactive {
+		result.Remind()
 	}
-	return declare.Make(ctx, c, result.Document, declare.Options{Secrets: result.Secrets, OwnWorkspace: own, KeepNames: true})
+	plan, err := declare.Make(ctx, c, result.Document, options)
+	if err != nil {
+		return nil, err
+	}
+	return plan, plan.AddAccess(ctx, result.Access, func(k declare.Key, id, value string) error { return keepKey(f.keys, k, id, value) })
+}
+
+// keepKey appends a new key to a file that only its user can read.
+func keepKey(path string, k declare.Key, id, value string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	err = json.NewEncoder(file).Encode(map[string]string{"source": k.Source, "name": k.Name, "workspace": k.Workspace, "id": id, "key": value})
+	return errors.Join(err, file.Chmod(0o600), file.Close())
 }
 
 // printPlan prints the steps of a plan, and the variables that have no value.

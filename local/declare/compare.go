@@ -61,8 +61,9 @@ func equalScalars(want, have any) bool {
 	if want == have {
 		return true
 	}
-	if _, isMask := have.(mask); isMask {
-		return false
+	if h, isMask := have.(mask); isMask {
+		text, isText := want.(string)
+		return isText && h.fits(text)
 	}
 	a, b := flagNumber(want), flagNumber(have)
 	if x, ok := new(big.Rat).SetString(a); ok && isNumber(want) {

@@ -7,24 +7,31 @@ import (
 	"net/url"
 )
 
-// DefaultWorkspace returns the workspace that an import writes to if none is named: that of
-// a workspace key (own), else the default one of the organization.
-func DefaultWorkspace(ctx context.Context, api API) (slug string, own bool, err error) {
+// Place is the workspace that an import writes to.
+type Place struct {
+	Slug, Name string // Slug is empty if the workspace does not exist yet
+	Own        bool   // it is that of a workspace key
+}
+
+// FindWorkspace returns the workspace with a slug or name. Without one, it is that of a
+// workspace key, else the default one of the organization.
+func FindWorkspace(ctx context.Context, api API, want string) (Place, error) {
 	rows, err := list(ctx, api, "/admin/workspaces", url.Values{"name_format": {"plain"}})
 	var refused *Error
-	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
-		return "", true, nil
+	if errors.As(err, &refused) && refused.Status == http.StatusForbidden && want == "" {
+		return Place{Own: true}, nil
 	}
 	if err != nil {
-		return "", false, err
+		return Place{}, err
 	}
 	for _, row := range rows {
-		if flagNumber(row["is_default"]) == "1" {
-			slug, _ = row["slug"].(string)
-			return slug, false, nil
+		slug, _ := row["slug"].(string)
+		name, _ := row["name"].(string)
+		if row["status"] != "archived" && (want == "" && flagNumber(row["is_default"]) == "1" || want != "" && (want == slug || want == name)) {
+			return Place{Slug: slug, Name: name}, nil
 		}
 	}
-	return "", true, nil
+	return Place{Name: want, Own: want == ""}, nil
 }
 
 // DefaultConfig returns the name of the default config of a workspace; "" if there is none,

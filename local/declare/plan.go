@@ -50,8 +50,10 @@ const nounWorkspace = "workspace"
 type Plan struct {
 	Steps []*Step
 
-	api  API
-	refs map[string]string // slugs of the document to live ones
+	api   API
+	own   bool              // the key is of one workspace
+	names map[string]string // of workspaces, by their slugs in the document
+	refs  map[string]string // slugs of the document to live ones
 }
 
 // Missing returns the names of the secrets that the plan needs and does not have.
@@ -72,6 +74,10 @@ type Options struct {
 	OwnWorkspace bool
 	// KeepNames leaves the names of workspaces as they are.
 	KeepNames bool
+	// Inactive creates what lacks a secret so that it cannot be used.
+	Inactive bool
+	// KnownSettings leaves out settings that the gateway does not have.
+	KnownSettings bool
 }
 
 // Make compares a document with the live state.
@@ -80,7 +86,7 @@ func Make(ctx context.Context, api API, d *Document, o Options) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{api: api, refs: map[string]string{}}
+	p := &Plan{api: api, own: o.OwnWorkspace, names: map[string]string{}, refs: map[string]string{}}
 	b := &planner{Plan: p, o: o}
 	if d.Organization != nil {
 		b.match(d.Organization.Sections, live.items)
@@ -97,6 +103,7 @@ func Make(ctx context.Context, api API, d *Document, o Options) (*Plan, error) {
 	targets := make([]*target, len(d.Workspaces))
 	for i, w := range d.Workspaces { // before what the organization opens to them
 		targets[i] = b.target(w, spaces[i])
+		p.names[w.Slug] = targets[i].name
 	}
 	if o := d.Organization; o != nil {
 		b.single("settings of the organization", "", o.Settings, live.settings, "/admin/organisation/settings")
@@ -224,8 +231,21 @@ func (p *Plan) rewrite(v any) any {
 
 // wanted are the fields of a declared resource as they are now known.
 func (b *planner) wanted(fields map[string]any) map[string]any {
-	m, _ := b.o.Secrets.resolve(b.rewrite(Native(fields))).(map[string]any)
+	m, _ := Native(fields).(map[string]any)
+	m, _ = b.o.Secrets.resolve(b.rewriteFields(m)).(map[string]any)
 	return m
+}
+
+// rewriteFields replaces labels in the fields of a resource. Its own name may be equal to a
+// label, and is none.
+func (p *Plan) rewriteFields(fields map[string]any) map[string]any {
+	out := make(map[string]any, len(fields))
+	for k, v := range fields {
+		if out[k] = v; k != "name" && k != "slug" && k != "description" {
+			out[k] = p.rewrite(v)
+		}
+	}
+	return out
 }
 
 // Native returns v in the types of decoded JSON.
@@ -248,7 +268,10 @@ func (b *planner) single(noun, workspace string, want, have map[string]any, path
 	want = b.wanted(want)
 	var changed []string
 	for k, v := range want {
-		if !equal(v, have[k], false) && !(empty(v) && empty(have[k])) {
+		if _, there := have[k]; !there && b.o.KnownSettings {
+			continue
+		}
+		if !equal(v, have[k], false) {
 			changed = append(changed, k)
 		}
 	}
@@ -259,7 +282,7 @@ func (b *planner) single(noun, workspace string, want, have map[string]any, path
 	body := pick(want, changed...)
 	_, missing := reveal(body, false)
 	b.Steps = append(b.Steps, &Step{Action: Change, Noun: noun, Workspace: workspace, Fields: changed, missing: missing, run: func(ctx context.Context, p *Plan) error {
-		sent, _ := reveal(p.rewrite(body), false)
+		sent, _ := reveal(p.rewriteFields(body), false)
 		_, err := call(ctx, p.api, "PUT", path, sent)
 		return err
 	}})
@@ -341,7 +364,7 @@ func (b *planner) inWorkspace(noun string, to *target, want, have map[string]any
 	body := pick(want, changed...)
 	_, missing := reveal(body, false)
 	b.Steps = append(b.Steps, &Step{Action: Change, Noun: noun, Name: to.name, Workspace: to.name, Fields: changed, missing: missing, run: func(ctx context.Context, p *Plan) error {
-		sent, _ := reveal(p.rewrite(body), false)
+		sent, _ := reveal(p.rewriteFields(body), false)
 		_, err := call(ctx, p.api, "PUT", "/admin/workspaces/"+to.slug+more, sent)
 		return err
 	}})
@@ -418,6 +441,9 @@ func (k *kind) body(fields map[string]any, creates bool) map[string]any {
 
 func (b *planner) create(k *kind, r *Resource, to *target, at level) {
 	want := b.wanted(r.Fields)
+	if b.o.Inactive && !known(want) {
+		want = inactive(k, want)
+	}
 	body := k.body(want, true)
 	for name, v := range body {
 		if v == nil {
@@ -433,7 +459,7 @@ func (b *planner) create(k *kind, r *Resource, to *target, at level) {
 	_, missing := reveal(body, false)
 	label, _ := r.Fields["slug"].(string)
 	b.Steps = append(b.Steps, &Step{Action: Create, Noun: k.noun, Name: identity(k, want), Workspace: to.name, missing: missing, run: func(ctx context.Context, p *Plan) error {
-		sent, _ := reveal(p.rewrite(body), false)
+		sent, _ := reveal(p.rewriteFields(body), false)
 		it := &item{kind: k, workspace: to.slug}
 		out, err := call(ctx, p.api, "POST", k.path, it.body(sent.(map[string]any)))
 		if err != nil {
@@ -481,6 +507,11 @@ func (b *planner) change(r *Resource, it *item, to *target) {
 		return
 	}
 	k, want := it.kind, b.wanted(r.Fields)
+	if b.o.Inactive && !known(want) {
+		for _, name := range passive[k.section] {
+			delete(want, name)
+		}
+	}
 	var changed, extras []string
 	for name, v := range want {
 		f, e := k.field(name), k.extra(name)
@@ -528,7 +559,7 @@ func (b *planner) change(r *Resource, it *item, to *target) {
 	}
 	step.run = func(ctx context.Context, p *Plan) error {
 		if len(body) > 0 {
-			sent, _ := p.rewrite(body).(map[string]any)
+			sent := p.rewriteFields(body)
 			for name, v := range sent {
 				f := k.field(name)
 				sent[name], _ = reveal(v, f != nil && f.partial)

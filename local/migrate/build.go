@@ -12,10 +12,14 @@ import (
 	"gateway/shared/route"
 )
 
+// MainWorkspace is the label, in the document, of the workspace of the import.
+const MainWorkspace = "workspace-of-the-import"
+
 // Result is what an import found.
 type Result struct {
 	Document *declare.Document
 	Report   *Report
+	Access   declare.Access // people and keys
 
 	literal map[string]string // secrets that stand in the source itself
 	getenv  func(string) string
@@ -42,7 +46,7 @@ type builder struct {
 }
 
 func newBuilder(origin string, getenv func(string) string) *builder {
-	w := &declare.Workspace{Fields: map[string]any{}, Sections: map[string][]*declare.Resource{}}
+	w := &declare.Workspace{Slug: MainWorkspace, Fields: map[string]any{}, Sections: map[string][]*declare.Resource{}}
 	return &builder{
 		marks: marks{}, space: w, origin: origin, environ: map[string]string{}, todo: map[string]bool{},
 		Result: &Result{Document: &declare.Document{Workspaces: []*declare.Workspace{w}}, Report: new(Report), literal: map[string]string{}, getenv: getenv},
@@ -121,6 +125,23 @@ func (b *builder) plain(text string) string {
 		return declare.Escape(v)
 	}
 	return "${" + name + "}"
+}
+
+// escaped returns a value of the source in the form of a document.
+func escaped(v any) any {
+	switch v := v.(type) {
+	case string:
+		return declare.Escape(v)
+	case []any:
+		for i := range v {
+			v[i] = escaped(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = escaped(v[k])
+		}
+	}
+	return v
 }
 
 // digest is a short stable name for a set of values.

@@ -7,50 +7,26 @@ import (
 	"gateway/local/declare"
 )
 
-// unset takes the place of a secret that is not known.
-const unset = "to-do-set-this-secret"
-
-// Deactivate lets what lacks a secret be imported without it. An integration gets no models
-// until the secret is set, a check is disabled. Each one is a to-do of the report.
-func (r *Result) Deactivate() {
-	for _, w := range r.Document.Workspaces {
-		for section, list := range w.Sections {
-			for _, res := range list {
-				r.deactivate(section, res)
+// Remind adds a to-do for everything that lacks a secret, which an import that leaves it
+// inactive creates nevertheless.
+func (r *Result) Remind() {
+	remind := func(section string, list []*declare.Resource) {
+		for _, res := range list {
+			if names := r.unknown(res.Fields); len(names) > 0 {
+				r.Report.Todo = append(r.Report.Todo, "set "+strings.Join(names, ", ")+" and import again: "+strings.TrimSuffix(strings.ReplaceAll(section, "_", " "), "s")+" "+name(res)+" is not active until then")
 			}
+		}
+	}
+	for _, w := range r.Document.Workspaces {
+		for _, section := range sorted(w.Sections) {
+			remind(section, w.Sections[section])
 		}
 	}
 	if o := r.Document.Organization; o != nil {
-		for section, list := range o.Sections {
-			for _, res := range list {
-				r.deactivate(section, res)
-			}
+		for _, section := range sorted(o.Sections) {
+			remind(section, o.Sections[section])
 		}
 	}
-	slices.Sort(r.Report.Todo)
-}
-
-func (r *Result) deactivate(section string, res *declare.Resource) {
-	if section == "guardrails" {
-		checks, _ := res.Fields["checks"].([]any)
-		for _, c := range checks {
-			m, _ := c.(map[string]any)
-			if names := r.unknown(m, true); len(names) > 0 {
-				m["is_enabled"] = false
-				r.Report.Todo = append(r.Report.Todo, "set "+strings.Join(names, ", ")+" and import again: a check of the guardrail "+name(res)+" is disabled")
-			}
-		}
-		return
-	}
-	names := r.unknown(res.Fields, true)
-	if len(names) == 0 {
-		return
-	}
-	if section == "integrations" {
-		res.Fields["allow_all_models"] = false
-		delete(res.Fields, "models")
-	}
-	r.Report.Todo = append(r.Report.Todo, "set "+strings.Join(names, ", ")+" and import again: "+strings.TrimSuffix(strings.ReplaceAll(section, "_", " "), "s")+" "+name(res)+" is not active")
 }
 
 func name(res *declare.Resource) string {
@@ -62,32 +38,25 @@ func name(res *declare.Resource) string {
 	return "without a name"
 }
 
-// unknown returns the names of the secrets in v that have no value. With replace they are
-// replaced.
-func (r *Result) unknown(v any, replace bool) (names []string) {
-	put := func(e any, set func(any)) {
-		if text, ok := e.(string); ok {
-			if n, ok := strings.CutPrefix(text, "${"); ok && strings.HasSuffix(n, "}") {
-				n = strings.TrimSuffix(n, "}")
-				if _, known := r.Secrets(n); !known {
-					names = append(names, n)
-					if replace {
-						set(unset)
-					}
-				}
-			}
-			return
-		}
-		names = append(names, r.unknown(e, replace)...)
-	}
+// unknown returns the names of the secrets in v that have no value.
+func (r *Result) unknown(v any) (names []string) {
 	switch v := v.(type) {
+	case string:
+		n, ok := strings.CutPrefix(v, "${")
+		if !ok || !strings.HasSuffix(n, "}") {
+			return nil
+		}
+		n = strings.TrimSuffix(n, "}")
+		if _, known := r.Secrets(n); !known {
+			return []string{n}
+		}
 	case map[string]any:
-		for k, e := range v {
-			put(e, func(to any) { v[k] = to })
+		for _, e := range v {
+			names = append(names, r.unknown(e)...)
 		}
 	case []any:
-		for i, e := range v {
-			put(e, func(to any) { v[i] = to })
+		for _, e := range v {
+			names = append(names, r.unknown(e)...)
 		}
 	}
 	slices.Sort(names)

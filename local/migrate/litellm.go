@@ -12,17 +12,20 @@ const (
 	maxIncluded = 32
 )
 
-// litellm is an import from a LiteLLM proxy.
-type litellm struct {
+// importer collects models under bare names, and what goes with them, for one workspace.
+type importer struct {
 	*builder
 	root        *document.Node
 	credentials map[string]*document.Node // of credential_list
 	groups      []*group
 	byName      map[string]*group
 	slugs       map[string]string // identity of credentials to the slug of an integration
-	azure       map[string]map[string]any
 	shared      settings
 	attached    map[string][]any // guardrails of the config
+}
+
+func newImporter(origin string, getenv func(string) string) *importer {
+	return &importer{builder: newBuilder(origin, getenv), credentials: map[string]*document.Node{}, byName: map[string]*group{}, slugs: map[string]string{}, attached: map[string][]any{}}
 }
 
 // LiteLLM reads a configuration file of a LiteLLM proxy and the files that it includes.
@@ -31,11 +34,17 @@ func LiteLLM(path string, getenv func(string) string) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &litellm{builder: newBuilder("litellm", getenv), root: merge(roots), credentials: map[string]*document.Node{}, byName: map[string]*group{}, slugs: map[string]string{}, azure: map[string]map[string]any{}}
+	l := newImporter("litellm", getenv)
+	l.root = merge(roots)
 	for _, root := range roots {
 		l.mapped(root.Get("include"), "read, inside the folder of the file")
+		for _, n := range []string{"finetune_settings", "files_settings", "vector_store_registry", "assistant_settings"} {
+			l.changed(root.Get(n), "requests of these routes name a saved provider: @slug")
+		}
+		l.not(root.Get("prompts"), "save prompts with POST /v1/prompts")
+		l.not(root.Get("health_check"), "circuit breakers watch real requests")
 	}
-	for _, step := range []func(*litellm) error{readEnvironment, readCredentials, readSettings, readModels, readGuardrails, readServers, writeRouter} {
+	for _, step := range []func(*importer) error{readEnvironment, readCredentials, readSettings, readModels, readGuardrails, readServers, writeRouter} {
 		if err := step(l); err != nil {
 			return nil, err
 		}
@@ -96,7 +105,7 @@ func merge(roots []*document.Node) *document.Node {
 }
 
 // readEnvironment reads environment_variables: other values refer to them.
-func readEnvironment(l *litellm) error {
+func readEnvironment(l *importer) error {
 	n := l.root.Get("environment_variables")
 	if err := n.Expect("environment_variables", document.Map); err != nil {
 		return err
@@ -112,7 +121,7 @@ func readEnvironment(l *litellm) error {
 	return nil
 }
 
-func readCredentials(l *litellm) error {
+func readCredentials(l *importer) error {
 	n := l.root.Get("credential_list")
 	if err := n.Expect("credential_list", document.List); err != nil {
 		return err

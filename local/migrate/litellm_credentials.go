@@ -12,7 +12,7 @@ import (
 
 // credential is what litellm_params say of how a provider is called.
 type credential struct {
-	l      *litellm
+	l      *importer
 	params *document.Node
 	also   *document.Node // values of credential_list
 	alsoAt string
@@ -28,7 +28,7 @@ type credential struct {
 	source  map[string]string // what the file says of the configurations: it names the integration
 }
 
-func newCredential(l *litellm, params *document.Node, name, at string) *credential {
+func newCredential(l *importer, params *document.Node, name, at string) *credential {
 	return &credential{l: l, params: params, name: name, at: at, conf: map[string]any{}, source: map[string]string{}}
 }
 
@@ -320,7 +320,7 @@ func (c *credential) integration() string {
 	}
 	if !slices.Contains(slices.Collect(maps.Values(c.l.slugs)), slug) {
 		c.l.slugs[digestOf(identity)] = slug
-		fields := map[string]any{"slug": slug, "name": slug, "ai_provider_id": c.vendor.id}
+		fields := map[string]any{"slug": slug, "name": slug, "ai_provider_id": c.vendor.id, "allow_all_models": true}
 		if c.key != "" {
 			fields["key"] = c.key
 		}
@@ -336,7 +336,7 @@ func (c *credential) integration() string {
 }
 
 // sameLiteral finds an integration with the same literal secrets.
-func sameLiteral(l *litellm, c *credential) (string, bool) {
+func sameLiteral(l *importer, c *credential) (string, bool) {
 	for _, r := range l.space.Sections["integrations"] {
 		if r.Fields["ai_provider_id"] != c.vendor.id {
 			continue
@@ -360,7 +360,7 @@ func without(m map[string]any, name string) map[string]any {
 }
 
 // literalValues replaces the names of literal secrets by their values, to compare them.
-func literalValues(l *litellm, v any) any {
+func literalValues(l *importer, v any) any {
 	switch v := v.(type) {
 	case string:
 		if s, ok := l.Result.literal[strings.TrimSuffix(strings.TrimPrefix(v, "${"), "}")]; ok && strings.HasPrefix(v, "${") {
@@ -379,7 +379,7 @@ func literalValues(l *litellm, v any) any {
 func digestOf(v any) string { return digest(v) }
 
 // addAzure adds a deployment to an integration of Azure.
-func addAzure(l *litellm, slug string, deployment map[string]any) {
+func addAzure(l *importer, slug string, deployment map[string]any) {
 	for _, r := range l.space.Sections["integrations"] {
 		if r.Fields["slug"] != slug {
 			continue

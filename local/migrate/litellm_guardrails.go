@@ -39,7 +39,7 @@ var judges = map[string]judge{
 	"akto": {check: "akto.scan", key: "apiKey", address: "apiDomain"}, "crowdstrike_aidr": {check: "crowdstrike-aidr.guardChatCompletions", key: "apiKey", address: "baseUrl"},
 }
 
-func readGuardrails(l *litellm) error {
+func readGuardrails(l *importer) error {
 	l.attached = map[string][]any{}
 	list := l.root.Get("guardrails")
 	if list.Kind() == document.Null {
@@ -57,7 +57,7 @@ func readGuardrails(l *litellm) error {
 	return nil
 }
 
-func readGuardrail(l *litellm, item *document.Node) error {
+func readGuardrail(l *importer, item *document.Node) error {
 	params := item.Get("litellm_params")
 	if err := params.Expect("guardrails[].litellm_params", document.Map); err != nil {
 		return err
@@ -110,7 +110,7 @@ func readGuardrail(l *litellm, item *document.Node) error {
 		case kind == "presidio":
 			readPresidio(l, parameters, f)
 		case j.names[f.Name] != "":
-			parameters[j.names[f.Name]] = v.Value()
+			parameters[j.names[f.Name]] = escaped(v.Value())
 			l.mapped(v, j.names[f.Name]+" of the check")
 		default:
 			l.not(v, "the check "+j.check+" has no such parameter")
@@ -133,7 +133,7 @@ func readGuardrail(l *litellm, item *document.Node) error {
 }
 
 // saveGuardrail adds a guardrail and attaches it to the config.
-func saveGuardrail(l *litellm, name, check string, parameters map[string]any, modes []string, always bool) {
+func saveGuardrail(l *importer, name, check string, parameters map[string]any, modes []string, always bool) {
 	slug := l.origin + "-guardrail-" + identifier(name)
 	l.add("guardrails", map[string]any{
 		"slug": slug, "name": name, "checks": []any{map[string]any{"id": check, "parameters": parameters}},
@@ -153,7 +153,7 @@ func saveGuardrail(l *litellm, name, check string, parameters map[string]any, mo
 	}
 }
 
-func readModes(l *litellm, v *document.Node) (modes []string) {
+func readModes(l *importer, v *document.Node) (modes []string) {
 	items := v.Items()
 	if v.Kind() == document.Text {
 		items = []*document.Node{v}
@@ -183,7 +183,7 @@ func readModes(l *litellm, v *document.Node) (modes []string) {
 	return modes
 }
 
-func awsCredential(l *litellm, to map[string]any, f document.Field, name string) {
+func awsCredential(l *importer, to map[string]any, f document.Field, name string) {
 	names := map[string]string{"aws_region_name": "awsRegion", "aws_access_key_id": "awsAccessKeyId", "aws_secret_access_key": "awsSecretAccessKey", "aws_session_token": "awsSessionToken", "aws_role_name": "awsRoleArn"}
 	into, ok := names[f.Name]
 	if !ok {
@@ -207,7 +207,12 @@ var people = map[string]string{
 	"US_PASSPORT": "NATIONAL_ID", "UK_NHS": "NATIONAL_ID", "ES_NIF": "NATIONAL_ID", "IT_FISCAL_CODE": "NATIONAL_ID", "PL_PESEL": "NATIONAL_ID", "IN_AADHAAR": "NATIONAL_ID",
 }
 
-func readPresidio(l *litellm, parameters map[string]any, f document.Field) {
+func readPresidio(l *importer, parameters map[string]any, f document.Field) {
+	if f.Name == "output_parse_pii" && f.Value.Kind() == document.Bool {
+		parameters["restore"] = f.Value.True()
+		l.mapped(f.Value, "restore of the check")
+		return
+	}
 	if f.Name != "pii_entities_config" {
 		l.not(f.Value, "the gateway finds personal data itself, without a service")
 		return

@@ -8,7 +8,7 @@ import (
 )
 
 // readServers maps MCP servers. Those that are a process of the source's machine are not mapped.
-func readServers(l *litellm) error {
+func readServers(l *importer) error {
 	servers := l.root.Get("mcp_servers")
 	if err := servers.Expect("mcp_servers", document.Map); err != nil {
 		return err
@@ -25,7 +25,7 @@ func readServers(l *litellm) error {
 	return nil
 }
 
-func readServer(l *litellm, f document.Field, at string) error {
+func readServer(l *importer, f document.Field, at string) error {
 	n := f.Value
 	address, transport := n.Get("url"), n.Get("transport")
 	if transport.Scalar() == "stdio" || address.Kind() == document.Null && n.Get("command").Kind() != document.Null {
@@ -108,7 +108,7 @@ func readServer(l *litellm, f document.Field, at string) error {
 }
 
 // headerValue is a secret as the value of a header. Basic needs it in base64.
-func headerValue(l *litellm, prefix, form string) string {
+func headerValue(l *importer, prefix, form string) string {
 	name := strings.TrimSuffix(strings.TrimPrefix(form, "${"), "}")
 	if value, ok := l.Secrets(name); ok && prefix == "Basic " && strings.Contains(value, ":") {
 		l.literal[name] = base64.StdEncoding.EncodeToString([]byte(value))

@@ -39,7 +39,7 @@ type deployment struct {
 	integrate string // slug of the integration
 }
 
-func readModels(l *litellm) error {
+func readModels(l *importer) error {
 	list := l.root.Get("model_list")
 	if err := requireMaps(list, "model_list"); err != nil {
 		return err
@@ -52,7 +52,7 @@ func readModels(l *litellm) error {
 	return nil
 }
 
-func readModel(l *litellm, item *document.Node, at string) error {
+func readModel(l *importer, item *document.Node, at string) error {
 	name, params, info := item.Get("model_name"), item.Get("litellm_params"), item.Get("model_info")
 	for _, check := range []error{
 		name.Expect(at+".model_name", document.Text, document.Number), params.Expect(at+".litellm_params", document.Map), info.Expect(at+".model_info", document.Map),
@@ -85,15 +85,15 @@ func readModel(l *litellm, item *document.Node, at string) error {
 
 // addDeployment puts a deployment into the group of its name. A name with a wildcard stands
 // for the models of the price list.
-func addDeployment(l *litellm, name *document.Node, d *deployment) {
+func addDeployment(l *importer, name *document.Node, d *deployment) {
 	text := name.Scalar()
 	if !strings.Contains(text, "*") {
-		g := l.group(text, name)
+		g := groupOf(l, text, name)
 		g.deployments = append(g.deployments, d)
 		return
 	}
 	if text == "*" && d.anyModel {
-		g := l.group("*", name)
+		g := groupOf(l, "*", name)
 		g.deployments = append(g.deployments, d)
 		l.changed(name, "every model that no other name matches goes to @"+d.slug)
 		return
@@ -108,7 +108,7 @@ func addDeployment(l *litellm, name *document.Node, d *deployment) {
 		}
 		one := *d
 		one.model = model
-		g := l.group(before+strings.TrimSuffix(inner, tail)+after, name)
+		g := groupOf(l, before+strings.TrimSuffix(inner, tail)+after, name)
 		if g.known == "" && len(g.deployments) > 0 && !strings.Contains(g.node.Scalar(), "*") {
 			continue // a name that is written out counts
 		}
@@ -126,7 +126,7 @@ func addDeployment(l *litellm, name *document.Node, d *deployment) {
 // maxGroups is how many names one router config can have.
 const maxGroups = 900
 
-func (l *litellm) group(name string, at *document.Node) *group {
+func groupOf(l *importer, name string, at *document.Node) *group {
 	g := l.byName[name]
 	if g == nil {
 		g = &group{name: name, node: at}
@@ -141,7 +141,7 @@ var generation = words(`temperature max_tokens max_completion_tokens top_p top_k
 
 // readDeployment maps litellm_params. It returns nil if the provider is unknown; the mark of the
 // readModel says why.
-func readDeployment(l *litellm, params *document.Node, name, at string) (*deployment, error) {
+func readDeployment(l *importer, params *document.Node, name, at string) (*deployment, error) {
 	d := &deployment{defaults: map[string]any{}, order: math.MaxInt32}
 	c := newCredential(l, params, name, at)
 	if named := params.Get("litellm_credential_name"); named != nil {
@@ -172,7 +172,7 @@ func readDeployment(l *litellm, params *document.Node, name, at string) (*deploy
 }
 
 // readParam maps a field of litellm_params that is no credential.
-func readParam(l *litellm, d *deployment, f document.Field, at string) error {
+func readParam(l *importer, d *deployment, f document.Field, at string) error {
 	v, path := f.Value, at+"."+f.Name
 	number := func() (float64, error) {
 		n, ok := v.Float()
@@ -233,7 +233,7 @@ func readParam(l *litellm, d *deployment, f document.Field, at string) error {
 			return err
 		}
 		for _, p := range v.Fields() {
-			d.defaults[p.Name] = p.Value.Value()
+			d.defaults[p.Name] = escaped(p.Value.Value())
 		}
 		l.mapped(v, "default_params of the target")
 	case "mock_response", "mock_tool_calls":
@@ -242,6 +242,10 @@ func readParam(l *litellm, d *deployment, f document.Field, at string) error {
 		l.not(v, "there is no limit of parallel requests; use rate limits")
 	case "input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost", "cache_creation_input_token_cost", "input_cost_per_second", "output_cost_per_second", "base_model":
 		// read by info
+	case "s3_bucket_name", "s3_region_name", "s3_access_key_id", "s3_secret_access_key", "aws_batch_role_arn":
+		l.changed(v, "set aws_s3_bucket of the integration; requests name the rest of a batch")
+	case "region_name", "allowed_model_region":
+		l.not(v, "requests are not filtered by region: write a condition on metadata")
 	case "configurable_clientside_auth_params":
 		l.not(v, "requests bring credentials by x-gateway headers where the organization allows it")
 	case "cache_control_injection_points":
@@ -252,7 +256,7 @@ func readParam(l *litellm, d *deployment, f document.Field, at string) error {
 		l.not(v, "there is no routing by the meaning of a prompt; write conditions")
 	default:
 		if slices.Contains(generation, f.Name) {
-			d.defaults[f.Name] = v.Value()
+			d.defaults[f.Name] = escaped(v.Value())
 			l.mapped(v, "default_params of the target")
 			return nil
 		}
@@ -261,7 +265,7 @@ func readParam(l *litellm, d *deployment, f document.Field, at string) error {
 	return nil
 }
 
-func setNumber(l *litellm, d *deployment, name string, n float64, v *document.Node) {
+func setNumber(l *importer, d *deployment, name string, n float64, v *document.Node) {
 	limit := func(kind string) {
 		l.mapped(v, "rate limit of the provider")
 		rates, _ := d.limit("rate_limits").([]any)
@@ -310,7 +314,7 @@ func (d *deployment) limit(name string) any {
 }
 
 // addProvider returns the slug of a provider with the limits of a deployment.
-func addProvider(l *litellm, d *deployment) string {
+func addProvider(l *importer, d *deployment) string {
 	fields := map[string]any{"slug": d.integrate, "name": d.integrate, "integration_id": d.integrate}
 	if len(d.limits) > 0 {
 		slug := d.integrate + "-" + digest(d.limits)

@@ -28,7 +28,7 @@ var infoNotes = map[string]mark{
 }
 
 // readInfo maps model_info, and the prices that may also be in litellm_params.
-func readInfo(l *litellm, d *deployment, info, params *document.Node) error {
+func readInfo(l *importer, d *deployment, info, params *document.Node) error {
 	prices := map[string]any{}
 	base := ""
 	for _, n := range []*document.Node{params, info} {

@@ -26,7 +26,7 @@ const ConfigName = "Imported models"
 
 // writeRouter writes the config by which models are asked for by their bare names. It becomes
 // the default of the workspace. Any other model is asked for as @slug/model, as before.
-func writeRouter(l *litellm) error {
+func writeRouter(l *importer) error {
 	for _, f := range l.shared.aliases {
 		readAlias(l, f)
 	}
@@ -47,11 +47,11 @@ func writeRouter(l *litellm) error {
 		if nodes += count(node); nodes > maxNodes {
 			return document.Errorf(g.node.At, "", "the models and their fallbacks are too many for one config")
 		}
-		node["name"] = g.name
+		node["name"] = declare.Escape(g.name)
 		if g.name == "*" {
 			node["name"] = fallback
 		} else {
-			conditions = append(conditions, map[string]any{"query": map[string]any{"params.model": map[string]any{"$eq": g.name}}, "then": g.name})
+			conditions = append(conditions, map[string]any{"query": map[string]any{"params.model": map[string]any{"$eq": declare.Escape(g.name)}}, "then": declare.Escape(g.name)})
 		}
 		targets = append(targets, node)
 	}
@@ -67,7 +67,7 @@ func writeRouter(l *litellm) error {
 }
 
 // readAlias adds a second name of a group.
-func readAlias(l *litellm, f document.Field) {
+func readAlias(l *importer, f document.Field) {
 	to := f.Value
 	if to.Kind() == document.Map {
 		to = f.Value.Get("model")
@@ -79,14 +79,14 @@ func readAlias(l *litellm, f document.Field) {
 		return
 	}
 	if l.byName[f.Name] == nil {
-		a := l.group(f.Name, f.Value)
+		a := groupOf(l, f.Name, f.Value)
 		a.deployments = g.deployments
 	}
 	l.mapped(f.Value, "second name of the model")
 }
 
 // setDefaults sets what all targets inherit.
-func setDefaults(l *litellm, config map[string]any) {
+func setDefaults(l *importer, config map[string]any) {
 	s := &l.shared
 	if s.hasRetry {
 		config["retry"] = s.retry(s.retries)
@@ -131,7 +131,7 @@ func (s *settings) retry(attempts int) map[string]any {
 }
 
 // groupNode is the target of a group with its fallbacks. short leaves these out.
-func groupNode(l *litellm, g *group, short bool) map[string]any {
+func groupNode(l *importer, g *group, short bool) map[string]any {
 	node := balancedTargets(l, g)
 	if short && g.known != "" {
 		return node
@@ -172,14 +172,14 @@ func groupNode(l *litellm, g *group, short bool) map[string]any {
 }
 
 // balancedTargets is the target of a group's own deployments: tiers by order, in them by weight.
-func balancedTargets(l *litellm, g *group) map[string]any {
+func balancedTargets(l *importer, g *group) map[string]any {
 	if l.shared.tagFiltering && slices.ContainsFunc(g.deployments, func(d *deployment) bool { return len(d.tags) > 0 }) {
 		return tagTargets(l, g)
 	}
 	return tierTargets(l, g.deployments)
 }
 
-func tierTargets(l *litellm, all []*deployment) map[string]any {
+func tierTargets(l *importer, all []*deployment) map[string]any {
 	byOrder := map[int][]*deployment{}
 	for _, d := range all {
 		byOrder[d.order] = append(byOrder[d.order], d)
@@ -194,7 +194,7 @@ func tierTargets(l *litellm, all []*deployment) map[string]any {
 	return map[string]any{"strategy": map[string]any{"mode": "fallback", "on_status_codes": failed}, "targets": tiers[:min(len(tiers), maxNested)]}
 }
 
-func shuffledTargets(l *litellm, all []*deployment) map[string]any {
+func shuffledTargets(l *importer, all []*deployment) map[string]any {
 	if len(all) == 1 {
 		return leafTarget(l, all[0])
 	}
@@ -219,7 +219,7 @@ func shuffledTargets(l *litellm, all []*deployment) map[string]any {
 }
 
 // tagTargets chooses deployments by the metadata field tag.
-func tagTargets(l *litellm, g *group) map[string]any {
+func tagTargets(l *importer, g *group) map[string]any {
 	var tags []string
 	var rest []*deployment
 	for _, d := range g.deployments {
@@ -254,10 +254,10 @@ func tagTargets(l *litellm, g *group) map[string]any {
 }
 
 // leafTarget is the target of one deployment.
-func leafTarget(l *litellm, d *deployment) map[string]any {
+func leafTarget(l *importer, d *deployment) map[string]any {
 	t := map[string]any{"provider": "@" + d.slug}
 	if !d.anyModel {
-		t["override_params"] = map[string]any{"model": declare.Escape(d.model)}
+		t["override_params"] = map[string]any{"model": d.model}
 	}
 	if len(d.defaults) > 0 {
 		t["default_params"] = maps.Clone(d.defaults)

@@ -48,7 +48,7 @@ var notes = map[string]map[string]mark{
 		"cache":      {Mapped, "cache of the config"},
 		"max_budget": {Changed, "create a usage limit policy for the workspace"}, "budget_duration": {Changed, "create a usage limit policy for the workspace"}, "max_user_budget": {Changed, "create a usage limit policy grouped by metadata._user"}, "max_end_user_budget": {Changed, "create a usage limit policy grouped by metadata._user"}, "max_internal_user_budget": {Changed, "create a usage limit policy grouped by metadata._user"}, "internal_user_budget_duration": {Changed, "create a usage limit policy grouped by metadata._user"},
 		"num_retries_per_request": {Changed, "as num_retries"}, "ssl_verify": {NotMapped, "certificates are always verified; see GATEWAY_CA_BUNDLE"}, "ssl_certificate": {NotMapped, "see GATEWAY_CA_BUNDLE"},
-		"upperbound_key_generate_params*": {Changed, "user_api_key_settings bound the keys of users"}, "default_key_generate_params*": {NotMapped, "keys are created with what they need"}, "default_internal_user_params*": {NotMapped, "invitations and groups give roles"}, "default_team_settings*": {NotMapped, "telemetry destinations are per workspace"}, "default_team_params*": {NotMapped, "workspaces are created with what they need"},
+		"upperbound_key_generate_params*": {Changed, "user_api_key_settings bound the keys of users"}, "default_key_generate_params*": {NotMapped, "keys are created with what they need"}, "default_internal_user_params*": {NotMapped, "invitations and groups give roles"}, "default_team_settings*": {Changed, "create a telemetry destination in the workspace of the team"}, "default_team_params*": {NotMapped, "workspaces are created with what they need"},
 		"s3_callback_params*": {Changed, "create a log export; see the guide Observe"}, "gcs_callback_params*": {Changed, "create a log export; see the guide Observe"}, "langfuse*": {Changed, telemetry}, "datadog*": {Changed, telemetry}, "prometheus*": {Changed, metricsAt}, "otel*": {Changed, telemetry}, "custom_prometheus*": {Changed, "see GATEWAY_METRICS_LABELS"}, "require_auth_for_metrics_endpoint": {Mapped, "metrics need a key, except on the same machine"},
 		"service_callback*": {Changed, telemetry}, "audit_log_callbacks": {NotMapped, "the audit log is part of the gateway"}, "store_audit_logs": {Mapped, "the audit log is always written"}, "enable_json_schema_validation": {Changed, "add the guardrail default.jsonSchema"},
 		"public_routes": {NotMapped, "no route is open without a key"}, "blocked_user_list": {NotMapped, "use a usage limit policy or a guardrail on metadata"}, "banned_keywords_list": {Changed, "add the guardrail default.contains"}, "mcp_aliases*": {Mapped, "further names of MCP servers"},
@@ -71,7 +71,7 @@ var notes = map[string]map[string]mark{
 }
 
 // noteSetting marks a setting that needs no rule; it reports whether there is a note.
-func noteSetting(l *litellm, section string, f document.Field) bool {
+func noteSetting(l *importer, section string, f document.Field) bool {
 	if m, ok := notes[section][f.Name]; ok {
 		l.set(f.Value, m.status, m.note)
 		return true
@@ -85,7 +85,7 @@ func noteSetting(l *litellm, section string, f document.Field) bool {
 	return false
 }
 
-func readSettings(l *litellm) error {
+func readSettings(l *importer) error {
 	l.shared.fallbacks, l.shared.special = map[string][]*document.Node{}, map[string][]*document.Node{}
 	for _, section := range []string{"litellm_settings", "router_settings", "general_settings"} {
 		n := l.root.Get(section)
@@ -110,7 +110,7 @@ func readSettings(l *litellm) error {
 }
 
 // readSetting maps the settings that have an effect on the config.
-func readSetting(l *litellm, section string, f document.Field) (bool, error) {
+func readSetting(l *importer, section string, f document.Field) (bool, error) {
 	s, v, at := &l.shared, f.Value, section+"."+f.Name
 	number := func() (float64, error) {
 		n, ok := v.Float()
@@ -205,7 +205,7 @@ func readSetting(l *litellm, section string, f document.Field) (bool, error) {
 
 const minCooldown = 30_000
 
-func readStrategy(l *litellm, v *document.Node) error {
+func readStrategy(l *importer, v *document.Node) error {
 	switch v.Scalar() {
 	case "simple-shuffle":
 		l.mapped(v, "targets are chosen by their weights")
@@ -217,7 +217,7 @@ func readStrategy(l *litellm, v *document.Node) error {
 	return nil
 }
 
-func readCallbacks(l *litellm, v *document.Node, at string) error {
+func readCallbacks(l *importer, v *document.Node, at string) error {
 	if err := v.Expect(at, document.List, document.Text); err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ var retryKinds = map[string][]int{
 	"BadRequestErrorRetries": {400}, "AuthenticationErrorRetries": {401, 403}, "TimeoutErrorRetries": {408}, "RateLimitErrorRetries": {429}, "ContentPolicyViolationErrorRetries": {400}, "InternalServerErrorRetries": {500, 502, 503, 504, 529},
 }
 
-func retryPolicy(l *litellm, v *document.Node, at string) error {
+func retryPolicy(l *importer, v *document.Node, at string) error {
 	if err := v.Expect(at, document.Map); err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func retryPolicy(l *litellm, v *document.Node, at string) error {
 	return nil
 }
 
-func readFallbacks(l *litellm, v *document.Node, at string, into map[string][]*document.Node, status Status, note string) error {
+func readFallbacks(l *importer, v *document.Node, at string, into map[string][]*document.Node, status Status, note string) error {
 	if err := requireMaps(v, at); err != nil {
 		return err
 	}
@@ -313,7 +313,7 @@ func readFallbacks(l *litellm, v *document.Node, at string, into map[string][]*d
 }
 
 // cacheParams maps the cache. Where it is stored is the gateway's own matter.
-func cacheParams(l *litellm, v *document.Node, at string) error {
+func cacheParams(l *importer, v *document.Node, at string) error {
 	if err := v.Expect(at, document.Map); err != nil {
 		return err
 	}
@@ -368,7 +368,7 @@ func cacheParams(l *litellm, v *document.Node, at string) error {
 }
 
 // setSemantic completes a semantic cache, which needs an embedding model of the list.
-func setSemantic(l *litellm, v *document.Node, cache map[string]any) {
+func setSemantic(l *importer, v *document.Node, cache map[string]any) {
 	model := v.Get("redis_semantic_cache_embedding_model")
 	if model == nil {
 		model = v.Get("qdrant_semantic_cache_embedding_model")

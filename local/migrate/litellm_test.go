@@ -35,6 +35,13 @@ func written(t *testing.T, r *Result) string {
 		}
 		sections[name] = declare.Native(all)
 	}
+	var keys []any
+	for _, k := range r.Access.Keys {
+		keys = append(keys, map[string]any{"name": k.Name, "workspace": k.Workspace, "fields": declare.Native(k.Fields)})
+	}
+	if keys != nil {
+		sections["new keys"] = keys
+	}
 	raw, err := document.Write(sections)
 	if err != nil {
 		t.Fatal(err)
@@ -45,10 +52,12 @@ func written(t *testing.T, r *Result) string {
 // Every construct of a source has a case: what becomes of it is written beside it.
 func TestImportsAreAsWritten(t *testing.T) {
 	read := map[string]func(path string) (*Result, error){
-		"litellm": func(path string) (*Result, error) { return LiteLLM(path, environment) },
+		"litellm":    func(path string) (*Result, error) { return LiteLLM(path, environment) },
+		"bifrost":    func(path string) (*Result, error) { return Bifrost(path, environment) },
+		"openrouter": func(path string) (*Result, error) { return OpenRouter(path, environment) },
 	}
 	for source, from := range read {
-		files, err := filepath.Glob(filepath.Join("testdata", source, "*.yaml"))
+		files, err := filepath.Glob(filepath.Join("testdata", source, "*.[yj]*"))
 		if err != nil || len(files) == 0 {
 			t.Fatal(source, err)
 		}
@@ -62,12 +71,12 @@ func TestImportsAreAsWritten(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := strings.ReplaceAll(written(t, r), "\\", "/")
-				for _, secret := range []string{"test-value", "literal-secret"} {
+				for _, secret := range []string{"test-value", "literal-secret", "sk-or-v1"} {
 					if strings.Contains(got, secret) {
 						t.Errorf("a secret is printed: %s", secret)
 					}
 				}
-				golden := strings.TrimSuffix(file, ".yaml") + ".txt"
+				golden := strings.TrimSuffix(file, filepath.Ext(file)) + ".txt"
 				if *update {
 					if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 						t.Fatal(err)

@@ -22,7 +22,7 @@ const maxCredentialFile = 64 << 10
 
 // fileText returns the content of the file that a credential names, or the credential itself
 // if it is no file.
-func fileText(l *litellm, text string) string {
+func fileText(l *importer, text string) string {
 	name := text
 	if variable, ok := strings.CutPrefix(text, environPrefix); ok {
 		value, set := l.env(variable)

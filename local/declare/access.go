@@ -1,0 +1,235 @@
+package declare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Access is who may use a gateway: what an import creates beside a document. Neither people
+// nor keys can be declared, because an invitation is sent and a key is shown once.
+type Access struct {
+	Invites []Invite
+	Keys    []Key
+}
+
+// Invite is a user who is invited.
+type Invite struct {
+	Email, Role string
+	Workspaces  []Membership
+}
+
+// Membership is a role in a workspace, which is named as in the document.
+type Membership struct{ Workspace, Role string }
+
+// Key is a service key that is created anew: the value of the old one cannot be read.
+type Key struct {
+	Source    string // id at the source
+	Workspace string // named as in the document; "" for a key of the organization
+	Name      string
+	Fields    map[string]any // of the body, without name and workspace
+}
+
+// Nouns of steps.
+const (
+	nounInvite = "invitation"
+	nounKey    = "API key"
+)
+
+// AddAccess adds steps for people who are neither members nor invited, and for keys whose
+// name their workspace does not have. keep gets the value of each new key, once.
+func (p *Plan) AddAccess(ctx context.Context, a Access, keep func(k Key, id, value string) error) error {
+	known := map[string]bool{}
+	if len(a.Invites) > 0 {
+		for _, path := range []string{"/admin/users", "/admin/users/invites"} {
+			rows, err := list(ctx, p.api, path, url.Values{"currentPage": nil})
+			if err != nil {
+				return err
+			}
+			for _, row := range rows {
+				if email, ok := row["email"].(string); ok && row["status"] != "cancelled" && row["status"] != "expired" {
+					known[strings.ToLower(email)] = true
+				}
+			}
+		}
+	}
+	for _, in := range a.Invites {
+		if known[strings.ToLower(in.Email)] {
+			continue
+		}
+		known[strings.ToLower(in.Email)] = true
+		p.Steps = append(p.Steps, &Step{Action: Create, Noun: nounInvite, Name: in.Email, run: func(ctx context.Context, p *Plan) error {
+			spaces := []any{}
+			for _, m := range in.Workspaces {
+				spaces = append(spaces, map[string]any{"id": p.rewrite(m.Workspace), "role": m.Role})
+			}
+			_, err := call(ctx, p.api, "POST", "/admin/users/invites", map[string]any{"email": in.Email, "role": in.Role, "workspaces": spaces})
+			return err
+		}})
+	}
+	return p.addKeys(ctx, a.Keys, keep)
+}
+
+func (p *Plan) addKeys(ctx context.Context, keys []Key, keep func(k Key, id, value string) error) error {
+	have := map[string][]string{} // names by live workspace
+	for _, k := range keys {
+		slug, _ := p.rewrite(k.Workspace).(string)
+		if _, read := have[slug]; !read {
+			names, err := p.keyNames(ctx, slug)
+			if err != nil {
+				return err
+			}
+			have[slug] = names
+		}
+		if slices.Contains(have[slug], k.Name) {
+			continue
+		}
+		have[slug] = append(have[slug], k.Name)
+		p.Steps = append(p.Steps, &Step{Action: Create, Noun: nounKey, Name: k.Name, Workspace: p.spaceName(k.Workspace), run: func(ctx context.Context, p *Plan) error {
+			body, _ := p.rewrite(Native(k.Fields)).(map[string]any)
+			path := "/api-keys/organisation/service"
+			if body["name"] = k.Name; k.Workspace != "" {
+				path = "/api-keys/workspace/service"
+				if !p.own {
+					body["workspace_id"] = p.rewrite(k.Workspace)
+				}
+			}
+			out, err := call(ctx, p.api, "POST", path, body)
+			if err != nil {
+				return err
+			}
+			id, _ := out["id"].(string)
+			value, _ := out["key"].(string)
+			if value == "" {
+				return errors.New("the response has no key")
+			}
+			return keep(k, id, value)
+		}})
+	}
+	return nil
+}
+
+// spaceName is how steps name a workspace of the document.
+func (p *Plan) spaceName(label string) string {
+	if name := p.names[label]; name != "" {
+		return name
+	}
+	return label
+}
+
+// keyNames are the names of the keys of a live workspace, or of the organization.
+func (p *Plan) keyNames(ctx context.Context, slug string) ([]string, error) {
+	q := url.Values{}
+	if slug != "" {
+		q.Set("workspace_id", slug)
+	}
+	rows, err := list(ctx, p.api, "/api-keys", q)
+	var refused *Error
+	if errors.As(err, &refused) && (refused.Status == http.StatusForbidden || refused.Status == http.StatusNotFound || refused.Status == http.StatusBadRequest) && slug != "" {
+		return nil, nil // a workspace that the plan creates
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, row := range rows {
+		if p.own || empty(row["workspace_id"]) == (slug == "") {
+			names = append(names, fmt.Sprint(row["name"]))
+		}
+	}
+	return names, nil
+}
+
+// ReadAccess reads the people and the service keys of a gateway, to create them in another
+// one. Workspaces are named by their slugs.
+func ReadAccess(ctx context.Context, api API) (Access, error) {
+	var a Access
+	rows, err := list(ctx, api, "/admin/workspaces", url.Values{"name_format": {"plain"}})
+	if err != nil {
+		return a, err
+	}
+	members := map[string][]Membership{}
+	slices.Reverse(rows)
+	for _, row := range rows {
+		slug, _ := row["slug"].(string)
+		if row["status"] == "archived" {
+			continue
+		}
+		users, err := list(ctx, api, "/admin/workspaces/"+url.PathEscape(slug)+"/users", nil)
+		if err != nil {
+			return a, err
+		}
+		for _, u := range users {
+			email, _ := u["email"].(string)
+			role, _ := u["role"].(string)
+			members[email] = append(members[email], Membership{slug, role})
+		}
+		keys, err := list(ctx, api, "/api-keys", url.Values{"workspace_id": {slug}})
+		if err != nil {
+			return a, err
+		}
+		for _, k := range slices.Backward(keys) {
+			if k["type"] == "workspace-service" {
+				a.Keys = append(a.Keys, keyOf(k, slug))
+			}
+		}
+	}
+	users, err := list(ctx, api, "/admin/users", nil)
+	if err != nil {
+		return a, err
+	}
+	for _, u := range slices.Backward(users) {
+		email, _ := u["email"].(string)
+		role := "member"
+		if u["role"] == "admin" || u["role"] == "owner" {
+			role = "admin" // an owner is made by an owner
+		}
+		if email != "" {
+			a.Invites = append(a.Invites, Invite{email, role, members[email]})
+		}
+	}
+	return a, nil
+}
+
+// keyOf is a key to create as one that is read.
+func keyOf(row map[string]any, workspace string) Key {
+	k := Key{Workspace: workspace, Fields: map[string]any{}}
+	k.Source, _ = row["id"].(string)
+	k.Name, _ = row["name"].(string)
+	for _, n := range []string{"description", "scopes", "rate_limits", "usage_limits", "defaults", "alert_emails", "expires_at"} {
+		if v := row[n]; !empty(v) {
+			stripAll(v, limitState)
+			k.Fields[n] = withoutNull(v)
+		}
+	}
+	if d, ok := k.Fields["defaults"].(map[string]any); ok {
+		delete(d, "config_id") // an id of the source
+		if len(d) == 0 {
+			delete(k.Fields, "defaults")
+		}
+	}
+	return k
+}
+
+// withoutNull removes null members.
+func withoutNull(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if e == nil {
+				delete(v, k)
+			} else {
+				v[k] = withoutNull(e)
+			}
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutNull(v[i])
+		}
+	}
+	return v
+}
