@@ -343,7 +343,7 @@ func TestSignInsAtServersAreRefused(t *testing.T) {
 	l.wants("of another", l.submit(l.hop(link, jarOfOther), jarOfOther), 403, "somebody else")
 
 	back, jar := l.connectAt(link, l.session)
-	l.wants("another issuer", l.hop(strings.Replace(back, url.QueryEscape("/tenant"), url.QueryEscape("/other"), 1), jar), 502, "not that of the authorization server")
+	l.wants("another issuer", l.hop(strings.Replace(back, url.QueryEscape("/tenant"), url.QueryEscape("/other"), 1), jar), 502, "from another authorization server")
 	back, jar = l.connectAt(link, l.session)
 	l.wants("refused there", l.hop(back[:strings.Index(back, "code=")]+"error=access_denied"+back[strings.Index(back, "&iss="):], jar), 502, "access_denied")
 	back, jar = l.connectAt(link, l.session)

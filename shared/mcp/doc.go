@@ -3,7 +3,7 @@
 //
 //	Integration   one upstream server: address, transport, credentials
 //	Server        an integration in one workspace, under a slug: what clients connect to
-//	Member        a server whose tools a virtual server exposes
+//	Member        a server with tools that a virtual server exposes
 //	Capability    a tool, prompt, resource or resource template of an integration
 //	Override      the capabilities that a server enables or disables
 //	Connection    a user's sign-in at the upstream of a server

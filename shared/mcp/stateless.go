@@ -33,7 +33,7 @@ const (
 // ClientInfo is the gateway's Implementation object.
 var ClientInfo = json.RawMessage(`{"name":"gateway","version":"1"}`)
 
-// Discover asks an upstream for its stateless self-description. hello is nil if the upstream
+// Discover requests an upstream's stateless self-description. hello is nil if the upstream
 // does not support the stateless version. versions are the versions that it lists.
 func (u *Upstream) Discover(ctx context.Context) (hello json.RawMessage, versions []string, err error) {
 	hello, versions, again, err := u.discover(ctx)

@@ -115,7 +115,7 @@ func storeCapability(tx *resource.Tx, of resource.Ref, id string, f *Found, acto
 	return tx.Create(&rec)
 }
 
-// StoreFailure records that the inspection failed and keeps the earlier result.
+// StoreFailure records that the inspection failed and preserves the earlier result.
 func StoreFailure(ctx context.Context, r *resource.Resources, of resource.Ref, why string) error {
 	return storeMetadata(ctx, r, of, Metadata{Status: SyncFailed, Error: why})
 }

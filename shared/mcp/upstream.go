@@ -40,7 +40,7 @@ type Upstream struct {
 // Session is an initialized session with an upstream.
 type Session struct {
 	up      *Upstream
-	ID      string // empty if the upstream keeps no session
+	ID      string // empty if the upstream has no session
 	Version string
 	Hello   json.RawMessage // the result of initialize
 	// OnNotification is called for notifications on the stream of the SSE transport. It may be

@@ -26,7 +26,7 @@ const DefaultSearchThreshold = 40
 // MaxMembers is the number of members of a virtual server.
 const MaxMembers = 20
 
-// Member is a server whose tools a virtual server exposes.
+// Member is a server with tools that a virtual server exposes.
 type Member struct {
 	Server string            `json:"server" min:"1" max:"255" doc:"Id or slug of a server of the workspace that is not virtual. Shown as its id."`
 	Tools  []string          `json:"tools,omitempty" max:"1000" each:"min=1 max=128" doc:"Those of its tools that are taken, by the names that it gives them; none: all."`

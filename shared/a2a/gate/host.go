@@ -155,7 +155,7 @@ func readRequest(v *requestState, below []string) *protocolError {
 	return refused
 }
 
-// updateRecord records what is known of the request.
+// updateRecord records the parsed parts of the request.
 func updateRecord(v *requestState) {
 	shown := v.record.Name
 	if shown == "" {

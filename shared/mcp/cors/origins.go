@@ -17,7 +17,7 @@ const Env = "MCP_ALLOWED_ORIGINS"
 // maxOrigins is the number of origins in Env.
 const maxOrigins = 100
 
-// Pages are the origins whose pages may call.
+// Pages are the allowed origins.
 type Pages struct {
 	Origins []string // in addition to the gateway's own
 	// Public is the gateway's public address. If empty, the address of the request is used.

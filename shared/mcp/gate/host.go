@@ -196,7 +196,7 @@ func serve(v *requestState) error {
 	return servePost(v)
 }
 
-// updateRecord records the name of the capability and what is known of the server.
+// updateRecord records the names of the capability and the server.
 func updateRecord(v *requestState, name string) {
 	if v.record.Name = name; v.facts == nil {
 		return

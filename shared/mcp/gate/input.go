@@ -31,7 +31,7 @@ func askableCapabilities(v *requestState, capabilities json.RawMessage) json.Raw
 // errNoInput means that the client did not provide the input.
 var errNoInput = errors.New("gate: the client did not provide the input")
 
-// collectInput asks a client with a session for the input that a stateless server requires, and
+// collectInput requests from a client with a session the input that a stateless server requires, and
 // puts the responses into o. again is false if a response was sent.
 func collectInput(v *requestState, w *bridge, o *outgoing, result json.RawMessage) (again bool, err error) {
 	if v.req.Era == protocolversion.Stateless || w.kind != toStateless || !inputMethods[v.req.Method] {

@@ -84,7 +84,7 @@ func addStatelessFields(result json.RawMessage, method string) json.RawMessage {
 	return append(out, result[1:]...)
 }
 
-// inputMethods are the methods whose results may request input.
+// inputMethods are the methods with results that may request input.
 var inputMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
 // inputRequired is the type of such results.
@@ -112,7 +112,7 @@ func sendInputRequired(v *requestState, members map[string]json.RawMessage) erro
 	return nil
 }
 
-// sendURLInput asks a client without a session to open the addresses that a server with
+// sendURLInput requests a client without a session to open the addresses that a server with
 // sessions requires.
 func sendURLInput(v *requestState, refused *mcp.Error) error {
 	var data struct {

@@ -35,7 +35,7 @@ type listedTool struct {
 	raw  json.RawMessage
 }
 
-// missingMember is a member whose tools could not be listed.
+// missingMember is a member with tools that could not be listed.
 type missingMember struct {
 	Server  string `json:"server"`
 	Reason  string `json:"reason"`

@@ -10,7 +10,7 @@ import (
 // Version is the protocol version of clients.
 const Version = "2025-11-25"
 
-// Client keeps a session with a server behind the gateway.
+// Client maintains a session with a server through the gateway.
 type Client struct {
 	URL             string // of the server at the gateway
 	HTTP            *http.Client

@@ -49,7 +49,7 @@ func Outlive(t *testing.T, h *Holder, clients []*Client, wait func(func() error)
 	h.GoOn()
 	launch()
 	each(func(c *Client) error {
-		if err := c.Say("hold " + c.Name); err != nil { // the client aborts by itself
+		if err := c.Say("hold " + c.Name); err != nil { // the client aborts
 			return err
 		}
 		return c.Say("after " + c.Name)

@@ -49,7 +49,7 @@ type metadata struct {
 	Redirects []string `json:"r"`
 }
 
-// Register returns a client whose id contains its metadata, with the valid redirect URIs (RFC
+// Register returns a client with an id that contains its metadata, with the valid redirect URIs (RFC
 // 7591, 3.2.1). Nothing is stored: forging an id has the same effect as registering.
 func Register(name, uri string, redirects []string) (*Client, error) {
 	c := &Client{Name: name, URI: uri, Redirects: usable(redirects)}

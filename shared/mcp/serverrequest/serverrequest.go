@@ -55,7 +55,7 @@ func Read(inputRequests json.RawMessage) (map[string]Question, bool) {
 	return out, true
 }
 
-// URL reports whether q asks to open an address.
+// URL reports whether q requests to open an address.
 func (q Question) URL() bool {
 	var mode string
 	return q.Method == Elicit && mcp.ParseString(mcp.Fields(q.Params)["mode"], &mode) && mode == "url"
@@ -119,7 +119,7 @@ func Response(id, result json.RawMessage) []byte {
 	return append(append(append(out, `,"result":`...), result...), '}')
 }
 
-// Required encodes the result that asks a stateless client. Each question has params, because
+// Required encodes the result for a stateless client. Each question has params, because
 // some clients require them.
 func Required(questions map[string]Question, state string) (json.RawMessage, error) {
 	for name, q := range questions {
