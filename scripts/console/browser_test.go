@@ -34,13 +34,48 @@ func (o *output) text() string {
 	return o.printed.String()
 }
 
+// gateway is the program of ./local, built once for all tests, unless CONSOLE_GATEWAY names
+// one.
+var gateway struct {
+	once sync.Once
+	path string
+	err  error
+}
+
+func built(t *testing.T) string {
+	t.Helper()
+	if program := os.Getenv("CONSOLE_GATEWAY"); program != "" {
+		return program
+	}
+	gateway.once.Do(func() {
+		dir, err := os.MkdirTemp("", "console-test")
+		if err != nil {
+			gateway.err = err
+			return
+		}
+		gateway.path = filepath.Join(dir, "gateway")
+		if out, err := exec.Command("go", "build", "-o", gateway.path, "gateway/local").CombinedOutput(); err != nil {
+			gateway.err = fmt.Errorf("%w %s", err, out)
+		}
+	})
+	if gateway.err != nil {
+		t.Fatal(gateway.err)
+	}
+	return gateway.path
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if gateway.path != "" {
+		_ = os.RemoveAll(filepath.Dir(gateway.path))
+	}
+	os.Exit(code)
+}
+
 // startGateway runs ./local and gives the address that it prints for the console.
 func startGateway(t *testing.T) string {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "gateway")
-	if out, err := exec.Command("go", "build", "-o", program, "gateway/local").CombinedOutput(); err != nil {
-		t.Fatalf("%v %s", err, out)
-	}
+	program := built(t)
 	cmd := exec.Command(program, "-addr", "127.0.0.1:0", "-data", t.TempDir())
 	cmd.Env = append(os.Environ(), "GATEWAY_ADMIN_KEY="+adminKey, "GATEWAY_WORKSPACE_KEY="+workspaceKey)
 	out := &output{}

@@ -50,10 +50,10 @@ function Section({ name, value, saved }: { name: string; value: any; saved: () =
   const writes = can(["organisation_settings.update"], "admin");
   const save = async () => { fail(undefined); try { await call("/admin/organisation/settings", {}, { method: "PUT", body: { [name]: JSON.parse(draft) } }); saved(); } catch (e) { fail(failureOf(e)); } };
   const entries = Array.isArray(value) ? [] : Object.entries(value);
-  return <section class="panel" aria-label={title(name)}><h2>{title(name)}</h2>
+  return <section class="panel" aria-label={title(name)}><header><h2>{title(name)}</h2>{writes && <button type="button" onClick={() => { edit(json(value)); show(!open); }} aria-expanded={open} aria-label={(open ? "Close" : "Edit") + " " + title(name)}>{open ? "Close" : "Edit"}</button>}</header>
     {!open && <dl class="pairs">{entries.map(([k, v]) => <><dt>{title(k)}</dt><dd>{v === null ? <span class="quiet">standard</span> : typeof v === "object" ? <code>{JSON.stringify(v)}</code> : typeof v === "boolean" ? (v ? "yes" : "no") : String(v)}</dd></>)}</dl>}
     {open && <><label for={"s-" + name} class="quiet">Section as JSON</label><JSONText id={"s-" + name} rows={Math.min(16, draft.split("\n").length + 1)} value={draft} change={edit} />{failure && <ErrorView failure={failure} />}</>}
-    {writes && <p class="row">{open && <button type="button" class="main" disabled={draft === json(value)} onClick={save}>Save</button>}<button type="button" onClick={() => { edit(json(value)); show(!open); }} aria-expanded={open} aria-label={(open ? "Close" : "Edit") + " " + title(name)}>{open ? "Close" : "Edit"}</button></p>}</section>;
+    {writes && open && <p class="row"><button type="button" class="main" disabled={draft === json(value)} onClick={save}>Save</button></p>}</section>;
 }
 
 const filters: [string, string][] = [["action", "Action"], ["resource_type", "Resource"], ["user_id", "Actor"], ["response_status_code", "Status"]];

@@ -10,7 +10,7 @@ function change(now: number, before: number | undefined): string {
   if (before == null) return "";
   if (before === 0) return now === 0 ? "as before" : "none before";
   const by = (now - before) / before * 100;
-  return (by >= 0 ? "+" : "") + by.toFixed(0) + "% to the previous period";
+  return (by >= 0 ? "+" : "") + by.toFixed(0) + "% vs previous";
 }
 
 const snippets: [string, () => string][] = [
