@@ -88,6 +88,13 @@ func (b *browser) clickOn(text string) {
 	b.eval(find + ".click()")
 }
 
+// confirm confirms what the open dialog asks.
+func (b *browser) confirm() {
+	b.t.Helper()
+	b.want("document.querySelector('dialog[open] button.main')")
+	b.eval("document.querySelector('dialog[open] button.main').click()")
+}
+
 // fill replaces the text of an input.
 func (b *browser) fill(selector, text string) {
 	b.t.Helper()
@@ -349,7 +356,7 @@ func TestJourneysThroughTheConsole(t *testing.T) {
 	}
 	b.clickOn("journey")
 	b.clickOn("Rotate")
-	b.eval("document.querySelector('dialog[open] button').click()")
+	b.confirm()
 	b.want("document.querySelector('.secret code')?.innerText.startsWith('gw-')")
 	second := b.eval("document.querySelector('.secret code').innerText")
 	if models(first) != http.StatusOK || models(second) != http.StatusOK || first == second {
@@ -360,7 +367,7 @@ func TestJourneysThroughTheConsole(t *testing.T) {
 	b.press("Escape", 27, "")
 	b.want("!document.querySelector('dialog') && document.activeElement.innerText==='Revoke'")
 	b.clickOn("Revoke")
-	b.eval("document.querySelector('dialog[open] button').click()")
+	b.confirm()
 	b.want(heading + "==='Who may call the gateway?'")
 	until(t, "the key to be rejected", func() bool { return models(second) == http.StatusUnauthorized })
 
@@ -382,7 +389,7 @@ func TestJourneysThroughTheConsole(t *testing.T) {
 	b.want("document.querySelector('[aria-label=Targets]')?.innerText.includes('gpt-4o-mini')")
 	b.clickOn("Versions")
 	b.clickOn("Restore")
-	b.eval("document.querySelector('dialog[open] button').click()")
+	b.confirm()
 	b.want("document.querySelector('.tree') && !document.querySelector('.tree').innerText.includes('attempts')")
 
 	// The playground calls models with the key of the user.

@@ -1,5 +1,5 @@
 // The kinds of resources that the console lists, shows and edits.
-import { call, ofOrganisation, room } from "./api";
+import { call, can, ofOrganisation, room } from "./api";
 import { count, date, dollars, since, title } from "./format";
 import type { Field } from "./form";
 import { Badge, Column, Fact, Link } from "./ui";
@@ -57,6 +57,7 @@ export const kinds: Kind[] = [
     made: (a) => a.key ? { secret: a.key, name: "The new API key" } : { name: "The user collects the secret of this key." }, detail: KeyDetail,
     empty: "There is no API key yet. Create one, and send a request with it.",
     more: async (signal, rows) => {
+      if (!can(["analytics.view"])) return;
       const to = new Date(), from = new Date(to.getTime() - 30 * 86400_000);
       const used = await call("/analytics/groups/api_key", { time_of_generation_min: from.toISOString(), time_of_generation_max: to.toISOString(), columns: "last_seen", page_size: "1000" }, { signal }).catch(() => ({ data: [] }));
       const last = new Map(used.data.map((u: any) => [u.api_key, u.last_seen]));
