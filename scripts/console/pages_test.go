@@ -85,6 +85,7 @@ func (b *browser) clickOn(text string) {
 	b.t.Helper()
 	find := fmt.Sprintf("[...document.querySelectorAll('dialog[open] button, main button, main a, aside button, summary')].find((x) => x.innerText.trim()===%q && !x.disabled)", text)
 	b.want(find)
+	b.eval(find + ".focus()") // as a click of a mouse does
 	b.eval(find + ".click()")
 }
 
@@ -231,6 +232,7 @@ func TestEveryPageInABrowser(t *testing.T) {
 	b.want(heading + "==='Sign in to the AI gateway'")
 	b.check("sign-in", base, source)
 	b.signIn(adminKey)
+	b.want(settled)
 	for _, p := range allPages {
 		b.take()
 		b.open(base + "/console/" + p.at) // loads anew: the session survives
