@@ -35,7 +35,7 @@ func New(r *report.Reader, rated *feedback.Store) admin.Family {
 		routes = append(routes, f.graph(name, query))
 	}
 	routes = append(routes, f.feedbackGraphs(query)...)
-	return admin.Family{Name: "analytics", Doc: "Usage over time and by group.", Routes: append(append(routes, f.groupRoutes()...), f.experiments(), f.reconciliations())}
+	return admin.Family{Name: "analytics", Doc: "Usage over time and by group.", Routes: append(append(routes, f.groupRoutes()...), f.experiments(), f.reconciliations(), f.health())}
 }
 
 // ask reads what every question has: where it looks, and the filter.

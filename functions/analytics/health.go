@@ -1,0 +1,95 @@
+package analytics
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/admin/usagequery"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+	"gateway/shared/route/health"
+	"gateway/shared/usage"
+	"gateway/shared/usage/report"
+)
+
+// Bounds of what the health of providers is judged by.
+const (
+	healthWindow = time.Hour // so that it is known since when; calls older than 15 minutes say nothing of now
+	healthLogs   = 5000      // the newest ones of it
+)
+
+// ProviderHealth is the health of a saved provider.
+type ProviderHealth struct {
+	Slug     string         `json:"slug"`
+	Status   string         `json:"status" enum:"healthy,degraded,unhealthy,unknown" doc:"By the last 20 calls of the last 15 minutes. unhealthy: three failures in a row, or more than half of at least 5 calls. degraded: the last call, or more than a tenth of at least 5, failed, or several took more than 4 times the mean. unknown: no calls."`
+	Cause    *string        `json:"cause" doc:"null: healthy."`
+	Since    *admin.Instant `json:"since" doc:"null: there were no calls in the last hour."`
+	Calls    int            `json:"calls"`
+	Failures int            `json:"failures" doc:"No response, 401, 402, 403, 408, 429 and 500 and above."`
+	Latency  *float64       `json:"latency_ms" doc:"Mean of the calls that succeeded."`
+}
+
+// healthAnswer lists all providers of a workspace.
+type healthAnswer struct {
+	Object string           `json:"object" enum:"list"`
+	Data   []ProviderHealth `json:"data" doc:"By slug."`
+	Total  int              `json:"total"`
+}
+
+// health is the route of the health of saved providers.
+func (f *family) health() admin.Route {
+	return admin.Route{
+		Method: "GET", Path: "/providers/health", Name: "getProvidersHealth",
+		Doc:    "The health of the workspace's saved providers, by the calls that requests made to them; it makes none.",
+		Scopes: []string{"providers.list", "virtual_keys.list"}, Where: admin.InWorkspace, AnswerOf: admin.SchemaOf[healthAnswer],
+		Do: func(c *admin.Call) (any, error) {
+			rows, err := c.Resources.List(c.Context, c.Scope, provider.KindProvider)
+			if err != nil {
+				return nil, err
+			}
+			calls := map[string][]health.Call{}
+			q := report.LogQuery{Filter: report.Filter{From: c.Now.Add(-healthWindow), To: c.Now}, Limit: healthLogs, NoTotal: true}
+			_, err = f.reader.Walk(c.Context, c.Scope, &q, func(rec *usage.Record) (bool, error) {
+				for i := range rec.Attempts {
+					a := &rec.Attempts[i]
+					if a.ProviderSlug != "" {
+						calls[a.ProviderSlug] = append(calls[a.ProviderSlug], health.Call{At: rec.Start.Add(a.Start + a.Latency), Status: a.Status, Code: a.ErrorCode, Latency: a.Latency})
+					}
+				}
+				return true, nil
+			})
+			if err != nil {
+				return nil, usagequery.Failed(err)
+			}
+			return healthOf(rows, calls, c.Now), nil
+		},
+	}
+}
+
+// healthOf judges each provider.
+func healthOf(rows []resource.Row, calls map[string][]health.Call, now time.Time) healthAnswer {
+	out := healthAnswer{Object: "list", Data: []ProviderHealth{}}
+	for _, row := range rows {
+		own := calls[row.Slug]
+		slices.SortStableFunc(own, func(a, b health.Call) int { return a.At.Compare(b.At) })
+		s := health.Judge(own, now)
+		one := ProviderHealth{Slug: row.Slug, Status: s.Status, Calls: s.Calls, Failures: s.Failures}
+		if s.Cause != "" {
+			one.Cause = &s.Cause
+		}
+		if !s.Since.IsZero() {
+			since := admin.Instant(s.Since)
+			one.Since = &since
+		}
+		if s.Latency > 0 {
+			ms := float64(s.Latency.Microseconds()) / 1000
+			one.Latency = &ms
+		}
+		out.Data = append(out.Data, one)
+	}
+	slices.SortFunc(out.Data, func(a, b ProviderHealth) int { return strings.Compare(a.Slug, b.Slug) })
+	out.Total = len(out.Data)
+	return out
+}

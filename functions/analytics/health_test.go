@@ -1,0 +1,48 @@
+package analytics
+
+import (
+	"testing"
+	"time"
+
+	"gateway/shared/admin/admintest"
+	"gateway/shared/resource"
+	"gateway/shared/route/health"
+)
+
+// Each saved provider of the workspace is listed once, with calls or without, whatever the
+// order of its calls; names of others are not.
+func TestTheHealthOfEachSavedProviderIsListed(t *testing.T) {
+	t.Parallel()
+	rows := []resource.Row{{Slug: "second"}, {Slug: "first"}, {Slug: "idle"}}
+	call := func(seconds, status int) health.Call {
+		return health.Call{At: noon.Add(time.Duration(-seconds) * time.Second), Status: status, Latency: 200 * time.Millisecond}
+	}
+	got := healthOf(rows, map[string][]health.Call{
+		"first":  {call(1, 503), call(3, 503), call(2, 0), call(9, 200)},
+		"second": {call(5, 200)},
+		"gone":   {call(1, 500)},
+	}, noon)
+	if got.Total != 3 || len(got.Data) != 3 || got.Object != "list" {
+		t.Fatalf("%+v", got)
+	}
+	first, idle, second := got.Data[0], got.Data[1], got.Data[2]
+	if first.Slug != "first" || first.Status != health.Unhealthy || first.Cause == nil || first.Failures != 3 || !time.Time(*first.Since).Equal(noon.Add(-time.Second)) {
+		t.Errorf("%+v", first)
+	}
+	if idle.Slug != "idle" || idle.Status != health.Unknown || idle.Cause == nil || idle.Since != nil || idle.Latency != nil {
+		t.Errorf("%+v", idle)
+	}
+	if second.Slug != "second" || second.Status != health.Healthy || second.Cause != nil || *second.Latency != 200 {
+		t.Errorf("%+v", second)
+	}
+}
+
+// The route answers as documented, and needs the right to list providers.
+func TestTheHealthOfProvidersIsAnswered(t *testing.T) {
+	h, archive := newHouse(t)
+	fill(t, h, archive)
+	got := h.Do("GET", "/providers/health", admintest.WorkspaceA, nil).OK()
+	if got.At("object") != "list" || got.At("total") != 0.0 {
+		t.Errorf("%s", got.Body)
+	}
+}
