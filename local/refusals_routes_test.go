@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"gateway/functions/assembly"
+	"gateway/shared/relay"
 )
 
 var updateRefusals = flag.Bool("update-refusals", false, "write the table of refusals")
@@ -87,11 +88,12 @@ func (r *running) refusables(t *testing.T) (all []refusable, scopes []string) {
 			s, ok := samples[name]
 			switch {
 			case ok:
-				if s.prepare != nil && (rt.Prompt != nil || rt.Composed != nil || rt.Protocol != nil) {
+				_, composed := rt.Handler.(*relay.Composed)
+				if s.prepare != nil && (rt.Prompt() != nil || composed || rt.Protocol() != nil) {
 					made[name] = s.prepare(r)
 				}
 				add(name, s.path, strings.ReplaceAll(strings.ReplaceAll(s.body, "@mock/", ""), "@mock-anthropic/", ""), withoutProvider(s.headers))
-			case rt.Protocol == nil && rt.Live == nil: // those have one by POST, and a wire of their own
+			case rt.Protocol() == nil && rt.Live() == nil: // those have one by POST, and a wire of their own
 				t.Errorf("%s has no sample", name)
 			}
 		}

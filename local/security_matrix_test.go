@@ -114,10 +114,10 @@ func rows(t *testing.T) (all []row) {
 		}
 		for _, m := range methods {
 			name := m + " " + rt.Path
-			if rt.Protocol != nil && m != "POST" {
+			if rt.Protocol() != nil && m != "POST" {
 				continue // they call nothing, or read what others made: TestMCPVerbs, TestAgentBridges
 			}
-			if rt.Live != nil {
+			if rt.Live() != nil {
 				continue // the first message names the model: the tests of Live sessions hold each of the cells
 			}
 			s, ok := samples[name]
@@ -127,19 +127,24 @@ func rows(t *testing.T) (all []row) {
 			}
 			used[name] = true
 			s.method, s.recorded, s.endpoint, s.scope = m, m, rt.Endpoint, "completions.write"
-			if rt.Turns != "" {
+			if rt.Converses() {
 				s.recorded, s.endpoint = "POST", "createModelResponse" // of a message; the connection has one beside it
 			}
-			if rt.Prompt != nil || rt.Protocol != nil {
+			if rt.Prompt() != nil || rt.Protocol() != nil {
 				s.scope = rt.Scope
 			}
-			if rt.Prompt != nil && rt.Prompt.Chat != nil {
-				s.endpoint = rt.Prompt.Chat.Endpoint // the prompt says what it is
+			if rt.Prompt() != nil && rt.Prompt().Chat != nil {
+				s.endpoint = rt.Prompt().Chat.Endpoint // the prompt says what it is
 			}
 			if s.path == "" {
 				s.path = rt.Path
 			}
-			if rt.Scope == "" || rt.Endpoint == "" || rt.Shape == 0 || rt.Shape != relay.Raw && rt.Shape != relay.Listing && rt.DryRun == nil && rt.Prompt == nil && rt.Composed == nil && rt.Protocol == nil && rt.Operation == "" {
+			operates := true
+			switch rt.Handler.(type) {
+			case *relay.DryRun, *relay.Prompt, *relay.Composed, relay.Calls:
+				operates = false
+			}
+			if rt.Scope == "" || rt.Endpoint == "" || rt.Shape == 0 || rt.Shape != relay.Raw && rt.Shape != relay.Listing && operates && rt.Operation == "" {
 				t.Errorf("the route %s declares no scope, endpoint, shape or operation", name)
 			}
 			all = append(all, s)

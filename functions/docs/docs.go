@@ -169,7 +169,7 @@ func describe(rt *relay.Route) (path string, operations map[string]any) {
 			id += strings.ToUpper(method[:1]) + strings.ToLower(method[1:])
 		}
 		described := operation
-		if rt.Protocol != nil {
+		if rt.Protocol() != nil {
 			described = protocolOperation
 		}
 		if rt.Endpoint == "agent" {

@@ -11,11 +11,11 @@ import (
 
 // Routes are the family's routes; of are the data plane's, which can be rehearsed.
 func Routes(of []relay.Route) []relay.Route {
-	of = slices.DeleteFunc(slices.Clone(of), func(rt relay.Route) bool { return rt.Protocol != nil }) // nothing of them is routed
+	of = slices.DeleteFunc(slices.Clone(of), func(rt relay.Route) bool { return rt.Protocol() != nil }) // nothing of them is routed
 	return []relay.Route{{
 		Method: "POST", Path: "/configs/dry-run", Endpoint: "configDryRun", Shape: relay.Unified,
 		Scope: "configs.read", OrScopes: []string{"completions.write"},
-		NoModel: true, Free: true, NoOutput: true, DryRun: of,
+		NoModel: true, Free: true, NoOutput: true, Handler: &relay.DryRun{Of: of},
 		Check: func(body []byte) error { _, err := rehearsal.Read(body); return err },
 	}}
 }

@@ -31,7 +31,7 @@ func agentRoutes() []relay.Route {
 		p := agents{host, public, rest}
 		return relay.Route{
 			Method: method, Path: belowAgents + path, Name: name, Endpoint: "agent", Shape: relay.Resource, Scope: authz.Invoke, MaxBody: maxBody,
-			NoModel: true, Free: true, NoOutput: true, Errors: p, Protocol: p,
+			NoModel: true, Free: true, NoOutput: true, Errors: p, Handler: relay.Calls{Protocol: p},
 		}
 	}
 	const below = "/{slug}/{path+}"

@@ -20,7 +20,7 @@ func Routes() []relay.Route {
 		{
 			Method: "POST", Path: "/messages", Endpoint: "messages", Shape: relay.Unified, Scope: "completions.write",
 			Client: anthropic.Messages{}, Verbatim: true, Operation: provider.Messages,
-			ToolRun: toolrun.Messages(mcpserved.Calls()),
+			Handler: toolrun.Messages(mcpserved.Calls()),
 		},
 		{
 			Method: "POST", Path: "/messages/count_tokens", Endpoint: "messagesCountTokens", Shape: relay.Unified, Scope: "completions.write",

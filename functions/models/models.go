@@ -26,7 +26,7 @@ func Routes() []relay.Route {
 	return []relay.Route{{
 		Method: "GET", Path: "/models", Endpoint: "models", Shape: relay.Listing,
 		Scope: "models.list", OrScopes: []string{"completions.write", "virtual_keys.list"},
-		Operation: provider.ModelsList, NoOutput: true, List: list,
+		Operation: provider.ModelsList, NoOutput: true, Handler: &relay.ModelList{List: list},
 	}, one("GET", "retrieveModel"), one("DELETE", "deleteModel")}
 }
 

@@ -21,17 +21,17 @@ func Routes() []relay.Route {
 	text.Endpoint, text.Client, text.Operation = "complete", openai.Completions{}, provider.Completions
 	asking := relay.Route{
 		Method: "POST", Path: "/prompts/{promptId}/completions", Endpoint: "promptCompletions", Shape: relay.Unified, Scope: completions,
-		Errors: openai.Chat{}, Prompt: &relay.Prompt{Chat: &chat, Completion: &text},
+		Errors: openai.Chat{}, Handler: &relay.Prompt{Chat: &chat, Completion: &text},
 	}
 	return []relay.Route{
 		asking,
 		{
 			Method: "POST", Path: "/prompts/{promptId}/test", Endpoint: "promptTest", Shape: relay.Unified, Scope: completions, MaxBody: 1 << 20,
-			NoModel: true, Free: true, NoOutput: true, Errors: openai.Chat{}, Composed: &relay.Composed{Of: &asking, Answer: test},
+			NoModel: true, Free: true, NoOutput: true, Errors: openai.Chat{}, Handler: &relay.Composed{Of: &asking, Answer: test},
 		},
 		{
 			Method: "POST", Path: "/prompts/{promptId}/render", Endpoint: "promptRender", Shape: relay.Unified, Scope: "prompts.render",
-			NoModel: true, Free: true, NoOutput: true, Prompt: &relay.Prompt{Render: true},
+			NoModel: true, Free: true, NoOutput: true, Handler: &relay.Prompt{Render: true},
 		},
 	}
 }

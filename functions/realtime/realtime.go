@@ -18,7 +18,7 @@ import (
 func Routes() []relay.Route {
 	all := []relay.Route{{
 		Method: "GET", Path: "/realtime", Endpoint: "realtime", Shape: relay.Socket, Scope: "completions.write",
-		Operation: provider.Realtime, Free: true, Through: true, Sockets: socket.Maker{}, Secrets: true,
+		Operation: provider.Realtime, Free: true, Through: true, Handler: &relay.Realtime{Sockets: socket.Maker{}},
 	}}
 	for _, own := range [...]struct {
 		path, name string
@@ -30,22 +30,22 @@ func Routes() []relay.Route {
 	} {
 		all = append(all, relay.Route{
 			Method: "POST", Path: own.path, Name: own.name, Endpoint: "realtimeSecret", Shape: relay.Unified, Scope: "completions.write",
-			Operation: provider.Realtime, Free: true, Through: true, Mints: own.shape, MaxBody: ephemeral.MaxBody,
+			Operation: provider.Realtime, Free: true, Through: true, Handler: relay.Secret{Shape: own.shape}, MaxBody: ephemeral.MaxBody,
 		})
 	}
 	all = append(all, relay.Route{
 		Method: "GET", Path: "/live/sessions", Name: "liveSession", Endpoint: "realtime", Shape: relay.Socket, Scope: "completions.write",
-		Operation: provider.Live, Free: true, Through: true, Sockets: socket.Maker{}, Live: timed,
+		Operation: provider.Live, Free: true, Through: true, Handler: &relay.Live{Sockets: socket.Maker{}, Wire: timed},
 	})
 	for _, version := range [...]string{"v1alpha", "v1beta", "v1"} {
 		all = append(all, relay.Route{
 			Method: "GET", Path: "/ws/google.ai.generativelanguage." + version + ".GenerativeService.BidiGenerateContent", Name: "geminiLiveSession_" + version, Endpoint: "realtime",
-			Shape: relay.Socket, Scope: "completions.write", Operation: provider.GeminiLive, Free: true, Sockets: socket.Maker{}, Live: bidi.New, Errors: gemini.Generate{},
+			Shape: relay.Socket, Scope: "completions.write", Operation: provider.GeminiLive, Free: true, Handler: &relay.Live{Sockets: socket.Maker{}, Wire: bidi.New}, Errors: gemini.Generate{},
 		})
 	}
 	return append(all, relay.Route{
 		Method: "GET", Path: "/responses", Endpoint: "responsesSocket", Shape: relay.Socket, Scope: "completions.write",
-		Operation: provider.ResponsesCreate, Free: true, Sockets: socket.Maker{}, Turns: "/responses",
+		Operation: provider.ResponsesCreate, Free: true, Handler: &relay.Dialogue{Sockets: socket.Maker{}, Path: "/responses"},
 	})
 }
 

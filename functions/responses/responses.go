@@ -19,7 +19,7 @@ func Routes() []relay.Route {
 	return append([]relay.Route{
 		{
 			Method: "POST", Path: "/responses", Endpoint: "createModelResponse", Shape: relay.Unified, Scope: "completions.write",
-			Client: responses.Responses{}, Operation: provider.ResponsesCreate, ToolRun: toolrun.Responses(mcpserved.Calls()),
+			Client: responses.Responses{}, Operation: provider.ResponsesCreate, Handler: toolrun.Responses(mcpserved.Calls()),
 		},
 		of("/responses/compact", "compactModelResponse", provider.ResponsesCompact, meter),
 		count(),

@@ -1,7 +1,7 @@
 package relay
 
-// admit takes the request up to the point where a target may be called: known
-// caller, well-formed headers and body, a resolved route, rates counted.
+// admit finds the caller and reads headers and body. What else is needed before a target is called
+// depends on the handler of the route.
 func admit(c *call) error {
 	if err := c.req.Admit(); err != nil {
 		return err
@@ -9,18 +9,19 @@ func admit(c *call) error {
 	if err := c.body.Read(); err != nil {
 		return err
 	}
-	if c.req.Route.Protocol != nil {
-		return nil // nothing is routed, and the protocol itself says what is counted
-	}
-	if wantsTools(c) {
-		return nil // each call of the model is a request of its own, which is routed and counted
-	}
+	return nil
+}
+
+// planned finds the targets of the request and counts it against rates. counted is false for a
+// connection whose messages are counted instead; what ends work that was counted before is not
+// counted again.
+func planned(c *call, counted bool) error {
 	if err := c.plan.Resolve(c.relay.sources); err != nil {
 		return err
 	}
 	c.target.Demands = c.body.Own
-	if c.req.Route.Turns != "" || c.req.Route.Opens() || c.req.Settles() {
-		return c.bill.ReadPolicies() // a session's responses are counted instead; what was begun before is counted already
+	if !counted || c.req.Settles() {
+		return c.bill.ReadPolicies()
 	}
 	return c.bill.CountRequest()
 }

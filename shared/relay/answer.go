@@ -241,7 +241,7 @@ func errorBody(c *call, f *fault.Fault) []byte {
 		}
 	}
 	body := plainError(c.relay, &c.target, &c.bill, &c.reply, f)
-	if c.req.Route.Protocol != nil {
+	if c.req.Route.Protocol() != nil {
 		return body
 	}
 	return c.guards.Told(body, true)

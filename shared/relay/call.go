@@ -46,8 +46,7 @@ type call struct {
 	mask     stars.Mask // over the target's credentials
 	protocol *calling   // of a protocol that asks no model; nil for others
 
-	leased    egress.Lease // memory of the request
-	runsTools bool         // the gateway calls tools for the model
+	leased egress.Lease // memory of the request
 }
 
 // outbound is the request to a target: its body and what is known of its way out.

@@ -16,7 +16,7 @@ import (
 var passedOn = []string{"X-Gateway-Config", "X-Gateway-Metadata", "X-Gateway-Debug"}
 
 // composed answers with what the route makes of other requests.
-func composed(c *call) error {
+func composed(c *call, how *routes.Composed) error {
 	desk := routes.Desk{
 		Context: guard.WithBudget(admitted.ClientContext(&c.req), guard.NewBudget()), Scope: c.req.Who.Scope, View: c.req.View, Store: c.relay.Store, Now: c.relay.Now, ID: c.body.ID, Body: c.body.In,
 		Guard: func(ctx context.Context, name, endpoint string, request, response []byte) (bool, error) {
@@ -25,7 +25,7 @@ func composed(c *call) error {
 		},
 	}
 	// What other goroutines read is taken here: the call is pooled.
-	relay, of, who, key, trace, from := c.relay, c.req.Route.Composed.Of, c.req.Who, c.req.KeyHash(), c.req.Ask.TraceID, c.req.Req
+	relay, of, who, key, trace, from := c.relay, how.Of, c.req.Who, c.req.KeyHash(), c.req.Ask.TraceID, c.req.Req
 	desk.Ask = func(ctx context.Context, w http.ResponseWriter, id string, body []byte) (broken bool) {
 		req, err := http.NewRequestWithContext(ctx, of.Method, routes.BasePath+of.At(id), bytes.NewReader(body))
 		if err != nil {
@@ -40,7 +40,7 @@ func composed(c *call) error {
 		req.Header.Set("X-Gateway-Trace-Id", trace)
 		return relay.run(w, req, of, url.PathEscape(id), &admitted.Behalf{Key: key, Caller: who})
 	}
-	body, err := c.req.Route.Composed.Answer(&desk)
+	body, err := how.Answer(&desk)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 
 // converse serves a WebSocket on which each message that asks for a response is a
 // request of its own.
-func converse(c *call) error {
+func converse(c *call, turns *routes.Dialogue) error {
 	if !c.relay.sessions.Open() {
 		return restarting()
 	}
@@ -29,13 +29,13 @@ func converse(c *call) error {
 	if offered := asked.Protocols(c.req.Req.Header); len(offered) > 0 {
 		protocol = offered[0] // browsers take no answer without one that they have offered
 	}
-	client, err := c.req.Route.Sockets.Accept(c.reply.w, c.req.Req, protocol, c.reply.w.Header())
+	client, err := c.req.Route.Sockets().Accept(c.reply.w, c.req.Req, protocol, c.reply.w.Header())
 	if err != nil {
 		return err
 	}
 	c.reply.upgraded()
 	d := &dialogue.Dialogue{
-		Client: client, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org, ID: c.req.ULID, Now: c.relay.Now, Desk: newPartner(c, c.req.Route.Turn()),
+		Client: client, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org, ID: c.req.ULID, Now: c.relay.Now, Desk: newPartner(c, turns.Turn()),
 	}
 	end, ok := c.relay.sessions.Begin(d)
 	if !ok {

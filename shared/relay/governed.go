@@ -18,14 +18,14 @@ import (
 )
 
 // governed answers by the protocol of the route.
-func governed(c *call) error {
+func governed(c *call, by routes.Protocol) error {
 	c.protocol = &calling{began: c.relay.Now()}
 	g := routes.Governed{
 		Context: c.req.Ctx, Request: c.req.Req, Body: c.body.In, Caller: c.req.Who, View: c.req.View, Metadata: c.body.Metadata, TraceID: c.req.Ask.TraceID,
 		Bearer: c.req.KeyInAuth, Now: c.relay.Now, Walk: &governor{c, c.protocol},
 		Own: routes.Own{Via: c.relay.Transport, Hosts: c.relay.Trusting, Sealer: c.relay.Sealer, Secrets: &provider.Loaded{Secrets: c.target.Means.Secrets, Loader: c.relay.Loader}, Loader: c.relay.Loader, Kept: c.relay.owners.Table, Signing: c.relay.Signing, CheckURL: c.relay.Egress.WithoutTrusted().CheckURL, Buffers: c.relay.RecordAfterBody},
 	}
-	return c.req.Route.Protocol.Answer(&g)
+	return by.Answer(&g)
 }
 
 // calling is what is known of a call of a protocol.

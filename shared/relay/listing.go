@@ -12,19 +12,19 @@ import (
 )
 
 // list answers a Listing route.
-func list(c *call) error {
+func list(c *call, own func(*routes.Caller) ([]byte, error)) error {
 	// Clients of Anthropic's shape wait three seconds for a list: it is not asked for
 	// where the gateway knows one.
 	anthropic := asked.One(c.req.Req.Header, "Anthropic-Version") != ""
-	own := !c.plan.Routed() || anthropic && c.plan.SlugsOfRoute() != nil || asked.One(c.req.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.plan.Walker.FetchIntegrated()
-	if !own {
+	lists := !c.plan.Routed() || anthropic && c.plan.SlugsOfRoute() != nil || asked.One(c.req.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.plan.Walker.FetchIntegrated()
+	if !lists {
 		return relay(c)
 	}
 	caller := &routes.Caller{Context: c.req.Ctx, Scope: c.req.Who.Scope, View: c.req.View, Query: c.req.Req.URL.Query(), Anthropic: anthropic}
 	if c.plan.Routed() {
 		caller.Slugs = c.plan.SlugsOfRoute()
 	}
-	body, err := c.req.Route.List(caller)
+	body, err := own(caller)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ type Mux struct {
 // mistake of the program.
 func NewMux(r *Relay, all []routes.Route) *Mux {
 	for i := range all {
-		if of, ok := all[i].Protocol.(routes.Credentials); ok && r != nil {
+		if of, ok := all[i].Protocol().(routes.Credentials); ok && r != nil {
 			r.Auth.Tokens = of.Credentials(r.Loader, r.Now, r.Auth.Tokens)
 			break
 		}
@@ -25,7 +25,7 @@ func NewMux(r *Relay, all []routes.Route) *Mux {
 	if r != nil && r.Sessions == nil {
 		all = slices.Clone(all)
 		for i := range all {
-			all[i].Sockets = nil
+			all[i] = all[i].WithoutSockets()
 		}
 	}
 	return &Mux{routes.NewTable(all), r}

@@ -28,12 +28,12 @@ func awaitOpening(c *call) error {
 		return restarting()
 	}
 	ownHeaders(c, c.reply.w.Header())
-	near, err := c.req.Route.Sockets.Accept(c.reply.w, c.req.Req, asked.Agreed(c.req.Req.Header), c.reply.w.Header())
+	near, err := c.req.Route.Sockets().Accept(c.reply.w, c.req.Req, asked.Agreed(c.req.Req.Header), c.reply.w.Header())
 	if err != nil {
 		return err
 	}
 	c.reply.upgraded()
-	wire := c.req.Route.Live()
+	wire := c.req.Route.Live().Wire()
 	end, ok := c.relay.sessions.Begin(waiting{near})
 	if !ok {
 		live.Refuse(near, wire, restarting(), c.req.ULID)
@@ -71,7 +71,7 @@ func unopened(q *admitted.Request, in *inbound.Body, bill *accounting.Bill, log 
 		if o != nil {
 			in.Carried(o.First)
 		}
-		live.Refuse(near, q.Route.Live(), f, q.ULID)
+		live.Refuse(near, q.Route.Live().Wire(), f, q.ULID)
 	}
 	accounting.LearnOperation(bill, chat.Meter{Started: true, Complete: true})
 }
@@ -81,7 +81,7 @@ func opened(r *Relay, q *admitted.Request, log *record.Log, o *session.Opened) {
 	req := q.Req.Clone(context.WithoutCancel(q.Req.Context()))
 	req.Header.Set(asked.TraceID, q.Ask.TraceID)
 	req.URL.RawQuery = ""
-	answer, near := &recorder.Recorder{Max: live.MaxRefusal}, &live.Taken{Maker: q.Route.Sockets, Near: o.Near}
+	answer, near := &recorder.Recorder{Max: live.MaxRefusal}, &live.Taken{Maker: q.Route.Sockets(), Near: o.Near}
 	log.Close() // the session that is opened has the record
 	broken := r.run(answer, req, q.Route.With(o, near), q.PathID, nil)
 	if near.Begun {
@@ -97,7 +97,7 @@ func opened(r *Relay, q *admitted.Request, log *record.Log, o *session.Opened) {
 // sendLive opens the client's side of a Live session.
 func sendLive(c *call, guards *guarded.Live) error {
 	o := c.req.Route.Opened()
-	near, err := c.req.Route.Sockets.Accept(c.reply.w, c.req.Req, "", c.reply.w.Header())
+	near, err := c.req.Route.Sockets().Accept(c.reply.w, c.req.Req, "", c.reply.w.Header())
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Ro
 	}
 	err := admit(c)
 	if err == nil {
-		err = serve(c)
+		err = c.req.Route.Serve(pipeline{c})
 	}
 	if err != nil {
 		refuse(c, err)
@@ -51,35 +51,6 @@ func (r *Relay) over(c *call) (broken bool) {
 	c.reset()
 	r.calls.Put(c)
 	return broken
-}
-
-// serve answers an admitted request with the handler of its route.
-func serve(c *call) error {
-	switch {
-	case c.req.Route.Protocol != nil:
-		return governed(c)
-	case c.plan.Mine:
-		return manage(c)
-	case c.runsTools:
-		return runTools(c)
-	case c.req.Route.Turns != "":
-		return c.relay.Sessions.converse(c)
-	case c.req.Route.Opens():
-		return c.relay.Sessions.await(c)
-	case c.req.Route.Shape == routes.Socket:
-		return openSession(c)
-	case c.req.Route.Shape == routes.Listing:
-		return list(c)
-	case c.req.Route.Mints != 0:
-		return mint(c)
-	case c.req.Route.DryRun != nil:
-		return rehearse(c)
-	case c.req.Route.Prompt != nil:
-		return rendered(c)
-	case c.req.Route.Composed != nil:
-		return composed(c)
-	}
-	return relay(c)
 }
 
 // relay tries the targets in the order of the plan and sends the answer of the last one.

@@ -21,13 +21,13 @@ import (
 )
 
 // rehearse answers a dry run.
-func rehearse(c *call) error {
+func rehearse(c *call, of *routes.DryRun) error {
 	q, err := rehearsal.Read(c.body.In)
 	if err != nil {
 		return err
 	}
-	rt, id := c.req.Route.Rehearses(q.Method, q.Path)
-	if rt == nil || rt.Shape == routes.Listing || rt.Shape == routes.Multipart || rt.Prompt != nil && rt.Prompt.Render {
+	rt, id := of.Find(q.Method, q.Path)
+	if rt == nil || rt.Shape == routes.Listing || rt.Shape == routes.Multipart || rt.Prompt() != nil && rt.Prompt().Render {
 		return fault.Invalid("path", "must be a route of the data plane that takes JSON, such as /chat/completions")
 	}
 	req, err := q.Imagined(admitted.ClientContext(&c.req)) // whose checks end with the client

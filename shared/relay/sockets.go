@@ -31,7 +31,7 @@ func roundTrip(r *Relay, tg *chosen.Target, up *outbound, req *http.Request) (*h
 	if tg.Req.Route.Shape != routes.Socket {
 		return out(r, tg).RoundTrip(req)
 	}
-	far, resp, err := tg.Req.Route.Sockets.Dial(req.Context(), &session.Address{
+	far, resp, err := tg.Req.Route.Sockets().Dial(req.Context(), &session.Address{
 		URL: req.URL, Header: req.Header, Protocols: asked.Protocols(tg.Req.Req.Header), Dialer: r.dialers.Of(r.Egress, tg.To.AtOwnHost()),
 	})
 	switch {
@@ -49,7 +49,7 @@ func roundTrip(r *Relay, tg *chosen.Target, up *outbound, req *http.Request) (*h
 
 // socketURL is the address of a session at the target.
 func socketURL(tg *chosen.Target) (*url.URL, error) {
-	if tg.Req.Route.Live != nil {
+	if tg.Req.Route.Live() != nil {
 		raw, err := tg.To.Target.PassthroughURL(strings.Replace(tg.Req.Route.Path, "{id}", url.PathEscape(tg.Body.ID), 1), "")
 		if err != nil {
 			return nil, err
@@ -76,9 +76,9 @@ func socketURL(tg *chosen.Target) (*url.URL, error) {
 // Sessions serves routes with Sockets. Functions have no such routes and, as only NewSessions
 // refers to what serves them, do not link it.
 type Sessions struct {
-	open     func(*call, *http.Response) error // opens the client's side, once the provider's is open
-	await    func(*call) error                 // opens a session whose first message names the model
-	converse func(*call) error                 // takes the requests of a session one by one
+	open     func(*call, *http.Response) error   // opens the client's side, once the provider's is open
+	await    func(*call) error                   // opens a session whose first message names the model
+	converse func(*call, *routes.Dialogue) error // takes the requests of a session one by one
 }
 
 // NewSessions returns what serves routes with Sockets.
@@ -126,11 +126,11 @@ func openNear(c *call, resp *http.Response) error {
 	if err != nil {
 		return err
 	}
-	if c.req.Route.Live != nil {
+	if c.req.Route.Live() != nil {
 		return sendLive(c, guards)
 	}
 	answerHeaders(c, resp.Header)
-	near, err := c.req.Route.Sockets.Accept(c.reply.w, c.req.Req, asked.Agreed(c.req.Req.Header, resp.Header.Get("Sec-Websocket-Protocol"), "realtime"), c.reply.w.Header())
+	near, err := c.req.Route.Sockets().Accept(c.reply.w, c.req.Req, asked.Agreed(c.req.Req.Header, resp.Header.Get("Sec-Websocket-Protocol"), "realtime"), c.reply.w.Header())
 	if err != nil {
 		return err
 	}

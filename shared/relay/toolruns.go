@@ -9,6 +9,7 @@ import (
 	"gateway/shared/relay/approval"
 	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/inbound"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/routes"
 )
@@ -16,19 +17,13 @@ import (
 // headerBeta is the header by which clients ask for features that are not settled yet.
 const headerBeta = "X-Gateway-Beta"
 
-// wantsTools tells whether the gateway is to call tools for the model.
-func wantsTools(c *call) bool {
-	of := c.req.Route.ToolRun
-	if of == nil || len(c.req.Req.Header[headerBeta]) == 0 {
-		return false
-	}
-	c.runsTools = of.Wants(c.req.Req.Header, c.body.In)
-	return c.runsTools
+// wantsTools reports whether the gateway is to call tools for the model.
+func wantsTools(q *admitted.Request, in *inbound.Body, of *routes.ToolRun) bool {
+	return len(q.Req.Header[headerBeta]) > 0 && of.Wants(q.Req.Header, in.In)
 }
 
 // runTools answers with what the model says once the tools that it asks for are called.
-func runTools(c *call) error {
-	of := c.req.Route.ToolRun
+func runTools(c *call, of *routes.ToolRun) error {
 	if scope := of.Calls.Scope; !c.req.Who.Has(scope) {
 		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s, which calls of tools need", scope)
 	}

@@ -250,7 +250,7 @@ func (q *Request) known(ctx context.Context) (*identity.Principal, error) {
 // unbind opens the client secret that a request came with: what its maker has settled
 // stands in place of what the client says.
 func unbind(q *Request) error {
-	if !q.Route.Secrets {
+	if !q.Route.TakesSecrets() {
 		return fault.New(fault.Unauthorized, "x-gateway-api-key", "A client secret opens realtime sessions and nothing else; use an API key")
 	}
 	s, err := q.doors.Secrets.Open(q.Ctx, q.Token)

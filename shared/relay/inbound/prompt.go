@@ -45,7 +45,7 @@ func (b *Body) userBy(key string) string {
 // template, and asks for what the body asks.
 func (b *Body) Fill(by *prompt.Filled) error {
 	b.Filled = by
-	as := b.Req.Route.Prompt
+	as := b.Req.Route.Prompt()
 	if as.Render {
 		return nil
 	}

@@ -23,7 +23,7 @@ func take(b *Body) error {
 		return err
 	}
 	switch {
-	case b.Req.Route.Protocol != nil:
+	case b.Req.Route.Protocol() != nil:
 		if bodiless(b) {
 			return nil
 		}
@@ -60,9 +60,9 @@ func take(b *Body) error {
 	switch {
 	case b.Req.Route.Shape == routes.Raw:
 		return walkRaw(b)
-	case b.Req.Route.Prompt != nil:
+	case b.Req.Route.Prompt() != nil:
 		return readPrompt(b)
-	case b.Req.Route.Mints != 0:
+	case b.Req.Route.Mints() != 0:
 		return readWanted(b)
 	}
 	return walkBody(b)
@@ -86,7 +86,7 @@ func readID(b *Body) error {
 	if len(id) > 2048 {
 		return fault.Invalid("id", "id must have at most 2048 bytes")
 	}
-	if rest, ok := strings.CutPrefix(id, "@"); ok && b.Req.Route.Prompt == nil {
+	if rest, ok := strings.CutPrefix(id, "@"); ok && b.Req.Route.Prompt() == nil {
 		slug, name, ok := strings.Cut(rest, "/")
 		if !ok || slug == "" || name == "" {
 			return fault.Invalid("id", "a saved provider is named as @slug/id")
@@ -99,7 +99,7 @@ func readID(b *Body) error {
 
 // readWanted reads which client secret is asked for.
 func readWanted(b *Body) (err error) {
-	if b.Minting, err = ephemeral.Read(b.Req.Route.Mints, b.In); err != nil {
+	if b.Minting, err = ephemeral.Read(b.Req.Route.Mints(), b.In); err != nil {
 		return err
 	}
 	b.Transcribes = b.Minting.Transcribes

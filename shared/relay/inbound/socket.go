@@ -15,9 +15,9 @@ import (
 // takeSocket reads what a request asks for that becomes a WebSocket: its query names the
 // model, or that nothing is to be done but to transcribe.
 func takeSocket(b *Body) error {
-	if b.Req.Route.Sockets == nil {
+	if b.Req.Route.Sockets() == nil {
 		f := fault.New(fault.UnsupportedOperation, "", "WebSockets need the container, which this installation runs without")
-		if f.StatusCode = http.StatusNotImplemented; b.Req.Route.Turns != "" {
+		if f.StatusCode = http.StatusNotImplemented; b.Req.Route.Converses() {
 			f.StatusCode = http.StatusUpgradeRequired // its clients then post their requests
 		}
 		return f
@@ -39,7 +39,7 @@ func takeSocket(b *Body) error {
 	}
 	for name, values := range q {
 		switch {
-		case b.Req.Route.Live != nil && placeholder(b.Req.Req, name):
+		case b.Req.Route.Live() != nil && placeholder(b.Req.Req, name):
 			continue // clients send it because they cannot leave it out; it is ignored
 		case len(values) > 1:
 			return fault.Invalid(fault.Clip(name, 100), "was sent %d times; send it once", len(values))
@@ -49,9 +49,9 @@ func takeSocket(b *Body) error {
 	}
 	model, intent := q.Get("model"), q.Get("intent")
 	switch {
-	case b.Req.Route.Live != nil && len(q) > 0 && !onlyKey(q):
+	case b.Req.Route.Live() != nil && len(q) > 0 && !onlyKey(q):
 		return fault.Invalid("query", "must be empty: the first message says what the session is")
-	case b.Req.Route.Turns != "" || b.Req.Route.Live != nil:
+	case b.Req.Route.Converses() || b.Req.Route.Live() != nil:
 		return nil // messages name it
 	case q.Has("call_id"):
 		return fault.Invalid("call_id", "calls are not made by way of this gateway: their sound would go past it")

@@ -13,12 +13,18 @@ import (
 // after other statuses.
 func TestSocketsThatAreNotServed(t *testing.T) {
 	t.Parallel()
-	for turns, want := range map[string]int{"": http.StatusNotImplemented, "/responses": http.StatusUpgradeRequired} {
+	for name, c := range map[string]struct {
+		handler routes.Handler
+		want    int
+	}{
+		"a session":  {new(routes.Realtime), http.StatusNotImplemented},
+		"a dialogue": {&routes.Dialogue{Path: "/responses"}, http.StatusUpgradeRequired},
+	} {
 		var b Body
 		b.Req = new(admitted.Request)
-		b.Req.Route = &routes.Route{Shape: routes.Socket, Turns: turns}
-		if f := fault.From(takeSocket(&b)); f.Status() != want {
-			t.Errorf("turns %q: %d, want %d", turns, f.Status(), want)
+		b.Req.Route = &routes.Route{Shape: routes.Socket, Handler: c.handler}
+		if f := fault.From(takeSocket(&b)); f.Status() != c.want {
+			t.Errorf("%s: %d, want %d", name, f.Status(), c.want)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func served() protocol {
 func (p protocol) route(method, path string) routes.Route {
 	return routes.Route{
 		Method: method, Path: mcp.PathPrefix + path, Endpoint: "mcp", Shape: routes.Resource, Scope: authz.Invoke, MaxBody: maxBody,
-		NoModel: true, Free: true, NoOutput: true, Errors: p, Protocol: p,
+		NoModel: true, Free: true, NoOutput: true, Errors: p, Handler: routes.Calls{Protocol: p},
 	}
 }
 

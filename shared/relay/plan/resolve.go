@@ -21,7 +21,7 @@ func (p *Plan) Resolve(from *Sources) error {
 	if !p.Body.AsksPrompt() {
 		return p.resolve(from)
 	}
-	if !p.Req.Route.Prompt.Render {
+	if !p.Req.Route.Prompt().Render {
 		if err := p.resolve(from); err != nil {
 			return err
 		}

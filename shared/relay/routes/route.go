@@ -5,12 +5,9 @@ import (
 	"net/url"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/live"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
-	"gateway/shared/relay/ephemeral"
 	"gateway/shared/relay/form"
-	"gateway/shared/relay/session"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 )
@@ -91,33 +88,10 @@ type Route struct {
 	Own bool
 	// Retold: the answer is one that was made for an earlier request. Guardrails behind
 	// answers judge it as they judge those. Nil: nothing of it is judged.
-	Retold *Retold
-	// DryRun are the routes that requests of this one walk through without sending
-	// anything; its own requests are Rehearsals.
-	DryRun    []Route
-	rehearsed *Table // of DryRun
-	shadowed  *Table // of the route of AnyPath: the routes that it reaches past
-	// Prompt: the body is made of a saved prompt, which the path names.
-	Prompt *Prompt
-	// Composed: the answer is made of those of other requests.
-	Composed *Composed
-	// ToolRun: the gateway may call the tools of MCP servers itself; nil: it does not here.
-	ToolRun *ToolRun
-	// Sockets makes the connections of a Socket route; nil: this process holds none.
-	Sockets session.Maker
-	// Turns is for a Socket route that asks no provider itself: the path of the route to
-	// which each message that asks for a response is posted.
-	Turns string
-	turn  *Route
-	// Live is for a Socket route on which the client's first message names the model: it
-	// reads the messages of one session.
-	Live   func() live.Wire
-	opened *session.Opened
-	// Secrets: client secrets open the route too.
-	Secrets bool
-	// Mints: the answer is a client secret of the gateway's own, and no provider is asked;
-	// zero: it is not.
-	Mints ephemeral.Shape
+	Retold   *Retold
+	shadowed *Table // of the route of AnyPath: the routes that it reaches past
+	// Handler serves the requests; nil: Model.
+	Handler Handler
 	// Native are, for the route of AnyPath, the conversations of clients that speak a
 	// provider's own shape. A target that speaks the shape gets the request as it came, by
 	// the route of AnyPath; other targets get it translated. {model+} in a path also
@@ -127,24 +101,7 @@ type Route struct {
 	passed  *Route // of a native route: that of AnyPath
 	InPath  bool   // the path names the model, not the body, and says whether
 	Streams bool   // the answer is a stream
-	// Protocol answers what asks no model. Bodies are not read as JSON by the walk.
-	Protocol Protocol
-	// List makes the answer of a Listing route.
-	List func(c *Caller) ([]byte, error)
 }
-
-// With is the route of a session whose first message has come.
-func (rt *Route) With(o *session.Opened, sockets session.Maker) *Route {
-	own := *rt
-	own.opened, own.Sockets, own.Errors = o, sockets, nil // what is refused is told by the wire
-	return &own
-}
-
-// Opened is the session that has been opened; nil: the client has said nothing yet.
-func (rt *Route) Opened() *session.Opened { return rt.opened }
-
-// Opens tells whether a session is to be opened by its first message.
-func (rt *Route) Opens() bool { return rt.Live != nil && rt.opened == nil }
 
 // Retold is what an answer that was made before is.
 type Retold struct {

@@ -39,9 +39,3 @@ func belowVersion(path string) string {
 func isVersion(s string) bool {
 	return len(s) == 2 && s[0] == 'v' && s[1] >= '0' && s[1] <= '9'
 }
-
-// Rehearses is the route that a dry run at this one walks through, and the value of
-// its path's variable; nil: none is.
-func (rt *Route) Rehearses(method, path string) (*Route, string) {
-	return rt.rehearsed.Match(method, BasePath+path)
-}

@@ -38,8 +38,8 @@ func NewTable(routes []Route) *Table {
 	t := &Table{exact: make(map[string][]*Route), variable: make(map[int][]pattern)}
 	for i := range routes {
 		rt := &routes[i]
-		if rt.DryRun != nil {
-			rt.rehearsed = NewTable(rt.DryRun)
+		if h, ok := rt.Handler.(*DryRun); ok {
+			h.table = NewTable(h.Of)
 		}
 		if rt.Scope == "" && rt.Endpoint != "" {
 			panic("relay: the route " + rt.Path + " has no scope")
@@ -75,23 +75,21 @@ func NewTable(routes []Route) *Table {
 func (t *Table) linkTurns() {
 	for _, routes := range t.exact {
 		for _, rt := range routes {
-			if rt.Turns == "" {
+			h, ok := rt.Handler.(*Dialogue)
+			if !ok {
 				continue
 			}
-			for _, other := range t.exact[rt.Turns] {
+			for _, other := range t.exact[h.Path] {
 				if other.Method == http.MethodPost {
-					rt.turn = other
+					h.route = other
 				}
 			}
-			if rt.turn == nil {
+			if h.route == nil {
 				panic("relay: no route takes what is said at " + rt.Path)
 			}
 		}
 	}
 }
-
-// Turn is the route that messages of a route with Turns are posted to.
-func (rt *Route) Turn() *Route { return rt.turn }
 
 // take gives the value of the pattern's variable; ok is false when the path is
 // another.
