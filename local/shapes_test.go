@@ -19,7 +19,7 @@ import (
 	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/dialect/responses"
-	"gateway/shared/relay/turn"
+	"gateway/shared/relay/response"
 )
 
 var updateShapes = flag.Bool("update-shapes", false, "rewrite shared/dialect/SHAPES.md")
@@ -193,7 +193,7 @@ func shapeAnswered(c, p *shape, mock *mockprovider.Server, got *reply, stream, c
 	var r *chat.Response
 	var err error
 	if stream {
-		r, _, _, err = turn.Collect(c.client.NewStreamDecoder(&chat.Traits{}), []byte(got.body))
+		r, _, _, err = response.Collect(c.client.NewStreamDecoder(&chat.Traits{}), []byte(got.body))
 	} else {
 		r, err = c.client.DecodeResponse([]byte(got.body), &chat.Traits{})
 	}

@@ -5,7 +5,7 @@
 //   npm i --prefix FOLDER --ignore-scripts typescript@5 openai @anthropic-ai/sdk @google/genai cohere-ai @aws-sdk/client-bedrock-runtime
 //   node scripts/objects/generate.mjs FOLDER > shared/dialect/reference/testdata/objects.txt
 //
-// The tests of shared/dialect/reference and shared/relay/chosen then fail for each row that
+// The tests of shared/dialect/reference and shared/relay/target then fail for each row that
 // is neither handled nor listed as an exception.
 import { createRequire } from 'node:module';
 import { readFileSync, readdirSync } from 'node:fs';

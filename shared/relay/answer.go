@@ -14,17 +14,17 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/provider/modelmeta"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/came"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/record"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
-	"gateway/shared/relay/turn"
+	"gateway/shared/relay/target"
 	"gateway/shared/relay/unread"
 	"gateway/shared/wire/mask"
 )
@@ -54,7 +54,7 @@ type answer struct {
 	broken error
 	failed http.Header // of the response that became a refusal
 	words  []byte      // its body, where the client reads the provider's errors as they are
-	stream turn.Stream
+	stream response.Stream
 	made   *kept.IDWatcher
 	cached *reused.Answer // instead of a response: an answer that was kept
 	soft   bool           // a guardrail that does not deny has failed
@@ -65,7 +65,7 @@ func (a *answer) status() int {
 		return a.fault.Status()
 	}
 	if a.soft {
-		return guarded.StatusFailed
+		return guardrail.StatusFailed
 	}
 	if a.cached != nil {
 		return http.StatusOK
@@ -111,7 +111,7 @@ func send(c *call, a *answer) error {
 		return sendOutput(c, a.resp)
 	case !a.whole && c.target.Passes(a.resp):
 		return sendPassed(c, a.resp)
-	case chosen.Filtered(&c.target):
+	case target.Filtered(&c.target):
 		return sendHeld(c, a.resp)
 	case a.stream.Is():
 		return sendStream(c, a)
@@ -137,7 +137,7 @@ func answerHeaders(c *call, from http.Header) {
 // asksAsOpenAI tells whether the client speaks one of OpenAI's shapes. Answers to such
 // clients keep strictly to the shape unless the client allows more; other shapes have
 // headers for the rest anyway.
-func asksAsOpenAI(q *admitted.Request) bool {
+func asksAsOpenAI(q *admission.Request) bool {
 	return q.Route.Client == nil || strings.HasPrefix(q.Route.Client.Name(), "openai.")
 }
 
@@ -168,7 +168,7 @@ var promptUnread = []string{"unread"}
 
 // promptsOf tells together with which other requests this one's prompt is counted, see
 // unread.
-func promptsOf(tg *chosen.Target, bill *accounting.Bill) unread.Of {
+func promptsOf(tg *target.Target, bill *accounting.Bill) unread.Of {
 	return unread.Of{
 		Org: tg.Req.Who.Scope.Org, Workspace: tg.Req.Who.Scope.Workspace, Key: tg.Req.Who.KeyID,
 		Provider: tg.To.Names.Slug, Model: bill.ModelOf(), Session: tg.Req.Ask.Session,
@@ -209,7 +209,7 @@ func sendFault(c *call, f *fault.Fault) {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 		h.Set(asked.ErrorStatus, strconv.Itoa(status))
 		h.Del("Retry-After")
-		body, status = by.AppendRefusal(nil, f, chosen.Options(&c.target)), http.StatusOK
+		body, status = by.AppendRefusal(nil, f, target.Options(&c.target)), http.StatusOK
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	c.log.Reject(f)
@@ -221,7 +221,7 @@ func sendFault(c *call, f *fault.Fault) {
 
 // sendsEvent reports whether a refusal is sent as an event: it is final, the request asks
 // for a stream, and it or its config asks for such events.
-func sendsEvent(tg *chosen.Target, f *fault.Fault) bool {
+func sendsEvent(tg *target.Target, f *fault.Fault) bool {
 	if f.Status() >= http.StatusInternalServerError || !f.Final() {
 		return false
 	}
@@ -249,24 +249,24 @@ func errorBody(c *call, f *fault.Fault) []byte {
 
 // plainError returns an error in the provider's own words if the client speaks to it in its
 // own shape, otherwise in the gateway's words and the client's shape.
-func plainError(r *Relay, tg *chosen.Target, bill *accounting.Bill, rw *reply, f *fault.Fault) []byte {
+func plainError(r *Relay, tg *target.Target, bill *accounting.Bill, rw *reply, f *fault.Fault) []byte {
 	h := rw.w.Header()
 	if rw.words != nil && f.Source == fault.SourceProvider {
 		came.PassRetry(h, rw.told)
 		return rw.words
 	}
-	return withAttempts(tg, bill, errorSpeaker(r, tg).AppendError(nil, f, chosen.Options(tg)))
+	return withAttempts(tg, bill, errorSpeaker(r, tg).AppendError(nil, f, target.Options(tg)))
 }
 
 // errorSpeaker returns what writes an error in its client's shape.
-func errorSpeaker(r *Relay, tg *chosen.Target) chat.ErrorWriter {
+func errorSpeaker(r *Relay, tg *target.Target) chat.ErrorWriter {
 	switch {
 	case tg.Req.Route.Client != nil:
 		return tg.Req.Route.Client
 	case tg.Req.Route.Errors != nil:
 		return tg.Req.Route.Errors
 	}
-	if own, ok := r.dialects[chosen.ErrorDialect(tg)].(chat.ErrorWriter); ok {
+	if own, ok := r.dialects[target.ErrorDialect(tg)].(chat.ErrorWriter); ok {
 		return own
 	}
 	speaker, _ := r.errorDialect().(chat.ErrorWriter)
@@ -280,13 +280,13 @@ func plainJSON(resp *http.Response) bool {
 
 // endRawStream writes the error event of a passed-through stream of events that broke off
 // between two of them, for clients that would else take it for a network failure alone.
-func endRawStream(r *Relay, tg *chosen.Target, rw *reply, log *record.Log, resp *http.Response, f fault.Fault) {
+func endRawStream(r *Relay, tg *target.Target, rw *reply, log *record.Log, resp *http.Response, f fault.Fault) {
 	speaker := errorSpeaker(r, tg)
 	if b, ok := speaker.(chat.Breaker); !ok || !b.BreaksConnection() || !events(resp) || resp.Header.Get("Content-Encoding") != "" {
 		return
 	}
 	f.Source = fault.SourceProvider
-	last := speaker.AppendStreamError(nil, &f, chosen.Options(tg))
+	last := speaker.AppendStreamError(nil, &f, target.Options(tg))
 	log.Body(record.Response, last)
 	rw.write(last)
 	rw.flush()
@@ -294,10 +294,10 @@ func endRawStream(r *Relay, tg *chosen.Target, rw *reply, log *record.Log, resp 
 
 // sendRaw passes an answer through byte for byte, as it comes.
 func sendRaw(c *call, resp *http.Response) error {
-	if chosen.Holds(&c.target, resp) || accounting.Tickets(&c.bill, resp) || c.bill.Purse.Holds() && createsBatch(&c.req, &c.body) && plainJSON(resp) {
+	if target.Holds(&c.target, resp) || accounting.Tickets(&c.bill, resp) || c.bill.Purse.Holds() && createsBatch(&c.req, &c.body) && plainJSON(resp) {
 		return sendHeld(c, resp)
 	}
-	watch := chosen.Watch(&c.target, resp)
+	watch := target.Watch(&c.target, resp)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		if err := c.mask.Raw(resp); err != nil {
 			return err

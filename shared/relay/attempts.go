@@ -5,7 +5,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/target"
 	"gateway/shared/usage"
 	"gateway/shared/wire"
 )
@@ -13,7 +13,7 @@ import (
 // withAttempts adds to an error's body what was tried before it, for clients
 // that do not keep to the strict shape. An error of the only target that was
 // tried once stays as it is.
-func withAttempts(tg *chosen.Target, bill *accounting.Bill, body []byte) []byte {
+func withAttempts(tg *target.Target, bill *accounting.Bill, body []byte) []byte {
 	if tg.Plan.Walker == nil || tg.Strict() || len(body) == 0 || body[0] != '{' {
 		return body
 	}

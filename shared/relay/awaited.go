@@ -8,15 +8,15 @@ import (
 	"strings"
 
 	"gateway/shared/relay/asked"
-	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/managed"
+	"gateway/shared/relay/target"
 	"gateway/shared/store"
 )
 
 // await has a response that is made in the background looked at until it has ended, so that
 // it is booked even if its client never reads it. The message is queued before the client
 // learns the response's id.
-func (r *Relay) await(b chosen.Bookings, id string) {
+func (r *Relay) await(b target.Bookings, id string) {
 	if r.Runs == nil {
 		return
 	}
@@ -41,7 +41,7 @@ func (r *Relay) await(b chosen.Bookings, id string) {
 // headersOfLooks are the headers that lead a later read to the provider that makes the
 // response: they name the saved provider, whatever config chose it; with a credential of
 // the client's own they are the client's headers.
-func headersOfLooks(tg *chosen.Target) http.Header {
+func headersOfLooks(tg *target.Target) http.Header {
 	out := make(http.Header)
 	from := tg.Req.HeadersForProvider()
 	if tg.To.Saved != nil {

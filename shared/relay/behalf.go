@@ -9,7 +9,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/routes"
 	"gateway/shared/store"
@@ -42,7 +42,7 @@ func (m *Mux) Admits(ctx context.Context, sc store.Scope, key string, maker *man
 // Run takes a request through the walk on behalf of somebody. Its answer is cut
 // off when broken is true; a panic does that too, and ends nothing else. The
 // request brings no credential of the gateway.
-func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *admitted.Behalf) (broken bool) {
+func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *admission.Behalf) (broken bool) {
 	rt, id := m.Match(req.Method, req.URL.EscapedPath())
 	if rt == nil {
 		routes.NotFound(w)
@@ -52,7 +52,7 @@ func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *admitted.Beh
 }
 
 // run takes a request through the walk on behalf of somebody: see Mux.Run.
-func (r *Relay) run(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admitted.Behalf) (broken bool) {
+func (r *Relay) run(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admission.Behalf) (broken bool) {
 	defer func() {
 		v := recover()
 		if broken = v != nil; broken && v != http.ErrAbortHandler {

@@ -12,15 +12,15 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/guarded"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/stars"
+	"gateway/shared/relay/target"
 	"gateway/shared/usage"
 	"gateway/shared/wire/mask"
 )
@@ -75,7 +75,7 @@ func writeBooks(c *call) {
 	}
 	c.rec.GatewayTime = max(c.rec.Duration-outcome.Waited+c.reply.flushing, 0)
 	// A provider's answer and a path may say more than a record has room for.
-	c.rec.Model, c.rec.FinishReason = fault.Clip(c.rec.Model, inbound.MaxModel), clipText(c.rec.FinishReason)
+	c.rec.Model, c.rec.FinishReason = fault.Clip(c.rec.Model, body.MaxModel), clipText(c.rec.FinishReason)
 	hideInRecord(&c.target, &c.rec)
 	if c.req.OnlyLooked() {
 		return
@@ -95,7 +95,7 @@ func describe(c *call) {
 }
 
 // describeWalk tells what the walk was decided on, before it is settled.
-func describeWalk(relay *Relay, pl *plan.Plan, gs *guarded.State, rec *usage.Record) {
+func describeWalk(relay *Relay, pl *plan.Plan, gs *guardrail.State, rec *usage.Record) {
 	r := rec
 	r.Guards = gs.Notes.All(relay.RecordAfterBody)
 	if pl.Walker == nil {
@@ -134,7 +134,7 @@ func describeMoney(bill *accounting.Bill, log *record.Log, ca *reused.Cache, rec
 }
 
 // describeRequest tells what the stages before the targets learned.
-func describeRequest(tg *chosen.Target, rec *usage.Record) {
+func describeRequest(tg *target.Target, rec *usage.Record) {
 	r := rec
 	r.ID, r.Start = tg.Req.ULID, tg.Req.Start
 	r.Endpoint, r.Method, r.Path = tg.Req.Route.Endpoint, tg.Req.Req.Method, audit.MaskPath(tg.Req.Req.URL.EscapedPath())
@@ -158,7 +158,7 @@ func describeRequest(tg *chosen.Target, rec *usage.Record) {
 
 // keepSent keeps what was sent where it differs from what came in. The body is
 // not copied: it stands until the next attempt, which is kept in its place.
-func keepSent(tg *chosen.Target, log *record.Log, mk *stars.Mask, h http.Header, body []byte) {
+func keepSent(tg *target.Target, log *record.Log, mk *stars.Mask, h http.Header, body []byte) {
 	if !tg.Req.Logs() || len(body) == 0 || tg.Req.Route.Shape == routes.Raw || tg.SameDialect() {
 		return
 	}
@@ -209,7 +209,7 @@ func sealBodies(c *call, ctx context.Context) {
 }
 
 // hideInLog takes secrets out of what the log keeps.
-func hideInLog(tg *chosen.Target, log *record.Log) {
+func hideInLog(tg *target.Target, log *record.Log) {
 	if tg.To.Target.Provider == nil {
 		return
 	}
@@ -219,7 +219,7 @@ func hideInLog(tg *chosen.Target, log *record.Log) {
 }
 
 // hideInRecord takes secrets out of what the books repeat of an answer.
-func hideInRecord(tg *chosen.Target, rec *usage.Record) {
+func hideInRecord(tg *target.Target, rec *usage.Record) {
 	if tg.To.Target.Provider == nil {
 		return
 	}

@@ -7,15 +7,15 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/came"
-	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/stars"
+	"gateway/shared/relay/target"
 	"gateway/shared/wire/mask"
 )
 
 // unusable is the answer to a success that cannot be used. Its usage is booked, because the
 // provider bills it, and what it says was made is noted.
-func unusable(tg *chosen.Target, bill *accounting.Bill, log *record.Log, mk *stars.Mask, err error, body []byte) error {
+func unusable(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *stars.Mask, err error, body []byte) error {
 	f := fault.From(err)
 	if f.Code == fault.InternalError {
 		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", tg.To.Target.Provider.ID).WithCause(err)

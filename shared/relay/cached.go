@@ -7,10 +7,10 @@ import (
 	"gateway/shared/cache"
 	"gateway/shared/chat"
 	"gateway/shared/egress/buffer"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/guardrail"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/reused"
-	"gateway/shared/relay/turn"
+	"gateway/shared/relay/target"
 )
 
 // sendCached answers with a kept answer: no provider is called and nothing is
@@ -34,16 +34,16 @@ func sendCached(c *call, a *reused.Answer) error {
 }
 
 // replayed is a whole answer as a stream in the client's dialect.
-func replayed(tg *chosen.Target, gs *guarded.State, r *chat.Response) []byte {
-	o := chosen.Options(tg)
+func replayed(tg *target.Target, gs *guardrail.State, r *chat.Response) []byte {
+	o := target.Options(tg)
 	o.Request = tg.Body.LegacyOnly()
-	return streamTold(tg, gs, turn.Replay(r, tg.Req.Route.Client.NewStreamEncoder(o)))
+	return streamTold(tg, gs, response.Replay(r, tg.Req.Route.Client.NewStreamEncoder(o)))
 }
 
 // gather begins to collect a stream that is to be kept, or judged at its end.
-func gather(tg *chosen.Target, gs *guarded.State, ca *reused.Cache, a *answer) {
+func gather(tg *target.Target, gs *guardrail.State, ca *reused.Cache, a *answer) {
 	judged := gs.JudgesEnd()
-	if !ca.Keeps() && !judged && !chosen.StoresItems(tg) {
+	if !ca.Keeps() && !judged && !target.StoresItems(tg) {
 		return
 	}
 	if a.stream.Translated() {
@@ -54,8 +54,8 @@ func gather(tg *chosen.Target, gs *guarded.State, ca *reused.Cache, a *answer) {
 }
 
 // keepStream stores a stream that has ended: for the cache, and its items for later references.
-func keepStream(tg *chosen.Target, ca *reused.Cache, a *answer) {
-	stores := chosen.StoresItems(tg)
+func keepStream(tg *target.Target, ca *reused.Cache, a *answer) {
+	stores := target.StoresItems(tg)
 	if !ca.Keeps() && !stores {
 		return
 	}
@@ -70,13 +70,13 @@ func keepStream(tg *chosen.Target, ca *reused.Cache, a *answer) {
 		ca.Keep(enc.B)
 	}
 	if stores {
-		chosen.StoreItems(tg, enc.B)
+		target.StoreItems(tg, enc.B)
 	}
 }
 
 // encodeWhole writes a stream that was put together as a whole answer.
-func encodeWhole(tg *chosen.Target, dst []byte, a *answer, whole *chat.Response) []byte {
-	o := chosen.Options(tg)
+func encodeWhole(tg *target.Target, dst []byte, a *answer, whole *chat.Response) []byte {
+	o := target.Options(tg)
 	if !a.stream.Translated() || tg.SameDialect() {
 		o.Request = tg.Body.LegacyOnly()
 	}

@@ -8,20 +8,20 @@ import (
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/form"
-	"gateway/shared/relay/guarded"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/outgoing"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/record"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
 	"gateway/shared/relay/stars"
-	"gateway/shared/relay/turn"
+	"gateway/shared/relay/target"
 	"gateway/shared/usage"
 )
 
@@ -30,10 +30,10 @@ import (
 // nothing may keep a part of one after finish has returned.
 type call struct {
 	relay    *Relay
-	req      admitted.Request
-	body     inbound.Body
+	req      admission.Request
+	body     body.Body
 	plan     plan.Plan
-	target   chosen.Target // the target that was tried last
+	target   target.Target // the target that was tried last
 	bill     accounting.Bill
 	out      outbound
 	stream   streamState
@@ -42,7 +42,7 @@ type call struct {
 	log      record.Log   // what the record states of the response
 	rec      usage.Record // see describe
 	cache    reused.Cache
-	guards   guarded.State
+	guards   guardrail.State
 	mask     stars.Mask // over the target's credentials
 	protocol *calling   // of a protocol that asks no model; nil for others
 
@@ -60,19 +60,19 @@ type outbound struct {
 	upload    *form.Upload  // the body that is streamed
 	patience  plan.Patience // of the attempt under way
 	far       session.Conn  // connection to the provider, on Socket routes
-	part      chosen.Part   // the part that is asked for after the answer has begun
+	part      target.Part   // the part that is asked for after the answer has begun
 }
 
 // streamState is the memory of an answer that is a stream.
 type streamState struct {
 	heldBuf *buffer.Buffer // its beginning
 	turnBuf *buffer.Buffer // its translation
-	backlog turn.Backlog
+	backlog response.Backlog
 }
 
 // reply is what the client was sent.
 type reply struct {
-	from      *admitted.Request
+	from      *admission.Request
 	log       *record.Log
 	w         http.ResponseWriter
 	headSent  bool

@@ -7,8 +7,8 @@ import (
 	"net/url"
 
 	"gateway/shared/guard"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/routes"
 )
 
@@ -18,9 +18,9 @@ var passedOn = []string{"X-Gateway-Config", "X-Gateway-Metadata", "X-Gateway-Deb
 // composed answers with what the route makes of other requests.
 func composed(c *call, how *routes.Composed) error {
 	desk := routes.Desk{
-		Context: guard.WithBudget(admitted.ClientContext(&c.req), guard.NewBudget()), Scope: c.req.Who.Scope, View: c.req.View, Store: c.relay.Store, Now: c.relay.Now, ID: c.body.ID, Body: c.body.In,
+		Context: guard.WithBudget(admission.ClientContext(&c.req), guard.NewBudget()), Scope: c.req.Who.Scope, View: c.req.View, Store: c.relay.Store, Now: c.relay.Now, ID: c.body.ID, Body: c.body.In,
 		Guard: func(ctx context.Context, name, endpoint string, request, response []byte) (bool, error) {
-			at := guarded.Lone{View: c.req.View, Scope: c.req.Who.Scope, Endpoint: endpoint, Request: request, Response: response}
+			at := guardrail.Lone{View: c.req.View, Scope: c.req.Who.Scope, Endpoint: endpoint, Request: request, Response: response}
 			return c.relay.guards.Alone(ctx, name, &at)
 		},
 	}
@@ -38,7 +38,7 @@ func composed(c *call, how *routes.Composed) error {
 		}
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("X-Gateway-Trace-Id", trace)
-		return relay.run(w, req, of, url.PathEscape(id), &admitted.Behalf{Key: key, Caller: who})
+		return relay.run(w, req, of, url.PathEscape(id), &admission.Behalf{Key: key, Caller: who})
 	}
 	body, err := how.Answer(&desk)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/dialogue"
 	"gateway/shared/relay/routes"
@@ -80,7 +80,7 @@ func newPartner(c *call, rt *routes.Route) *partner {
 }
 
 // below makes what is asked from here on parts of q in the trace.
-func (p *partner) below(q *admitted.Request) {
+func (p *partner) below(q *admission.Request) {
 	h := p.header
 	for _, name := range [...]string{headerBeta, "X-Gateway-Span-Id", "X-Gateway-Span-Name", "Origin", "Content-Length"} {
 		delete(h, name)
@@ -111,7 +111,7 @@ func (p *partner) take(ctx context.Context, w http.ResponseWriter, rt *routes.Ro
 		_, _ = w.Write(errorAt(rt, f)) // it is kept
 		return false
 	}
-	return p.relay.run(w, req, rt, url.PathEscape(id), &admitted.Behalf{Key: p.key, Caller: now.Who})
+	return p.relay.run(w, req, rt, url.PathEscape(id), &admission.Behalf{Key: p.key, Caller: now.Who})
 }
 
 // errorAt is the body of an error at a route.

@@ -1,12 +1,12 @@
 package relay
 
 import (
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/routes"
 )
 
 // Behalf is who a request is made for that came from no client.
-type Behalf = admitted.Behalf
+type Behalf = admission.Behalf
 
 // What a family declares: see relay/routes.
 type (

@@ -13,16 +13,16 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/pricing"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/asked"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/guarded"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
 	"gateway/shared/relay/spoken"
+	"gateway/shared/relay/target"
 	"gateway/shared/route"
 )
 
@@ -57,7 +57,7 @@ func newDesk(c *call) *desk {
 func (d *desk) open(who *identity.Principal, counted bool) (*call, error) {
 	c := d.relay.calls.Get().(*call)
 	c.begin(d.relay, new(recorder.Recorder), d.req, d.route) // nobody reads an answer
-	c.req.Behalf = &admitted.Behalf{Key: d.key, Caller: who}
+	c.req.Behalf = &admission.Behalf{Key: d.key, Caller: who}
 	err := c.req.Admit()
 	if err == nil {
 		err = c.body.Read()
@@ -74,7 +74,7 @@ func (d *desk) open(who *identity.Principal, counted bool) (*call, error) {
 	}
 	if err == nil {
 		fresh(c)
-		err = chosen.Choose(&c.target, d.leaf)
+		err = target.Choose(&c.target, d.leaf)
 	}
 	return c, err
 }
@@ -106,11 +106,11 @@ func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
 		d.shut(c)
 		return nil, err
 	}
-	return &response{desk: d, call: c, began: c.req.Since()}, nil
+	return &turn{desk: d, call: c, began: c.req.Since()}, nil
 }
 
 // wants notes how much a response can cost at most.
-func wants(tg *chosen.Target, bill *accounting.Bill, what *session.Wanted) {
+func wants(tg *target.Target, bill *accounting.Bill, what *session.Wanted) {
 	if what.Model != "" {
 		charged(tg, bill, what.Model)
 	}
@@ -118,7 +118,7 @@ func wants(tg *chosen.Target, bill *accounting.Bill, what *session.Wanted) {
 }
 
 // charged has a response charged as another model than the session's.
-func charged(tg *chosen.Target, bill *accounting.Bill, model string) {
+func charged(tg *target.Target, bill *accounting.Bill, model string) {
 	bill.Heard.PricedAs(model)
 	tg.To.Names = tg.To.Names.Of(model)
 }
@@ -135,7 +135,7 @@ func (d *desk) Late(done *realtime.Done, event []byte) {
 		charged(&c.target, &c.bill, done.Model)
 	}
 	c.bill.Heard.ServedAs(done.Served)
-	r := &response{desk: d, call: c}
+	r := &turn{desk: d, call: c}
 	c.bill.LimitsOfTarget()
 	r.charge(done.Usage, done.Status, event)
 	c.bill.Spend()
@@ -151,7 +151,7 @@ func (d *desk) Heard(t *realtime.Transcript, model string, event []byte) {
 		return
 	}
 	charged(&c.target, &c.bill, model)
-	r := &response{desk: d, call: c}
+	r := &turn{desk: d, call: c}
 	c.bill.LimitsOfTarget()
 	r.charge(t.Usage, "transcribed", event)
 	c.bill.Spend()
@@ -160,8 +160,8 @@ func (d *desk) Heard(t *realtime.Transcript, model string, event []byte) {
 
 // Allows implements session.Desk.
 func (d *desk) Allows(model string) error {
-	if len(model) > inbound.MaxModel {
-		return fault.Invalid("model", "must have at most %d bytes", inbound.MaxModel)
+	if len(model) > body.MaxModel {
+		return fault.Invalid("model", "must have at most %d bytes", body.MaxModel)
 	}
 	if s := d.of.target.To.Saved; s != nil {
 		return s.Allows(model)
@@ -170,10 +170,10 @@ func (d *desk) Allows(model string) error {
 }
 
 // Names implements session.Desk.
-func (d *desk) Names(message []byte) error { return chosen.MaySay(&d.of.target, message) }
+func (d *desk) Names(message []byte) error { return target.MaySay(&d.of.target, message) }
 
 // Made implements session.Desk.
-func (d *desk) Made(handle string) error { return chosen.KeepHandle(&d.of.target, handle) }
+func (d *desk) Made(handle string) error { return target.KeepHandle(&d.of.target, handle) }
 
 // Check implements session.Desk.
 func (d *desk) Check() error {
@@ -206,8 +206,8 @@ func (d *desk) Check() error {
 // Fail implements session.Desk.
 func (d *desk) Fail(where string, err error) { d.of.req.Fail(where, err) }
 
-// response is one response of a session, on its walk.
-type response struct {
+// turn is one response of a session, on its walk.
+type turn struct {
 	desk  *desk
 	call  *call
 	began time.Duration
@@ -215,7 +215,7 @@ type response struct {
 
 // Cover makes the reservations cover more of what has begun. The error is a fault of a
 // budget that does not allow it.
-func (r *response) Cover(what *session.Wanted) error {
+func (r *turn) Cover(what *session.Wanted) error {
 	c := r.call
 	wants(&c.target, &c.bill, what)
 	own, its := c.bill.Budgeted()
@@ -229,7 +229,7 @@ func (r *response) Cover(what *session.Wanted) error {
 }
 
 // End implements session.Turn.
-func (r *response) End(d *realtime.Done, event []byte) {
+func (r *turn) End(d *realtime.Done, event []byte) {
 	if d.Model != "" {
 		charged(&r.call.target, &r.call.bill, d.Model)
 	}
@@ -245,7 +245,7 @@ func (r *response) End(d *realtime.Done, event []byte) {
 
 // judged has the record of a response tell what guardrails said of it, and of what was
 // said before it.
-func (r *response) judged(id string) {
+func (r *turn) judged(id string) {
 	g, c := r.desk.guard, r.call
 	c.guards.Notes.Heard(r.desk.of.guards.Live())
 	if g == nil {
@@ -255,12 +255,12 @@ func (r *response) judged(id string) {
 	case o.Denied:
 		c.log.Reject(fault.New(fault.GuardrailDenied, "", chain.Denial(nil)))
 	case o.Failed:
-		c.log.Status(guarded.StatusFailed)
+		c.log.Status(guardrail.StatusFailed)
 	}
 }
 
 // charge books what a response has used.
-func (r *response) charge(u pricing.Usage, finish string, event []byte) {
+func (r *turn) charge(u pricing.Usage, finish string, event []byte) {
 	c := r.call
 	latency := c.req.Since() - r.began
 	c.bill.Try(r.began).End(http.StatusOK, "", latency)
@@ -274,7 +274,7 @@ func (r *response) charge(u pricing.Usage, finish string, event []byte) {
 }
 
 // Drop implements session.Turn.
-func (r *response) Drop(refused *fault.Fault) {
+func (r *turn) Drop(refused *fault.Fault) {
 	c := r.call
 	if refused == nil { // nothing was sent, and nothing is said of it
 		c.bill.Purse.Settle(c.req.Base, c.bill.Ledger, nil)

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"gateway/shared/fault"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/record"
+	"gateway/shared/relay/target"
 	"gateway/shared/route"
 )
 
@@ -22,7 +22,7 @@ func fresh(c *call) {
 
 // prepare chooses the target of a leaf and makes the body for it.
 func prepare(c *call, leaf *route.Leaf) ([]byte, error) {
-	if err := chosen.Choose(&c.target, leaf); err != nil {
+	if err := target.Choose(&c.target, leaf); err != nil {
 		return nil, err
 	}
 	if err := guardInput(c.relay, &c.target, &c.guards, leaf); err != nil {
@@ -51,7 +51,7 @@ func (a *answer) header() http.Header {
 }
 
 // pause waits before a retry. It returns an error if the client disconnects.
-func pause(r *Relay, q *admitted.Request, log *record.Log, d time.Duration) error {
+func pause(r *Relay, q *admission.Request, log *record.Log, d time.Duration) error {
 	defer func(from time.Time) { log.Wait(r.Now().Sub(from)) }(r.Now())
 	ctx := q.Req.Context()
 	if ctx.Err() != nil || d > 0 && !r.Sleep(ctx.Done(), d) {

@@ -27,10 +27,10 @@
 //	keepBooks          settles and records, once: writeBooks fills the record from what
 //	                   the stages learned; nothing else writes it
 //
-// serve chooses the handler: a dry run stops before the request is sent (rehearse.go), the
-// gateway's own files and batches ask no provider (runs.go), model lists may not (listing.go);
-// a child request starts after its parent's admission (child.go), and rows of batches start
-// at the top (behalf.go). Pass-through runs the same stages and is sent by sendRaw.
+// The route carries its handler (handlers.go): a dry run stops before the request is sent
+// (rehearse.go), files and batches of the gateway call no provider (runs.go), model lists may not
+// (listing.go); a child request starts after its parent's admission (child.go), and rows of batches
+// start at the top (behalf.go). Pass-through runs the same stages and is sent by sendRaw.
 //
 // Same dialect on both sides: the bytes are forwarded and edited by splicing. Different
 // dialects: decode, canonical conversation, encode, with a report of what was lost.
@@ -38,7 +38,7 @@
 // # Guardrails
 //
 // The three stages of guards.go run per target; their state and verdicts are in package
-// guarded, the checks in package guard. Targets without guardrails have no overhead. What
+// guardrail, the checks in package guard. Targets without guardrails have no overhead. What
 // each stage sees:
 //
 //	guardInput   of a conversation the canonical request, by Decode of To.Body or else
@@ -49,7 +49,7 @@
 //	             has been counted or paid.
 //	guardStream  a stream of a conversation before its first byte is read: stream hands
 //	             on what the client gets piece by piece, and the deltas of both ways of
-//	             it, which turn puts together for the cache likewise. Nothing goes to
+//	             it, which response puts together for the cache likewise. Nothing goes to
 //	             the client before the target's Hold is over, so that a refusal of the
 //	             beginning still has a status of its own; a later one ends the stream
 //	             with an error event.
@@ -65,21 +65,21 @@
 //	asked       what the gateway's own headers ask for
 //	routes      what a family declares, and the route of a path
 //	reserved    paths of the administration, never passed on
-//	admitted, inbound, plan, chosen
-//	            the first stages of the walk
+//	admission, body, plan, target
+//	            the first stages of the pipeline
 //	betas       switches of a provider's interface that clients ask for
 //	form        multipart bodies
 //	kept        what providers keep under ids, and whose it is
 //	media       what is named by address, fetched
 //	outgoing    the bytes that are sent, until the transport is done with them
-//	turn        streams, passed on or translated
+//	response    streams, forwarded or translated
 //	tail        the usage at the end of what is passed through
 //	came        what came of an answer that is not whole, and estimates of usage
 //	mask        secrets by their value
 //	accounting  limits, reservation, usage, cost and settlement of a request
 //	reused      answers that were kept
 //	stars       credentials of the target, hidden by their value
-//	logged      bodies for the log
+//	record      what the accounting record states of the response, and bodies for the log
 //	modellist   lists of models
 //	rehearsal   what a dry run says and is told
 //	heldfiles, managed, batchrun

@@ -14,17 +14,17 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/approval"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/betas"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/outgoing"
 	"gateway/shared/relay/record"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/stars"
-	"gateway/shared/relay/turn"
+	"gateway/shared/relay/target"
 	"gateway/shared/usage"
 	"gateway/shared/wire"
 )
@@ -40,7 +40,7 @@ func attempt(c *call, body []byte) answer {
 }
 
 // judgeAnswer records how an attempt ended.
-func judgeAnswer(tg *chosen.Target, log *record.Log, a *answer, at *usage.Attempt) {
+func judgeAnswer(tg *target.Target, log *record.Log, a *answer, at *usage.Attempt) {
 	latency := tg.Req.Since() - at.Start
 	switch {
 	case a.fault == nil:
@@ -120,14 +120,14 @@ func requestID(h http.Header) string {
 
 // startStream prepares what handles the stream and reads it to its first content.
 func startStream(c *call, resp *http.Response) answer {
-	a := &answer{resp: resp, made: chosen.WatchMade(&c.target)}
+	a := &answer{resp: resp, made: target.WatchMade(&c.target)}
 	if err := egress.Inflate(resp, 0); err != nil {
 		return refusal(unreadableAnswer(err))
 	}
 	if c.target.SameDialect() {
-		a.stream = turn.Pass(c.req.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.target.Strict(), IncludeUsage: c.target.WantUsage, Injected: c.out.injected}))
+		a.stream = response.Pass(c.req.Route.Client.NewStreamFilter(&chat.FilterOptions{Strict: c.target.Strict(), IncludeUsage: c.target.WantUsage, Injected: c.out.injected}))
 	} else {
-		o := chosen.Options(&c.target)
+		o := target.Options(&c.target)
 		a.stream = translate(&c.target, &c.guards, &c.stream, verified(&c.target, c.target.To.Dialect.NewStreamDecoder(&c.target.To.Traits), o), o)
 	}
 	guardStream(&c.target, &c.guards, &c.stream, a)
@@ -138,7 +138,7 @@ func startStream(c *call, resp *http.Response) answer {
 
 // verified is a decoder whose answer is verified for the client, see chat.Verified. What
 // guardrails make of an answer is not: they may leave nothing of it.
-func verified(tg *chosen.Target, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
+func verified(tg *target.Target, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
 	if !tg.SameDialect() {
 		dec = chat.Promised(tg.Decoded, dec)
 	}
@@ -146,15 +146,15 @@ func verified(tg *chosen.Target, dec chat.StreamDecoder, o *chat.Options) chat.S
 }
 
 // translate begins to translate what dec reads for the client.
-func translate(tg *chosen.Target, gs *guarded.State, st *streamState, dec chat.StreamDecoder, o *chat.Options) turn.Stream {
+func translate(tg *target.Target, gs *guardrail.State, st *streamState, dec chat.StreamDecoder, o *chat.Options) response.Stream {
 	if st.turnBuf == nil {
 		st.turnBuf = buffer.For(2 * streamChunk)
 	}
-	return turn.Translate(dec, gs.Taken.Writer(tg.Req.Route.Client), o, &tg.Loss, st.turnBuf.B)
+	return response.Translate(dec, gs.Taken.Writer(tg.Req.Route.Client), o, &tg.Loss, st.turnBuf.B)
 }
 
 // providerRefused reads a provider's error answer.
-func providerRefused(r *Relay, tg *chosen.Target, log *record.Log, mk *stars.Mask, resp *http.Response) answer {
+func providerRefused(r *Relay, tg *target.Target, log *record.Log, mk *stars.Mask, resp *http.Response) answer {
 	buf := buffer.New()
 	defer buf.Free()
 	err := readWhole(tg.Req, buf, resp, maxErrorAnswer)
@@ -182,7 +182,7 @@ func providerRefused(r *Relay, tg *chosen.Target, log *record.Log, mk *stars.Mas
 
 // wordsOf is a copy of a provider's error where the client reads it as it came: on
 // routes of its own shape, if it is an error of that shape at all.
-func wordsOf(tg *chosen.Target, status int, body []byte) []byte {
+func wordsOf(tg *target.Target, status int, body []byte) []byte {
 	if !tg.Req.Route.Verbatim || !speaksAlike(tg) || chat.ErrorStatus(status) != status || wire.KindOf(body) != wire.KindObject {
 		return nil
 	}
@@ -195,7 +195,7 @@ func wordsOf(tg *chosen.Target, status int, body []byte) []byte {
 
 // speaksAlike tells whether the provider speaks the client's shape, also where a
 // translator of that shape carries the request.
-func speaksAlike(tg *chosen.Target) bool {
+func speaksAlike(tg *target.Target) bool {
 	return tg.SameDialect() || tg.To.Carrier != nil && tg.To.Carrier.Name() == provider.AnthropicMessages
 }
 
@@ -292,7 +292,7 @@ var (
 
 // setBody gives the request its body: bytes that can be sent again, or the
 // client's own stream.
-func setBody(tg *chosen.Target, up *outbound, req *http.Request, body []byte) {
+func setBody(tg *target.Target, up *outbound, req *http.Request, body []byte) {
 	switch {
 	case len(body) > 0:
 		up.sending.Attach(req, body)
@@ -309,7 +309,7 @@ func setBody(tg *chosen.Target, up *outbound, req *http.Request, body []byte) {
 }
 
 // out is the way to the target.
-func out(r *Relay, tg *chosen.Target) http.RoundTripper {
+func out(r *Relay, tg *target.Target) http.RoundTripper {
 	if tg.To.AtOwnHost() {
 		return r.Trusting
 	}
@@ -317,14 +317,14 @@ func out(r *Relay, tg *chosen.Target) http.RoundTripper {
 }
 
 // asks is the part of the answer that is asked for: the first, or a further one.
-func asks(tg *chosen.Target, up *outbound) chosen.Part {
+func asks(tg *target.Target, up *outbound) target.Part {
 	if up.part.Further {
 		return up.part
 	}
-	return chosen.Part{Op: tg.To.Op, ID: tg.Body.ID, Query: tg.Req.Req.URL.RawQuery}
+	return target.Part{Op: tg.To.Op, ID: tg.Body.ID, Query: tg.Req.Req.URL.RawQuery}
 }
 
-func unifiedURL(r *Relay, tg *chosen.Target, up *outbound) (*url.URL, error) {
+func unifiedURL(r *Relay, tg *target.Target, up *outbound) (*url.URL, error) {
 	if tg.Req.Route.Shape == routes.Socket {
 		return socketURL(tg)
 	}
@@ -356,7 +356,7 @@ func unifiedURL(r *Relay, tg *chosen.Target, up *outbound) (*url.URL, error) {
 	return u, err
 }
 
-func rawURL(tg *chosen.Target, up *outbound) (*url.URL, error) {
+func rawURL(tg *target.Target, up *outbound) (*url.URL, error) {
 	if up.part.Further && up.part.Op != "" {
 		return tg.OperationURL(up.part)
 	}
@@ -368,4 +368,4 @@ func rawURL(tg *chosen.Target, up *outbound) (*url.URL, error) {
 }
 
 // fromClient reports whether the client sent a header of this name.
-func fromClient(q *admitted.Request, name string) bool { return len(q.Req.Header[name]) > 0 }
+func fromClient(q *admission.Request, name string) bool { return len(q.Req.Header[name]) > 0 }

@@ -10,9 +10,9 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/came"
-	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
 	"gateway/shared/resource"
 	"gateway/shared/usage"
 )
@@ -106,7 +106,7 @@ func (g *governor) Judge(result []byte) ([]byte, bool) { return g.s.guards.Behin
 // Note implements routes.Walk.
 func (g *governor) Note(server, integration, name string, call *usage.Call) {
 	g.of.server, g.of.integration, g.of.name, g.of.call = server, integration, name, call
-	g.s.target.To.Names = chosen.Names{Slug: server, Provider: call.Protocol}
+	g.s.target.To.Names = target.Names{Slug: server, Provider: call.Protocol}
 }
 
 // Began implements routes.Walk.

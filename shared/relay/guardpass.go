@@ -11,24 +11,24 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard/content"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/form"
-	"gateway/shared/relay/guarded"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
+	"gateway/shared/relay/target"
 	"gateway/shared/wire"
 )
 
 // requestContent returns what guardrails judge of the request. Every body is judged, or marked
 // as unread, whatever the path of the request.
-func requestContent(tg *chosen.Target) guarded.Content {
+func requestContent(tg *target.Target) guardrail.Content {
 	body := tg.Body.In
 	if tg.To.Body != nil {
 		body = tg.To.Body
 	}
-	var shown guarded.Content
+	var shown guardrail.Content
 	streamed := tg.Req.Req.Body != nil && tg.Req.Req.Body != http.NoBody && tg.Req.Req.ContentLength != 0
 	switch raw := tg.Req.Route.Shape == routes.Raw; {
 	case tg.Body.Form != nil:
@@ -50,9 +50,9 @@ func requestContent(tg *chosen.Target) guarded.Content {
 var mediaRoutes = map[string]bool{"createTranscription": true, "createTranslation": true, "imageEdit": true, "imageVariation": true}
 
 // formContent is what guardrails are shown of a form: its fields, and its files that are text.
-func formContent(f *form.Form, endpoint string) guarded.Content {
+func formContent(f *form.Form, endpoint string) guardrail.Content {
 	// An uploaded file may be read by a model later, in whatever form.
-	c := guarded.Content{Unread: !f.Whole() || endpoint == "uploadFile"}
+	c := guardrail.Content{Unread: !f.Whole() || endpoint == "uploadFile"}
 	doc := []byte{'{'}
 	add := func(name, value string) {
 		doc = wire.AppendJSONString(append(wire.AppendJSONString(doc, name), ':'), value)
@@ -75,11 +75,11 @@ func formContent(f *form.Form, endpoint string) guarded.Content {
 // rowsUnread reports whether the request creates a batch, or starts the run of an evaluation,
 // whose rows were not judged. Those of a batch that the gateway submits to a provider were
 // judged one by one.
-func rowsUnread(q *admitted.Request, in *inbound.Body, body []byte) bool {
+func rowsUnread(q *admission.Request, in *body.Body, body []byte) bool {
 	if q.Behalf != nil || q.Req.Method != http.MethodPost {
 		return false
 	}
-	return chosen.RowsFile(in.RawPath(), body) != "" || chosen.EvalRowsElsewhere(in.RawPath(), body)
+	return target.RowsFile(in.RawPath(), body) != "" || target.EvalRowsElsewhere(in.RawPath(), body)
 }
 
 // guardPassed has the guardrails behind a target judge an answer that is passed on as it
@@ -114,7 +114,7 @@ func guardPassed(c *call, a answer) answer {
 }
 
 // learnWithheld charges an answer that was made and is not sent.
-func learnWithheld(q *admitted.Request, bill *accounting.Bill, resp *http.Response, body []byte) {
+func learnWithheld(q *admission.Request, bill *accounting.Bill, resp *http.Response, body []byte) {
 	if q.Route.Shape != routes.Raw {
 		accounting.LearnOperation(bill, accounting.Meter(bill, body))
 		return

@@ -10,14 +10,14 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard/judge"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
 	"gateway/shared/route"
 	"gateway/shared/wire"
 )
@@ -25,21 +25,21 @@ import (
 // guardInput is where the guardrails before a target judge what it is to be sent. The
 // target is chosen, and the client's body is what its config made of it. What they make
 // of it goes in its place, and the target is asked for that.
-func guardInput(r *Relay, tg *chosen.Target, gs *guarded.State, leaf *route.Leaf) error {
-	if !guarded.Wants(leaf, tg.Req) {
+func guardInput(r *Relay, tg *target.Target, gs *guardrail.State, leaf *route.Leaf) error {
+	if !guardrail.Wants(leaf, tg.Req) {
 		return nil
 	}
 	changed, err := gs.Input(r.guards, tg, leaf, requestContent(tg), images(r, tg.Req))
 	if err != nil || changed == nil {
 		return err
 	}
-	return chosen.Rewrite(tg, changed)
+	return target.Rewrite(tg, changed)
 }
 
 // images returns a function that fetches images for checks that put them into the request,
 // all of them within the limit of the media of a request. A fetch ends with the context of
 // its check, which has the lane of the request.
-func images(r *Relay, q *admitted.Request) judge.Fetch {
+func images(r *Relay, q *admission.Request) judge.Fetch {
 	f := media.NewFetcher(r.Transport, r.Egress.WithoutTrusted(), q.Lease)
 	return func(ctx context.Context, address string, most int64) (mime, data string, err error) {
 		return f.Image(ctx, address, most)
@@ -85,7 +85,7 @@ func asError(f *fault.Fault) error {
 }
 
 // inClientShape is a whole answer as the client would get it, in memory of its own.
-func inClientShape(tg *chosen.Target, log *record.Log, pn *plain) ([]byte, error) {
+func inClientShape(tg *target.Target, log *record.Log, pn *plain) ([]byte, error) {
 	p := pn
 	switch {
 	case p.retold != nil:
@@ -120,7 +120,7 @@ func repeats(c *call, s *route.Schedule, a *answer) bool {
 // deniedBody returns the body of a denial: in OpenAI's shape an error with the results of
 // the hooks, or, where the guardrail says so, a response with the error for its text. It is
 // nil where the denial is an error like others.
-func deniedBody(relay *Relay, tg *chosen.Target, gs *guarded.State, h http.Header, f *fault.Fault) []byte {
+func deniedBody(relay *Relay, tg *target.Target, gs *guardrail.State, h http.Header, f *fault.Fault) []byte {
 	client := tg.Req.Route.Client
 	if made := tg.Req.Route.Retold; made != nil {
 		client = made.Client
@@ -137,13 +137,13 @@ func deniedBody(relay *Relay, tg *chosen.Target, gs *guarded.State, h http.Heade
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 		return replayed(tg, gs, r)
 	}
-	return gs.Told(client.EncodeResponse(nil, r, chosen.Options(tg)), true)
+	return gs.Told(client.EncodeResponse(nil, r, target.Options(tg)), true)
 }
 
 // guardStream is where the guardrails behind a target begin to judge an answer that is
 // a stream, before its first byte is read. One that is judged on its way is decoded and
 // written anew, also where client and provider speak the same dialect.
-func guardStream(tg *chosen.Target, gs *guarded.State, st *streamState, a *answer) {
+func guardStream(tg *target.Target, gs *guardrail.State, st *streamState, a *answer) {
 	if !gs.On {
 		return
 	}
@@ -151,7 +151,7 @@ func guardStream(tg *chosen.Target, gs *guarded.State, st *streamState, a *answe
 	if !gs.OnItsWay() || tg.Req.Route.Client == nil {
 		return
 	}
-	dec, o := tg.To.Dialect.NewStreamDecoder(&tg.To.Traits), chosen.Options(tg)
+	dec, o := tg.To.Dialect.NewStreamDecoder(&tg.To.Traits), target.Options(tg)
 	if tg.SameDialect() {
 		o.Request = tg.Body.LegacyOnly()
 	}
@@ -159,16 +159,16 @@ func guardStream(tg *chosen.Target, gs *guarded.State, st *streamState, a *answe
 }
 
 // guardedDecoder returns a decoder that checks the stream it decodes.
-func guardedDecoder(tg *chosen.Target, gs *guarded.State, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
+func guardedDecoder(tg *target.Target, gs *guardrail.State, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
 	if !gs.On || tg.Req.Route.Client == nil {
 		return dec
 	}
-	return gs.Decoder(dec, guarded.Shape{Client: tg.Req.Route.Client, Options: *o, Traits: &tg.To.Traits})
+	return gs.Decoder(dec, guardrail.Shape{Client: tg.Req.Route.Client, Options: *o, Traits: &tg.To.Traits})
 }
 
 // drain reads a stream that was denied to its end, for what it used: it was made, and
 // is paid for.
-func drain(tg *chosen.Target, gs *guarded.State, ca *reused.Cache, st *streamState, a *answer) {
+func drain(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamState, a *answer) {
 	tg.Req.Leave()
 	chunk := buffer.For(streamChunk)
 	defer chunk.Free()
@@ -206,7 +206,7 @@ func denyStream(c *call, a *answer, f *fault.Fault) error {
 
 // judgeEnd has the guardrails that do not judge a stream on its way look at it once it
 // has ended. The client has all of it by then.
-func judgeEnd(tg *chosen.Target, rw *reply, log *record.Log, gs *guarded.State, a *answer) {
+func judgeEnd(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.State, a *answer) {
 	if !gs.On {
 		return
 	}
@@ -222,7 +222,7 @@ func judgeEnd(tg *chosen.Target, rw *reply, log *record.Log, gs *guarded.State, 
 }
 
 // streamTold is a whole stream with what the hooks before it said.
-func streamTold(tg *chosen.Target, gs *guarded.State, out []byte) []byte {
+func streamTold(tg *target.Target, gs *guardrail.State, out []byte) []byte {
 	if told := gs.FirstEvent(tg.Req.Route.Endpoint, tg.Strict()); len(told) > 0 {
 		return append(told, out...)
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"gateway/shared/chat"
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/record"
 )
@@ -38,7 +38,7 @@ var (
 
 // signOfLife is what clients of the route's dialect pass over: a comment, or the
 // ping event where the dialect has one.
-func signOfLife(q *admitted.Request) []byte {
+func signOfLife(q *admission.Request) []byte {
 	if q.Route.Client.Name() == "anthropic.messages" {
 		return pingSign
 	}

@@ -13,10 +13,10 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/asked"
-	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/stars"
+	"gateway/shared/relay/target"
 	"gateway/shared/usage"
 )
 
@@ -76,7 +76,7 @@ func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
 }
 
 // jobUpload opens the form up to its file.
-func jobUpload(tg *chosen.Target, up *outbound, body []byte) (*chat.Upload, error) {
+func jobUpload(tg *target.Target, up *outbound, body []byte) (*chat.Upload, error) {
 	var src io.Reader = strings.NewReader(string(body)) // a call that was given up may still read it
 	if !tg.Body.Form.Whole() {
 		src, _ = formStream(tg, up)
@@ -100,7 +100,7 @@ func formFault(up *outbound, err error) error {
 
 // talk is the conversation between the rows of a batch and one of the target's
 // models, which may be named as @slug/model.
-func talk(r *Relay, tg *chosen.Target, client, model string) (*chat.Talk, error) {
+func talk(r *Relay, tg *target.Target, client, model string) (*chat.Talk, error) {
 	if rest, ok := strings.CutPrefix(model, "@"); ok {
 		slug, name, _ := strings.Cut(rest, "/")
 		if tg.To.Saved == nil || slug != tg.To.Saved.Slug || name == "" {
@@ -122,7 +122,7 @@ func talk(r *Relay, tg *chosen.Target, client, model string) (*chat.Talk, error)
 	talk.Client, _ = r.dialects[client].(chat.Client)
 	op, known := talkOperations[client]
 	if !known {
-		return nil, chosen.Unsupported(client, tg.To.Target.Provider)
+		return nil, target.Unsupported(client, tg.To.Target.Provider)
 	}
 	ok := false
 	if op == provider.Embeddings {
@@ -136,7 +136,7 @@ func talk(r *Relay, tg *chosen.Target, client, model string) (*chat.Talk, error)
 		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&tg.To.Target, spoken, name, model, body) }
 	}
 	if !ok {
-		return nil, chosen.Unsupported(client, tg.To.Target.Provider)
+		return nil, target.Unsupported(client, tg.To.Target.Provider)
 	}
 	traits := tg.To.Target.TraitsFor(tg.Req.Ctx, model)
 	talk.Traits = &traits
@@ -152,7 +152,7 @@ var talkOperations = map[string]provider.Operation{
 }
 
 // callJob sends one request of an operation.
-func callJob(r *Relay, tg *chosen.Target, log *record.Log, mk *stars.Mask, ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
+func callJob(r *Relay, tg *target.Target, log *record.Log, mk *stars.Mask, ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
 	target := tg.To.Target
 	var raw string
 	var err error
@@ -225,7 +225,7 @@ func callJob(r *Relay, tg *chosen.Target, log *record.Log, mk *stars.Mask, ctx c
 
 // checkGiven holds an address that a provider gave to the rules for hosts that
 // callers name.
-func checkGiven(r *Relay, tg *chosen.Target, raw string) error {
+func checkGiven(r *Relay, tg *target.Target, raw string) error {
 	u, err := url.Parse(raw)
 	if err == nil {
 		policy := r.Egress
@@ -243,7 +243,7 @@ func checkGiven(r *Relay, tg *chosen.Target, raw string) error {
 }
 
 // jobRefused reads a provider's error answer.
-func jobRefused(tg *chosen.Target, log *record.Log, mk *stars.Mask, resp *http.Response) *fault.Fault {
+func jobRefused(tg *target.Target, log *record.Log, mk *stars.Mask, resp *http.Response) *fault.Fault {
 	buf := buffer.New()
 	defer buf.Free()
 	err := readWhole(tg.Req, buf, resp, maxErrorAnswer)

@@ -8,11 +8,11 @@ import (
 	"runtime/debug"
 
 	"gateway/shared/fault"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/recorder"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
 	"gateway/shared/route"
 )
 
@@ -40,7 +40,7 @@ type JudgedRow struct {
 // JudgeRow has the guardrails of a row's target judge the row, or the answer to it, as those
 // of a request of its own. req is that request. Nothing is sent and nothing is counted. A row
 // that is refused leaves a record, as a request does.
-func (m *Mux) JudgeRow(req *http.Request, behalf *admitted.Behalf, stage RowStage, answer []byte) (out JudgedRow) {
+func (m *Mux) JudgeRow(req *http.Request, behalf *admission.Behalf, stage RowStage, answer []byte) (out JudgedRow) {
 	refusal := &recorder.Recorder{Max: maxRefusal}
 	rt, id := m.Match(req.Method, req.URL.EscapedPath())
 	if rt == nil {
@@ -91,10 +91,10 @@ func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
 		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
 	}
 	fresh(c)
-	if err := chosen.Choose(&c.target, leaf); err != nil {
+	if err := target.Choose(&c.target, leaf); err != nil {
 		return err
 	}
-	if out.Guarded = guarded.Wants(leaf, &c.req); !out.Guarded {
+	if out.Guarded = guardrail.Wants(leaf, &c.req); !out.Guarded {
 		return nil
 	}
 	switch stage {

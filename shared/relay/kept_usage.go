@@ -10,13 +10,13 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/inputbound"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
 )
 
 // settleBatch books the usage of a finished batch with the request that first
@@ -50,12 +50,12 @@ func settleBatch(c *call, answer []byte) {
 
 // createsBatch reports whether the request has a provider begin a batch, by its own route or
 // passed through.
-func createsBatch(q *admitted.Request, in *inbound.Body) bool {
+func createsBatch(q *admission.Request, in *body.Body) bool {
 	return q.Route.Operation == provider.BatchesCreate || q.Route.Shape == routes.Raw && routes.StartsBatch(q.Req.Method, in.RawPath())
 }
 
 // readsBatch reports whether the answer to the request tells how far a batch is.
-func readsBatch(q *admitted.Request, in *inbound.Body) bool {
+func readsBatch(q *admission.Request, in *body.Body) bool {
 	if op := q.Route.Operation; op == provider.BatchesGet || op == provider.BatchesOutput {
 		return true
 	}
@@ -97,8 +97,8 @@ func readRows(c *call, sum *inputbound.Sum) error {
 // eachRow reads the rows of a file. It is no attempt of the request.
 func eachRow(c *call, file string, checks bool, sum *inputbound.Sum) error {
 	attempts := len(c.bill.Purse.Attempts)
-	resp, err := again(c, chosen.Part{Op: provider.FilesContent, ID: file, Method: http.MethodGet})
-	c.out.part = chosen.Part{}
+	resp, err := again(c, target.Part{Op: provider.FilesContent, ID: file, Method: http.MethodGet})
+	c.out.part = target.Part{}
 	c.bill.Purse.Forget(attempts)
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func eachRow(c *call, file string, checks bool, sum *inputbound.Sum) error {
 }
 
 // mayName checks the objects that a row names: it is a body that the provider reads later.
-func mayName(tg *chosen.Target, row []byte) error {
+func mayName(tg *target.Target, row []byte) error {
 	ids, err := kept.IDsInRow(row)
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func mayName(tg *chosen.Target, row []byte) error {
 
 // holdBatch keeps what is reserved for a batch that a provider has accepted until its usage is
 // booked.
-func holdBatch(q *admitted.Request, in *inbound.Body, bill *accounting.Bill, answer []byte) {
+func holdBatch(q *admission.Request, in *body.Body, bill *accounting.Bill, answer []byte) {
 	if !createsBatch(q, in) {
 		return
 	}
@@ -170,7 +170,7 @@ func rowsUsage(c *call, id string, batch []byte) {
 		c.req.Fail("look for a batch's claim", err)
 		return
 	}
-	resp, err := again(c, chosen.Part{Op: provider.FilesContent, ID: b.Output, Query: c.req.Req.URL.RawQuery})
+	resp, err := again(c, target.Part{Op: provider.FilesContent, ID: b.Output, Query: c.req.Req.URL.RawQuery})
 	if err != nil {
 		c.req.Fail("usage of a batch", err)
 		return

@@ -5,12 +5,12 @@ import (
 	"io"
 	"net/http"
 
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/body"
 )
 
 // answerHere answers in the provider's place.
-func answerHere(q *admitted.Request, in *inbound.Body) answer {
+func answerHere(q *admission.Request, in *body.Body) answer {
 	body, err := q.Route.Local(in.In)
 	if err != nil {
 		return refusal(err)

@@ -6,15 +6,15 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/record"
+	"gateway/shared/relay/target"
 )
 
 // withMediaBytes calls encode while the web addresses of r are replaced by the fetched
 // bytes. Afterwards r is as before, for targets that read addresses.
-func withMediaBytes(relay *Relay, tg *chosen.Target, up *outbound, log *record.Log, r *chat.Request, encode func() error) error {
+func withMediaBytes(relay *Relay, tg *target.Target, up *outbound, log *record.Log, r *chat.Request, encode func() error) error {
 	wanted := media.In(r, &tg.To.Traits)
 	if len(wanted) == 0 {
 		return encode()
@@ -30,7 +30,7 @@ func withMediaBytes(relay *Relay, tg *chosen.Target, up *outbound, log *record.L
 
 // fetchMedia fetches the addresses that are not there yet. The error is that of
 // the first part that failed.
-func fetchMedia(r *Relay, q *admitted.Request, up *outbound, log *record.Log, wanted []media.Wanted) error {
+func fetchMedia(r *Relay, q *admission.Request, up *outbound, log *record.Log, wanted []media.Wanted) error {
 	missing, err := up.media.Want(wanted, q.Rehearsing)
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func fetchMedia(r *Relay, q *admitted.Request, up *outbound, log *record.Log, wa
 	if len(missing) > 0 {
 		from := r.Now()
 		f := media.NewFetcher(r.Transport, r.Egress.WithoutTrusted(), q.Lease)
-		f.FetchAll(admitted.ClientContext(q), &up.media, missing)
+		f.FetchAll(admission.ClientContext(q), &up.media, missing)
 		log.Wait(r.Now().Sub(from))
 	}
 	return up.media.Failure(wanted)
@@ -46,7 +46,7 @@ func fetchMedia(r *Relay, q *admitted.Request, up *outbound, log *record.Log, wa
 
 // mediaInline gives the body of a host that speaks the client's dialect and takes
 // bytes only: src, when it names no web address.
-func mediaInline(relay *Relay, tg *chosen.Target, up *outbound, log *record.Log, src []byte) ([]byte, error) {
+func mediaInline(relay *Relay, tg *target.Target, up *outbound, log *record.Log, src []byte) ([]byte, error) {
 	if tg.Req.Route.Client == nil || !tg.To.Traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
 		return src, nil
 	}

@@ -16,7 +16,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard/judge"
 	"gateway/shared/guard/remote"
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/media"
 	"gateway/shared/relay/routes"
 )
@@ -145,13 +145,13 @@ func TestFetchesEndWithTheirCaller(t *testing.T) {
 		"timeoutMs of inlineImageUrls": {t.Context(), func(c *call) error {
 			check := remote.Makers(time.Now, nil)["default.inlineImageUrls"](map[string]json.RawMessage{"timeoutMs": json.RawMessage("20")})
 			body := `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"` + s.URL + `/x.png"}}]}]}`
-			if v := check(admitted.ClientContext(&c.req), &judge.Subject{Request: json.RawMessage(body), Fetch: images(c.relay, &c.req)}); v.Err != nil {
+			if v := check(admission.ClientContext(&c.req), &judge.Subject{Request: json.RawMessage(body), Fetch: images(c.relay, &c.req)}); v.Err != nil {
 				return errors.New(v.Err.Message)
 			}
 			return nil
 		}},
 		"an image of a check whose client leaves": {short, func(c *call) error {
-			_, _, err := images(c.relay, &c.req)(admitted.ClientContext(&c.req), s.URL+"/x.png", 1000)
+			_, _, err := images(c.relay, &c.req)(admission.ClientContext(&c.req), s.URL+"/x.png", 1000)
 			return err
 		}},
 		"media whose client leaves": {short, func(c *call) error {

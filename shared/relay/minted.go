@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"gateway/shared/fault"
-	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/ephemeral"
+	"gateway/shared/relay/target"
 	"gateway/shared/route"
 )
 
@@ -21,7 +21,7 @@ func mint(c *call) error {
 		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
 	}
 	fresh(c)
-	if err := chosen.Choose(&c.target, leaf); err != nil {
+	if err := target.Choose(&c.target, leaf); err != nil {
 		return err
 	}
 	if s := c.target.To.Saved; s != nil && c.body.Minting.Transcription != "" {

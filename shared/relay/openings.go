@@ -7,10 +7,10 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/asked"
-	"gateway/shared/relay/guarded"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/live"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/recorder"
@@ -59,7 +59,7 @@ func (w waiting) Drain() { w.near.Close(session.GoingAway, restarting().Message)
 func (w waiting) Break() { w.near.Drop() }
 
 // unopened ends a connection on which no session was asked for.
-func unopened(q *admitted.Request, in *inbound.Body, bill *accounting.Bill, log *record.Log, near session.Conn, o *session.Opened, err error) {
+func unopened(q *admission.Request, in *body.Body, bill *accounting.Bill, log *record.Log, near session.Conn, o *session.Opened, err error) {
 	if e := (*session.Ended)(nil); errors.As(err, &e) {
 		near.Close(e.Code, e.Reason) // nothing is sent where the client has closed it
 		near.Linger()
@@ -77,7 +77,7 @@ func unopened(q *admitted.Request, in *inbound.Body, bill *accounting.Bill, log 
 }
 
 // opened takes the session that was asked for through the walk. That walk has the record.
-func opened(r *Relay, q *admitted.Request, log *record.Log, o *session.Opened) {
+func opened(r *Relay, q *admission.Request, log *record.Log, o *session.Opened) {
 	req := q.Req.Clone(context.WithoutCancel(q.Req.Context()))
 	req.Header.Set(asked.TraceID, q.Ask.TraceID)
 	req.URL.RawQuery = ""
@@ -95,7 +95,7 @@ func opened(r *Relay, q *admitted.Request, log *record.Log, o *session.Opened) {
 }
 
 // sendLive opens the client's side of a Live session.
-func sendLive(c *call, guards *guarded.Live) error {
+func sendLive(c *call, guards *guardrail.Live) error {
 	o := c.req.Route.Opened()
 	near, err := c.req.Route.Sockets().Accept(c.reply.w, c.req.Req, "", c.reply.w.Header())
 	if err != nil {

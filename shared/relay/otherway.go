@@ -6,12 +6,12 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/came"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/record"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/stars"
-	"gateway/shared/relay/turn"
+	"gateway/shared/relay/target"
 	"gateway/shared/wire/mask"
 )
 
@@ -19,7 +19,7 @@ import (
 // shows it, often against its headers. The client gets what it asked for.
 
 // pass gives the next bytes of an answer to whatever handles the stream.
-func pass(tg *chosen.Target, gs *guarded.State, ca *reused.Cache, st *streamState, a *answer, in []byte) ([]byte, error) {
+func pass(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamState, a *answer, in []byte) ([]byte, error) {
 	if a.stream.ComesWhole(in) {
 		takeWhole(tg, gs, ca, st, a)
 	}
@@ -36,9 +36,9 @@ func pass(tg *chosen.Target, gs *guarded.State, ca *reused.Cache, st *streamStat
 }
 
 // takeWhole makes a an answer that came whole and is replayed to the client as a stream.
-func takeWhole(tg *chosen.Target, gs *guarded.State, ca *reused.Cache, st *streamState, a *answer) {
+func takeWhole(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamState, a *answer) {
 	dec := upstream.NewWhole(tg.To.Dialect, &tg.To.Traits)
-	o := chosen.Options(tg)
+	o := target.Options(tg)
 	if !a.stream.Translated() {
 		o.Request = tg.Body.LegacyOnly()
 	}
@@ -48,16 +48,16 @@ func takeWhole(tg *chosen.Target, gs *guarded.State, ca *reused.Cache, st *strea
 
 // cameAsEvents tells whether the body of a conversation's plain answer is a
 // stream that nobody asked for.
-func cameAsEvents(tg *chosen.Target, body []byte) bool {
+func cameAsEvents(tg *target.Target, body []byte) bool {
 	if tg.Req.Route.Client == nil || tg.To.Dialect == nil {
 		return false
 	}
-	return turn.IsEvents(body)
+	return response.IsEvents(body)
 }
 
 // decodeWhole reads an answer of the provider's dialect: a plain one, or a stream
 // that is put together.
-func decodeWhole(tg *chosen.Target, body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
+func decodeWhole(tg *target.Target, body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
 	if !cameAsEvents(tg, body) {
 		r, err := tg.To.Dialect.DecodeResponse(body, &tg.To.Traits)
 		if err != nil {
@@ -65,12 +65,12 @@ func decodeWhole(tg *chosen.Target, body []byte) (*chat.Response, chat.Meter, []
 		}
 		return r, r.Meter(), r.Signed(), nil
 	}
-	return turn.Collect(tg.To.Dialect.NewStreamDecoder(&tg.To.Traits), body)
+	return response.Collect(tg.To.Dialect.NewStreamDecoder(&tg.To.Traits), body)
 }
 
 // eventsBroke answers for a stream that nobody asked for and that cannot be put
 // together. What came of it was made, and is paid for.
-func eventsBroke(tg *chosen.Target, bill *accounting.Bill, log *record.Log, mk *stars.Mask, err error, m chat.Meter, body []byte) error {
+func eventsBroke(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *stars.Mask, err error, m chat.Meter, body []byte) error {
 	f := tg.To.StreamBroke(err)
 	f.Source = fault.SourceProvider
 	mask.Bytes(body, mk.Secrets())

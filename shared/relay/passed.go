@@ -12,10 +12,10 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
+	"gateway/shared/relay/target"
 	"gateway/shared/wire"
 )
 
@@ -112,12 +112,12 @@ func sendHeld(c *call, resp *http.Response) error {
 	} else {
 		accounting.LearnOperation(&c.bill, accounting.Meter(&c.bill, out))
 	}
-	if chosen.Filtered(&c.target) {
+	if target.Filtered(&c.target) {
 		var err error
 		if out, err = ownList(c, out); err != nil {
 			return err
 		}
-	} else if err := chosen.Keep(&c.target, out); err != nil {
+	} else if err := target.Keep(&c.target, out); err != nil {
 		return err
 	}
 	h := c.reply.w.Header()
@@ -162,7 +162,7 @@ func nextPage(c *call, after string) ([]byte, error) {
 		name = "after_id"
 	}
 	q.Set(name, after)
-	resp, err := again(c, chosen.Part{Op: c.target.To.Op, ID: c.body.ID, Query: q.Encode()})
+	resp, err := again(c, target.Part{Op: c.target.To.Op, ID: c.body.ID, Query: q.Encode()})
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func nextPage(c *call, after string) ([]byte, error) {
 
 // again calls the target once more in the same request, for what belongs to the
 // same answer.
-func again(c *call, of chosen.Part) (*http.Response, error) {
+func again(c *call, of target.Part) (*http.Response, error) {
 	c.out.part, c.out.part.Further = of, true
 	a := attempt(c, nil)
 	if a.fault != nil {
@@ -209,7 +209,7 @@ func sendOutput(c *call, resp *http.Response) error {
 	if err := json.Unmarshal(buf.B, &b); err != nil {
 		return unusable(&c.target, &c.bill, &c.log, &c.mask, err, buf.B)
 	}
-	if err := chosen.Keep(&c.target, buf.B); err != nil {
+	if err := target.Keep(&c.target, buf.B); err != nil {
 		return err
 	}
 	settleBatch(c, buf.B)
@@ -231,7 +231,7 @@ func sendFiles(c *call, ids ...string) error {
 		if id == "" {
 			continue
 		}
-		resp, err := again(c, chosen.Part{Op: provider.FilesContent, ID: id, Query: c.req.Req.URL.RawQuery})
+		resp, err := again(c, target.Part{Op: provider.FilesContent, ID: id, Query: c.req.Req.URL.RawQuery})
 		if err != nil {
 			if !sent {
 				return err

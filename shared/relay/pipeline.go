@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/asked"
 	"gateway/shared/relay/inputbound"
 	"gateway/shared/relay/recorder"
@@ -15,7 +15,7 @@ import (
 
 // serveFor runs the pipeline for one request. behalf names the caller of requests that the
 // gateway makes itself; nil for requests of clients.
-func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admitted.Behalf) {
+func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admission.Behalf) {
 	c := r.calls.Get().(*call)
 	if rt.Shape == routes.Socket {
 		req = asked.Subprotocols(req)
@@ -27,7 +27,7 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Ro
 	}
 	err := admit(c)
 	if err == nil {
-		err = c.req.Route.Serve(pipeline{c})
+		err = c.req.Route.Handle(pipeline{c})
 	}
 	if err != nil {
 		refuse(c, err)

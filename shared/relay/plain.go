@@ -12,12 +12,12 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/approval"
 	"gateway/shared/relay/came"
-	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
 )
 
 // plain is the whole answer to a unified request that is not streamed. It is read while
@@ -41,8 +41,8 @@ func (p *plain) free() {
 
 // takesWhole tells whether an answer is read before it is chosen. A further part of an
 // answer that is being sent is not.
-func takesWhole(tg *chosen.Target, up *outbound, resp *http.Response) bool {
-	return tg.Req.Route.Shape != routes.Raw && tg.Req.Route.Shape != routes.Listing && tg.Req.Route.Shape != routes.Socket && tg.Req.Route.Operation != provider.BatchesOutput && !up.part.Further && !tg.Passes(resp) && !chosen.Filtered(tg)
+func takesWhole(tg *target.Target, up *outbound, resp *http.Response) bool {
+	return tg.Req.Route.Shape != routes.Raw && tg.Req.Route.Shape != routes.Listing && tg.Req.Route.Shape != routes.Socket && tg.Req.Route.Operation != provider.BatchesOutput && !up.part.Further && !tg.Passes(resp) && !target.Filtered(tg)
 }
 
 // takePlain reads an answer whole, books it, and judges whether it is one.
@@ -124,7 +124,7 @@ func readPlain(c *call, resp *http.Response) (err error) {
 			p.meter = p.translated.Meter()
 		}
 		if !c.target.SameDialect() {
-			if err = chat.Verify(p.translated, c.req.Route.Client.Held(chosen.Options(&c.target)), &c.target.Loss); err != nil {
+			if err = chat.Verify(p.translated, c.req.Route.Client.Held(target.Options(&c.target)), &c.target.Loss); err != nil {
 				return unusable(&c.target, &c.bill, &c.log, &c.mask, err, out)
 			}
 		}
@@ -144,7 +144,7 @@ func tellsItems(rt *routes.Route) bool {
 
 // operates tells whether the route is metered as an operation, not as a
 // conversation.
-func operates(q *admitted.Request) bool {
+func operates(q *admission.Request) bool {
 	return q.Route.Client == nil && (q.Route.Demand != nil || q.Route.Meter == nil)
 }
 
@@ -155,7 +155,7 @@ var (
 
 // answers tells whether a body in the client's dialect is an answer at all. One that tells
 // usage, an id or a model is; others are looked at more closely.
-func answers(tg *chosen.Target, m *chat.Meter, out []byte) bool {
+func answers(tg *target.Target, m *chat.Meter, out []byte) bool {
 	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || tg.Req.Req.Method != http.MethodPost {
 		return true
 	}
@@ -191,7 +191,7 @@ func sendPlain(c *call, a *answer) error {
 		if !p.own {
 			break
 		}
-		if err := chosen.KeepMade(&c.target, p.buf.B, p.meter.ID); err != nil {
+		if err := target.KeepMade(&c.target, p.buf.B, p.meter.ID); err != nil {
 			return err
 		}
 	case p.own:
@@ -200,7 +200,7 @@ func sendPlain(c *call, a *answer) error {
 			settleBatch(c, out)
 			accounting.SettleResponse(&c.bill, out, false)
 		}
-		if err := chosen.KeepMade(&c.target, out, p.meter.ID); err != nil {
+		if err := target.KeepMade(&c.target, out, p.meter.ID); err != nil {
 			return err
 		}
 	case p.translated == nil:
@@ -231,12 +231,12 @@ func sendPlain(c *call, a *answer) error {
 }
 
 // encodePlain writes a decoded answer as the client reads it.
-func encodePlain(tg *chosen.Target, log *record.Log, pn *plain, enc *buffer.Buffer) error {
+func encodePlain(tg *target.Target, log *record.Log, pn *plain, enc *buffer.Buffer) error {
 	p := pn
-	o := chosen.Options(tg)
+	o := target.Options(tg)
 	if tg.SameDialect() {
 		o.Request = tg.Body.LegacyOnly()
-		if err := chosen.KeepMade(tg, p.buf.B, p.meter.ID); err != nil {
+		if err := target.KeepMade(tg, p.buf.B, p.meter.ID); err != nil {
 			return err
 		}
 	} else {
@@ -250,8 +250,8 @@ func encodePlain(tg *chosen.Target, log *record.Log, pn *plain, enc *buffer.Buff
 	missed := chat.MissedBy(tg.Req.Route.Client, o, &tg.Loss)
 	missed.Whole(p.translated)
 	enc.B = tg.Req.Route.Client.EncodeResponse(enc.B, p.translated, o)
-	if chosen.StoresItems(tg) {
-		chosen.StoreItems(tg, enc.B)
+	if target.StoresItems(tg) {
+		target.StoreItems(tg, enc.B)
 	}
 	return nil
 }

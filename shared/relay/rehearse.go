@@ -10,12 +10,12 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/rehearsal"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
 	"gateway/shared/route"
 	"gateway/shared/wire/mask"
 )
@@ -30,7 +30,7 @@ func rehearse(c *call, of *routes.DryRun) error {
 	if rt == nil || rt.Shape == routes.Listing || rt.Shape == routes.Multipart || rt.Prompt() != nil && rt.Prompt().Render {
 		return fault.Invalid("path", "must be a route of the data plane that takes JSON, such as /chat/completions")
 	}
-	req, err := q.Imagined(admitted.ClientContext(&c.req)) // whose checks end with the client
+	req, err := q.Imagined(admission.ClientContext(&c.req)) // whose checks end with the client
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func rehearse(c *call, of *routes.DryRun) error {
 }
 
 // enter is admission for a caller who is known already, without counting.
-func enter(r *Relay, tg *chosen.Target) error {
+func enter(r *Relay, tg *target.Target) error {
 	if !tg.Req.Who.Has(tg.Req.Route.Scope) && !slices.ContainsFunc(tg.Req.Route.OrScopes, tg.Req.Who.Has) {
 		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", tg.Req.Route.Scope)
 	}
@@ -143,7 +143,7 @@ func imagineTarget(c *call, leaf *route.Leaf) rehearsal.Target {
 }
 
 func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
-	if err := chosen.Choose(&c.target, leaf); err != nil {
+	if err := target.Choose(&c.target, leaf); err != nil {
 		return err
 	}
 	if err := guardInput(c.relay, &c.target, &c.guards, leaf); err != nil {
@@ -189,7 +189,7 @@ func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
 
 // imagineCredential authorizes the request, so that a missing credential is reported. Where
 // a token would have to be requested, a placeholder is used.
-func imagineCredential(tg *chosen.Target, req *http.Request, body []byte) error {
+func imagineCredential(tg *target.Target, req *http.Request, body []byte) error {
 	t := &tg.To.Target
 	switch scheme := t.Provider.Auth.Scheme; {
 	case scheme == provider.SigV4Auth || scheme == provider.GoogleOAuth || scheme == provider.OCIAuth,

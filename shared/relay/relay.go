@@ -16,10 +16,9 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/queue"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/ephemeral"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/heldfiles"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
@@ -28,6 +27,7 @@ import (
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
+	"gateway/shared/relay/target"
 	"gateway/shared/relay/unread"
 	"gateway/shared/resource"
 	"gateway/shared/route"
@@ -91,16 +91,16 @@ type Options struct {
 // Relay serves the data plane. It is safe for concurrent use.
 type Relay struct {
 	Options
-	doors     *admitted.Doors
+	doors     *admission.Doors
 	sources   *plan.Sources
 	dialects  map[string]chat.Provider
 	carriers  map[string]chat.Translator
 	jobs      map[string]chat.Jobs
 	rooms     *heldfiles.Rooms
 	batches   *managed.Batches
-	guards    *guarded.Means
+	guards    *guardrail.Means
 	calls     sync.Pool
-	means     *chosen.Means
+	means     *target.Means
 	urls      outgoing.URLs // of their targets
 	breakers  *plan.Breakers
 	budgets   *ledger.ExhaustionCache // of sessions that wait
@@ -145,13 +145,13 @@ func New(o Options) *Relay {
 		r.jobs[j.Name()] = j
 	}
 	tokens := provider.NewTokens(o.Transport, o.Now)
-	r.means = &chosen.Means{
+	r.means = &target.Means{
 		Sealer: o.Sealer, Secrets: provider.NewSecrets(o.Sealer, tokens, o.Transport),
 		Owners: r.owners, Hosts: egress.NewHosts(o.Egress), Tokens: tokens, Trusting: o.Trusting,
 		Dialects: r.dialects, Carriers: r.carriers, Jobs: r.jobs, Memory: kept.New(o.Now, o.Store.Table(store.Usage), o.Sealer),
 	}
 	r.means.Await = r.await
-	r.guards = guarded.NewMeans(o.Checks, o.Sealer, o.Trusting, o.Transport, r.means.Secrets, o.Now)
+	r.guards = guardrail.NewMeans(o.Checks, o.Sealer, o.Trusting, o.Transport, r.means.Secrets, o.Now)
 	r.rooms = &heldfiles.Rooms{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}
 	r.batches = &managed.Batches{Now: o.Now, Store: o.Store, Sealer: o.Sealer}
 	if r.Sleep == nil {
@@ -168,8 +168,8 @@ func New(o Options) *Relay {
 // with the time between two checks it stays below the 2 s within which a session must end.
 const budgetAge = time.Second
 
-func (r *Relay) newDoors() *admitted.Doors {
-	return &admitted.Doors{Auth: r.Auth, Secrets: r.ephemeral, Loader: r.Loader, Memory: r.Memory, BlockInline: r.BlockInline, DrainTime: r.DrainTime, Now: r.Now, Fault: r.fault}
+func (r *Relay) newDoors() *admission.Doors {
+	return &admission.Doors{Auth: r.Auth, Secrets: r.ephemeral, Loader: r.Loader, Memory: r.Memory, BlockInline: r.BlockInline, DrainTime: r.DrainTime, Now: r.Now, Fault: r.fault}
 }
 
 // Handler serves one route.

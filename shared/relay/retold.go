@@ -7,12 +7,12 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/record"
-	"gateway/shared/relay/turn"
+	"gateway/shared/relay/response"
+	"gateway/shared/relay/target"
 )
 
 // An answer that was made in the background, or is kept, reaches the client with a later
@@ -28,12 +28,12 @@ func events(resp *http.Response) bool {
 // holdsRetold tells whether a stream that tells an old answer again is read whole before it
 // is sent, because a guardrail may refuse or change it. Nobody waits for its words one by
 // one.
-func holdsRetold(q *admitted.Request, gs *guarded.State, resp *http.Response) bool {
+func holdsRetold(q *admission.Request, gs *guardrail.State, resp *http.Response) bool {
 	return q.Route.Retold != nil && gs.Outputs() && gs.OnItsWay() && resp.StatusCode == http.StatusOK && events(resp)
 }
 
 // readRetold reads a stream that tells an answer again.
-func readRetold(tg *chosen.Target, bill *accounting.Bill, pn *plain, stream []byte) error {
+func readRetold(tg *target.Target, bill *accounting.Bill, pn *plain, stream []byte) error {
 	p := pn
 	if p.retold = kept.LastResponse(stream); p.retold == nil {
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before its end", tg.To.Target.Provider.ID)
@@ -47,18 +47,18 @@ func readRetold(tg *chosen.Target, bill *accounting.Bill, pn *plain, stream []by
 
 // sentRetold is what the client gets of such a stream: the stream itself, or another one
 // where guardrails have changed the answer, with what they said.
-func sentRetold(tg *chosen.Target, gs *guarded.State, stream []byte) []byte {
+func sentRetold(tg *target.Target, gs *guardrail.State, stream []byte) []byte {
 	out := gs.FirstEvent(tg.Req.Route.Endpoint, tg.Strict())
 	if !gs.Changed {
 		out = append(out, stream...)
 	} else if r, err := tg.Req.Route.Retold.Client.DecodeResponse(gs.Answer, &tg.To.Traits); err == nil {
-		out = append(out, turn.Replay(r, tg.Req.Route.Retold.Client.NewStreamEncoder(chosen.Options(tg)))...)
+		out = append(out, response.Replay(r, tg.Req.Route.Retold.Client.NewStreamEncoder(target.Options(tg)))...)
 	}
 	return append(out, gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())...)
 }
 
 // judgeRetold has those guardrails look at it that judge streams once they have ended.
-func judgeRetold(tg *chosen.Target, rw *reply, log *record.Log, gs *guarded.State, stream []byte) {
+func judgeRetold(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.State, stream []byte) {
 	if tg.Req.Route.Retold == nil || !gs.JudgesEnd() {
 		return
 	}

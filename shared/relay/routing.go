@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
 	"gateway/shared/route"
 	"gateway/shared/usage"
 )
 
 // tellBreakers tells other processes what the walk learned of targets.
-func tellBreakers(r *Relay, q *admitted.Request, pl *plan.Plan) {
+func tellBreakers(r *Relay, q *admission.Request, pl *plan.Plan) {
 	s := pl.BreakersOf
 	switch {
 	case s == nil || !s.Untold():
@@ -27,7 +27,7 @@ func tellBreakers(r *Relay, q *admitted.Request, pl *plan.Plan) {
 }
 
 // outcomeOf judges the response of a target for routing.
-func outcomeOf(q *admitted.Request, pl *plan.Plan, up *outbound, rw *reply, a *answer) route.Outcome {
+func outcomeOf(q *admission.Request, pl *plan.Plan, up *outbound, rw *reply, a *answer) route.Outcome {
 	o := route.Outcome{Status: a.status(), Exception: a.exception(), Refused: a.cached != nil || a.refused()}
 	// Once a head has gone out, or the client or its body is gone, no other target can be
 	// tried.
@@ -92,7 +92,7 @@ func (r *Relay) Close() {
 }
 
 // beginPatience bounds the times of an attempt.
-func beginPatience(tg *chosen.Target, up *outbound, ctx context.Context) context.Context {
+func beginPatience(tg *target.Target, up *outbound, ctx context.Context) context.Context {
 	var firstToken, idle time.Duration
 	if tg.Stream && tg.Req.Route.Client != nil && tg.Req.Route.Shape == routes.Unified {
 		firstToken, idle = tg.Plan.Asked.Over(tg.To.Leaf.FirstToken, tg.To.Leaf.Idle)

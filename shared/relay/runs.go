@@ -10,13 +10,13 @@ import (
 	"gateway/shared/dialect/job"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/asked"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/managed"
 	"gateway/shared/relay/plan"
+	"gateway/shared/relay/target"
 	"gateway/shared/route/saved"
 	"gateway/shared/store"
 )
@@ -32,7 +32,7 @@ func (r *Relay) Room(sc store.Scope) managed.Room { return r.rooms.Own(sc) }
 
 // manage answers a request that no provider is asked for.
 func manage(c *call) error {
-	c.target.To.Names = chosen.Names{Provider: plan.OwnProvider}
+	c.target.To.Names = target.Names{Provider: plan.OwnProvider}
 	a, err := runManaged(c.relay, &c.target, &c.out)
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func manage(c *call) error {
 }
 
 // runManaged performs the operation.
-func runManaged(r *Relay, tg *chosen.Target, outb *outbound) (*chat.JobAnswer, error) {
+func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobAnswer, error) {
 	j := &chat.Job{
 		Operation: string(tg.Req.Route.Operation), ID: tg.Body.ID, Query: url.Values{}, Request: tg.Req.ULID, Now: tg.Req.Start,
 		ProviderName: "files that the gateway keeps", Strict: true, Loss: &tg.Loss, Room: r.rooms.Own(tg.Req.Who.Scope),
@@ -82,7 +82,7 @@ func runManaged(r *Relay, tg *chosen.Target, outb *outbound) (*chat.JobAnswer, e
 }
 
 // createRun makes a batch. The route has checked the bounds of the body.
-func createRun(r *Relay, q *admitted.Request, in *inbound.Body, pl *plan.Plan, desk *managed.Desk) (*chat.JobAnswer, error) {
+func createRun(r *Relay, q *admission.Request, in *body.Body, pl *plan.Plan, desk *managed.Desk) (*chat.JobAnswer, error) {
 	if r.Runs == nil || r.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation runs no batches of its own; name a provider that does")
 	}
@@ -101,7 +101,7 @@ func createRun(r *Relay, q *admitted.Request, in *inbound.Body, pl *plan.Plan, d
 
 // wake sends the message of a batch's next step. One that is lost is sent again by
 // the sweep.
-func wake(r *Relay, q *admitted.Request, b *managed.Batch) {
+func wake(r *Relay, q *admission.Request, b *managed.Batch) {
 	if r.Runs == nil {
 		return
 	}
@@ -112,7 +112,7 @@ func wake(r *Relay, q *admitted.Request, b *managed.Batch) {
 
 // tryOptions resolves the route that the rows will take, so that what is wrong
 // with it is told at once, as one of gateway_options.
-func tryOptions(r *Relay, q *admitted.Request, pl *plan.Plan, d *managed.Definition) error {
+func tryOptions(r *Relay, q *admission.Request, pl *plan.Plan, d *managed.Definition) error {
 	err := rowsRoute(r, q, pl, d)
 	if err == nil {
 		return nil
@@ -127,7 +127,7 @@ func tryOptions(r *Relay, q *admitted.Request, pl *plan.Plan, d *managed.Definit
 }
 
 // rowsRoute resolves the route of the rows.
-func rowsRoute(r *Relay, q *admitted.Request, pl *plan.Plan, d *managed.Definition) error {
+func rowsRoute(r *Relay, q *admission.Request, pl *plan.Plan, d *managed.Definition) error {
 	h := managed.Headers(d.Options)
 	var ask asked.Headers
 	if err := ask.Read(h); err != nil {

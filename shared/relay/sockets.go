@@ -14,20 +14,20 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/asked"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/guarded"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
 	"gateway/shared/relay/spoken"
+	"gateway/shared/relay/target"
 )
 
 // This file opens the sessions of Socket routes and ends them. Until both sides are
 // open such a request is as every other: its targets are tried in turn.
 
 // roundTrip asks the target. A Socket route's answer is the connection that was opened.
-func roundTrip(r *Relay, tg *chosen.Target, up *outbound, req *http.Request) (*http.Response, error) {
+func roundTrip(r *Relay, tg *target.Target, up *outbound, req *http.Request) (*http.Response, error) {
 	if tg.Req.Route.Shape != routes.Socket {
 		return out(r, tg).RoundTrip(req)
 	}
@@ -48,7 +48,7 @@ func roundTrip(r *Relay, tg *chosen.Target, up *outbound, req *http.Request) (*h
 }
 
 // socketURL is the address of a session at the target.
-func socketURL(tg *chosen.Target) (*url.URL, error) {
+func socketURL(tg *target.Target) (*url.URL, error) {
 	if tg.Req.Route.Live() != nil {
 		raw, err := tg.To.Target.PassthroughURL(strings.Replace(tg.Req.Route.Path, "{id}", url.PathEscape(tg.Body.ID), 1), "")
 		if err != nil {
@@ -163,7 +163,7 @@ func openNear(c *call, resp *http.Response) error {
 }
 
 // ended notes how a session has ended.
-func ended(in *inbound.Body, bill *accounting.Bill, log *record.Log, gs *guarded.State, r *session.Result) {
+func ended(in *body.Body, bill *accounting.Bill, log *record.Log, gs *guardrail.State, r *session.Result) {
 	gs.Notes.Ended(gs.Live())
 	in.Carried(r.FromClient)
 	log.Count(r.ToClient)

@@ -8,9 +8,9 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/record"
+	"gateway/shared/relay/target"
 	"gateway/shared/wire/mask"
 )
 
@@ -84,7 +84,7 @@ func open(c *call, a *answer) {
 // passesEvents tells that each event goes out before the next is read. Agents that speak
 // the Messages API to a provider of that shape rely on it, and holding the first event
 // gains nothing where no other target would be tried.
-func passesEvents(tg *chosen.Target) bool {
+func passesEvents(tg *target.Target) bool {
 	leaf := tg.To.Leaf
 	return tg.SameDialect() && tg.To.Dialect.Name() == provider.AnthropicMessages &&
 		leaf.Retry == nil && leaf.FirstToken == 0 && (tg.Plan.Walker == nil || tg.Plan.Walker.Alone())
@@ -129,7 +129,7 @@ func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 // sendStream passes a stream on as it comes. The end of it is held until the
 // books are written.
 func sendStream(c *call, a *answer) error {
-	err := chosen.KeepMade(&c.target, nil, a.stream.Meter().ID)
+	err := target.KeepMade(&c.target, nil, a.stream.Meter().ID)
 	if err != nil { // the provider makes the rest all the same
 		drain(&c.target, &c.guards, &c.cache, &c.stream, a)
 	}
@@ -236,7 +236,7 @@ func closeStream(c *call, a *answer, err error) error {
 		last = ended
 	} else if !a.stream.TellsError() {
 		// A provider's own error event has been passed on already.
-		o := chosen.Options(&c.target)
+		o := target.Options(&c.target)
 		if o.NextEvent = m.NextEvent; m.ID != "" {
 			o.ID = m.ID
 		}
@@ -269,7 +269,7 @@ func cut(up *outbound, err error) error {
 }
 
 // gaveUp: the gateway itself has ended the attempt, as its client is gone or a time ran out.
-func gaveUp(q *admitted.Request, up *outbound) bool {
+func gaveUp(q *admission.Request, up *outbound) bool {
 	return q.Ctx.Err() != nil || up.patience.Late() != nil
 }
 

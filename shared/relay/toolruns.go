@@ -5,20 +5,20 @@ import (
 	"net/http"
 
 	"gateway/shared/fault"
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/approval"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/guarded"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
 )
 
 // headerBeta is the header by which clients ask for features that are not settled yet.
 const headerBeta = "X-Gateway-Beta"
 
 // wantsTools reports whether the gateway is to call tools for the model.
-func wantsTools(q *admitted.Request, in *inbound.Body, of *routes.ToolRun) bool {
+func wantsTools(q *admission.Request, in *body.Body, of *routes.ToolRun) bool {
 	return len(q.Req.Header[headerBeta]) > 0 && of.Wants(q.Req.Header, in.In)
 }
 
@@ -50,7 +50,7 @@ func runTools(c *call, of *routes.ToolRun) error {
 		},
 		Judge: judge, Header: out.Header, Send: out.Send, Event: out.Event, Sign: signOfLife(&c.req),
 		StreamError: func(f *fault.Fault, next int64, id string) []byte {
-			o := chosen.Options(&c.target)
+			o := target.Options(&c.target)
 			o.NextEvent, o.ID = next, id
 			return c.req.Route.Client.AppendStreamError(nil, f, o)
 		},
@@ -62,14 +62,14 @@ func runTools(c *call, of *routes.ToolRun) error {
 // judgeTools returns what judges the results of tools of the run: the output guardrails of the
 // config, of all its targets, because the target of a turn is not known yet. Those of the
 // workspace and the organization judge each call of a server. It returns nil if there are none.
-func judgeTools(r *Relay, q *admitted.Request, pl *plan.Plan, gs *guarded.State) (func(ctx context.Context, tool string, result []byte) ([]byte, *fault.Fault), error) {
+func judgeTools(r *Relay, q *admission.Request, pl *plan.Plan, gs *guardrail.State) (func(ctx context.Context, tool string, result []byte) ([]byte, *fault.Fault), error) {
 	if err := pl.Resolve(r.sources); err != nil {
 		return nil, err
 	}
 	if pl.Walker == nil {
 		return nil, nil
 	}
-	results, err := guarded.NewToolResults(r.guards, q, pl.Walker.Leaves(), &gs.Notes)
+	results, err := guardrail.NewToolResults(r.guards, q, pl.Walker.Leaves(), &gs.Notes)
 	if err != nil || results == nil {
 		return nil, err
 	}

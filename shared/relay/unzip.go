@@ -7,13 +7,13 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/target"
 )
 
 // readWhole reads an answer whole, inflated where it came compressed, though nobody
 // asked for it. More than limit bytes is buffer.ErrTooLarge.
-func readWhole(q *admitted.Request, buf *buffer.Buffer, resp *http.Response, limit int64) error {
+func readWhole(q *admission.Request, buf *buffer.Buffer, resp *http.Response, limit int64) error {
 	if err := egress.Inflate(resp, 0); err != nil {
 		return err
 	}
@@ -25,7 +25,7 @@ func readWhole(q *admitted.Request, buf *buffer.Buffer, resp *http.Response, lim
 const maxTranslated = 40 << 20
 
 // roomToDecode takes the memory that the translation of n bytes needs.
-func roomToDecode(tg *chosen.Target, n int) error {
+func roomToDecode(tg *target.Target, n int) error {
 	switch {
 	case n <= egress.Uncounted, tg.To.Carrier == nil && tg.SameDialect():
 		return nil

@@ -9,16 +9,16 @@ import (
 	"gateway/shared/guard"
 	"gateway/shared/provider"
 	"gateway/shared/relay/betas"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
 	"gateway/shared/wire"
 )
 
 // upstreamBody is the body for the target: the client's own, spliced, or its
 // translation. Nil where the body is streamed through.
-func upstreamBody(r *Relay, tg *chosen.Target, up *outbound, log *record.Log) ([]byte, error) {
+func upstreamBody(r *Relay, tg *target.Target, up *outbound, log *record.Log) ([]byte, error) {
 	if len(tg.Body.In) == 0 {
 		return nil, nil
 	}
@@ -56,14 +56,14 @@ func upstreamBody(r *Relay, tg *chosen.Target, up *outbound, log *record.Log) ([
 
 // roomToSend makes the buffer for a body that differs from the client's. There is
 // room for a longer model and for asking for usage.
-func roomToSend(in *inbound.Body, up *outbound) {
+func roomToSend(in *body.Body, up *outbound) {
 	if up.sendBuf == nil {
 		up.sendBuf = buffer.For(len(in.In) + 256)
 	}
 }
 
 // carriedBody is the body of an operation that a translator carries.
-func carriedBody(tg *chosen.Target, up *outbound, src []byte) ([]byte, error) {
+func carriedBody(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 	a := tg.Carried()
 	a.Body = src
 	var err error
@@ -79,7 +79,7 @@ func carriedBody(tg *chosen.Target, up *outbound, src []byte) ([]byte, error) {
 
 // rawBody changes a pass-through body only where a saved provider was named in
 // the model.
-func rawBody(tg *chosen.Target, up *outbound, src []byte) ([]byte, error) {
+func rawBody(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 	if tg.Body.Slug == "" || tg.To.Saved == nil || tg.InPath() {
 		return src, nil
 	}
@@ -88,7 +88,7 @@ func rawBody(tg *chosen.Target, up *outbound, src []byte) ([]byte, error) {
 
 // foundOf is what the dialect's check found of a body; nil for what a config made
 // of the client's.
-func foundOf(in *inbound.Body, src []byte) *chat.Checked {
+func foundOf(in *body.Body, src []byte) *chat.Checked {
 	if !in.IsOwn(src) {
 		return nil
 	}
@@ -96,20 +96,20 @@ func foundOf(in *inbound.Body, src []byte) *chat.Checked {
 }
 
 // withModel writes the model into its place.
-func withModel(tg *chosen.Target, up *outbound, src []byte) ([]byte, error) {
+func withModel(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 	w, err := tg.Body.WalkFor(src, &tg.Edited)
 	if err != nil {
 		return nil, err
 	}
 	up.modelJSON = wire.AppendJSONString(up.modelJSON[:0], tg.To.Model)
 	roomToSend(tg.Body, up)
-	up.sendBuf.B = wire.Splice(up.sendBuf.B[:0], src, inbound.SetModel(w, up.modelJSON))
+	up.sendBuf.B = wire.Splice(up.sendBuf.B[:0], src, body.SetModel(w, up.modelJSON))
 	return up.sendBuf.B, nil
 }
 
 // spliced is the client's body with the model that was decided on, and with
 // usage asked for in streams.
-func spliced(tg *chosen.Target, up *outbound, src []byte) ([]byte, error) {
+func spliced(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 	w, err := tg.Body.WalkFor(src, &tg.Edited)
 	if err != nil {
 		return nil, err
@@ -122,13 +122,13 @@ func spliced(tg *chosen.Target, up *outbound, src []byte) ([]byte, error) {
 	var edits [2]wire.Edit
 	n := 0
 	up.modelJSON = wire.AppendJSONString(up.modelJSON[:0], tg.To.Upstream)
-	if tg.To.Upstream != "" && !tg.InPath() && !inbound.ModelIs(w, src, up.modelJSON) {
-		edits[n] = inbound.SetModel(w, up.modelJSON)
+	if tg.To.Upstream != "" && !tg.InPath() && !body.ModelIs(w, src, up.modelJSON) {
+		edits[n] = body.SetModel(w, up.modelJSON)
 		n++
 	}
 	up.injected = tg.Stream && !tg.WantUsage && tg.Req.Route.Client != nil && tg.To.AsksUsage()
 	if up.injected {
-		edits[n] = inbound.UsageEdit(w, src)
+		edits[n] = body.UsageEdit(w, src)
 		n++
 	}
 	if n > 0 {
@@ -145,7 +145,7 @@ func spliced(tg *chosen.Target, up *outbound, src []byte) ([]byte, error) {
 
 // marked is a body with markers for the provider's prompt cache, where the config asks for
 // them.
-func marked(tg *chosen.Target, body []byte) []byte {
+func marked(tg *target.Target, body []byte) []byte {
 	leaf := tg.To.Leaf
 	if leaf == nil || leaf.PromptCache == nil || tg.To.DialectName() != provider.AnthropicMessages {
 		return body
@@ -155,7 +155,7 @@ func marked(tg *chosen.Target, body []byte) []byte {
 
 // within refuses what the target is known not to do, in a body that is passed on
 // as it is. One that cannot be decoded is the provider's to refuse.
-func within(tg *chosen.Target, src []byte) error {
+func within(tg *target.Target, src []byte) error {
 	r, err := tg.Req.Route.Client.DecodeRequest(src)
 	if err != nil {
 		return nil
@@ -171,7 +171,7 @@ func within(tg *chosen.Target, src []byte) error {
 }
 
 // translated decodes the request once and encodes it for the target.
-func translated(relay *Relay, tg *chosen.Target, up *outbound, log *record.Log, src []byte) ([]byte, error) {
+func translated(relay *Relay, tg *target.Target, up *outbound, log *record.Log, src []byte) ([]byte, error) {
 	r, err := tg.Decode(src)
 	if err != nil {
 		return nil, err
@@ -180,7 +180,7 @@ func translated(relay *Relay, tg *chosen.Target, up *outbound, log *record.Log, 
 	if tg.InPath() {
 		r.Stream = tg.Stream
 	}
-	if err := chosen.ResolveItems(tg, r); err != nil {
+	if err := target.ResolveItems(tg, r); err != nil {
 		return nil, err
 	}
 	r.Renamed, r.Recall = nil, nil
@@ -210,7 +210,7 @@ func translated(relay *Relay, tg *chosen.Target, up *outbound, log *record.Log, 
 }
 
 // formBody is the form for the target, when it is held whole: nil otherwise.
-func formBody(tg *chosen.Target, up *outbound) []byte {
+func formBody(tg *target.Target, up *outbound) []byte {
 	if !tg.Body.Form.Whole() {
 		return nil
 	}
@@ -222,7 +222,7 @@ func formBody(tg *chosen.Target, up *outbound) []byte {
 }
 
 // formStream is the body of a long form; length is -1 when it is not known.
-func formStream(tg *chosen.Target, up *outbound) (body io.ReadCloser, length int64) {
-	up.upload, length = tg.Body.Form.Stream(tg.Req.Req.Body, tg.To.Upstream, tg.Req.Req.ContentLength, tg.Req.Route.BodyLimit(), inbound.Unreadable)
+func formStream(tg *target.Target, up *outbound) (rest io.ReadCloser, length int64) {
+	up.upload, length = tg.Body.Form.Stream(tg.Req.Req.Body, tg.To.Upstream, tg.Req.Req.ContentLength, tg.Req.Route.BodyLimit(), body.Unreadable)
 	return up.upload, length
 }

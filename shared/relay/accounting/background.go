@@ -9,7 +9,7 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/kept"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/tail"
@@ -40,11 +40,11 @@ func Tickets(b *Bill, resp *http.Response) bool {
 }
 
 func asksBackground(b *Bill) bool {
-	body := b.Target.Body.In
+	src := b.Target.Body.In
 	if b.Target.To.Body != nil {
-		body = b.Target.To.Body // as the config changed it
+		src = b.Target.To.Body // as the config changed it
 	}
-	return bytes.Contains(body, backgroundName) && inbound.AsksBackground(body)
+	return bytes.Contains(src, backgroundName) && body.AsksBackground(src)
 }
 
 // laterOrAwaited is what the answer to such a creation is charged. If it tells no usage,

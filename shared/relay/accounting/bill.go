@@ -3,14 +3,14 @@ package accounting
 import (
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
-	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/inputbound"
 	"gateway/shared/relay/media"
+	"gateway/shared/relay/target"
 )
 
 // Bill is what one request counts, holds and costs, target by target.
 type Bill struct {
-	Target  *chosen.Target
+	Target  *target.Target
 	Ledger  *ledger.Ledger
 	Book    *pricing.Book
 	Heard   Heard

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route/saved"
 	"gateway/shared/usage"
@@ -214,6 +214,6 @@ func (h *Heard) ChargedAs(model string) { h.Priced = model }
 func (b *Bill) Try(start time.Duration) *usage.Attempt {
 	to := &b.Target.To
 	return b.Purse.Try(usage.Attempt{
-		Provider: to.Target.Provider.ID, ProviderSlug: to.Names.Slug, Model: fault.Clip(b.ModelOf(), inbound.MaxModel), OptionIndex: to.Names.Option, Start: start,
+		Provider: to.Target.Provider.ID, ProviderSlug: to.Names.Slug, Model: fault.Clip(b.ModelOf(), body.MaxModel), OptionIndex: to.Names.Option, Start: start,
 	})
 }

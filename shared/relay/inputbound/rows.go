@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/managed"
 	"gateway/shared/wire"
 )
@@ -87,7 +87,7 @@ func readRow(row managed.Row, model string, window func(model string) int64) (r 
 		return r, err
 	}
 	if row.URL != "/v1/embeddings" {
-		r.Out, r.Assumed, err = inbound.OutputBound(row.Body)
+		r.Out, r.Assumed, err = body.OutputBound(row.Body)
 	}
 	return r, err
 }

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"gateway/shared/pricing"
-	"gateway/shared/relay/admitted"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/asked"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/body"
 	"gateway/shared/route"
 	"gateway/shared/route/measure"
 	"gateway/shared/seal"
@@ -17,8 +17,8 @@ import (
 // Plan is the way of a request whose body was read: the compiled targets and where their
 // walk stands, or that the gateway answers itself.
 type Plan struct {
-	Req        *admitted.Request
-	Body       *inbound.Body
+	Req        *admission.Request
+	Body       *body.Body
 	Mine       bool            // the gateway answers itself: no provider is asked
 	Trial      bool            // the config is only tried out: nothing is sent
 	Config     UsedConfig      // the config that the targets come from; zero: none

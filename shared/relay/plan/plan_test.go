@@ -11,23 +11,23 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 	"gateway/shared/tenant"
 )
 
-func of(t *testing.T, rt *routes.Route, body string, header map[string]string) *Plan {
+func of(t *testing.T, rt *routes.Route, src string, header map[string]string) *Plan {
 	t.Helper()
-	q := new(admitted.Request)
-	p := &Plan{Req: q, Body: &inbound.Body{}}
+	q := new(admission.Request)
+	p := &Plan{Req: q, Body: &body.Body{}}
 	p.Body.Req = q
-	req := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body))
+	req := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(src))
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
-	p.Req.Arrive(&admitted.Doors{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, new(egress.Lease))
+	p.Req.Arrive(&admission.Doors{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, new(egress.Lease))
 	t.Cleanup(func() { p.Req.End() })
 	p.Req.Who, p.Req.WS, p.Req.Org = &identity.Principal{}, &tenant.Effective{}, &tenant.Organisation{}
 	if err := p.Req.Ask.Read(req.Header); err != nil {

@@ -13,10 +13,10 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/asked"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/stars"
+	"gateway/shared/relay/target"
 	"gateway/shared/route"
 	"gateway/shared/wire"
 )
@@ -52,9 +52,9 @@ func (t Times) OrStandard() Times {
 
 // Cache is the cache of answers for one request, at the target that is being tried.
 type Cache struct {
-	Target *chosen.Target
+	Target *target.Target
 	Bill   *accounting.Bill
-	Guards *guarded.State
+	Guards *guardrail.State
 	Stars  *stars.Mask
 	Walk   Walk
 	Store  *cache.Cache // nil: nothing is kept
@@ -195,7 +195,7 @@ func (ca *Cache) answerURL() (string, error) {
 	case ca.Target.To.Local:
 		return "", nil
 	case ca.Target.Req.Route.Client == nil && ca.Target.Through():
-		u, err := ca.Target.OperationURL(chosen.Part{Op: ca.Target.To.Op, ID: ca.Target.Body.ID, Query: ca.Target.Req.Req.URL.RawQuery})
+		u, err := ca.Target.OperationURL(target.Part{Op: ca.Target.To.Op, ID: ca.Target.Body.ID, Query: ca.Target.Req.Req.URL.RawQuery})
 		if err != nil {
 			return "", err
 		}

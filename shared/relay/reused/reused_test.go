@@ -8,18 +8,18 @@ import (
 
 	"gateway/shared/cache"
 	"gateway/shared/dialect/openai"
-	"gateway/shared/relay/admitted"
-	"gateway/shared/relay/chosen"
-	"gateway/shared/relay/inbound"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
 	"gateway/shared/route"
 	"gateway/shared/tenant"
 )
 
 // asking is a request as far as the cache looks at it.
 func asking(endpoint string) *Cache {
-	c := &Cache{Target: &chosen.Target{Req: new(admitted.Request), Body: new(inbound.Body), Plan: new(plan.Plan)}, Store: &cache.Cache{}}
+	c := &Cache{Target: &target.Target{Req: new(admission.Request), Body: new(body.Body), Plan: new(plan.Plan)}, Store: &cache.Cache{}}
 	c.Target.Body.Req = c.Target.Req
 	c.Target.Req.Route = &routes.Route{Endpoint: endpoint, Shape: routes.Unified, Client: openai.Chat{}}
 	c.Target.Req.Req = &http.Request{Method: http.MethodPost, Header: http.Header{}}

@@ -8,7 +8,7 @@ import (
 
 // Handler serves the requests of a route, once their caller is known and their body was read.
 type Handler interface {
-	Serve(Pipeline) error
+	Handle(Pipeline) error
 }
 
 // Pipeline is what handlers serve a request with. Package relay implements it.
@@ -29,8 +29,8 @@ type Pipeline interface {
 // Model is the handler of routes that name none.
 type Model struct{}
 
-// Serve implements Handler.
-func (Model) Serve(p Pipeline) error { return p.Model() }
+// Handle implements Handler.
+func (Model) Handle(p Pipeline) error { return p.Model() }
 
 // ModelList lists from the gateway's own data, or a provider's list in OpenAI's format if the
 // request names a provider.
@@ -38,14 +38,14 @@ type ModelList struct {
 	List func(*Caller) ([]byte, error)
 }
 
-// Serve implements Handler.
-func (h *ModelList) Serve(p Pipeline) error { return p.List(h) }
+// Handle implements Handler.
+func (h *ModelList) Handle(p Pipeline) error { return p.List(h) }
 
 // Secret responds with a client secret of the gateway; no provider is called.
 type Secret struct{ Shape ephemeral.Shape }
 
-// Serve implements Handler.
-func (Secret) Serve(p Pipeline) error { return p.Mint() }
+// Handle implements Handler.
+func (Secret) Handle(p Pipeline) error { return p.Mint() }
 
 // DryRun takes a request through the pipeline without sending anything.
 type DryRun struct {
@@ -53,8 +53,8 @@ type DryRun struct {
 	table *Table  // of Of
 }
 
-// Serve implements Handler.
-func (h *DryRun) Serve(p Pipeline) error { return p.Rehearse(h) }
+// Handle implements Handler.
+func (h *DryRun) Handle(p Pipeline) error { return p.Rehearse(h) }
 
 // Find returns the route that a dry run rehearses and the value of its path's variable; nil if
 // there is none.
@@ -62,33 +62,33 @@ func (h *DryRun) Find(method, path string) (*Route, string) {
 	return h.table.Match(method, BasePath+path)
 }
 
-// Serve implements Handler.
-func (h *Prompt) Serve(p Pipeline) error {
+// Handle implements Handler.
+func (h *Prompt) Handle(p Pipeline) error {
 	if h.Render {
 		return p.Render()
 	}
 	return p.Model()
 }
 
-// Serve implements Handler.
-func (h *Composed) Serve(p Pipeline) error { return p.Compose(h) }
+// Handle implements Handler.
+func (h *Composed) Handle(p Pipeline) error { return p.Compose(h) }
 
 // Calls has a protocol respond that calls no model. Bodies are not read as JSON before.
 type Calls struct{ Protocol Protocol }
 
-// Serve implements Handler.
-func (h Calls) Serve(p Pipeline) error { return p.Call(h.Protocol) }
+// Handle implements Handler.
+func (h Calls) Handle(p Pipeline) error { return p.Call(h.Protocol) }
 
-// Serve implements Handler.
-func (h *ToolRun) Serve(p Pipeline) error { return p.RunTools(h) }
+// Handle implements Handler.
+func (h *ToolRun) Handle(p Pipeline) error { return p.RunTools(h) }
 
 // Realtime becomes a WebSocket on both sides. Client secrets open it, too.
 type Realtime struct {
 	Sockets session.Maker // makes its connections; nil if this process holds none
 }
 
-// Serve implements Handler.
-func (h *Realtime) Serve(p Pipeline) error { return p.OpenSession() }
+// Handle implements Handler.
+func (h *Realtime) Handle(p Pipeline) error { return p.OpenSession() }
 
 // Live is a WebSocket on both sides whose first message names the model.
 type Live struct {
@@ -97,8 +97,8 @@ type Live struct {
 	opened  *session.Opened  // nil until the client has sent its first message
 }
 
-// Serve implements Handler.
-func (h *Live) Serve(p Pipeline) error {
+// Handle implements Handler.
+func (h *Live) Handle(p Pipeline) error {
 	if h.opened == nil {
 		return p.AwaitOpening(h)
 	}
@@ -113,18 +113,18 @@ type Dialogue struct {
 	route   *Route
 }
 
-// Serve implements Handler.
-func (h *Dialogue) Serve(p Pipeline) error { return p.Converse(h) }
+// Handle implements Handler.
+func (h *Dialogue) Handle(p Pipeline) error { return p.Converse(h) }
 
 // Turn returns the route that messages are posted to.
 func (h *Dialogue) Turn() *Route { return h.route }
 
-// Serve serves a request with the handler of the route.
-func (rt *Route) Serve(p Pipeline) error {
+// Handle serves a request with the handler of the route.
+func (rt *Route) Handle(p Pipeline) error {
 	if rt.Handler == nil {
 		return p.Model()
 	}
-	return rt.Handler.Serve(p)
+	return rt.Handler.Handle(p)
 }
 
 // handlerOf returns the handler of the route if it has the type T.

@@ -58,7 +58,7 @@ func TestHandlersServeTheirKind(t *testing.T) {
 		{&Route{Handler: &Dialogue{Sockets: maker{}}}, "converse", true},
 	} {
 		var got served
-		if err := c.rt.Serve(&got); err != nil || got.what != c.want {
+		if err := c.rt.Handle(&got); err != nil || got.what != c.want {
 			t.Errorf("%T: %q, %v; want %q", c.rt.Handler, got.what, err, c.want)
 		}
 		if (c.rt.Sockets() != nil) != c.sockets {

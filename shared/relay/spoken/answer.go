@@ -7,7 +7,7 @@ import (
 
 	"gateway/shared/dialect/realtime"
 	"gateway/shared/egress"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/guardrail"
 )
 
 // MaxHeld bounds the bytes held of one response: a quarter of an hour of sound.
@@ -277,7 +277,7 @@ func (r *response) shown() []byte {
 func (g *Guard) done(r *response, e *realtime.Event, p *piece) verdict {
 	r.whole(p)
 	about, body := *g.about.Load(), r.shown()
-	var w guarded.Word
+	var w guardrail.Word
 	now := []string(nil)
 	if r.by.Holds() {
 		w = r.by.Held(g.ctx, about, body)
@@ -312,7 +312,7 @@ func (g *Guard) done(r *response, e *realtime.Event, p *piece) verdict {
 }
 
 // denied ends a response of which nothing was sent.
-func (g *Guard) denied(r *response, e *realtime.Event, w *guarded.Word) verdict {
+func (g *Guard) denied(r *response, e *realtime.Event, w *guardrail.Word) verdict {
 	g.outcomes.note(r.id, Outcome{Denied: true})
 	end := change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{
 		"output": []any{}, "status": "failed", "status_details": map[string]any{"type": "failed", "reason": "hooks_failed", "error": map[string]string{"type": "hooks_failed", "code": "guardrail_denied"}},

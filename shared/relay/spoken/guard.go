@@ -11,19 +11,19 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/guard/chain"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/session"
 )
 
-// Judges are the guardrails of a session as they were read last, as guarded.Talk. It may
+// Judges are the guardrails of a session as they were read last, as guardrail.Talk. It may
 // be asked by several goroutines at once.
 type Judges interface {
 	Hears() bool  // something judges what clients say
 	Holds() bool  // something judges answers before they are sent
 	Judges() bool // something judges answers
-	Said(ctx context.Context, body []byte) guarded.Word
-	Held(ctx context.Context, about, answer []byte) guarded.Word
-	Over(ctx context.Context, about, answer []byte) guarded.Word
+	Said(ctx context.Context, body []byte) guardrail.Word
+	Held(ctx context.Context, about, answer []byte) guardrail.Word
+	Over(ctx context.Context, about, answer []byte) guardrail.Word
 }
 
 // Guard judges what is said in one session.
@@ -117,7 +117,7 @@ func (g *Guard) Judges() bool {
 func (g *Guard) Of(response string) Outcome { return g.outcomes.take(response) }
 
 // denial is the fault of what a client has said.
-func (g *Guard) denial(w *guarded.Word) *fault.Fault {
+func (g *Guard) denial(w *guardrail.Word) *fault.Fault {
 	g.mu.Lock()
 	g.refused = &w.Results
 	g.mu.Unlock()
@@ -134,7 +134,7 @@ func (g *Guard) Refusal(f *fault.Fault, id, about string) []byte {
 }
 
 // refuse is the event that tells the client of a denial.
-func (g *Guard) refuse(w *guarded.Word) []byte {
+func (g *Guard) refuse(w *guardrail.Word) []byte {
 	return withResults(realtime.AppendError(nil, w.Denial(), g.eventID(), ""), &w.Results)
 }
 

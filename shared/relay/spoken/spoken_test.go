@@ -12,7 +12,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/guard/chain"
-	"gateway/shared/relay/guarded"
+	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/session"
 )
 
@@ -26,27 +26,27 @@ func (judge) Hears() bool    { return true }
 func (j judge) Holds() bool  { return !j.lets }
 func (j judge) Judges() bool { return true }
 
-func (j judge) say(body []byte) guarded.Word {
+func (j judge) say(body []byte) guardrail.Word {
 	// As the provider and the client read it, whatever the spelling.
 	var v any
 	if json.Unmarshal(body, &v) != nil {
-		return guarded.Word{Denied: true}
+		return guardrail.Word{Denied: true}
 	}
 	plain, err := json.Marshal(v)
 	switch {
 	case err != nil:
-		return guarded.Word{Denied: true}
+		return guardrail.Word{Denied: true}
 	case !bytes.Contains(plain, []byte(word)):
-		return guarded.Word{}
+		return guardrail.Word{}
 	case j.replaces:
-		return guarded.Word{Body: bytes.ReplaceAll(plain, []byte(word), []byte("***"))}
+		return guardrail.Word{Body: bytes.ReplaceAll(plain, []byte(word), []byte("***"))}
 	}
-	return guarded.Word{Denied: true, Results: chain.Results{Before: []chain.Result{{ID: "hook"}}}}
+	return guardrail.Word{Denied: true, Results: chain.Results{Before: []chain.Result{{ID: "hook"}}}}
 }
 
-func (j judge) Said(_ context.Context, body []byte) guarded.Word    { return j.say(body) }
-func (j judge) Held(_ context.Context, _, body []byte) guarded.Word { return j.say(body) }
-func (j judge) Over(context.Context, []byte, []byte) guarded.Word   { return guarded.Word{} }
+func (j judge) Said(_ context.Context, body []byte) guardrail.Word    { return j.say(body) }
+func (j judge) Held(_ context.Context, _, body []byte) guardrail.Word { return j.say(body) }
+func (j judge) Over(context.Context, []byte, []byte) guardrail.Word   { return guardrail.Word{} }
 
 // told sends events of a provider through a guard; the result is what the client gets.
 func told(t testing.TB, g *Guard, events []string) (out, back []string) {

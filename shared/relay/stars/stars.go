@@ -11,14 +11,14 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/chosen"
 	"gateway/shared/relay/record"
+	"gateway/shared/relay/target"
 	"gateway/shared/wire/mask"
 )
 
 // Mask hides the credentials of one request's target by their value.
 type Mask struct {
-	Target *chosen.Target
+	Target *target.Target
 	Sent   http.Header // of the request that was sent last
 }
 

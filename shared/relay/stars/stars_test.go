@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gateway/shared/provider"
-	"gateway/shared/relay/chosen"
+	"gateway/shared/relay/target"
 	"gateway/shared/wire/mask"
 )
 
@@ -38,7 +38,7 @@ func TestWhatIsSecretInACredential(t *testing.T) {
 // Tokens that were made for the request are secrets too.
 func TestDerivedTokensAreHidden(t *testing.T) {
 	t.Parallel()
-	c := Mask{Target: &chosen.Target{}}
+	c := Mask{Target: &target.Target{}}
 	c.Target.To.Target.Provider, _ = provider.ByID("bedrock")
 	c.Sent = http.Header{
 		"Authorization":        {"AWS4-HMAC-SHA256 Credential=AKIA/2026, SignedHeaders=host, Signature=00112233445566778899"},

@@ -1,0 +1,292 @@
+package admission
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/oklog/ulid/v2"
+
+	"gateway/shared/audit"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/ephemeral"
+	"gateway/shared/relay/routes"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+	"gateway/shared/tenant"
+	"gateway/shared/wire/reqctx"
+)
+
+// Doors are what requests come in through. All are required.
+type Doors struct {
+	Auth        *identity.Authenticator
+	Secrets     *ephemeral.Room
+	Loader      *resource.Loader
+	Memory      *egress.Memory // of bodies that are held whole
+	BlockInline bool           // inline configuration is refused whatever the organisation says
+	DrainTime   time.Duration  // how long an answer is read on after the client went
+	Now         func() time.Time
+	Fault       func(where, request string, err error) // told of failures that no caller sees
+}
+
+// Request is a client's request that is admitted: who asks, within which
+// organisation and workspace, and what the gateway's headers ask for. It is made
+// first; no later stage changes it.
+type Request struct {
+	Caller
+	doors  *Doors
+	Route  *routes.Route
+	Req    *http.Request
+	Base   context.Context // the request's values; never ends
+	Ctx    context.Context // lives on when the client goes
+	Stop   context.CancelFunc
+	alive  *lifetime // the context that Ctx and Stop belong to
+	Start  time.Time
+	ULID   string // id of the record
+	PathID string // the variable of the route's path, escaped
+
+	Ask        asked.Headers
+	Behalf     *Behalf           // for requests that no client sent; nil: a client did
+	Bound      *ephemeral.Secret // the client secret that came in place of a key; nil: none
+	Rehearsing bool              // a dry run: nothing is sent
+	Child      bool              // the gateway sends it for another request: without cache and guardrails
+	Lease      *egress.Lease     // memory of what is held whole
+	Afterwards []func()          // to be done once the request is over
+}
+
+// Caller is who asks.
+type Caller struct {
+	Who       *identity.Principal
+	View      *resource.View
+	WS        *tenant.Effective
+	Org       *tenant.Organisation // with the settings that hold in the workspace
+	Token     string               // the gateway key itself, so that it is never sent on
+	KeyInAuth bool                 // it came in Authorization
+}
+
+// Arrive starts the life of a request. Its bodies are held in the memory of lease.
+func (q *Request) Arrive(d *Doors, req *http.Request, rt *routes.Route, lease *egress.Lease) {
+	q.doors, q.Route, q.Req, q.Lease = d, rt, req, lease
+	q.Start = d.Now()
+	q.ULID = ulid.MustNewDefault(q.Start).String()
+	q.Base = reqctx.Endless(req.Context())
+	q.alive = new(lifetime)
+	q.alive.lane.Context = q.Base
+	q.alive.Begin(&q.alive.lane)
+	q.Ctx, q.Stop = &q.alive.Context, q.alive.End // a bare Life: who waits for its end needs no channel
+	// A client that goes while the provider is silent is noticed here, not by a
+	// write. Nothing of the pooled call is touched from the other goroutine.
+	q.alive.drain = d.DrainTime
+	q.alive.client.Begin(req.Context(), q.alive.left)
+}
+
+// ClientContext returns a context that ends when the client disconnects, for work that is
+// done for the client alone. Calls under it use the connections of the request's lane.
+func ClientContext(q *Request) context.Context {
+	return egress.WithLane(q.Req.Context(), egress.LaneOf(q.Ctx))
+}
+
+// ServeAs changes the route as which the request is served: to that of the type of a saved
+// prompt, and to pass-through for a target that takes the request unchanged.
+func (q *Request) ServeAs(rt *routes.Route) { q.Route = rt }
+
+// After has f called once the request is over.
+func (q *Request) After(f func()) { q.Afterwards = append(q.Afterwards, f) }
+
+// Over does what is to be done once the request is over.
+func (q *Request) Over() {
+	for _, f := range q.Afterwards {
+		f()
+	}
+}
+
+// Leave lets the provider's answer be read on for a while, so that what it costs is
+// known, and then cancels it: the client has gone.
+func (q *Request) Leave() {
+	drain := time.AfterFunc(q.doors.DrainTime, q.Stop)
+	q.After(func() { drain.Stop() })
+}
+
+// Outlives lets the request go on when its handler has returned: the client is a
+// connection that others read.
+func (q *Request) Outlives() { q.alive.client.Stop() }
+
+// End frees what a request holds. The memory that another may use is its result.
+func (q *Request) End() (afterwards []func()) {
+	q.alive.client.Stop()
+	q.Stop()
+	q.Lease.Free()
+	clear(q.Afterwards)
+	return q.Afterwards[:0]
+}
+
+// lifetime is the context of a request's work. It outlives the pooled call.
+type lifetime struct {
+	reqctx.Context
+	client reqctx.Watch // over the client's own context
+	lane   egress.Lane
+	drain  time.Duration
+}
+
+// left: the client has gone, and the answer is read on for a while.
+func (l *lifetime) left() { time.AfterFunc(l.drain, l.End) }
+
+// Trace settles the names of the request in traces.
+func (q *Request) Trace() {
+	if q.Ask.TraceID == "" {
+		q.Ask.TraceID = newTraceID()
+	}
+	if q.Ask.Traced && q.Ask.SpanName == "" {
+		q.Ask.SpanName = q.Req.Method + " " + audit.MaskPath(q.Req.URL.Path)
+		q.Ask.SpanName = strings.ToValidUTF8(q.Ask.SpanName[:min(len(q.Ask.SpanName), asked.MaxSpanName)], "")
+	}
+}
+
+// Admit finds who asks, under which settings, and what the headers ask for. The trace
+// is there also when it fails: it is sent back even to callers that are refused.
+func (q *Request) Admit() error {
+	err := q.identify()
+	if err != nil {
+		q.Ask.TraceID, _ = asked.Identifier(q.Req.Header, asked.TraceID, asked.MaxTraceID)
+	} else {
+		err = q.Ask.Read(q.Req.Header)
+	}
+	q.Trace()
+	return err
+}
+
+// identify finds the caller, its workspace and its organisation's settings.
+func (q *Request) identify() error {
+	if err := q.authenticate(); err != nil {
+		return err
+	}
+	who := q.Who
+	q.Lease.Of(q.doors.Memory, who.Scope.Org)
+	q.alive.lane.Tenant, q.alive.lane.Workspace = who.Scope.Org, who.Scope.Workspace
+	var err error
+	if q.View, q.WS, err = q.mayAsk(q.Ctx, who); err != nil {
+		return err
+	}
+	q.Org, err = tenant.LoadSettings(q.Ctx, q.View, who.Scope)
+	return err
+}
+
+// mayAsk tells whether a caller may ask for the route, in a workspace that is active.
+func (q *Request) mayAsk(ctx context.Context, who *identity.Principal) (*resource.View, *tenant.Effective, error) {
+	if who.Type == identity.OrganisationService {
+		return nil, nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "An organisation key manages the gateway and cannot call models; use a workspace key")
+	}
+	if !who.Has(q.Route.Scope) && !slices.ContainsFunc(q.Route.OrScopes, who.Has) {
+		return nil, nil, fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", q.Route.Scope)
+	}
+	view, err := q.doors.Loader.Fresh(ctx, who.Scope.Org)
+	if err != nil {
+		return nil, nil, err
+	}
+	orgScope := store.Scope{Org: who.Scope.Org}
+	ws, ok, err := resource.Load(ctx, view, orgScope, tenant.KindWorkspace, who.Scope.Workspace, tenant.DecodeWorkspace)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !ok || ws.Status != tenant.StatusActive {
+		return nil, nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "The workspace of this API key is not active")
+	}
+	return view, ws, nil
+}
+
+// Still gives who asks, as it is known now, for a request that lasts: an error is that of
+// a key, or of a workspace, that does not open the route any more.
+func (q *Request) Still(ctx context.Context) (*Caller, error) {
+	who, err := q.known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := &Caller{Who: who, Token: q.Token, KeyInAuth: q.KeyInAuth}
+	if now.View, now.WS, err = q.mayAsk(ctx, who); err != nil {
+		return nil, err
+	}
+	now.Org, err = tenant.LoadSettings(ctx, now.View, who.Scope)
+	return now, err
+}
+
+// authenticate finds the caller by the key of the request, or by the one that the
+// request is made for.
+func (q *Request) authenticate() (err error) {
+	if q.Behalf != nil {
+		q.Who, err = q.known(q.Ctx)
+		return err
+	}
+	if q.Token, q.KeyInAuth, err = identity.Token(q.Req.Header); err == nil && ephemeral.Is(q.Token) {
+		err = unbind(q)
+	}
+	if err == nil {
+		q.Who, err = q.known(q.Ctx)
+	}
+	return err
+}
+
+// known finds whom the credential of the request stands for.
+func (q *Request) known(ctx context.Context) (*identity.Principal, error) {
+	switch {
+	case q.Behalf != nil:
+		if who := cmp.Or(q.Behalf.Closing, q.Behalf.Caller); who != nil {
+			return who, nil // whoever asks on its behalf looks whether it still may
+		}
+		return q.doors.Auth.ByHash(ctx, q.Behalf.Key)
+	case q.Bound != nil:
+		return q.doors.Auth.ByHash(ctx, q.Bound.Key)
+	}
+	return q.doors.Auth.Authenticate(ctx, q.Token, identity.Asked{Request: q.Req})
+}
+
+// unbind opens the client secret that a request came with: what its maker has settled
+// stands in place of what the client says.
+func unbind(q *Request) error {
+	if !q.Route.TakesSecrets() {
+		return fault.New(fault.Unauthorized, "x-gateway-api-key", "A client secret opens realtime sessions and nothing else; use an API key")
+	}
+	s, err := q.doors.Secrets.Open(q.Ctx, q.Token)
+	if err != nil {
+		return err
+	}
+	h, err := s.Unbind(q.Req.Header, q.Token)
+	if err != nil {
+		return err
+	}
+	own, at := *q.Req, *q.Req.URL
+	if at.RawQuery, err = s.Query(at.RawQuery); err != nil {
+		return err
+	}
+	own.Header, own.URL = h, &at
+	q.Req, q.Bound, q.KeyInAuth = &own, s, false
+	return nil
+}
+
+// Now is the time.
+func (q *Request) Now() time.Time { return q.doors.Now() }
+
+// Since is the time from arrival.
+func (q *Request) Since() time.Duration { return q.Now().Sub(q.Start) }
+
+// Fail reports a failure that the caller does not see.
+func (q *Request) Fail(where string, err error) {
+	if err != nil {
+		q.doors.Fault(where, q.ULID, err)
+	}
+}
+
+// newTraceID makes a random UUID. The package's own way needs memory for its bytes.
+func newTraceID() string {
+	var b uuid.UUID
+	_, _ = rand.Read(b[:])                      // never fails (crypto/rand)
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80 // version 4, variant of RFC 9562
+	return b.String()
+}

@@ -1,0 +1,138 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/relay/routes"
+	"gateway/shared/tenant"
+)
+
+func arrived(t *testing.T, d *Doors, header http.Header) *Request {
+	t.Helper()
+	d.Now = time.Now
+	q := new(Request)
+	req := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", nil)
+	req.Header = header
+	q.Arrive(d, req, &routes.Route{}, new(egress.Lease))
+	t.Cleanup(func() { q.End() })
+	return q
+}
+
+// The gateway's key never leaves with the client's headers, in whichever of them it
+// came, and the client's own headers stay as they are.
+func TestTheGatewayKeyIsNotForwarded(t *testing.T) {
+	t.Parallel()
+	const key = "gw-key"
+	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
+		value := key
+		if name == "Authorization" {
+			value = "Bearer " + key
+		}
+		h := http.Header{name: {value}, "X-Other": {"x"}}
+		q := arrived(t, &Doors{}, h)
+		q.Token, q.KeyInAuth = key, name == "Authorization"
+		if got := q.HeadersForProvider(); got.Get(name) != "" || got.Get("X-Other") != "x" {
+			t.Errorf("%s: %v", name, got)
+		}
+		if h.Get(name) != value {
+			t.Errorf("%s was taken from the client's own headers", name)
+		}
+	}
+	q := arrived(t, &Doors{}, http.Header{"Authorization": {"Bearer theirs"}, "X-Api-Key": {"theirs"}})
+	q.Token = key
+	if got := q.HeadersForProvider(); got.Get("Authorization") == "" || got.Get("X-Api-Key") == "" {
+		t.Errorf("a provider's own key was taken: %v", got)
+	}
+}
+
+// Another credential of the gateway than the one that admitted the request is not forwarded
+// either, in any header.
+func TestNoCredentialOfTheGatewayIsForwarded(t *testing.T) {
+	t.Parallel()
+	other, _ := identity.NewSecret()
+	session := "gs-" + other[3:]
+	for _, name := range []string{"Authorization", "X-Api-Key", "Proxy-Token", "X-Anything", "Cookie"} {
+		for _, value := range []string{session, "Bearer " + session, other, "Bearer " + other, "a=b; token=" + session} {
+			q := arrived(t, &Doors{}, http.Header{name: {value}, "X-Gateway-Api-Key": {"gw-key"}, "X-Other": {"x"}})
+			q.Token = "gw-key"
+			if got := q.HeadersForProvider(); got.Get(name) != "" || got.Get("X-Other") != "x" || !q.HoldsKey(name) {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+	}
+}
+
+func TestTheHashOfAKeyNamesIt(t *testing.T) {
+	t.Parallel()
+	q := arrived(t, &Doors{}, http.Header{})
+	q.Token = "gw-key"
+	if q.KeyHash() != identity.HashToken("gw-key") {
+		t.Error("the hash is of another key")
+	}
+	q.Behalf = &Behalf{Key: "of another"}
+	if q.KeyHash() != "of another" {
+		t.Error("a request on behalf of somebody is that key's")
+	}
+}
+
+// What is kept of bodies: the organisation's order goes before its setting, that
+// before the request.
+func TestWhatIsLogged(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	for _, c := range []struct {
+		enforced *bool
+		setting  string
+		asked    bool // that nothing is kept
+		logs     bool
+	}{
+		{&yes, tenant.LogMetrics, true, true}, {&no, "", false, false}, {nil, tenant.LogMetrics, false, false}, {nil, "", true, false}, {nil, "", false, true},
+	} {
+		q := arrived(t, &Doors{}, http.Header{})
+		q.Org = &tenant.Organisation{Settings: tenant.Settings{EnforceDebug: c.enforced, RequestLogging: c.setting, BlockInlineConfig: c.asked}}
+		q.Ask.NoBodies = c.asked
+		if q.Logs() != c.logs {
+			t.Errorf("%+v: %t", c, q.Logs())
+		}
+		if q.BlocksInline() != c.asked {
+			t.Errorf("%+v: inline configuration is refused: %t", c, q.BlocksInline())
+		}
+	}
+	if arrived(t, &Doors{}, http.Header{}).Logs() {
+		t.Error("bodies of an unknown caller are kept")
+	}
+	q := arrived(t, &Doors{BlockInline: true}, http.Header{})
+	q.Org = &tenant.Organisation{}
+	if f := fault.From(q.Blocked(fault.InlineHostBlocked, "x", "a host")); !q.BlocksInline() || f.Field != "x" {
+		t.Errorf("the installation's order does not hold: %v", f)
+	}
+}
+
+func TestALifeEndsOnce(t *testing.T) {
+	t.Parallel()
+	var told []string
+	q := arrived(t, &Doors{Fault: func(where, request string, err error) { told = append(told, where, request, err.Error()) }, DrainTime: time.Hour}, http.Header{})
+	done := 0
+	q.After(func() { done++ })
+	q.Leave()
+	q.Fail("nothing", nil)
+	q.Fail("here", errors.New("broken"))
+	if q.Over(); done != 1 || !slices.Equal(told, []string{"here", q.ULID, "broken"}) {
+		t.Errorf("%d, %v", done, told)
+	}
+	if q.Ctx.Err() != nil {
+		t.Error("it ended with its client")
+	}
+	if left := q.End(); len(left) != 0 || !errors.Is(q.Ctx.Err(), context.Canceled) {
+		t.Errorf("it goes on: %v", q.Ctx.Err())
+	}
+}

@@ -1,0 +1,37 @@
+package body
+
+import (
+	"encoding/json"
+
+	"gateway/shared/chat"
+	"gateway/shared/wire"
+)
+
+// Memory is what the body of one request leaves for that of another.
+type Memory struct {
+	walk       wire.Walk
+	checked    chat.Checked
+	merged     map[string]string
+	params     func(name string) (json.RawMessage, bool)
+	afterwards []func()
+}
+
+// Leftover is the memory of a body that is over, emptied for the next one. spare: nobody
+// reads its bytes any more.
+func (b *Body) Leftover(spare bool) Memory {
+	afterwards := b.Req.End()
+	if spare {
+		b.inBuf.Free()
+	}
+	b.walk.Spans = b.walk.Spans[:0] // of another body
+	b.checked.Keys = nil            // likewise
+	clear(b.checked.Excess)
+	b.checked.Excess = b.checked.Excess[:0]
+	clear(b.merged)
+	return Memory{b.walk, b.checked, b.merged, b.params, afterwards}
+}
+
+// Reuse gives an empty body the memory of one that is over.
+func (b *Body) Reuse(m Memory) {
+	b.walk, b.checked, b.merged, b.params, b.Req.Afterwards = m.walk, m.checked, m.merged, m.params, m.afterwards
+}

@@ -1,0 +1,72 @@
+package body
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/kept"
+	"gateway/shared/relay/routes"
+)
+
+// KeptPath is what the path says of stored things.
+func (b *path) KeptPath() *kept.Path {
+	if !b.keptRead {
+		b.kept, b.keptRead = kept.PathOf(b.RawPath()), true
+	}
+	return &b.kept
+}
+
+// Multipart tells whether the body is a form that is streamed through.
+func (b *path) Multipart() bool {
+	return strings.HasPrefix(strings.ToLower(asked.One(b.Req.Req.Header, "Content-Type")), "multipart/form-data")
+}
+
+// Nameless tells whether the operation can be sent without a model.
+func (b *path) Nameless() bool {
+	return b.Req.Route.NoModel || b.Transcribes || b.Req.Route.Shape == routes.Resource || b.Form != nil && !b.Form.Whole()
+}
+
+// RawPath is the path behind the gateway's base, as it came on the wire.
+// /proxy/{anything} reaches paths that the gateway's own routes shadow.
+func (b *path) RawPath() string {
+	path := b.Req.Req.URL.EscapedPath()
+	if b.Req.Req.RequestURI != "" {
+		path, _, _ = strings.Cut(b.Req.Req.RequestURI, "?")
+	}
+	path = strings.TrimPrefix(path, "/v1")
+	if b.Slug != "" && b.Req.PathID != "" {
+		if i := strings.LastIndex(path, b.Req.PathID); i >= 0 { // the saved provider was named in it
+			path = path[:i] + url.PathEscape(b.ID) + path[i+len(b.Req.PathID):]
+		}
+	}
+	if rest, ok := strings.CutPrefix(path, "/proxy/"); ok {
+		return "/" + rest
+	}
+	return path
+}
+
+// Like is the gateway's own route for the operation that a passed-through request asks for;
+// nil: there is none.
+func (b *path) Like() *routes.Route {
+	if b.Req.Req.Method != http.MethodPost {
+		return nil
+	}
+	return b.Req.Route.Like(b.RawPath())
+}
+
+// Reached returns the types of requests that a passed-through request may reach.
+func (b *path) Reached() []string { return b.Req.Route.Reached(b.Req.Req.Method, b.RawPath()) }
+
+// With is the same body of a request with other headers, at a route that the gateway
+// does not serve itself.
+func (b *Body) With(ask asked.Headers, h http.Header) *Body {
+	other, in := *b, *b.Req
+	req, rt := *in.Req, *in.Route
+	req.Header, rt.Own = h, false
+	in.Ask, in.Req, in.Route = ask, &req, &rt
+	other.Req = &in
+	other.params = nil // of the body of this one
+	return &other
+}

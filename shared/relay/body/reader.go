@@ -1,0 +1,175 @@
+package body
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"gateway/shared/egress/buffer"
+	"gateway/shared/fault"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/ephemeral"
+	"gateway/shared/relay/routes"
+	"gateway/shared/relay/units"
+)
+
+// take reads the body of a request in the way of its route.
+func take(b *Body) error {
+	if err := readID(b); err != nil {
+		return err
+	}
+	switch {
+	case b.Req.Route.Protocol() != nil:
+		if bodiless(b) {
+			return nil
+		}
+		return readAll(b)
+	case b.Req.Route.Shape == routes.Resource:
+		return nil
+	case b.Req.Route.Shape == routes.Socket:
+		return takeSocket(b)
+	case b.Req.Route.Shape == routes.Multipart:
+		b.Size = max(b.Req.Req.ContentLength, 0)
+		return readForm(b)
+	}
+	kind, err := contentType(b)
+	if err != nil {
+		return err
+	}
+	if enc := asked.One(b.Req.Req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.Req.Route.Shape == routes.Unified {
+		return fault.Invalid("content-encoding", "must be identity or left out: this route takes bodies as they are")
+	}
+	b.Size = max(b.Req.Req.ContentLength, 0)
+	if bodiless(b) {
+		return nil
+	}
+	if b.Req.Route.Shape == routes.Raw && kind != "application/json" {
+		b.Unread = b.Req.Req.ContentLength != 0
+		if b.Unread && b.Req.Req.Method == http.MethodPost {
+			SetUnits(&b.Own, units.Demand(b.RawPath(), nil, b.Req.Req.ContentLength))
+		}
+		return nil // streamed through
+	}
+	if err := readAll(b); err != nil {
+		return err
+	}
+	switch {
+	case b.Req.Route.Shape == routes.Raw:
+		return walkRaw(b)
+	case b.Req.Route.Prompt() != nil:
+		return readPrompt(b)
+	case b.Req.Route.Mints() != 0:
+		return readWanted(b)
+	}
+	return walkBody(b)
+}
+
+// readID reads the variable of the route's path. A saved provider may be named
+// in it as in a model: @slug/id.
+func readID(b *Body) error {
+	if b.Req.PathID == "" {
+		return nil
+	}
+	id, err := url.PathUnescape(b.Req.PathID)
+	if err != nil {
+		return fault.Invalid("id", "id is not well escaped")
+	}
+	for i := range len(id) {
+		if id[i] < 0x20 || id[i] == 0x7f {
+			return fault.Invalid("id", "id must not contain control characters")
+		}
+	}
+	if len(id) > 2048 {
+		return fault.Invalid("id", "id must have at most 2048 bytes")
+	}
+	if rest, ok := strings.CutPrefix(id, "@"); ok && b.Req.Route.Prompt() == nil {
+		slug, name, ok := strings.Cut(rest, "/")
+		if !ok || slug == "" || name == "" {
+			return fault.Invalid("id", "a saved provider is named as @slug/id")
+		}
+		b.Slug, id = slug, name
+	}
+	b.ID = id
+	return nil
+}
+
+// readWanted reads which client secret is asked for.
+func readWanted(b *Body) (err error) {
+	if b.Minting, err = ephemeral.Read(b.Req.Route.Mints(), b.In); err != nil {
+		return err
+	}
+	b.Transcribes = b.Minting.Transcribes
+	return splitModel(b, b.Minting.Model, true)
+}
+
+// readAll takes the whole body into memory.
+func readAll(b *Body) error {
+	limit := b.Req.Route.BodyLimit()
+	b.inBuf = buffer.For(int(min(b.Req.Req.ContentLength, limit)) + 1)
+	err := b.inBuf.ReadAll(b.Req.Ctx, b.Req.Lease, b.Req.Req.Body, b.Req.Req.ContentLength, limit)
+	switch {
+	case err == nil:
+	case errors.Is(err, buffer.ErrTooLarge):
+		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
+	case fault.Is(err, fault.ServiceUnavailable):
+		return err
+	default:
+		return Unreadable(err)
+	}
+	b.In = b.inBuf.B
+	b.Size = int64(len(b.In))
+	return nil
+}
+
+// bodiless tells whether there is no body to read: operations that read or delete
+// have none, but a provider's own path may.
+func bodiless(b *Body) bool {
+	switch b.Req.Req.Method {
+	case http.MethodGet, http.MethodDelete, http.MethodHead:
+		return b.Req.Route.Shape != routes.Raw || b.Req.Req.ContentLength == 0
+	}
+	return false
+}
+
+// contentType gives the media type of the body. Unified routes take JSON; an
+// absent type counts as JSON. Pass-through takes any.
+func contentType(b *Body) (string, error) {
+	v := asked.One(b.Req.Req.Header, "Content-Type")
+	if v == "" || v == "application/json" {
+		return "application/json", nil
+	}
+	kind, _, err := mime.ParseMediaType(v)
+	if err != nil {
+		if b.Req.Route.Shape == routes.Raw {
+			return "", nil
+		}
+		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: it cannot be parsed; send application/json")
+	}
+	if kind != "application/json" && b.Req.Route.Shape == routes.Unified && b.Req.Req.Method == http.MethodPost {
+		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: this route takes application/json")
+	}
+	return kind, nil
+}
+
+// Unreadable says why a client's body did not arrive whole.
+func Unreadable(err error) *fault.Fault {
+	var known *fault.Fault
+	if errors.As(err, &known) {
+		return known
+	}
+	var tooBig *http.MaxBytesError
+	if errors.As(err, &tooBig) {
+		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", tooBig.Limit)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fault.New(fault.RequestTimeout, "body", "The body stopped coming before its end")
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fault.Invalid("body", "ended before the announced content-length")
+	}
+	return fault.Invalid("body", "could not be read to its end").WithCause(err)
+}

@@ -1,0 +1,100 @@
+package body
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/relay/asked"
+)
+
+// takeSocket reads what a request asks for that becomes a WebSocket: its query names the
+// model, or that nothing is to be done but to transcribe.
+func takeSocket(b *Body) error {
+	if b.Req.Route.Sockets() == nil {
+		f := fault.New(fault.UnsupportedOperation, "", "WebSockets need the container, which this installation runs without")
+		if f.StatusCode = http.StatusNotImplemented; b.Req.Route.Converses() {
+			f.StatusCode = http.StatusUpgradeRequired // its clients then post their requests
+		}
+		return f
+	}
+	if err := upgrades(b.Req.Req); err != nil {
+		return err
+	}
+	q, err := url.ParseQuery(b.Req.Req.URL.RawQuery)
+	if err != nil {
+		return fault.Invalid("query", "is not well escaped")
+	}
+	if o := b.Req.Route.Opened(); o != nil {
+		for _, begins := range o.Steps {
+			if begins.Seconds > 0 {
+				b.Own.Wanted.Most.Set(pricing.Seconds, begins.Seconds)
+			}
+		}
+		return splitModel(b, o.Model, true)
+	}
+	for name, values := range q {
+		switch {
+		case b.Req.Route.Live() != nil && placeholder(b.Req.Req, name):
+			continue // clients send it because they cannot leave it out; it is ignored
+		case len(values) > 1:
+			return fault.Invalid(fault.Clip(name, 100), "was sent %d times; send it once", len(values))
+		case strings.Contains(strings.ToLower(name), "key"):
+			return fault.Invalid(fault.Clip(name, 100), "must not stand in the address, which is logged on the way; send the key as a header or a subprotocol")
+		}
+	}
+	model, intent := q.Get("model"), q.Get("intent")
+	switch {
+	case b.Req.Route.Live() != nil && len(q) > 0 && !onlyKey(q):
+		return fault.Invalid("query", "must be empty: the first message says what the session is")
+	case b.Req.Route.Converses() || b.Req.Route.Live() != nil:
+		return nil // messages name it
+	case q.Has("call_id"):
+		return fault.Invalid("call_id", "calls are not made by way of this gateway: their sound would go past it")
+	case intent != "" && intent != "transcription":
+		return fault.Invalid("intent", "must be transcription, or left out")
+	case intent != "" && model != "":
+		return fault.Invalid("intent", "must not stand beside model: exactly one of them says what the session is")
+	case q.Has("model") && model == "":
+		return fault.Invalid("model", "must not be empty")
+	}
+	b.Transcribes = intent != ""
+	if model == "" && !b.Transcribes {
+		model = deployment(b)
+	}
+	return splitModel(b, model, true)
+}
+
+// placeholder tells whether a query's member is the key that clients of Gemini always write
+// into the address, of a request whose key came as a header or a subprotocol: nobody reads it.
+func placeholder(req *http.Request, name string) bool {
+	h := req.Header
+	return name == "key" && (h["X-Gateway-Api-Key"] != nil || h["Authorization"] != nil || h["X-Goog-Api-Key"] != nil)
+}
+
+func onlyKey(q url.Values) bool { return len(q) == 1 && q.Has("key") }
+
+// upgrades refuses a handshake that is none (RFC 6455, 4.1).
+func upgrades(req *http.Request) error {
+	h := req.Header
+	has := func(name, token string) bool {
+		return slices.ContainsFunc(asked.ListOf(h[name]), func(v string) bool { return strings.EqualFold(v, token) })
+	}
+	switch key, err := base64.StdEncoding.DecodeString(asked.One(h, "Sec-Websocket-Key")); {
+	case !has("Upgrade", "websocket") || !has("Connection", "upgrade"):
+		return fault.Invalid("upgrade", "this route takes WebSockets only: send Connection: Upgrade and Upgrade: websocket, over HTTP/1.1")
+	case !req.ProtoAtLeast(1, 1) || req.ProtoMajor != 1:
+		return fault.Invalid("upgrade", "a WebSocket begins over HTTP/1.1")
+	case asked.One(h, "Sec-Websocket-Version") != "13" || len(h["Sec-Websocket-Version"]) != 1:
+		return fault.Invalid("sec-websocket-version", "must be 13")
+	case err != nil || len(key) != 16 || len(h["Sec-Websocket-Key"]) != 1:
+		return fault.Invalid("sec-websocket-key", "must be 16 bytes in Base64, sent once")
+	case req.ContentLength != 0 || len(req.TransferEncoding) > 0:
+		return fault.Invalid("body", "a handshake has no body")
+	}
+	return nil
+}

@@ -1,0 +1,31 @@
+package body
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"testing"
+)
+
+// Why a body did not arrive whole tells the client what to do.
+func TestWhyABodyDidNotArrive(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err    error
+		status int
+	}{
+		{&http.MaxBytesError{Limit: 5}, 413},
+		{io.ErrUnexpectedEOF, 400},
+		{errors.New("another"), 400},
+		{os.ErrDeadlineExceeded, 408},
+		{&net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}, 408},
+		{fmt.Errorf("form: %w", &net.OpError{Op: "read", Net: "tcp", Err: os.ErrDeadlineExceeded}), 408},
+	} {
+		if f := Unreadable(c.err); f.Status() != c.status || f.Field != "body" {
+			t.Errorf("%v: %d at %q", c.err, f.Status(), f.Field)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package body
+
+import (
+	"bytes"
+	"cmp"
+	"net/http"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/relay/units"
+	"gateway/shared/wire"
+)
+
+// walkBody finds what the walk needs in a unified body and checks its bounds.
+func walkBody(b *Body) error {
+	err := wire.CheckUTF8(b.In)
+	if err != nil {
+		return err
+	}
+	nameDeployment(b)
+	if b.Req.Route.Client != nil {
+		// The dialect's check walks the body: what it found is found.
+		b.checked.ByTarget = true
+		if err = b.Req.Route.Client.Check(b.In, &b.checked); err == nil {
+			takeWalk(b)
+		}
+	} else if err = bodyKeys.Walk(b.In, &b.walk); err == nil && b.Req.Route.Check != nil {
+		err = b.Req.Route.Check(b.In)
+	}
+	if err != nil {
+		return err
+	}
+	if err := readModel(b, true); err != nil {
+		return err
+	}
+	if b.Model == "" && b.Req.Route.DefaultModel != "" {
+		b.Model = b.Req.Route.DefaultModel
+	}
+	if v := b.walk.Spans[keyStream]; v.Present(b.In) {
+		if _, err = wire.ScanBool(v.Of(b.In), "stream"); err != nil {
+			return err
+		}
+	}
+	b.Own = demandsIn(b.Req.Route, b.In, &b.walk, b.Req.Route.Demand)
+	return nil
+}
+
+// takeWalk takes over what the dialect's check found of the members that are
+// read here. Those that the dialect does not know do not count.
+func takeWalk(b *Body) {
+	from, w := &b.checked.Walk, &b.walk
+	w.ObjectStart, w.ObjectEnd, w.Empty = from.ObjectStart, from.ObjectEnd, from.Empty
+	w.Spans, w.Keys = append(w.Spans[:0], noSpans[:]...), append(w.Keys[:0], noSpans[:]...)
+	for i, at := range b.checked.Keys.Places(bodyKeys) {
+		if at >= 0 {
+			w.Spans[i], w.Keys[i] = from.Spans[at], from.Keys[at]
+		}
+	}
+}
+
+var noSpans [keySpeed + 1]wire.Span
+
+// walkRaw reads from a pass-through body only what routing and accounting need. What is no
+// well-formed object is left to the provider to refuse; an object in which another reader
+// could find other values is refused here.
+func walkRaw(b *Body) error {
+	if wire.KindOf(bytes.TrimLeft(b.In, " \t\r\n")) == wire.KindObject {
+		if err := wire.CheckUTF8(b.In); err != nil {
+			return err
+		}
+	}
+	if len(b.In) == 0 || bodyKeys.Walk(b.In, &b.walk) != nil {
+		b.walk.Spans = b.walk.Spans[:0]
+		b.Unread = len(b.In) > 0
+		return nil
+	}
+	if readModel(b, false) != nil {
+		b.Model = ""
+	}
+	like, demand := b.Like(), b.Req.Route.Demand
+	if like != nil {
+		demand = like.Demand
+	}
+	b.Own = demandsIn(b.Req.Route, b.In, &b.walk, demand)
+	if like == nil && b.Req.Req.Method == http.MethodPost {
+		SetUnits(&b.Own, units.Demand(b.RawPath(), b.In, int64(len(b.In))))
+	}
+	if like != nil && like.NoOutput {
+		b.Own.OutBound = 0
+	}
+	return nil
+}
+
+// readModel splits "@slug/model".
+func readModel(b *Body, required bool) error {
+	if b.Req.Route.InPath {
+		b.Model = b.ID // without its @slug/
+		return nil
+	}
+	v := b.walk.Spans[keyModel]
+	if !v.Present(b.In) {
+		return nil // the target may set it; dispatch refuses a body without one
+	}
+	name, err := wire.ScanString(v.Of(b.In), "model")
+	if err != nil {
+		return err
+	}
+	if required && name == "" {
+		return fault.Invalid("model", "must not be empty")
+	}
+	return splitModel(b, name, required)
+}
+
+// splitModel takes a model apart that may name its saved provider.
+func splitModel(b *Body, name string, required bool) error {
+	if rest, ok := strings.CutPrefix(name, "@"); ok {
+		slug, model, ok := strings.Cut(rest, "/")
+		if !ok || slug == "" || model == "" {
+			if required {
+				return fault.Invalid("model", "a saved provider is named as @slug/model")
+			}
+			return nil
+		}
+		b.Slug, name = slug, model
+	}
+	if len(name) > MaxModel {
+		return fault.Invalid("model", "must have at most %d bytes", MaxModel)
+	}
+	b.Model = name
+	return nil
+}
+
+// mergeMetadata joins metadata: workspace over key over request; the body's user
+// fills _user when nothing else does.
+func mergeMetadata(b *Body) {
+	m := b.Req.Ask.Metadata
+	keyed, spaced := b.Req.Who.Defaults.Metadata, b.Req.WS.Defaults.Metadata
+	var user string
+	if len(b.walk.Spans) > keyUser && b.walk.Spans[keyUser].Present(b.In) {
+		user, _ = wire.ScanString(b.walk.Spans[keyUser].Of(b.In), "user")
+	}
+	if m == nil && len(keyed) == 0 && len(spaced) == 0 && user == "" && b.Req.Who.UserID == "" && b.Req.Who.EndUser == "" {
+		return
+	}
+	if m == nil {
+		if b.merged == nil {
+			b.merged = make(map[string]string)
+		}
+		m = b.merged
+	}
+	for k, v := range keyed {
+		m[k] = v
+	}
+	for k, v := range spaced {
+		m[k] = v
+	}
+	if _, have := m["_user"]; !have {
+		if user == "" {
+			user = cmp.Or(b.Req.Who.EndUser, b.Req.Who.UserID)
+		}
+		if user != "" {
+			m["_user"] = clipRunes(user, 128)
+		}
+	}
+	b.Metadata = m
+}

@@ -1,0 +1,193 @@
+package guardrail
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"gateway/shared/fault"
+	"gateway/shared/guard"
+	"gateway/shared/guard/chain"
+	"gateway/shared/guard/judge"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/target"
+	"gateway/shared/route"
+)
+
+// Live are the guardrails of a realtime session. They are read anew while it runs. It may
+// be asked by several goroutines at once.
+type Live struct {
+	means           *Means
+	leaf            *route.Leaf
+	kind            string
+	call            chain.Call // what hooks are told, without the text itself
+	target, request string
+	now             atomic.Pointer[Talk]
+
+	mu    sync.Mutex
+	notes []Noted
+	aside aside
+}
+
+// Talk are the guardrails of a session as they were read, which judge what is said in it.
+// They see it in the shape of Responses: as instructions and input, or as output. A Talk is
+// never changed.
+type Talk struct {
+	live            *Live
+	secrets         judge.Secrets
+	in, hold, after chain.Hooks
+	beside, behind  chain.Hooks // hooks whose outcome nobody waits for
+}
+
+// Word is what guardrails say of what is said.
+type Word struct {
+	Results        chain.Results
+	Denied, Failed bool
+	Body           []byte // what to put in its place; nil: it stays
+
+	unread *fault.Fault // why it is denied: it has a part that cannot be read
+}
+
+// Denial returns the error for what was denied.
+func (w *Word) Denial() *fault.Fault {
+	if w.unread != nil {
+		return w.unread
+	}
+	return fault.New(fault.GuardrailDenied, "", chain.Denial(slices.Concat(w.Results.Before, w.Results.After)))
+}
+
+// GoLive makes the guardrails of a session of a target ready. fetch gets images for them.
+func (s *State) GoLive(m *Means, t *target.Target, leaf *route.Leaf, fetch judge.Fetch) (*Live, error) {
+	l := &Live{means: m, leaf: leaf, kind: t.Req.Route.Endpoint, call: m.callOf(t), target: leaf.Path, request: t.Req.ULID}
+	l.call.Headers, l.call.Stream, l.call.Fetch = l.call.Headers.Clone(), true, fetch
+	if err := l.Renew(t.Req.Base, &t.Req.Caller); err != nil {
+		return nil, err
+	}
+	s.live = l
+	return l, nil
+}
+
+// callOf is what hooks are told of a target.
+func (m *Means) callOf(t *target.Target) chain.Call {
+	c := chain.Call{
+		Kind: t.Req.Route.Endpoint, Reached: t.Body.Reached(), TraceID: t.Req.Ask.TraceID, Model: t.To.Model, Stream: t.Stream, Metadata: maps.Clone(t.Body.Metadata),
+		Headers: t.Req.HeadersForProvider(), Client: m.client, Public: m.public, Secrets: m.secrets(&t.Req.Caller), Now: m.now,
+	}
+	if p := t.To.Target.Provider; p != nil {
+		c.Provider = p.ID
+	}
+	return c
+}
+
+// Renew reads the guardrails that hold for the session's caller, as that is known now.
+// Where they cannot be read, those that were go on to hold, and the error says why.
+func (l *Live) Renew(ctx context.Context, who *admission.Caller) error {
+	of, err := l.means.gather(ctx, who, l.leaf, l.kind)
+	if err != nil {
+		return err
+	}
+	k := &Talk{live: l, secrets: l.means.secrets(who), behind: of.outBeside}
+	k.beside, k.in = of.in.Apart(l.kind)
+	for _, h := range of.out {
+		if h.Streams() == guard.StreamAfter {
+			k.after = append(k.after, h)
+		} else {
+			k.hold = append(k.hold, h)
+		}
+	}
+	l.now.Store(k)
+	return nil
+}
+
+// Live are the guardrails of the session that was opened; nil where there is none.
+func (s *State) Live() *Live { return s.live }
+
+// Now are the guardrails as they were read last.
+func (l *Live) Now() *Talk { return l.now.Load() }
+
+// Hears tells whether something judges what clients say.
+func (k *Talk) Hears() bool { return len(k.in)+len(k.beside) > 0 }
+
+// Holds tells whether an answer is judged before it is sent.
+func (k *Talk) Holds() bool { return len(k.hold) > 0 }
+
+// Judges tells whether something judges answers at all.
+func (k *Talk) Judges() bool { return len(k.hold)+len(k.after)+len(k.behind) > 0 }
+
+// call is what hooks are told.
+func (k *Talk) call() chain.Call {
+	c := k.live.call
+	c.Secrets = k.secrets
+	return c
+}
+
+// Said judges what a client has said.
+func (k *Talk) Said(ctx context.Context, body []byte) Word {
+	exempts := func(names []string) bool { return exempt(names, k.live.kind, "") }
+	if f := unreadBody(k.in, exempts, k.live.kind, body, false, "all of this event"); f != nil {
+		return Word{Denied: true, unread: f}
+	}
+	c := k.call()
+	c.Request = body
+	k.apart(ctx, k.beside, guard.Before, c)
+	o := k.in.Run(ctx, guard.Before, &c)
+	if o.Denied {
+		o = untold(o)
+	}
+	k.live.note(o.Results, guard.Before)
+	return Word{Results: chain.Results{Before: o.Results}, Denied: o.Denied, Failed: o.Failed, Body: o.Body}
+}
+
+// Held judges an answer of which nothing was sent. about is what the session was told to
+// do.
+func (k *Talk) Held(ctx context.Context, about, answer []byte) Word {
+	o := untold(k.run(ctx, k.hold, about, answer))
+	return Word{Results: chain.Results{After: o.Results}, Denied: o.Denied, Failed: o.Failed, Body: o.Body}
+}
+
+// Over judges an answer that was sent: it tells, and changes nothing.
+func (k *Talk) Over(ctx context.Context, about, answer []byte) Word {
+	c := k.call()
+	c.Request, c.Response, c.Status = about, answer, 200
+	k.apart(ctx, k.behind, guard.After, c)
+	o := k.run(ctx, k.after, about, answer)
+	return Word{Results: chain.Results{After: o.Results}, Failed: o.Failed || o.Denied}
+}
+
+func (k *Talk) run(ctx context.Context, hooks chain.Hooks, about, answer []byte) chain.Outcome {
+	c := k.call()
+	c.Request, c.Response, c.Status = about, answer, 200
+	o := hooks.Run(ctx, guard.After, &c)
+	k.live.note(o.Results, guard.After)
+	return o
+}
+
+func (k *Talk) apart(ctx context.Context, hooks chain.Hooks, phase guard.Phase, c chain.Call) {
+	if l := k.live; len(hooks) > 0 {
+		l.aside.run(l.means, ctx, hooks, phase, c, l.target, l.request)
+	}
+}
+
+// maxNotes bounds the verdicts that wait for a record, in number. Of more, the first go.
+const maxNotes = 256
+
+func (l *Live) note(results []chain.Result, phase guard.Phase) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := range results {
+		l.notes = append(l.notes, note(&results[i], phase, l.target))
+	}
+	if over := len(l.notes) - maxNotes; over > 0 {
+		l.notes = append(l.notes[:0], l.notes[over:]...)
+	}
+}
+
+// take gives what was noted since the last time.
+func (l *Live) take() (notes []Noted) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	notes, l.notes = l.notes, nil
+	return notes
+}

@@ -1,0 +1,147 @@
+package guardrail
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"gateway/shared/guard"
+	"gateway/shared/guard/chain"
+	"gateway/shared/guard/judge"
+	"gateway/shared/provider"
+	"gateway/shared/relay/admission"
+	"gateway/shared/route"
+	"gateway/shared/seal"
+)
+
+// Means are what guardrails are run with.
+type Means struct {
+	kit    *chain.Kit
+	sealer seal.Sealer
+	client *http.Client // to hosts that checks name
+	public *http.Client // to those that texts name
+	secret *provider.Secrets
+	now    func() time.Time
+	beside sync.WaitGroup // hooks whose outcome nobody waits for
+}
+
+// NewMeans makes them of the register of checks. trusting is the guarded way to hosts
+// that customers name, public that to all others; secrets are
+// those of external managers.
+func NewMeans(makers map[string]judge.Maker, sealer seal.Sealer, trusting, public http.RoundTripper, secrets *provider.Secrets, now func() time.Time) *Means {
+	client := func(way http.RoundTripper) *http.Client {
+		return &http.Client{Transport: way, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	}
+	return &Means{kit: chain.NewKit(makers), sealer: sealer, client: client(trusting), public: client(public), secret: secrets, now: now}
+}
+
+// Close waits for the hooks that run beside requests.
+func (m *Means) Close() { m.beside.Wait() }
+
+// Wants tells whether a target has guardrails at all: of its config, of the workspace
+// or of the organisation. It costs nothing where there are none.
+func Wants(leaf *route.Leaf, q *admission.Request) bool {
+	if q.Child || q.Settles() || q.CarriesRows() {
+		return false
+	}
+	if len(leaf.Input)+len(leaf.Output) > 0 {
+		return true
+	}
+	if q.WS == nil || q.Org == nil {
+		return false
+	}
+	d := &q.WS.Defaults
+	return len(d.InputGuardrails)+len(d.OutputGuardrails)+len(q.Org.InputGuardrails)+len(q.Org.OutputGuardrails) > 0
+}
+
+// named is a place of a config: a guardrail that it writes out, made ready, or the name
+// of a saved one.
+type named struct {
+	hook *chain.Hook
+	ref  string
+}
+
+// leafHooks are those of a config's target.
+type leafHooks struct{ input, output []named }
+
+// ofLeaf makes the guardrails of a config's target ready, once.
+func (m *Means) ofLeaf(leaf *route.Leaf) *leafHooks {
+	if made, ok := leaf.Made.Load().(*leafHooks); ok {
+		return made
+	}
+	made := &leafHooks{m.read(leaf.Input, true), m.read(leaf.Output, false)}
+	leaf.Made.Store(made)
+	return made
+}
+
+func (m *Means) read(list []route.Guardrail, before bool) []named {
+	out := make([]named, len(list))
+	for i := range list {
+		g := &list[i]
+		if g.Slug != "" {
+			out[i].ref = g.Slug
+			continue
+		}
+		h := guard.ReadHook(g.Raw, before, g.Form == route.FormMutator)
+		if len(h.Checks) == 0 && h.Saved() {
+			out[i].ref = h.ID
+			continue
+		}
+		if h.Label == "" {
+			side := "output"
+			if before {
+				side = "input"
+			}
+			h.Label = side + "_guardrails[" + strconv.Itoa(i) + "]"
+		}
+		out[i].hook = m.kit.Ready(h)
+	}
+	return out
+}
+
+// hooks are those of a target, the config's before the defaults; one that stands there
+// twice runs once.
+func (m *Means) hooks(ctx context.Context, q *admission.Caller, of []named, defaults []string) (chain.Hooks, error) {
+	out := make(chain.Hooks, 0, len(of)+len(defaults))
+	add := func(h *chain.Hook) {
+		for _, have := range out {
+			if have == h {
+				return
+			}
+		}
+		out = append(out, h)
+	}
+	for _, n := range of {
+		if n.hook != nil {
+			out = append(out, n.hook)
+			continue
+		}
+		h, err := m.kit.Load(ctx, q.View, q.Who.Scope, n.ref, m.sealer)
+		if err != nil {
+			return nil, err
+		}
+		add(h)
+	}
+	for _, ref := range defaults {
+		h, err := m.kit.Load(ctx, q.View, q.Who.Scope, ref, m.sealer)
+		if err != nil {
+			return nil, err
+		}
+		add(h)
+	}
+	return out, nil
+}
+
+// secrets fetches what the checks of a caller's guardrails have in external managers.
+func (m *Means) secrets(q *admission.Caller) judge.Secrets {
+	if m.secret == nil {
+		return nil
+	}
+	view, scope := q.View, q.Who.Scope
+	return func(ctx context.Context, of []provider.SecretMapping) (map[string]string, error) {
+		values, _, err := m.secret.Values(ctx, view, scope, of)
+		return values, err
+	}
+}

@@ -1,0 +1,126 @@
+package guardrail
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"gateway/shared/guard"
+	"gateway/shared/guard/chain"
+	"gateway/shared/usage"
+)
+
+// Noted is what the record tells of one hook.
+type Noted = usage.Guard
+
+// Notes are what the record tells of the hooks of a request.
+type Notes struct {
+	list  []Noted
+	aside *aside // hooks that run beside the request; nil: none do
+}
+
+// add notes what hooks said of a target.
+func (n *Notes) add(results []chain.Result, phase guard.Phase, target string) {
+	for i := range results {
+		n.list = append(n.list, note(&results[i], phase, target))
+	}
+}
+
+// beside is where hooks run beside the request.
+func (n *Notes) beside() *aside {
+	if n.aside == nil {
+		n.aside = new(aside)
+	}
+	return n.aside
+}
+
+// All gives the notes. wait: those hooks are waited for that run beside the request.
+func (n *Notes) All(wait bool) []Noted {
+	if n.aside == nil {
+		return n.list
+	}
+	return append(n.list, n.aside.end(wait)...)
+}
+
+// Heard takes over what a session's guardrails have said since the last time.
+func (n *Notes) Heard(l *Live) { n.list = append(n.list, l.take()...) }
+
+// Ended takes over what is left of the session's, also of those that ran beside. nil: none
+// was opened.
+func (n *Notes) Ended(l *Live) {
+	if l != nil {
+		n.list = append(append(n.list, l.take()...), l.aside.end(true)...)
+	}
+}
+
+func note(r *chain.Result, phase guard.Phase, target string) Noted {
+	n := Noted{Hook: r.ID, Phase: usage.GuardBefore, Path: target, Verdict: r.Verdict, Denied: r.Deny, Async: r.Async, Transformed: r.Transformed, TookMS: r.Time}
+	if phase == guard.After {
+		n.Phase = usage.GuardAfter
+	}
+	if f := r.Feedback; f != nil {
+		n.Feedback = &usage.GuardFeedback{Value: f.Value, Weight: f.Weight, Metadata: "{}"}
+		if raw, err := json.Marshal(f.Metadata); err == nil {
+			n.Feedback.Metadata = string(raw)
+		}
+	}
+	for i := range r.Checks {
+		switch c := &r.Checks[i]; {
+		case c.Error != nil:
+			n.Errored = append(n.Errored, c.ID)
+		case !c.Verdict:
+			n.Failed = append(n.Failed, c.ID)
+		}
+	}
+	return n
+}
+
+// besideTime bounds hooks whose outcome nobody waits for.
+const besideTime = 70 * time.Second
+
+// aside are the hooks that run beside one request. Nothing of the request is touched
+// by them once it is over.
+type aside struct {
+	wait sync.WaitGroup
+	mu   sync.Mutex
+	done []Noted
+	over bool // the record is written: what comes now is told to the log
+}
+
+// run starts hooks beside the request. What they are shown is their own.
+func (a *aside) run(m *Means, ctx context.Context, hooks chain.Hooks, phase guard.Phase, c chain.Call, target, request string) {
+	c.Headers = c.Headers.Clone()
+	c.Request, c.Response = append([]byte(nil), c.Request...), append([]byte(nil), c.Response...)
+	a.wait.Add(1)
+	m.beside.Add(1)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), besideTime)
+	go func() {
+		defer m.beside.Done()
+		defer a.wait.Done()
+		defer cancel()
+		results := hooks.Beside(ctx, phase, &c)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for i := range results {
+			n := note(&results[i], phase, target)
+			if !a.over && len(a.done) < maxNotes {
+				a.done = append(a.done, n)
+				continue
+			}
+			slog.Info("guardrail beside a request", "request_id", request, "guardrail", n.Hook, "phase", n.Phase, "verdict", n.Verdict, "failed", n.Failed)
+		}
+	}()
+}
+
+// end gives what has come; all of it when wait is true.
+func (a *aside) end(wait bool) []Noted {
+	if wait {
+		a.wait.Wait()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.over = true
+	return a.done
+}

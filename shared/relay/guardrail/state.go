@@ -1,0 +1,230 @@
+package guardrail
+
+import (
+	"context"
+	"net/http"
+	"slices"
+
+	"gateway/shared/fault"
+	"gateway/shared/guard"
+	"gateway/shared/guard/chain"
+	"gateway/shared/guard/judge"
+	"gateway/shared/provider"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
+	"gateway/shared/route"
+)
+
+// State is what the guardrails of a request know. The zero value has none.
+type State struct {
+	On      bool // the target that is tried has guardrails
+	Results chain.Results
+	// Sent is the body as guardrails last changed it, for this target or an earlier one, and
+	// also if they denied it; nil if none changed it. It is what the log shows: nothing that
+	// a guardrail has removed is stored.
+	Sent []byte
+	// Answer is the answer in the client's shape, as guardrails left it; nil where
+	// they were not shown one.
+	Answer  []byte
+	Changed bool     // guardrails changed the answer
+	Names   []string // of the guardrails of the target
+	Verdict Verdict  // on the target
+	Taken   Taken    // out of the request
+	Notes   Notes    // of all targets that were tried
+
+	means   *Means
+	live    *Live // of a session
+	hooks   found
+	call    chain.Call
+	exempts func(names []string) bool // whether a guardrail exempts the route
+	headers http.Header
+	target  string
+	request string
+	ctx     context.Context
+	budget  *guard.Budget // of all targets
+}
+
+// Fresh clears the state of the previous target.
+func (s *State) Fresh() {
+	if !s.On {
+		return
+	}
+	*s = State{means: s.means, Notes: s.Notes, Sent: s.Sent, budget: s.budget}
+}
+
+// time returns the time that the local checks of the request share.
+func (s *State) time() *guard.Budget {
+	if s.budget == nil {
+		s.budget = guard.NewBudget()
+	}
+	return s.budget
+}
+
+// Content is what guardrails are shown of a request.
+type Content struct {
+	JSON   []byte // the body, or what stands for it; nil: there is none
+	Own    bool   // JSON is the body itself, so that changes go into its place
+	Unread bool   // there is a body, or a part of one, that nobody can read
+	Query  []byte // texts of the query string as a JSON object; nil: it has none
+	Judged bool   // it has been judged: only the guardrails behind the target are made ready
+}
+
+// silent are the types of requests whose responses have no text of a model: vectors, scores,
+// sound, counts and states.
+var silent = map[string]bool{
+	"embed": true, "moderate": true, "createSpeech": true, "messagesCountTokens": true, "models": true,
+	"uploadFile": true, "createBatch": true, "createFinetune": true,
+}
+
+// stored are the operations that return texts which a provider stores: messages of a
+// conversation, and files that models wrote.
+var stored = map[provider.Operation]bool{
+	provider.ResponsesInputItems: true, provider.FilesContent: true, provider.BatchesOutput: true,
+}
+
+// answers reports whether guardrails judge the response of a route.
+func answers(rt *routes.Route) bool {
+	switch rt.Shape {
+	case routes.Listing, routes.Socket:
+		return false
+	case routes.Resource:
+		return rt.Retold != nil || stored[rt.Operation]
+	}
+	return !silent[rt.Endpoint]
+}
+
+// Input runs the guardrails before a target. changed is what they make of the body for
+// it; nil: nothing. fetch gets images for it.
+func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content, fetch judge.Fetch) (changed []byte, err error) {
+	s.On, s.means, s.target, s.request, s.ctx = true, m, leaf.Path, t.Req.ULID, t.Req.Ctx
+	if s.hooks, err = m.gather(t.Req.Ctx, &t.Req.Caller, leaf, t.Req.Route.Endpoint); err != nil {
+		return nil, err
+	}
+	s.exempts = func(names []string) bool { return exempt(names, t.Req.Route.Endpoint, t.Body.RawPath()) }
+	s.call = m.callOf(t)
+	s.call.Request, s.call.Fetch, s.call.Budget = withQuery(body.JSON, body.Query), fetch, s.time()
+	s.call.Passed = len(s.call.Request) == 0
+	if live := t.Req.Route.Shape == routes.Socket; !answers(t.Req.Route) && !live {
+		s.hooks.out, s.hooks.outBeside = nil, nil
+	}
+	beside, in := s.hooks.in.Apart(s.call.Kind)
+	s.hooks.in = in
+	if body.Judged {
+		s.hooks.in, in, beside = nil, nil, nil
+	}
+	s.Names = slices.Concat(in.Names(), beside.Names(), s.hooks.out.Names(), s.hooks.outBeside.Names())
+	if t.Req.Route.Shape == routes.Socket { // they judge what is said in the session, not its upgrade
+		s.hooks.out, s.hooks.outBeside = nil, nil
+	}
+	if h := in.Blocks(s.exempts); h != nil && body.Unread {
+		return nil, unread(h, "all of this request")
+	}
+	if f := unreadBody(in, s.exempts, s.call.Kind, body.JSON, false, "all of this request"); f != nil {
+		return nil, f
+	}
+	if h := s.hooks.out.Blocks(s.exempts); h != nil && t.Req.Route.Operation == provider.BatchesOutput {
+		return nil, unread(h, "the rows of a batch that a provider runs")
+	}
+	if t.Req.Rehearsing {
+		s.hooks.in = in.Here() // nothing is sent
+	} else if len(beside) > 0 {
+		runAside(s, beside, guard.Before)
+	}
+	// Nobody needs a verdict on the request of a client that has left.
+	o := s.hooks.in.Run(admission.ClientContext(t.Body.Req), guard.Before, &s.call)
+	s.Results.Before, s.headers = o.Results, o.Headers
+	own := body.Own
+	if o.Body != nil && len(body.Query) > 0 {
+		if now, ok := withoutQuery(o.Body, body.JSON, body.Query); ok {
+			o.Body = now
+		} else {
+			own = false
+		}
+	}
+	if o.Body != nil {
+		s.Sent, s.call.Request = o.Body, o.Body
+	}
+	s.Notes.add(o.Results, guard.Before, s.target)
+	s.Taken.add(o.Restore)
+	s.Verdict.failed, s.Verdict.failedIn = o.Failed, o.Failed
+	if o.Denied {
+		return nil, s.Verdict.deny(o.Soft && answers(t.Req.Route), o.Results)
+	}
+	if o.Body != nil && !own {
+		return nil, fault.New(fault.GuardrailUnread, "", "A guardrail changed a text of this request, and a form or a query string cannot be changed; remove what it redacts")
+	}
+	if made := t.Req.Route.Retold; made != nil {
+		// Nobody knows the request any more that the answer was made for.
+		s.call.Kind, s.call.Passed, s.call.Request = made.Endpoint, false, nil
+	}
+	s.call.Passed = false // a response is judged whether or not its request had a body
+	return o.Body, nil
+}
+
+func runAside(s *State, hooks chain.Hooks, phase guard.Phase) {
+	s.Notes.beside().run(s.means, s.ctx, hooks, phase, s.call, s.target, s.request)
+}
+
+// Headers are what checks add to the request to the target; one without values is taken
+// out of it.
+func (s *State) Headers() http.Header { return s.headers }
+
+// Again forgets what the hooks behind an answer said: the target is called once more.
+func (s *State) Again() {
+	s.Results.After, s.Answer, s.Changed = nil, nil, false
+	s.Verdict.again()
+}
+
+// Output runs the guardrails behind a whole answer, in the client's shape, as far as
+// they are for it.
+func (s *State) Output(answer []byte) *fault.Fault {
+	s.Answer = answer
+	return s.judge(s.hooks.out, answer)
+}
+
+// Outputs tells whether guardrails judge the answer.
+func (s *State) Outputs() bool { return s.On && len(s.hooks.out)+len(s.hooks.outBeside) > 0 }
+
+func (s *State) judge(hooks chain.Hooks, answer []byte) *fault.Fault {
+	s.call.Response, s.call.Status = answer, http.StatusOK
+	if f := unreadBody(hooks, s.exempts, s.call.Kind, answer, true, "all of the response"); f != nil {
+		s.Answer = nil
+		return f
+	}
+	if len(s.hooks.outBeside) > 0 {
+		runAside(s, s.hooks.outBeside, guard.After)
+	}
+	o := hooks.Run(s.ctx, guard.After, &s.call)
+	s.Results.After = append(s.Results.After, o.Results...)
+	s.Notes.add(o.Results, guard.After, s.target)
+	s.Changed = o.Body != nil
+	if s.Verdict.failed = s.Verdict.failed || o.Failed; o.Denied {
+		s.Answer = nil
+		return s.Verdict.deny(o.Soft, o.Results)
+	}
+	if s.Changed {
+		s.Answer = o.Body
+	}
+	return nil
+}
+
+// Print tells apart the guardrails behind the answer; empty where there are none. Those
+// that run beside the request decide nothing.
+func (s *State) Print() string { return s.hooks.out.Print() }
+
+// Told is an answer with what the hooks said. after: those behind it count.
+func (s *State) Told(answer []byte, after bool) []byte {
+	if !s.On || s.Results.Empty() {
+		return answer
+	}
+	return s.Shown().Into(make([]byte, 0, len(answer)+1024), answer, after)
+}
+
+// Shown returns the results as the client gets them: those of a denial quote nothing.
+func (s *State) Shown() *chain.Results {
+	if s.Verdict.denied {
+		return s.Results.Unquoted()
+	}
+	return &s.Results
+}

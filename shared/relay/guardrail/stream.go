@@ -1,0 +1,164 @@
+package guardrail
+
+import (
+	"encoding/json"
+
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/guard"
+	"gateway/shared/guard/chain"
+	"gateway/shared/guard/content"
+	"gateway/shared/guard/window"
+	"gateway/shared/wire"
+)
+
+// Shape is how the client reads answers.
+type Shape struct {
+	Client  chat.Spoken
+	Options chat.Options
+	Traits  *chat.Traits
+}
+
+// OnItsWay tells whether a stream is judged or changed on its way.
+func (s *State) OnItsWay() bool { return s.Taken.Any() || s.hooks.onTheWay() }
+
+// JudgesEnd tells whether hooks judge a stream once it has ended.
+func (s *State) JudgesEnd() bool { return s.On && s.hooks.atTheEnd() }
+
+// Decoder gives a decoder whose stream is judged on its way.
+func (s *State) Decoder(dec chat.StreamDecoder, shape Shape) chat.StreamDecoder {
+	if hooks := s.hooks.by(guard.StreamWindow); len(hooks) > 0 {
+		p := newPassing(s, hooks)
+		dec = window.Texts(dec, reach(hooks), p.text, p.elements(shape), func() *fault.Fault { return s.Verdict.deny(false, s.Results.After[p.first:]) })
+	}
+	if hooks := s.hooks.by(guard.StreamHold); len(hooks) > 0 {
+		dec = window.Whole(dec, func(whole *chat.Response) (*chat.Response, *fault.Fault) { return hold(s, hooks, whole, shape) })
+	}
+	return dec
+}
+
+// reach is how much of a stream hooks must see at once.
+func reach(hooks chain.Hooks) (r guard.Reach) {
+	for _, h := range hooks {
+		r = r.And(h.Sees())
+	}
+	return r
+}
+
+// passing runs hooks on the parts of a stream as they come. The parts have one result for
+// each hook: that of the first part that fails, otherwise that of the last one that was not
+// clean, or of the first.
+type passing struct {
+	state        *State
+	hooks        chain.Hooks
+	first, noted int // where its results begin
+}
+
+func newPassing(s *State, hooks chain.Hooks) *passing {
+	return &passing{s, hooks, len(s.Results.After), len(s.Notes.list)}
+}
+
+// run runs the hooks on a part, which is given in the shape of a completion.
+func (p *passing) run(part []byte) (now []byte, denied *fault.Fault) {
+	s, c := p.state, p.state.call
+	c.Shape, c.Status, c.Response = "complete", 200, part
+	o := untold(p.hooks.Run(s.ctx, guard.After, &c))
+	if len(s.Results.After) == p.first {
+		s.Results.After = append(s.Results.After, o.Results...)
+		s.Notes.add(o.Results, guard.After, s.target)
+	} else {
+		for i := range o.Results {
+			have := &s.Results.After[p.first+i]
+			changed := have.Transformed || o.Results[i].Transformed
+			if have.Verdict {
+				*have = o.Results[i]
+			}
+			have.Transformed = changed
+			s.Notes.list[p.noted+i] = note(have, guard.After, s.target)
+		}
+	}
+	s.Verdict.failed = s.Verdict.failed || o.Failed
+	if o.Denied {
+		return nil, s.Verdict.deny(false, o.Results)
+	}
+	return o.Body, nil
+}
+
+// text judges a piece of a text.
+func (p *passing) text(text string) (string, *fault.Fault) {
+	if len(p.state.Results.After) > p.first && p.hooks.Clean(p.state.ctx, &p.state.call, text) {
+		return text, nil // the results of the pieces before stay as they are
+	}
+	body, denied := p.run(append(wire.AppendJSONString([]byte(`{"choices":[{"text":`), text), `}]}`...))
+	if denied != nil || body == nil {
+		return text, denied
+	}
+	var now struct {
+		Choices []struct{ Text string }
+	}
+	if json.Unmarshal(body, &now) != nil || len(now.Choices) != 1 {
+		return "", p.state.Verdict.deny(false, p.state.Results.After[p.first:]) // what was changed cannot be read
+	}
+	return now.Choices[0].Text, nil
+}
+
+// element judges a part that is no text. Most parts have no string that is judged.
+func (p *passing) element(part []byte) (now []byte, denied *fault.Fault) {
+	if f := unreadBody(p.hooks, p.state.exempts, p.state.call.Kind, part, true, "all of the response"); f != nil {
+		return nil, f
+	}
+	if found := content.InAnswer(p.state.call.Kind, part, content.LastMessage); len(found.Texts) == 0 {
+		return nil, nil
+	}
+	return p.run(part)
+}
+
+// elements judges what a client gets beside texts.
+func (p *passing) elements(shape Shape) window.Elements {
+	return window.Elements{Held: shape.Client.Held(&shape.Options), Origin: shape.Options.Origin, Judge: p.element}
+}
+
+// untold removes what checks quote of a text: it must not reach the client in that way.
+func untold(o chain.Outcome) chain.Outcome {
+	o.Results = chain.Unquoted(o.Results)
+	return o
+}
+
+// hold judges a whole stream.
+func hold(s *State, hooks chain.Hooks, whole *chat.Response, shape Shape) (*chat.Response, *fault.Fault) {
+	o := shape.Options
+	whole.Attribute(o.Origin)
+	s.call.Response, s.call.Status = shape.Client.EncodeResponse(nil, whole, &o), 200
+	if f := unreadBody(hooks, s.exempts, s.call.Kind, s.call.Response, true, "all of the response"); f != nil {
+		return nil, f
+	}
+	out := untold(hooks.Run(s.ctx, guard.After, &s.call))
+	s.Results.After = append(s.Results.After, out.Results...)
+	s.Notes.add(out.Results, guard.After, s.target)
+	s.Verdict.failed = s.Verdict.failed || out.Failed
+	switch {
+	case out.Denied:
+		return nil, s.Verdict.deny(out.Soft, out.Results)
+	case out.Body == nil:
+		return nil, nil
+	}
+	now, err := shape.Client.DecodeResponse(out.Body, shape.Traits)
+	if err != nil {
+		return nil, s.Verdict.deny(false, out.Results) // what was changed cannot be told
+	}
+	now.Usage, now.Billed, now.Served = whole.Usage, whole.Billed, whole.Served
+	return now, nil
+}
+
+// End runs the hooks that judge a stream once it has ended. They tell what they think
+// of it; all of it has been sent.
+func (s *State) End(answer []byte) {
+	s.call.Response, s.call.Status = answer, 200
+	if len(s.hooks.outBeside) > 0 {
+		runAside(s, s.hooks.outBeside, guard.After)
+	}
+	o := s.hooks.by(guard.StreamAfter).Run(s.ctx, guard.After, &s.call)
+	s.Verdict.spoiled = s.Verdict.spoiled || o.Failed || o.Denied || o.Body != nil
+	s.Results.After = append(s.Results.After, o.Results...)
+	s.Notes.add(o.Results, guard.After, s.target)
+}

@@ -1,0 +1,53 @@
+package target
+
+import (
+	"testing"
+
+	"gateway/shared/chat"
+	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/openai"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/relay/routes"
+)
+
+// The key for the prompt cache goes only to the makers' own hosts, which no test reaches.
+// This tests what is remembered of a refusal, and what is left out then.
+func TestARefusedCacheKeyIsLeftOut(t *testing.T) {
+	t.Parallel()
+	refusal := func(status int, message, param string) *fault.Fault {
+		f := fault.New(fault.ProviderError, "", "refused").WithCause(&chat.ProviderError{Status: status, Message: message, Param: param})
+		f.Source = fault.SourceProvider
+		return f
+	}
+	for name, c := range map[string]struct {
+		a       *fault.Fault
+		own     bool // the client wrote the member itself
+		refused added
+	}{
+		"by its words":          {refusal(400, "Unknown parameter: 'prompt_cache_key'.", ""), false, addedCacheKey},
+		"by its parameter":      {refusal(422, "no", "prompt_cache_key"), false, addedCacheKey},
+		"another member":        {refusal(400, "Unknown parameter: 'seed'.", "seed"), false, 0},
+		"another status":        {refusal(500, "prompt_cache_key", ""), false, 0},
+		"the client's own":      {refusal(400, "prompt_cache_key", ""), true, 0},
+		"what was not added":    {refusal(400, "stream_options", ""), false, 0},
+		"no answer of the host": {fault.New(fault.ProviderUnreachable, "", "x"), false, 0},
+	} {
+		call := newTarget(&Means{})
+		call.Req.Route = &routes.Route{Shape: routes.Unified, Client: anthropic.Messages{}}
+		call.To.Target.Provider, _ = provider.ByID("openai")
+		call.To.Dialect, call.To.Traits.PromptCacheKey = openai.Chat{}, true
+		call.Decoded = &chat.Request{}
+		if c.own {
+			call.Decoded.Extra = append(call.Decoded.Extra, chat.Field{Name: "prompt_cache_key", Raw: []byte(`"k"`)})
+		}
+		if got := call.RefusedAdded(c.a); got != c.refused {
+			t.Errorf("%s: %b, want %b", name, got, c.refused)
+			continue
+		}
+		c.refused.without(&call.To.Traits)
+		if call.To.Traits.PromptCacheKey == (c.refused != 0) {
+			t.Errorf("%s: the key is sent: %v", name, call.To.Traits.PromptCacheKey)
+		}
+	}
+}

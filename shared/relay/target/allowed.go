@@ -1,0 +1,313 @@
+package target
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gateway/shared/dialect/reference"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/form"
+	"gateway/shared/relay/kept"
+	"gateway/shared/relay/routes"
+	"gateway/shared/relay/units"
+)
+
+// named takes the model from the path of a passed-through request, whatever its body says.
+func named(tg *Target, p *provider.Provider) error {
+	if tg.Req.Route.Shape != routes.Raw {
+		return nil
+	}
+	if model := p.PathModel(tg.Body.RawPath()); model != "" {
+		tg.To.Model = model
+	}
+	return readVideo(tg)
+}
+
+// readVideo reads the model, the length and the size of a video that is ordered by a form.
+func readVideo(tg *Target) error {
+	if at := tg.Body.KeptPath(); at.Collection != "videos" || at.ID != "" || tg.Req.Req.Method != http.MethodPost || !tg.Body.Multipart() {
+		return nil
+	}
+	f, err := passedForm(tg)
+	if err != nil || f == nil {
+		return err
+	}
+	if model, _ := f.Get("model"); model != "" && tg.To.Model == "" {
+		tg.To.Model = model
+	}
+	order := units.DemandOfForm(tg.Body.RawPath(), f.Get, tg.Req.Req.ContentLength)
+	if !f.Whole() {
+		order.Size = "" // it may be behind the files
+	}
+	tg.To.order = &order
+	return nil
+}
+
+// hidden reports whether the request may name a model that cannot be read here: behind the
+// files of a form, or in the rows of a batch.
+func hidden(tg *Target) bool {
+	return tg.Req.Route.AnyModel || (tg.To.Model == "" || tg.Body.Form != nil && tg.Body.Form.Nameless) && (tg.Body.Unread || prompted(tg))
+}
+
+// mayCall checks the models that the request names against those that the settings allow.
+func mayCall(tg *Target, p *provider.Provider) error {
+	if len(tg.Req.Org.Settings.AllowedModels) == 0 {
+		return nil
+	}
+	if hidden(tg) && !(tg.Req.Route.Shape == routes.Raw && tg.Body.Multipart()) {
+		return fault.New(fault.ModelNotAllowed, "model", "The settings allow some models only, and the model of this body cannot be read; send it as plain JSON, and not as rows of a batch")
+	}
+	if err := tg.MayCall(p, tg.To.Model); err != nil {
+		return err
+	}
+	switch {
+	case tg.Req.Route.Shape == routes.Raw:
+		return mayCallPassed(tg, p)
+	case tg.Body.Form != nil && !tg.Req.Route.NoModel:
+		return mayCallInForm(tg, p, tg.Body.Form, true)
+	case tg.Body.Form != nil || tg.Body.Unread:
+		return nil // an upload, or a body whose model is that of the address
+	}
+	return mayCallAll(tg, p, tg.Body.In)
+}
+
+// mayCallPassed checks the models that a passed-through request names: in its address, its
+// query and its body. It refuses what cannot be read, and what names none where the provider
+// reads it: a query parameter, or a member below the body that the provider ignores, does not
+// name the model of the request.
+func mayCallPassed(tg *Target, p *provider.Provider) error {
+	for _, model := range queryModels(tg.Req.Req.URL.Query()) {
+		if err := tg.MayCall(p, model); err != nil {
+			return err
+		}
+	}
+	models := []string{tg.To.Model}
+	if p.PathModel(tg.Body.RawPath()) == "" {
+		models = append(models, pathModels(tg.Body.RawPath())...)
+	}
+	if leaf := tg.To.Leaf; leaf.Model == "" && len(tg.Body.In) > 0 { // not what a config has put in its place
+		models = append(models, tg.Body.Model, leaf.DefaultModel)
+	}
+	named := false
+	for _, model := range models {
+		if err := tg.MayCall(p, model); err != nil {
+			return err
+		}
+		named = named || model != ""
+	}
+	switch kind := strings.ToLower(asked.One(tg.Req.Req.Header, "Content-Type")); {
+	case tg.Body.Multipart():
+		f, err := passedForm(tg)
+		if err != nil {
+			return err
+		}
+		if f != nil {
+			if err := mayCallInForm(tg, p, f, false); err != nil {
+				return err
+			}
+			named = named || len(modelsInForm(f)) > 0
+		}
+	case tg.Body.Unread && !isMedia(kind):
+		return fault.New(fault.ModelNotAllowed, "content-type", "The settings allow some models only, and the models of this body cannot be read; send it as plain JSON")
+	case len(tg.Body.In) > 0 && !tg.Body.Unread:
+		others, err := otherModels(tg.Body.In)
+		if err != nil {
+			return err
+		}
+		if err := mayCallEach(tg, p, others); err != nil {
+			return err
+		}
+		named = named || slices.ContainsFunc(others, func(r reference.Reference) bool { return namesBelow(tg.Body.RawPath(), p.ID, r.Field) })
+	}
+	if field := RowsFile(tg.Body.RawPath(), tg.Body.In); field != "" {
+		return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and the models of rows in a file cannot be read")
+	}
+	if !mayRunModel(tg.Req.Req.Method, tg.Body.RawPath(), tg.Body.KeptPath(), p) {
+		return nil
+	}
+	if p.PathModel(tg.Body.RawPath()) == "" && !readsBodyModel(tg.Body.RawPath()) {
+		return fault.New(fault.ModelNotAllowed, "path", "The settings allow some models only, and it is not known where a request to this path names its model; use the gateway's route for this operation")
+	}
+	if !named {
+		return fault.New(fault.ModelNotAllowed, "model", "The settings allow some models only, and this request names none, so that the provider would choose one; name the model")
+	}
+	return nil
+}
+
+// namesBelow reports whether a provider reads the model of a passed-through request from a
+// field other than the outermost model: of the rows of batches, evaluations and asynchronous
+// calls, and OpenRouter's list.
+func namesBelow(escapedPath, provider, field string) bool {
+	if provider == "openrouter" && strings.HasPrefix(field, "models") {
+		return true
+	}
+	path := strings.ToLower(escapedPath)
+	return slices.ContainsFunc([]string{"batch", "evals", "async-invoke", "invocation-job"}, func(part string) bool { return strings.Contains(path, part) })
+}
+
+// isMedia reports whether a body of the media type is sound, a picture or a film: it names
+// no model.
+func isMedia(contentType string) bool {
+	return slices.ContainsFunc([]string{"audio/", "image/", "video/"}, func(begin string) bool { return strings.HasPrefix(contentType, begin) })
+}
+
+// withoutModels are collections of providers that are added to without running a model.
+var withoutModels = map[string]bool{
+	"files": true, "uploads": true, "containers": true, "connectors": true, "libraries": true, "corpora": true, "ragcorpora": true,
+	"filesearchstores": true, "datasets": true, "webhook_endpoints": true, "skills": true,
+}
+
+// mayRunModel reports whether a passed-through request without a model may run one that the
+// provider chooses. A request about a stored object runs the model that the object was
+// created with, if any.
+func mayRunModel(method, escapedPath string, at *kept.Path, p *provider.Provider) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodDelete:
+		return false
+	}
+	switch {
+	case p.CountsTokens(escapedPath):
+		return false
+	case at.Evasive || at.Collection == "" || at.Collection == "models":
+		return true
+	}
+	return at.ID == "" && !withoutModels[at.Collection] && !at.Free(method, escapedPath, p.Serves(provider.ResponsesCreate))
+}
+
+// mayCallInForm checks the models that the fields of a form name. Fields behind the first file
+// of a form that is not held whole end the request. replaced: the gateway writes the field model.
+func mayCallInForm(tg *Target, p *provider.Provider, f *form.Form, replaced bool) error {
+	named := modelsInForm(f)
+	if replaced {
+		named = slices.DeleteFunc(named, func(r reference.Reference) bool { return r.Field == "model" })
+	}
+	if err := mayCallEach(tg, p, named); err != nil {
+		return err
+	}
+	if at := tg.Body.KeptPath(); !at.TakesUploads() || at.Evasive {
+		if field := modelFile(f); field != "" {
+			return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and %s is a file; send it as a field of text", field)
+		}
+		fieldsFirst(tg, f)
+	}
+	return nil
+}
+
+// modelFile returns the name of a part that is a file where the model is a field: "" if the form
+// has none. Providers may read the file as the field.
+func modelFile(f *form.Form) string {
+	for _, a := range f.Attachments() {
+		if found, _ := reference.FindInField(a.Name, []byte("x")); slices.ContainsFunc(found, func(r reference.Reference) bool { return r.Kind == reference.Model }) {
+			return fault.Clip(a.Name, 100)
+		}
+	}
+	return ""
+}
+
+// modelsInForm returns the models that the fields of a form name.
+func modelsInForm(f *form.Form) (named []reference.Reference) {
+	for name, value := range f.Fields() {
+		found, _ := reference.FindInField(name, []byte(value)) // what is no JSON names nothing
+		for _, r := range found {
+			if r.Kind == reference.Model {
+				if name != "model" {
+					r.Field = name
+				}
+				r.ID = plainModel(r.ID)
+				named = append(named, r)
+			}
+		}
+	}
+	return named
+}
+
+// queryModels returns the models that a query names.
+func queryModels(query url.Values) (models []string) {
+	for name, values := range query {
+		switch strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name)) {
+		case "model", "modelid", "modelname":
+			models = append(models, values...)
+		}
+	}
+	return models
+}
+
+// pathModels returns the models of a path that has the older form of OpenAI or that of Azure,
+// which hosts of OpenAI's shape accept as well.
+func pathModels(escapedPath string) (models []string) {
+	segments := routes.Segments(escapedPath)
+	for i := 0; i+2 < len(segments); i++ {
+		if strings.EqualFold(segments[i], "engines") || strings.EqualFold(segments[i], "deployments") {
+			models = append(models, segments[i+1])
+		}
+	}
+	return models
+}
+
+// mayCallAll checks every model that a body names against those that the settings allow:
+// of fallbacks, of tools, of rows.
+func mayCallAll(tg *Target, p *provider.Provider, body []byte) error {
+	if len(tg.Req.Org.Settings.AllowedModels) == 0 || len(body) == 0 {
+		return nil
+	}
+	others, err := otherModels(body)
+	if err != nil {
+		return err
+	}
+	return mayCallEach(tg, p, others)
+}
+
+func mayCallEach(tg *Target, p *provider.Provider, named []reference.Reference) error {
+	for _, r := range named {
+		if err := tg.MayCall(p, r.ID); err != nil {
+			f := fault.From(err)
+			return fault.New(f.Code, r.Field, f.Message)
+		}
+	}
+	return nil
+}
+
+// otherModels returns the models that a body names besides the outermost one, which is the
+// target's and may begin with a saved provider.
+func otherModels(body []byte) ([]reference.Reference, error) {
+	found, err := reference.Find(body)
+	if err != nil || len(found) >= reference.Max {
+		return nil, fault.New(fault.ModelNotAllowed, "body", "The settings allow some models only, and the models of this body cannot be read; send it as plain JSON")
+	}
+	others := slices.DeleteFunc(found, func(r reference.Reference) bool { return r.Kind != reference.Model || r.Field == "model" })
+	for i := range others {
+		others[i].ID = plainModel(others[i].ID)
+	}
+	return others, nil
+}
+
+// plainModel returns the name of a model without the collection that Google and Bedrock
+// put before it.
+func plainModel(name string) string {
+	for _, before := range [...]string{"models/", "foundation-model/"} {
+		if i := strings.LastIndex(name, before); i == 0 || i > 0 && name[i-1] == '/' || i > 0 && strings.HasPrefix(name, "arn:") {
+			return name[i+len(before):]
+		}
+	}
+	return name
+}
+
+// maxTold is how many allowed models a refusal tells of.
+const maxTold = 20
+
+// MayCall refuses a model that the settings do not allow; "" is none.
+func (tg *Target) MayCall(p *provider.Provider, model string) error {
+	if model == "" || tg.Req.Org.Settings.AllowsModel(p.ID, model) {
+		return nil
+	}
+	allowed := tg.Req.Org.Settings.AllowedModels
+	told := strings.Join(allowed[:min(maxTold, len(allowed))], ", ")
+	if len(allowed) > maxTold {
+		told += ", ..."
+	}
+	return fault.Newf(fault.ModelNotAllowed, "model", "The settings do not allow the model %q of %s; allowed are %s", fault.Clip(model, 300), p.ID, told)
+}

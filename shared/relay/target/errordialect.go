@@ -1,0 +1,69 @@
+package target
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/provider"
+	"gateway/shared/relay/routes"
+)
+
+// ErrorDialect returns the dialect in which the client of a route without a dialect of its
+// own reads errors: that of the SDK that requests the path. It is "" where that is OpenAI's.
+func ErrorDialect(tg *Target) string {
+	switch tg.Req.Route.Shape {
+	case routes.Listing:
+		if tg.Req.Req.Header["Anthropic-Version"] != nil {
+			return provider.AnthropicMessages
+		}
+	case routes.Raw:
+		return sdkDialect(tg.To.asked, tg.Req.Req.Header, tg.Body.RawPath())
+	}
+	return ""
+}
+
+// googleVersions are the versions with which only paths of Google's APIs begin.
+var googleVersions = []string{"v1beta", "v1alpha", "v1beta1"}
+
+// cohereObjects are those of Cohere's second version.
+var cohereObjects = []string{"chat", "embed", "rerank", "embed-jobs", "datasets"}
+
+// sdkDialect returns the dialect of the SDK that requests a path, of p if that is known.
+// Google, Cohere and Anthropic also serve paths of OpenAI's shape.
+func sdkDialect(p *provider.Provider, h http.Header, escapedPath string) string {
+	segments := routes.Segments(escapedPath)
+	anthropic := h["Anthropic-Version"] != nil
+	switch {
+	case slices.ContainsFunc(segments, func(s string) bool { return s == "openai" || s == "openapi" || s == "compatibility" }):
+		return ""
+	case anthropic:
+		return provider.AnthropicMessages
+	}
+	rest := segments
+	if len(rest) > 0 && rest[0] == "upload" {
+		rest = rest[1:]
+	}
+	if len(rest) > 1 {
+		switch {
+		case slices.Contains(googleVersions, rest[0]):
+			return provider.Gemini
+		case rest[0] == "model":
+			return provider.Converse
+		case rest[0] == "v2" && slices.Contains(cohereObjects, rest[1]):
+			return provider.Cohere
+		}
+	}
+	if p == nil {
+		return ""
+	}
+	switch p.Dialect {
+	case provider.Gemini, provider.Cohere, provider.Converse:
+		return p.Dialect
+	case provider.AnthropicMessages:
+		if !strings.Contains(escapedPath, "completions") {
+			return p.Dialect
+		}
+	}
+	return ""
+}

@@ -1,0 +1,26 @@
+package target
+
+import (
+	"gateway/shared/fault"
+	"gateway/shared/relay/body"
+	"gateway/shared/route"
+)
+
+// fill takes the prompt of the target, where it has one of its own, in place of the
+// request's. It gives the saved provider that the body names.
+func fill(tg *Target, leaf *route.Leaf) (slug string, err error) {
+	tg.To.Prompt = tg.Body.Filled
+	if leaf.PromptID == "" || tg.Body.Filled == nil || leaf.PromptID == tg.Body.Filled.Asked {
+		return tg.Body.Slug, nil
+	}
+	by, err := tg.Body.FilledBy(leaf.PromptID)
+	if err != nil {
+		return "", err
+	}
+	if by.Compiled.Type != tg.Body.Filled.Compiled.Type {
+		return "", fault.Newf(fault.InvalidConfig, "prompt_id", "The prompt of this target is one of type %s, and the request is one of type %s", by.Compiled.Type, tg.Body.Filled.Compiled.Type)
+	}
+	tg.To.Prompt = by
+	slug, tg.To.Model = body.ModelOf(by)
+	return slug, nil
+}

@@ -1,0 +1,104 @@
+package target
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/relay/asked"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/form"
+	"gateway/shared/relay/routes"
+)
+
+// formOf returns the form that the request carries, nil if it carries none. A form that is passed
+// through is read only under a credential that other workspaces use.
+func formOf(tg *Target) (*form.Form, error) {
+	if tg.Body.Form != nil || !tg.To.Wall.Shared {
+		return tg.Body.Form, nil
+	}
+	return passedForm(tg)
+}
+
+// fieldsFirst ends the request at a field behind the first file of a form that is not held
+// whole.
+func fieldsFirst(tg *Target, f *form.Form) {
+	if f.Whole() {
+		return
+	}
+	rest := &tg.Req.Req.Body
+	if body, ok := tg.Req.Req.Body.(*resumed); ok {
+		rest = &body.rest
+	}
+	if _, done := (*rest).(*form.FieldsFirst); !done {
+		*rest = f.FieldsFirst(*rest)
+	}
+}
+
+// BodyFault is what is wrong with the rest of a form; nil if nothing is.
+func (tg *Target) BodyFault() *fault.Fault {
+	body := tg.Req.Req.Body
+	if r, ok := body.(*resumed); ok {
+		body = r.rest
+	}
+	if r, ok := body.(*form.FieldsFirst); ok {
+		return r.Fault()
+	}
+	return nil
+}
+
+// passedForm reads the form of a passed-through request, nil if it carries none. What was read
+// precedes the rest of the body again.
+func passedForm(tg *Target) (*form.Form, error) {
+	if tg.To.form != nil || tg.Req.Route.Shape != routes.Raw || tg.Body.In != nil || !tg.Body.Multipart() ||
+		tg.Req.Req.Body == nil || tg.Req.Req.Body == http.NoBody || tg.Req.Req.ContentLength == 0 {
+		return tg.To.form, nil
+	}
+	boundary, err := form.BoundaryOf(asked.One(tg.Req.Req.Header, "Content-Type"))
+	if err != nil {
+		return nil, err
+	}
+	if room := form.Room(tg.Req.Req.ContentLength); room > egress.Uncounted {
+		if err := tg.Req.Lease.Take(tg.Req.Ctx, room); err != nil {
+			return nil, err
+		}
+	}
+	f, err := form.Read(tg.Req.Req.Body, boundary, tg.Req.Req.ContentLength, nil)
+	var long form.TooLong
+	var broken form.ReadError
+	switch {
+	case errors.As(err, &long):
+		return nil, formTooLong()
+	case errors.As(err, &broken):
+		return nil, body.Unreadable(broken.Err)
+	case err != nil:
+		return nil, err
+	}
+	tg.To.form = f
+	tg.Req.Req.Body = &resumed{bytes.NewReader(f.Head()), tg.Req.Req.Body}
+	return f, nil
+}
+
+// resumed is a body whose beginning was read. It implements io.ReadCloser.
+type resumed struct {
+	head *bytes.Reader
+	rest io.ReadCloser
+}
+
+// Read implements io.Reader.
+func (r *resumed) Read(p []byte) (int, error) {
+	if r.head.Len() > 0 {
+		return r.head.Read(p)
+	}
+	return r.rest.Read(p)
+}
+
+// Close implements io.Closer.
+func (r *resumed) Close() error { return r.rest.Close() }
+
+func formTooLong() error {
+	return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes: the credential is shared by several workspaces, and the objects that a longer form names cannot be checked; send ids as JSON, or upload the file at /files", form.MaxReplay)
+}

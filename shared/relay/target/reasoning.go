@@ -1,0 +1,64 @@
+package target
+
+import (
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/relay/kept"
+)
+
+// Remember keeps the signed reasoning of an answer whose client cannot return it.
+func (tg *Target) Remember(signed []chat.Signed) {
+	if !tg.Strict() {
+		return
+	}
+	for _, s := range signed {
+		if err := tg.Means.Memory.Put(tg.Req.Ctx, tg.Req.Who.Scope, s); err != nil {
+			tg.Req.Fail("remember reasoning", err)
+		}
+	}
+}
+
+// Recall is given to the dialect that encodes the next turn.
+func (tg *Target) Recall(toolCallID string) []chat.Part {
+	parts, err := tg.Means.Memory.Get(tg.Req.Ctx, tg.Req.Who.Scope, toolCallID)
+	if err != nil {
+		tg.Req.Fail("recall reasoning", err)
+	}
+	return parts
+}
+
+// StoresItems reports whether the gateway stores the items of the response for later references:
+// the client has not set store to false, and the provider is reached by translation.
+func StoresItems(tg *Target) bool {
+	_, ok := tg.Req.Route.Client.(chat.Referring)
+	return ok && tg.Req.Route.Operation == provider.ResponsesCreate && tg.To.Dialect != nil && !tg.SameDialect() && kept.KeepsItems(tg.Body.In)
+}
+
+// StoreItems stores the items of a response that the client is about to get. If it fails, the client
+// is told to send the items when it refers to them.
+func StoreItems(tg *Target, response []byte) {
+	id, items := tg.Req.Route.Client.(chat.Referring).Output(response)
+	if id == "" {
+		return
+	}
+	if err := tg.Means.Memory.PutOutput(tg.Req.Ctx, tg.Req.Who.Scope, id, items); err != nil {
+		tg.Req.Fail("store items", err)
+	}
+}
+
+// ResolveItems puts the items of earlier responses of the workspace in the place of references to
+// them. A reference without an item stays.
+func ResolveItems(tg *Target, r *chat.Request) error {
+	client, ok := tg.Req.Route.Client.(chat.Referring)
+	if !ok {
+		return nil
+	}
+	return client.Resolve(r, func(id string) ([]byte, error) {
+		items, err := tg.Means.Memory.Output(tg.Req.Ctx, tg.Req.Who.Scope, id)
+		if err != nil {
+			return nil, fault.Unavailable(err)
+		}
+		return items, nil
+	})
+}

@@ -1,0 +1,15 @@
+package target
+
+import (
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+)
+
+// needsRecording refuses a form without a file where the target takes no address of a
+// recording in its place.
+func needsRecording(tg *Target, op provider.Operation) error {
+	if op != provider.AudioTranscription && op != provider.AudioTranslation || tg.Body.Form == nil || !tg.Body.Form.Whole() || tg.Body.Form.HasFile("file") || tg.To.Target.TakesRecordingURL() {
+		return nil
+	}
+	return fault.Newf(fault.InvalidRequest, "file", "file is required: a file; %s takes no url in its place", tg.To.Target.Provider.ID)
+}

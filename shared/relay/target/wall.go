@@ -1,0 +1,309 @@
+package target
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"gateway/shared/dialect/reference"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/relay/kept"
+	"gateway/shared/relay/reserved"
+	"gateway/shared/relay/routes"
+	"gateway/shared/route/saved"
+)
+
+// mayUse checks the ids that the request names against a saved provider, before
+// its credential is opened.
+func mayUse(tg *Target) error {
+	if !tg.To.Wall.On {
+		return nil // nobody else uses the credential
+	}
+	if tg.Req.Route.Client != nil {
+		return nil // see mayRefer
+	}
+	if err := mayReach(tg); err != nil {
+		return err
+	}
+	if err := mayUseItems(tg, tg.Body.In); err != nil {
+		return err
+	}
+	ids, err := idsAsked(tg)
+	if err == nil {
+		err = check(tg, ids)
+	}
+	if err != nil {
+		return err
+	}
+	return mayReadRows(tg)
+}
+
+// mayPass refuses paths that are not passed on with what is stored, and connections that
+// would go on where nothing of them is seen.
+func mayPass(tg *Target, p *provider.Provider, saved bool) error {
+	if tg.Req.Route.Shape != routes.Raw {
+		return nil
+	}
+	if saved {
+		if why := reserved.Withholds(tg.Body.RawPath(), p.ID); why != "" {
+			return withheld(" of "+p.ID, why)
+		}
+	}
+	// Other upgrades, such as the h2c that some clients offer with each request, are not
+	// passed on and end here.
+	if slices.ContainsFunc(tg.Req.Req.Header["Upgrade"], func(v string) bool { return strings.Contains(strings.ToLower(v), "websocket") }) {
+		return fault.New(fault.NotAllowed, "upgrade", "The gateway carries WebSockets at "+routes.BasePath+"/realtime, "+routes.BasePath+"/responses, "+routes.BasePath+"/live/sessions and that of Gemini's Live API alone; what is said over others could not be told, limited or paid. Send requests and read streams of events")
+	}
+	return nil
+}
+
+func withheld(of, why string) error {
+	return fault.Newf(fault.NotAllowed, "path", "This path%s is not forwarded with a stored credential, because it %s", of, why)
+}
+
+// withheldAnyway returns the fault for a passed-through path that no provider is sent with a
+// stored credential; nil for others. A request that names its provider where the gateway
+// does not look, such as in the query of a WebSocket, is told this and not that the
+// provider is missing.
+func withheldAnyway(shape routes.Shape, path func() string) error {
+	if shape != routes.Raw {
+		return nil
+	}
+	if why := reserved.Withholds(path(), ""); why != "" {
+		return withheld("", why)
+	}
+	return nil
+}
+
+// mayReach refuses paths that cannot be read in one way only, and bodies whose
+// ids cannot be read.
+func mayReach(tg *Target) error {
+	if tg.Body.KeptPath().Collection == "" || !tg.To.Wall.Shared {
+		return nil
+	}
+	if tg.Body.KeptPath().Evasive {
+		return kept.Missing("path", tg.Req.Req.URL.EscapedPath())
+	}
+	if tg.Body.Unread && tg.Body.Form == nil && !tg.Body.Multipart() {
+		return fault.New(fault.InvalidContentType, "content-type", "The credential is shared by several workspaces: send the body as plain JSON, so that the things that it names can be checked")
+	}
+	return nil
+}
+
+// idsAsked are the ids of stored things in path, query and body.
+func idsAsked(tg *Target) ([]kept.Named, error) {
+	ids := tg.Body.KeptPath().IDs(tg.Req.Req.Method, tg.Req.Req.URL)
+	form, err := formOf(tg)
+	if err != nil {
+		return nil, err
+	}
+	if form != nil {
+		switch at := tg.Body.KeptPath(); {
+		case form.Whole() || !tg.To.Wall.Shared || at.TakesUploads():
+		case at.FormsNameObjects():
+			return nil, formTooLong()
+		default:
+			fieldsFirst(tg, form)
+		}
+		more, err := kept.IDsInForm(form)
+		return append(ids, more...), err
+	}
+	if len(tg.Body.In) == 0 || tg.Body.Unread || tg.Body.KeptPath().Collection == "" && !reference.MayNameObjects(tg.Body.In) {
+		return ids, nil
+	}
+	more, err := kept.IDsIn(tg.Body.In)
+	return append(ids, more...), err
+}
+
+// mayRefer checks the ids in the body of a conversation: all where its bytes go to the
+// provider as they came, those of files where it is translated.
+func mayRefer(tg *Target) error {
+	if tg.Req.Route.Client == nil || tg.To.Saved == nil || !tg.To.Wall.On {
+		return nil
+	}
+	if err := mayUseItems(tg, tg.Body.In); err != nil {
+		return err
+	}
+	if !reference.MayNameObjects(tg.Body.In) {
+		return check(tg, nil)
+	}
+	ids, err := kept.IDsIn(tg.Body.In)
+	if err != nil {
+		return err
+	}
+	if !tg.SameDialect() {
+		ids = kept.Files(ids)
+	}
+	return check(tg, ids)
+}
+
+func check(tg *Target, ids []kept.Named) error {
+	if kept.Tuned(tg.To.Model) {
+		ids = append(ids, kept.Named{Field: "model", ID: tg.To.Model, Published: true})
+	}
+	return tg.Means.Owners.Check(tg.Req.Ctx, tg.Req.Who.Scope, &tg.To.Wall, ids)
+}
+
+// Keep notes whose the things are that an answer tells of. It is called before
+// the client can know the ids.
+func Keep(tg *Target, answer []byte) error {
+	if !keeps(tg) || tg.Body.KeptPath().Collection == "" {
+		return nil
+	}
+	ids := kept.Made(answer, makes(tg))
+	if tg.Body.KeptPath().Collection == "chat/completions" {
+		ids = append(ids, kept.Sounds(answer)...)
+	}
+	if err := keepItems(tg, answer); err != nil {
+		return err
+	}
+	return keepIDs(tg, ids...)
+}
+
+// KeepMade notes what a unified answer made: a response, and a chat that is to be
+// kept, by its id, other things by what the answer says. Of a stream it is only the id.
+func KeepMade(tg *Target, answer []byte, id string) error {
+	if tg.Req.Route.Client == nil {
+		return Keep(tg, answer)
+	}
+	if talksMessages(tg) && id != "" && kept.Resumable(tg.Body.In) {
+		if err := keepIDs(tg, id); err != nil {
+			return err
+		}
+	}
+	if err := keepItems(tg, answer); err != nil {
+		return err
+	}
+	if talksMessages(tg) && answer != nil {
+		return keepIDs(tg, kept.Containers(answer)...)
+	}
+	if talksChat(tg) && answer != nil {
+		if err := keepIDs(tg, kept.Sounds(answer)...); err != nil {
+			return err
+		}
+	}
+	if id == "" || !tg.SameDialect() {
+		return nil
+	}
+	if tg.Req.Route.Operation == provider.ResponsesCreate || tg.Req.Route.Operation == provider.Chat && storesChat(tg) {
+		return keepIDs(tg, id)
+	}
+	return nil
+}
+
+// talksMessages tells whether the answer is one of Messages as the provider gives it.
+func talksMessages(tg *Target) bool {
+	return keeps(tg) && tg.Req.Route.Operation == provider.Messages && tg.SameDialect()
+}
+
+// WatchMade makes a watcher for the stream of a conversation; nil where it makes nothing
+// but what its id names.
+func WatchMade(tg *Target) *kept.IDWatcher {
+	switch {
+	case tg.Req.Route.Client == nil:
+	case talksMessages(tg):
+		return kept.WatchContainers(func(ids ...string) error { return keepIDs(tg, ids...) })
+	case talksChat(tg):
+		return kept.WatchSounds(func(ids ...string) error { return keepIDs(tg, ids...) })
+	case keepsItems(tg):
+		return kept.WatchItems(func(ids ...string) error { return keepIDs(tg, ids...) })
+	}
+	return nil
+}
+
+// talksChat tells whether the answer is a chat as the provider gives it, which may be sound.
+func talksChat(tg *Target) bool {
+	body := tg.Body.In
+	if tg.To.Body != nil {
+		body = tg.To.Body
+	}
+	return keeps(tg) && tg.Req.Route.Operation == provider.Chat && tg.SameDialect() && kept.AsksSound(body)
+}
+
+// keepIDs notes that the workspace of the request made things.
+func keepIDs(tg *Target, ids ...string) error {
+	if !keeps(tg) || len(ids) == 0 {
+		return nil
+	}
+	if err := tg.Means.Owners.Own(tg.Req.Ctx, tg.Req.Who.Scope, tg.To.Wall.Places, tg.To.Saved.Slug, ids...); err != nil {
+		return fault.Unavailable(err)
+	}
+	return nil
+}
+
+// Filtered tells whether the answer is a list that holds things of several
+// workspaces.
+func Filtered(tg *Target) bool {
+	return tg.To.Saved != nil && tg.To.Wall.Shared && tg.Req.Req.Method == http.MethodGet && tg.Body.KeptPath().Lists()
+}
+
+// raise learns which wall stands around the saved provider's things.
+func raise(tg *Target, s *saved.Provider, cred *saved.Opened) {
+	age := kept.UsesAsked
+	if tg.Req.Route.Client != nil && tg.Req.Route.Operation != provider.ResponsesCreate {
+		age = kept.UsesTalked
+	}
+	a := kept.Account{Integration: s.IntegrationID, Provider: s.Provider, Credential: cred.Credential, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
+	w, err := tg.Means.Owners.Around(tg.Req.Ctx, tg.Req.Who.Scope, cred.Users, &a, tg.Req.Start, age)
+	if err != nil {
+		tg.Req.Fail("who else uses a credential", err)
+	}
+	w.On, w.Shared = w.On || s.OrgWide, w.Shared || s.Shared
+	tg.To.Wall = w
+}
+
+// keeps tells whether what the request makes is noted: always where workspaces
+// share the credential.
+func keeps(tg *Target) bool {
+	return tg.To.Saved != nil && (tg.To.Wall.On || tg.Body.KeptPath().AlwaysNoted())
+}
+
+// storesChat tells whether the body has the provider keep a chat completion.
+func storesChat(tg *Target) bool {
+	if tg.To.Saved == nil || !tg.To.Wall.On {
+		return false // whose it is need not be known
+	}
+	if tg.To.Body != nil {
+		return kept.StoresChat(tg.To.Body)
+	}
+	return kept.StoresChat(tg.Body.In)
+}
+
+// makes tells whether the request has the provider make something that it keeps.
+func makes(tg *Target) bool {
+	if tg.Req.Req.Method != http.MethodPost {
+		return false
+	}
+	s := tg.Body.KeptPath()
+	return s.Creates() || s.Collection == "chat/completions" && s.ID == "" && storesChat(tg)
+}
+
+// Holds tells whether a raw answer is read whole before it is sent, because it
+// makes things known or is a list that must be divided.
+func Holds(tg *Target, resp *http.Response) bool {
+	if resp.StatusCode < 200 || resp.StatusCode > 299 || !keeps(tg) {
+		return false
+	}
+	s := tg.Body.KeptPath()
+	if s.Collection == "" {
+		return false
+	}
+	if Filtered(tg) {
+		return true
+	}
+	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (tg.Req.Req.Method == http.MethodPost || !s.Below || keepsItems(tg))
+}
+
+// Watch makes a watcher for answers that need one.
+func Watch(tg *Target, resp *http.Response) *kept.Watcher {
+	if !keeps(tg) || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		return nil
+	}
+	sound := tg.Req.Req.Method == http.MethodPost && tg.Body.KeptPath().Collection == "chat/completions" && kept.AsksSound(tg.Body.In)
+	items := keepsItems(tg)
+	if !makes(tg) && !sound && !items {
+		return nil
+	}
+	return kept.Watch(kept.Sought{Made: makes(tg), Sounds: sound, Items: items}, func(ids ...string) error { return keepIDs(tg, ids...) })
+}
