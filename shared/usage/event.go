@@ -306,7 +306,7 @@ type cursor struct {
 	rest string
 	bad  bool
 
-	// Empty slices whose memory is reused from an earlier record.
+	// Empty slices with memory reused from an earlier record.
 	attempts []Attempt
 	metadata map[string]string
 }

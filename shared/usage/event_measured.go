@@ -30,8 +30,8 @@ type Measured struct {
 	Figures  []Figure
 }
 
-// Figure is what a choice knew of one target. Value is what was compared: nanoseconds of
-// latency, nano-dollars or requests in flight; -1: unknown.
+// Figure is the measured value of one target. Value is the compared number: nanoseconds
+// of latency, nano-dollars or requests in flight; -1 if unknown.
 type Figure struct {
 	Index    int
 	Value    int64
@@ -40,7 +40,7 @@ type Figure struct {
 	Avoided  bool // it had failed
 }
 
-// appendMeasured appends choices by figures. What is added later goes behind them.
+// appendMeasured appends choices by figures. New fields must be appended after them.
 func appendMeasured(b []byte, list []Measured) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for i := range list {

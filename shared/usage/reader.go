@@ -225,7 +225,7 @@ func (rd *reader) dropPageCache() {
 
 // readChunk decodes the events of one read. In a file of an earlier process, the bytes
 // after the last complete event are a write cut off by the death of the process: no
-// client was told that it succeeded.
+// client received its success.
 func (j *Journal) readChunk(max int, end int64) error {
 	rd := &j.reader
 	want := min(end-rd.at.off, readChunk)

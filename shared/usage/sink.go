@@ -185,7 +185,7 @@ func (s *QueueSource) Next(ctx context.Context, limit int, wait time.Duration) (
 		messages, err := s.Queue.Receive(ctx, min(10, limit-len(b.Records)), poll, visibility)
 		if err != nil {
 			if len(b.Records) > 0 {
-				break // process what was received
+				break // process the received messages
 			}
 			return Batch{}, err
 		}

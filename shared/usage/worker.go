@@ -12,7 +12,7 @@ type Ingester interface {
 }
 
 // Settler settles one budget reservation, idempotently. The worker repeats the settlement
-// for requests whose process died before it.
+// for requests with a process that died before it.
 type Settler interface {
 	SettleEntry(ctx context.Context, e Settle) error
 }
@@ -28,7 +28,7 @@ type Worker struct {
 
 	MaxRecords int           // of a batch; 1,000 if zero
 	MaxDelay   time.Duration // from the first record of a batch to its ingestion; 1 s if zero
-	DrainTime  time.Duration // for the remaining records after Run is told to stop; 25 s if zero
+	DrainTime  time.Duration // for the remaining records after Run is stopped; 25 s if zero
 	OnError    func(error)   // called for every failed attempt; may be nil
 }
 

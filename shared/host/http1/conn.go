@@ -100,7 +100,7 @@ func (c *conn) serve() {
 	}
 }
 
-// handOver gives the connection to net/http with what was read and not consumed.
+// handOver gives the connection to net/http with the unconsumed bytes.
 func (c *conn) handOver() {
 	read := bytes.Clone(c.in[c.r:c.w])
 	c.r = c.w

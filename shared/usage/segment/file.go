@@ -23,7 +23,7 @@ type File struct {
 	a     *Archive
 	cache *cache // the archive's, or nil
 	m     Manifest
-	whole []byte // the file, if it was read as a whole
+	whole []byte // the file, if it was read completely
 }
 
 // outline is the metadata at the end of a file; all readers of the file share it.
@@ -33,14 +33,14 @@ type outline struct {
 	columns map[string]int // leaf index by dotted path
 }
 
-// Group is a row group, which is read or skipped as a whole. Rows are ordered by Start,
+// Group is a row group, which is read or skipped completely. Rows are ordered by Start,
 // then by id.
 type Group struct {
 	Rows        int
 	First, Last int64 // Start of its first and last record
 }
 
-// wholeFile is the size up to which a file in the bucket is read as a whole.
+// wholeFile is the size up to which a file in the bucket is read completely.
 const wholeFile = 512 << 10
 
 // File opens a segment's file.
@@ -54,7 +54,7 @@ const columnWeight = 2 << 10
 // tail is the number of bytes read from the end of a large file to open it.
 const tail = 128 << 10
 
-// small reports whether the file is read as a whole.
+// small reports whether the file is read completely.
 func (m *Manifest) small() bool { return !m.inBucket(dataObject) || m.Size <= wholeFile }
 
 // OpenWeight estimates the memory in bytes for opening the segment's file.

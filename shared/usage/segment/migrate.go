@@ -9,7 +9,7 @@ import (
 )
 
 // Early versions marked days for retention before organizations had their own rows. An
-// organization whose last day is from that time is found by the marks of its days.
+// organization with a last day from that time is found by the marks of its days.
 const (
 	migratePage = 1000
 	migrateRows = 10 * migratePage // marks scanned per call, approximately

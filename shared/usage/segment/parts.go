@@ -28,9 +28,9 @@ func HashID(id string) uint64 { return hashID(id) }
 // has precedence.
 func Parts(list []Manifest) []Part { return partition(list, mostMerged) }
 
-// PartsNotInFiles returns the parts of the segments without a file, for queries whose
-// other half is done by tools on the files: these parts skip every record that is in a
-// file, even of a less merged segment.
+// PartsNotInFiles returns the parts of the segments without a file, for queries that
+// other tools complete from the files: these parts skip every record that is in a file,
+// even of a less merged segment.
 func PartsNotInFiles(list []Manifest) []Part {
 	parts := partition(list, func(x, y *Manifest) int {
 		if x.InFile() != y.InFile() {

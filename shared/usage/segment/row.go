@@ -130,8 +130,8 @@ func promptVersion(r *usage.Record) string {
 // numColumns is the number of columns of a file.
 var numColumns = int64(len(parquet.SchemaOf(row{}).Columns()))
 
-// groupRows is the number of records in a row group; a row group is read or skipped as a
-// whole.
+// groupRows is the number of records in a row group; a row group is read or skipped
+// completely.
 const groupRows = 1 << 15
 
 // encoder writes rows as a Parquet file into memory. Encoders for batches are reused,
@@ -208,8 +208,8 @@ func encodeBatch(rows []row, events, inline int, use func(file []byte) error) er
 	return use(file)
 }
 
-// narrowZstd writes Zstandard with a window of two pages. The library's default keeps 16
-// MiB of history for pages of 32 KiB. The next compression level needs a megabyte more
+// narrowZstd writes Zstandard with a window of two pages. The library's default retains
+// 16 MiB of history for pages of 32 KiB. The next compression level needs a megabyte more
 // for tables and gains nothing for columns with short pages.
 type narrowZstd struct{ zstd.Codec }
 

@@ -2,7 +2,7 @@ package segment
 
 import "sync/atomic"
 
-// spare keeps one expensive object for the next user. A sync.Pool would lose it, because
+// spare holds one expensive object for the next user. A sync.Pool would lose it, because
 // garbage is collected between two batches.
 type spare[T any] struct {
 	one  atomic.Pointer[T]

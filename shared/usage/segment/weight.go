@@ -8,7 +8,7 @@ func (f *File) metadata(group int, column string) *format.ColumnMetaData {
 }
 
 // Weight estimates the memory in bytes for the file itself while its columns are read: a
-// small file is in memory as a whole.
+// small file is in memory completely.
 func (f *File) Weight() int64 {
 	if f.m.small() {
 		return 2 * f.m.Size // the stored bytes, and a copy
