@@ -43,7 +43,7 @@ func ParseActions(raw json.RawMessage) (Actions, []fault.Detail) {
 		}
 		return isWord(word)
 	})
-	for i := range r.bad { // errors about the whole value have no field name
+	for i := range r.bad { // errors about the entire value have no field name
 		if r.bad[i].Field != "" && r.bad[i].Field[0] == '.' {
 			r.bad[i].Field = r.bad[i].Field[1:]
 		}

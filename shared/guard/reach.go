@@ -8,7 +8,7 @@ import (
 // Reach states how much of a text must be visible at once so that no match is missed when the
 // text arrives in pieces.
 type Reach struct {
-	Whole bool // the whole text: there is no limit
+	Whole bool // the entire text: there is no limit
 	Most  int  // this many characters, unless Words is set
 	Words bool // pieces must also end with words: a match is within a word or ends with one
 	Grown bool // a piece must also be judged together with everything before it

@@ -7,7 +7,7 @@ import (
 )
 
 // KeyType is the type of an API key. It determines which scopes the key may hold and whether it
-// can access the whole organisation or one workspace.
+// can access the entire organisation or one workspace.
 type KeyType string
 
 const (

@@ -28,7 +28,7 @@ func unsupported(message string) judge.Verdict {
 	return v
 }
 
-// metadataKeys passes a request whose metadata have all, any or none of the keys.
+// metadataKeys passes a request with metadata that has all, any or none of the keys.
 func metadataKeys(raw map[string]json.RawMessage) judge.Func {
 	keys, ok := judge.Read[[]string](raw, "metadataKeys")
 	operator := judge.Get(raw, "operator", "all")
@@ -61,7 +61,7 @@ type pairsData struct {
 	Explanation string   `json:"explanation"`
 }
 
-// metadataPairs passes a request whose metadata have all, any or none of the pairs. A value
+// metadataPairs passes a request with metadata that has all, any or none of the pairs. A value
 // is compared by equality, by a part, by all of several parts, or by a pattern.
 func metadataPairs(raw map[string]json.RawMessage) judge.Func {
 	pairs, ok := judge.Object[map[string]json.RawMessage](raw, "metadataPairs")

@@ -94,7 +94,7 @@ type caseData struct {
 	Excerpt     string `json:"textExcerpt"`
 }
 
-// letterCase passes a text whose letters A to Z are all of one case; other alphabets are
+// letterCase passes a text with letters A to Z of only one case; other alphabets are
 // ignored.
 func letterCase(upper bool) judge.Maker {
 	first, last, name := byte('a'), byte('z'), "upper"

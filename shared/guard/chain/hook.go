@@ -130,7 +130,7 @@ func member[T any](params map[string]json.RawMessage, name string) (v T) {
 }
 
 // reachOf returns how much of a stream a check must see at once. Unknown checks, checks that
-// call another service, checks that require something, and checks that weigh the whole text
+// call another service, checks that require something, and checks that weigh the entire text
 // judge the text as a whole.
 //
 // The matches of local scanners have no length limit. But a match stays a match however the
@@ -195,7 +195,7 @@ func (c *check) runs(phase guard.Phase) bool {
 
 // Streams returns when the hook judges a stream: as its actions configure; by default in a
 // window if the hook denies and after the stream otherwise. A hook with a window holds the
-// stream instead if one of its checks needs the whole response or more than its text, or if it
+// stream instead if one of its checks needs the entire response or more than its text, or if it
 // denies softly: then nothing may be sent before the denial.
 func (h *Hook) Streams() guard.When {
 	when, soft := h.Actions.Stream, h.Soft

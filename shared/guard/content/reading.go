@@ -103,7 +103,7 @@ func inside(raw []byte) []byte {
 	return wire.AppendUnquoted(nil, raw)
 }
 
-// exemptIf reads a value whose strings are exempt if ok accepts them.
+// exemptIf reads a value and exempts strings that ok accepts.
 func (r *reading) exemptIf(ok func([]byte) bool, at place) {
 	switch r.d.Kind() {
 	case wire.KindString:

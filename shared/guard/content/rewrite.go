@@ -21,7 +21,7 @@ type origin struct {
 	end    int   // end of the event in the body, unless a framing contains it
 }
 
-// source is an event whose texts were collected.
+// source is an event with collected texts.
 type source struct {
 	origin
 	raw   []byte

@@ -73,7 +73,7 @@ type Verdict struct {
 	// Texts replace the subject's texts part by part; a nil entry keeps the part, a nil slice
 	// all parts.
 	Texts []*string
-	// Body replaces the whole request or response.
+	// Body replaces the entire request or response.
 	Body json.RawMessage
 	// Restore maps the tokens in Texts to the values to restore in the response: see
 	// mask.Restorer. Nil if nothing is restored.

@@ -13,7 +13,7 @@ type answer struct {
 	bad *bool
 }
 
-// get returns the field at a path such as a.b.c, or the whole value for "". If it does not
+// get returns the field at a path such as a.b.c, or the entire value for "". If it does not
 // exist, the result has no value.
 func (a answer) get(path string) answer {
 	if path == "" {

@@ -151,7 +151,7 @@ func cato(a *ask, said answer) {
 	}
 }
 
-// crowdstrike returns the whole body if it changed it.
+// crowdstrike returns the entire body if it changed it.
 func crowdstrike(a *ask, said answer) {
 	said.word("status", "Success")
 	result := said.get("result")

@@ -35,7 +35,7 @@ const (
 	poor = `{"results":[{"evaluation_result":{"pass":false,"explanation":"bob@example.com"}}]}`
 )
 
-// patronusProofs returns those of evaluators of the whole response.
+// patronusProofs returns those of evaluators of the entire response.
 func patronusProofs() (out []proof) {
 	for check, evaluator := range map[string]string{
 		"isConcise": `"criteria":"patronus:is-concise","evaluator":"judge"`, "isHelpful": `"criteria":"patronus:is-helpful","evaluator":"judge"`, "isPolite": `"criteria":"patronus:is-polite","evaluator":"judge"`,

@@ -154,7 +154,7 @@ func (a *ask) fill(template any) any {
 //	answered      the text of the response, after it
 //	messages      the conversation of the request: role and text of each message
 //	talk          the same, followed by the response
-//	body          the whole request or response
+//	body          the entire request or response
 //	model, provider, trace, user
 //	?a|b          a before the request, b after the response
 //	.name         a parameter; .name|default, a string or JSON

@@ -8,7 +8,7 @@ import (
 // is judged again: each judgment costs more as the text grows.
 const growthFraction = 16
 
-// grow judges the whole text so far, and forwards the part that passed: as much as stays the
+// grow judges the entire text so far, and forwards the part that passed: as much as stays the
 // same when it is judged separately. So everything that was sent is at any time a text that the
 // judge has passed or changed, and contains nothing that the judge forbids, whatever its
 // length.

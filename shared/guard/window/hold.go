@@ -5,11 +5,11 @@ import (
 	"gateway/shared/fault"
 )
 
-// Verdict decides about a whole response: it returns another one to send instead, or a denial,
+// Verdict decides about an entire response: it returns another one to send instead, or a denial,
 // or nil for both.
 type Verdict func(whole *chat.Response) (now *chat.Response, denied *fault.Fault)
 
-// Whole returns a decoder that forwards nothing before the whole response was judged.
+// Whole returns a decoder that forwards nothing before the entire response was judged.
 func Whole(dec chat.StreamDecoder, judge Verdict) chat.StreamDecoder {
 	h := &whole{decoderBase: decoderBase{dec: dec}, judge: judge}
 	h.give = h.delta
@@ -87,7 +87,7 @@ func (h *whole) release() error {
 	for i := range kept {
 		d := &kept[i]
 		if d.Kind == chat.DeltaCitation && !cited[[2]int{d.Choice, d.Block}] {
-			continue // the whole response has no field for it, so it was not judged
+			continue // the entire response has no field for it, so it was not judged
 		}
 		if err := h.emit(d); err != nil {
 			return err

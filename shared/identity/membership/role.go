@@ -82,7 +82,7 @@ func RankIn(tx *resource.Tx, sc store.Scope, user string) (identity.Rank, error)
 // Everything contains the scopes of organization admins: all that keys may hold.
 var Everything = identity.NewScopeSet(append(identity.ScopesFor(identity.OrganisationService), ScopesOf(Admin)...)...)
 
-// Rights returns the permissions of a rank in a workspace, or in the whole organization for its
+// Rights returns the permissions of a rank in a workspace, or in the entire organization for its
 // admins.
 func Rights(rank identity.Rank) authority.Rights {
 	scopes := ScopesOf(rank.Role())

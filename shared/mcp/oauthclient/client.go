@@ -58,7 +58,7 @@ type Endpoints struct {
 	Document string // client metadata document
 }
 
-// ByDocument returns a client with the address of the gateway's metadata document, or
+// ByDocument returns a client with the address of the gateway's metadata document as id, or
 // nil if the authorization server does not support such ids or could not read the document.
 func ByDocument(a *Authority, o Endpoints) *Client {
 	if !a.Documents || !strings.HasPrefix(o.Document, "https://") {
