@@ -227,7 +227,7 @@ func TestARefusalTellsHowItsLimitStands(t *testing.T) {
 				t.Errorf("%s: refused with %v, read as %v", name, told[name], read[name])
 			}
 		}
-		if told["subject"] != "key" || told["id"] != id || told["name"] != "poor" || read["next_usage_reset_at"] == nil || !strings.HasPrefix(told["resets_at"].(string), read["next_usage_reset_at"].(string)[:19]) {
+		if told["subject"] != "key" || told["id"] != id || told["name"] != "poor" || read["next_reset_at"] == nil || !strings.HasPrefix(told["resets_at"].(string), read["next_reset_at"].(string)[:19]) {
 			t.Errorf("%v, read as %v", told, read)
 		}
 		held := told["reserved_usage"].(float64)

@@ -91,7 +91,7 @@ func TestTheAdministrationAsTools(t *testing.T) {
 			tool, said string
 			args       map[string]any
 		}{
-			"nothing of the name": {"getConfig", "enough permissions", map[string]any{"slug": "../" + mine, "workspace_id": ws}},
+			"nothing of the name": {"getConfig", "does not exist", map[string]any{"slug": "../" + mine, "workspace_id": ws}},
 			"a variable missing":  {"getConfig", "slug is required", map[string]any{"workspace_id": ws}},
 			"an empty variable":   {"getConfig", "must name something", map[string]any{"slug": "..", "workspace_id": ws}},
 			"another argument":    {"listConfigs", `no argument \"size\"`, map[string]any{"size": 1}},

@@ -93,7 +93,7 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 				body := map[string]any{"PUT skills": `{"skills":[{"id":"one","enabled":true}]}`, "PUT user-access": `{"default_user_access":"deny"}`, "PUT workspaces": `{"workspaces":[]}`}[method+" "+below]
 				for who, query := range map[string]string{admintest.WorkspaceB: "", admintest.OtherAdmin: "?workspace_id=" + h.Three} {
 					foreign, missing := h.Do(method, at+query, who, body), h.Do(method, path+"/"+resource.NewID()+"/"+below+query, who, body)
-					if foreign.Same() != missing.Same() || foreign.Status != 403 {
+					if foreign.Same() != missing.Same() || foreign.Status != 404 {
 						t.Errorf("%s %s as %s: %s\n%s", method, at, who, foreign.Same(), missing.Same())
 					}
 				}
@@ -245,10 +245,10 @@ func TestAgentsOfTheOrganisation(t *testing.T) {
 	s := agent(t, cardPath, older, "")
 	of := register(h, chief, s.URL, "")
 	srv := `{"name":"S","slug":"same","agent_integration_id":"a"}`
-	h.Do("POST", "/agent-servers", key, srv).Refused(403, "AB03", "")
-	h.Do("GET", "/agent-integrations/"+of, key, nil).Refused(403, "AB03", "")
+	h.Do("POST", "/agent-servers", key, srv).Refused(400, "AB01", "agent_integration_id")
+	h.Do("GET", "/agent-integrations/"+of, key, nil).Refused(404, "AB08", "")
 	h.Do("PUT", "/agent-integrations/"+of+"/workspaces", chief, `{"global_workspace_access":{"enabled":true},"workspaces":[{"id":"`+admintest.TwoSlug+`","enabled":false}]}`).OK()
-	h.Do("POST", "/agent-servers", admintest.WorkspaceB, srv).Refused(403, "AB03", "")
+	h.Do("POST", "/agent-servers", admintest.WorkspaceB, srv).Refused(400, "AB01", "agent_integration_id")
 	h.Do("POST", "/agent-servers", key, srv).OK()
 	if got := h.Do("GET", "/agent-integrations/"+of, chief, nil).OK(); got.At("workspaces_count") != 1.0 || got.At("global_workspace_access", "enabled") != true {
 		t.Errorf("%s", got.Body)

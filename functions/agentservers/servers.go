@@ -69,7 +69,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 		ch.Form.IntegrationID, ch.Form.IntegrationSlug, ch.Form.IntegrationOrg = of.ID, of.Slug, sc.Workspace == ""
 		return nil
 	}
-	return admin.Denied()
+	return fault.Invalid("agent_integration_id", "names no integration that is open to this workspace")
 }
 
 // whole returns the server in the path, and its integration.

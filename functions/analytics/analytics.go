@@ -56,6 +56,20 @@ func (f *family) rate(c *admin.Call, sc store.Scope, filter *report.Filter) erro
 	return usagequery.Rated(c, f.feedback, sc, filter, usagequery.MaxFeedback)
 }
 
+// dashed are names of graphs that clients know by other spellings.
+var dashed = map[string]string{
+	"users/requests": "users-requests", "errors/rate": "errors-rate", "errors/stacks": "errors-stack", "errors/status-codes": "errors-status-code",
+	"requests/rescued": "requests-rescued", "cache/hit-rate": "cache-hit-rate", "cache/latency": "cache-latency", "feedbacks/scores": "feedbacks/score",
+}
+
+// graphAliases are the other paths of a graph.
+func graphAliases(name string) []string {
+	if other := dashed[name]; other != "" {
+		return []string{"/analytics/graphs/" + other}
+	}
+	return nil
+}
+
 // graph is the route of one graph.
 func (f *family) graph(name string, query []admin.Field) admin.Route {
 	id := ""
@@ -63,7 +77,7 @@ func (f *family) graph(name string, query []admin.Field) admin.Route {
 		id += strings.ToUpper(word[:1]) + word[1:]
 	}
 	return admin.Route{
-		Method: "GET", Path: "/analytics/graphs/" + name, Name: "get" + id + "Graph", Doc: docs[name],
+		Method: "GET", Path: "/analytics/graphs/" + name, Aliases: graphAliases(name), Name: "get" + id + "Graph", Doc: docs[name],
 		Scopes: scopes, Where: admin.InEither, Query: comparing(query), AnswerOf: func() admin.Schema { return graphSchema(name) },
 		Do: func(c *admin.Call) (any, error) {
 			return f.draw(c, func(sc store.Scope, filter *report.Filter) (report.Graph, error) {

@@ -100,6 +100,9 @@ func (f *family) groupRoutes() []admin.Route {
 // named is the grouping that the path names.
 func named(c *admin.Call) (grouping, error) {
 	name := c.Param("groupBy")
+	if name == "workspaces" { // as the npm SDK spells it
+		name = "workspace"
+	}
 	if !slices.Contains(byName, name) {
 		return grouping{}, fault.Invalid("groupBy", "must be one of %s", strings.Join(byName, ", "))
 	}

@@ -186,17 +186,27 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if err := useConfig(tx, ch); err != nil {
 		return err
 	}
-	k.Scopes = identity.NewScopeSet(k.Scopes...).Sorted()
+	k.Scopes = normalScopes(k.Scopes)
 	if k.Rotation != nil && (ch.Was.Rotation == nil || c.Body.Has("rotation_policy")) {
+		policy, _ := c.Body.Object("rotation_policy")
+		k.Rotation.NextSent = policy.Text("next_rotation_at")
 		k.Rotation.NextAt = k.Rotation.Next(c.Now)
-		if k.Rotation.TransitionMS == identity.MinTransition.Milliseconds() {
-			k.Rotation.TransitionMS = 0 // the default, as reads show it
-		}
 	}
 	if ch.Rec.Status == identity.StatusExpired && (k.ExpiresAt == nil || k.ExpiresAt.After(c.Now)) {
 		ch.Rec.Status = identity.StatusActive
 	}
 	return identity.Reschedule(tx, ch.Rec.Ref(), ch.Was, k)
+}
+
+// normalScopes returns scopes by their present names, each once, in the order of the client.
+func normalScopes(scopes []string) []string {
+	out := make([]string, 0, len(scopes))
+	for _, s := range scopes {
+		if s = identity.NormalScope(s); !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // begin gives a new key its owner and its secret.
@@ -227,16 +237,18 @@ func useConfig(tx *resource.Tx, ch *change) error {
 	if was == now {
 		return nil
 	}
-	if now != "" && ch.Rec.Scope.Workspace == "" {
-		return fault.Invalid("defaults.config_id", "is for workspace keys only")
+	if ch.Rec.Scope.Workspace == "" {
+		return nil // organization keys call no models: it is stored and has no effect
 	}
 	_, err := admin.Refer(tx, ch.Rec.Ref(), ch.Rec.Scope, route.KindConfig, "defaults.config_id", was, now)
 	return err
 }
 
 func retire(_ *admin.Call, tx *resource.Tx, it item) error {
-	if _, err := admin.Refer(tx, it.Ref(), it.Scope, route.KindConfig, "", it.Form.Defaults.ConfigID, ""); err != nil {
-		return err
+	if it.Scope.Workspace != "" {
+		if _, err := admin.Refer(tx, it.Ref(), it.Scope, route.KindConfig, "", it.Form.Defaults.ConfigID, ""); err != nil {
+			return err
+		}
 	}
 	if err := identity.Reschedule(tx, it.Ref(), it.Form, nil); err != nil {
 		return err

@@ -52,7 +52,7 @@ func TestForeignKeyIsAMissingOne(t *testing.T) {
 			}
 			foreign := h.Do(call[0], "/api-keys/"+id+call[1], caller, sent)
 			missing := h.Do(call[0], "/api-keys/"+resource.NewID()+call[1], caller, sent)
-			if foreign.Same() != missing.Same() || foreign.Status != 403 {
+			if foreign.Same() != missing.Same() || foreign.Status != 404 {
 				t.Errorf("%s%s as %s: %s | %s", call[0], call[1], caller, foreign.Body, missing.Body)
 			}
 		}
@@ -130,13 +130,13 @@ func TestUpdatesAreThreeStated(t *testing.T) {
 	}
 	h.Do("PUT", path, admintest.AdminKey, `{"description":null,"usage_limits":null,"rate_limits":null,"alert_emails":[]}`).OK()
 	got = h.Do("GET", path, admintest.AdminKey, nil).OK()
-	if got.Text("description") != "" || got.At("usage_limits") != nil || got.At("rate_limits") != nil {
+	if got.Text("description") != "" || got.At("usage_limits") != nil || got.At("rate_limits", "0") != nil {
 		t.Errorf("null did not clear: %s", got.Body)
 	}
 	h.Do("PUT", path, admintest.AdminKey, `{}`).Refused(400, "AB01", "")
 	h.Do("PUT", path, admintest.AdminKey, `{"user_id":"u"}`).Refused(400, "AB01", "")
 	h.Do("DELETE", path, admintest.AdminKey, nil).OK()
-	h.Do("GET", path, admintest.AdminKey, nil).Refused(403, "AB03", "")
+	h.Do("GET", path, admintest.AdminKey, nil).Refused(404, "AB08", "")
 }
 
 func TestRotationPolicyGetsItsDate(t *testing.T) {
@@ -144,7 +144,7 @@ func TestRotationPolicyGetsItsDate(t *testing.T) {
 	made := h.Do("POST", "/api-keys/workspace/service", admintest.AdminKey, body(h, `"rotation_policy":{"rotation_period":"monthly"}`)).OK()
 	got := h.Do("GET", "/api-keys/"+made.Text("id"), admintest.AdminKey, nil).OK()
 	at, err := time.Parse(time.RFC3339, got.Text("rotation_policy", "next_rotation_at"))
-	if err != nil || at.Day() != 1 || !at.After(time.Now()) || got.At("rotation_policy", "key_transition_period_ms") != 1800000.0 {
+	if err != nil || at.Day() != 1 || !at.After(time.Now()) || got.At("rotation_policy", "key_transition_period_ms") != nil {
 		t.Errorf("%v: %s", err, got.Body)
 	}
 }

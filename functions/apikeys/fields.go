@@ -20,9 +20,9 @@ func fields() []admin.Field {
 		{Name: "user_id", Refers: "/admin/users", Doc: "User that a workspace/user key belongs to: the caller, or another member of the workspace.", CreateOnly: true, Fixed: true},
 		{Name: "scopes", Doc: "What the key may do; within the rights of the key that asks.", Required: true, Example: []string{"configs.list"}},
 		{Name: "defaults", Doc: "What requests with the key start from.", Merge: true, Full: true, Fields: []admin.Field{
-			{Name: "metadata"}, {Name: "config_id", Refers: "/configs"}, {Name: "allow_config_override", Default: true, Hidden: true},
+			{Name: "metadata", Absent: map[string]any{}}, {Name: "config_id", Refers: "/configs"}, {Name: "allow_config_override", Default: true, Hidden: true},
 		}},
-		{Name: "alert_emails", Doc: "Further recipients of alerts."},
+		{Name: "alert_emails", Doc: "Further recipients of alerts.", Absent: []any{}},
 		{Name: "expires_at", Doc: "When the key stops working."},
 		{Name: "rotation_policy", Doc: "Rotation by the gateway, at 00:00 UTC.", Fields: []admin.Field{
 			{Name: "rotation_period", Enum: []string{"weekly", "monthly"}},
@@ -60,8 +60,8 @@ func shown() []admin.Shown[identity.Key] {
 		return admin.Shown[identity.Key]{Field: admin.Field{Name: name, Type: t, Doc: doc}, Value: value}
 	}
 	policy := admin.Field{Name: "rotation_policy", Type: admin.Object, Fields: []admin.Field{
-		{Name: "rotation_period", Type: admin.String}, {Name: "rotation_period_days", Type: admin.Integer}, {Name: "next_rotation_at", Type: admin.Timestamp},
-		{Name: "key_transition_period_ms", Type: admin.Integer}, {Name: "status", Type: admin.String},
+		{Name: "rotation_period", Type: admin.String}, {Name: "rotation_period_days", Type: admin.Integer}, {Name: "next_rotation_at", Type: admin.String, Doc: "As it was sent, or the computed time."},
+		{Name: "key_transition_period_ms", Type: admin.Integer, Optional: true}, {Name: "status", Type: admin.String},
 	}}
 	return []admin.Shown[identity.Key]{
 		of("key", admin.String, "The key, masked; whole in the answer of a create, and nowhere else. null in that answer where the key is another user's.", func(c *admin.Call, it item) any {
@@ -103,10 +103,20 @@ func showPolicy(_ *admin.Call, it item) any {
 	if p.PeriodDays == 0 {
 		days = nil
 	}
-	return map[string]any{
-		"rotation_period": admin.OrNull(p.Period), "rotation_period_days": days, "next_rotation_at": timeOf(p.NextAt),
-		"key_transition_period_ms": p.Transition().Milliseconds(), "status": "active",
+	out := map[string]any{"rotation_period": admin.OrNull(p.Period), "rotation_period_days": days, "next_rotation_at": nextRotation(p), "status": "active"}
+	if p.TransitionMS != 0 {
+		out["key_transition_period_ms"] = p.TransitionMS
 	}
+	return out
+}
+
+// nextRotation is the date of the next rotation, in the client's own text while it is the
+// date that the client sent.
+func nextRotation(p *identity.RotationPolicy) any {
+	if at, err := admin.ParseTime(p.NextSent); err == nil && p.NextAt != nil && identity.Midnight(at).Equal(identity.Midnight(*p.NextAt)) {
+		return p.NextSent
+	}
+	return timeOf(p.NextAt)
 }
 
 func timeOf(t *time.Time) any {

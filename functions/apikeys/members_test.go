@@ -28,7 +28,7 @@ func TestWhatMembersMayDoWithKeys(t *testing.T) {
 	h.Do("PUT", "/api-keys/"+mine, "ann", `{"name":"x"}`).Refused(403, "AB03", "")
 	h.Do("DELETE", "/api-keys/"+mine, "ann", nil).Refused(403, "AB03", "")
 	h.Do("POST", "/api-keys/"+mine+"/rotate", "ann", nil).OK()
-	h.Do("POST", "/api-keys/"+theirs+"/rotate", "ann", nil).Refused(403, "AB03", "")
+	h.Do("POST", "/api-keys/"+theirs+"/rotate", "ann", nil).Refused(404, "AB08", "id")
 
 	yes, no := true, false
 	h.Govern(tenant.Settings{Rights: tenant.Rights{MembersManageAPIKeys: &yes}})
@@ -42,7 +42,11 @@ func TestWhatMembersMayDoWithKeys(t *testing.T) {
 		if call[2] != "" {
 			sent = call[2]
 		}
-		h.Do(call[0], call[1], "ann", sent).Refused(403, "AB03", "")
+		if got := h.Do(call[0], call[1], "ann", sent); call[1] == "/api-keys/"+theirs {
+			got.Refused(404, "AB08", "id")
+		} else {
+			got.Refused(403, "AB03", "")
+		}
 	}
 	h.Do("DELETE", "/api-keys/"+mine, "ann", nil).OK()
 

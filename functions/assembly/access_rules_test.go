@@ -203,6 +203,9 @@ func (r *accessRules) compare(t *testing.T, lines []*line, all []caller) {
 		}
 		for i := range all {
 			want, got := r.want(l, &all[i]), l.cells[i]
+			if want == "-" && got == "404" && l.place == drive.Organisation && !runs(&all[i]) {
+				continue // a resource out of reach does not exist for the caller
+			}
 			if got != want && (want == "-" || got == "-") {
 				t.Errorf("%s as %s: %s, and by the rules %s", l.name(), all[i].name, got, want)
 			}

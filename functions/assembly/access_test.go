@@ -399,6 +399,9 @@ func (k *scopedKeys) check(t *testing.T, in *installation, w *drive.World, rules
 		return
 	}
 	for i, cell := range got.cells {
+		if wanted[i] == "-" && cell == "404" && l.place == drive.Organisation {
+			continue // a resource out of reach does not exist for the caller
+		}
 		if (cell == "-") != (wanted[i] == "-") {
 			t.Errorf("%s as %s: %s, want %s", l.name(), why[i], cell, wanted[i])
 		}

@@ -35,11 +35,11 @@ func TestPagesAreOfTheirSizes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string][3]int{
-		"/integrations": {100, 1, 1000}, "/providers": {50, 1, 1000}, "/virtual-keys": {50, 1, 1000}, "/users": {100, 1, 1000}, "/users/invites": {100, 1, 1000},
-		"/guardrails": {100, 1, 1000}, "/mcp-integrations": {100, 1, 1000}, "/mcp-servers": {100, 1, 100}, "/secret-references": {20, 1, 100},
+		"/integrations": {100, 1, 1000}, "/providers": {100, 1, 1000}, "/virtual-keys": {100, 1, 1000}, "/users": {100, 1, 1000}, "/users/invites": {100, 1, 1000},
+		"/guardrails": {100, 1, 1000}, "/mcp-integrations": {100, 1, 1000}, "/mcp-servers": {100, 1, 100}, "/secret-references": {100, 1, 100},
 		"/mcp-integrations/{integrationId}/capabilities": {100, 1, 500}, "/mcp-servers/{serverId}/capabilities": {100, 1, 500},
 		"/mcp-servers/{serverId}/user-access": {100, 1, 500}, "/mcp-servers/{serverId}/connections": {100, 1, 500},
-		"/policies/usage-limits/{policyId}/entities": {50, 1, 100}, "/policies/rate-limits/{policyId}/entities": {50, 1, 100},
+		"/policies/usage-limits/{policyId}/entities": {100, 1, 100}, "/policies/rate-limits/{policyId}/entities": {100, 1, 100},
 		"/audit-logs": {100, 0, 100}, "/scim/workspaces": {100, 1, 1000},
 	} {
 		found := false

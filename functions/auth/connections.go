@@ -34,7 +34,7 @@ const connectionsPath = "/auth/sso-configurations"
 func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 	return &admin.Collection[sso.Connection]{
 		Kind: sso.KindConnection, Object: "sso-configuration", Path: connectionsPath, Param: "configurationId", UUIDOnly: true,
-		Scopes: scopes, Resource: "sso_configurations", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Missing: fault.NotFound,
+		Scopes: scopes, Resource: "sso_configurations", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin,
 		List: admin.List{Search: true},
 		Fields: []admin.Field{
 			admin.NameField(255),

@@ -21,7 +21,7 @@ func (f *family) describeDomains() *admin.Collection[sso.Domain] {
 	}
 	return &admin.Collection[sso.Domain]{
 		Kind: sso.KindDomain, Object: "sso-domain", Path: domainsPath, Param: "domainId", UUIDOnly: true,
-		Scopes: scopes, Resource: "sso_domains", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Missing: fault.NotFound,
+		Scopes: scopes, Resource: "sso_domains", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin,
 		Fields: []admin.Field{
 			{Name: "domain", Required: true, Fixed: true, Example: "example.com", Doc: "Domain of addresses, such as example.com."},
 			{Name: "allow_subdomains", In: "allow_subdomains", Absent: false, Default: false, Doc: "Whether addresses of domains below it may sign in too; of root domains alone."},

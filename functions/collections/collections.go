@@ -27,7 +27,7 @@ type (
 func collections() *admin.Collection[prompt.Collection] {
 	return &admin.Collection[prompt.Collection]{
 		Kind: prompt.KindCollection, Object: "collection", Path: "/collections", Param: "collectionId",
-		Scope: "prompts", Resource: "collections", Where: admin.InWorkspace, WriteRole: admin.Manager, Missing: fault.NotFound,
+		Scope: "prompts", Resource: "collections", Where: admin.InWorkspace, WriteRole: admin.Manager,
 		PlacedBy: map[string]resource.Kind{"parent_collection_id": prompt.KindCollection},
 		Slugs:    &admin.Slugs{Prefix: "col-"},
 		List:     admin.List{Envelope: &admin.TotalEnvelope, Search: true},

@@ -57,8 +57,7 @@ type (
 func (f *family) collection() *admin.Collection[content] {
 	return &admin.Collection[content]{
 		Kind: route.KindConfig, Object: "config", Path: "/configs", Param: "slug",
-		Scope: "configs", Where: admin.InWorkspace, WriteRole: admin.Manager,
-		Missing: fault.NotAllowed, ArchivedReachable: true,
+		Scope: "configs", Where: admin.InWorkspace, WriteRole: admin.Manager, ArchivedReachable: true,
 		Slugs: &admin.Slugs{Prefix: "pc-"},
 		List:  admin.List{Paging: admin.Paging{DefaultSize: 1000}, Envelope: &admin.SuccessEnvelope, Leave: []string{"object"}},
 		Fields: []admin.Field{

@@ -226,7 +226,7 @@ func TestUsedConfigIsNotDeleted(t *testing.T) {
 	if got := h.Do("DELETE", "/configs/"+slug, key, nil).OK(); string(got.Body) != "{}" {
 		t.Errorf("delete answered %s", got.Body)
 	}
-	h.Do("GET", "/configs/"+slug, key, nil).Refused(403, "AB03", "")
+	h.Do("GET", "/configs/"+slug, key, nil).Refused(404, "AB08", "")
 }
 
 func TestSecretsInAConfigAreSealedAndMasked(t *testing.T) {

@@ -48,7 +48,7 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 			sent = `{"name":"x"}`
 		}
 		foreign, missing := h.Do(method, "/deployments/"+id, admintest.OtherAdmin, sent), h.Do(method, "/deployments/nope", admintest.OtherAdmin, sent)
-		if foreign.Same() != missing.Same() || foreign.Status != 403 {
+		if foreign.Same() != missing.Same() || foreign.Status != 404 {
 			t.Errorf("%s: %s\n%s", method, foreign.Same(), missing.Same())
 		}
 		for _, who := range []string{admintest.WorkspaceA, admintest.WsAdminKey} {
@@ -148,5 +148,5 @@ func TestDeploymentsAreCheckedWhenSaved(t *testing.T) {
 	}
 	h.Do("POST", "/deployments", chief, `{"name":"P","type":"non-production"}`).OK()
 	h.Do("DELETE", "/deployments/fra", chief, nil).OK()
-	h.Do("GET", "/deployments/fra", chief, nil).Refused(403, "AB03", "")
+	h.Do("GET", "/deployments/fra", chief, nil).Refused(404, "AB08", "")
 }

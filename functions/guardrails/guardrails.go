@@ -37,7 +37,7 @@ type (
 func (f *family) describe() *admin.Collection[guard.Guardrail] {
 	return &admin.Collection[guard.Guardrail]{
 		Kind: guard.KindGuardrail, Object: "guardrail", Path: "/guardrails", Param: "guardrailId",
-		Resource: "guardrails", WriteRole: admin.Manager, Missing: fault.NotAllowed,
+		Resource: "guardrails", WriteRole: admin.Manager,
 		Slugs:  &admin.Slugs{Prefix: "pg-"},
 		Levels: &admin.Levels[guard.Guardrail]{Organisation: "organisation_guardrails", Workspace: "guardrails"},
 		List:   admin.List{Paging: admin.Paging{DefaultSize: 100}, Envelope: &admin.TotalEnvelope, IDs: "ids"},
@@ -47,7 +47,8 @@ func (f *family) describe() *admin.Collection[guard.Guardrail] {
 			{Name: "actions", Type: admin.Any, Required: true, Single: true, Form: actionsSchema, Example: map[string]any{"deny": true}, Doc: "What becomes of the outcome.", Convert: actions},
 		},
 		Shown: []admin.Shown[guard.Guardrail]{
-			{Field: admin.Field{Name: "checks", Type: admin.Array, Required: true, Single: true, Form: checksSchema}, Value: func(_ *admin.Call, it item) any { return shownChecks(it.Form.Checks) }},
+			{Field: admin.Field{Name: "checks", Type: admin.Array, Required: true, Single: true, Form: checksSchema}, Value: func(_ *admin.Call, it item) any { return shownChecks(it.Form) }},
+			{Field: admin.Field{Name: "actions", Type: admin.Object, Required: true, Single: true, Form: actionsSchema}, Value: func(_ *admin.Call, it item) any { return shownActions(it.Form) }},
 			text("owner_id", false, func(it item) any { return it.CreatedBy }),
 			text("updated_by", false, func(it item) any { return it.UpdatedBy }),
 			text("version_id", true, func(it item) any { return it.VersionID }),
@@ -74,17 +75,26 @@ var (
 		"allow_unread":  map[string]any{"type": "array", "maxItems": guard.MaxUnread, "items": map[string]any{"type": "string"}, "description": "Routes that may be used although this guardrail denies and their bodies cannot be read: request types such as uploadFile, or beginnings of paths such as /uploads."},
 		"on_success":    feedbackSchema, "on_fail": feedbackSchema,
 	}}
-	checksSchema = admin.Schema{"type": "array", "items": map[string]any{"type": "object", "required": []string{"id", "is_enabled", "parameters"}, "properties": map[string]any{
+	checksSchema = admin.Schema{"type": "array", "items": map[string]any{"type": "object", "required": []string{"id"}, "properties": map[string]any{
 		"id": map[string]any{"type": "string"}, "name": map[string]any{"type": "string"}, "is_enabled": map[string]any{"type": "boolean"},
 		"parameters": map[string]any{"type": "object", "description": "Secrets are masked."}, "forward_headers": map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
 	}}}
 )
 
-func shownChecks(checks []guard.Applied) []guard.Applied {
-	if checks == nil {
-		return []guard.Applied{}
+// shownChecks and shownActions are what the client sent. Guardrails from before that was
+// stored show the stored form, with all defaults.
+func shownChecks(form *guard.Guardrail) any {
+	if len(form.Sent.Checks) > 0 {
+		return form.Sent.Checks
 	}
-	return checks
+	return admin.OrEmpty(form.Checks)
+}
+
+func shownActions(form *guard.Guardrail) any {
+	if len(form.Sent.Actions) > 0 {
+		return form.Sent.Actions
+	}
+	return form.Actions
 }
 
 // checked returns all faults of the checks.
@@ -124,6 +134,9 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if c.Caller.OfOrganisation() && ch.Rec.Scope.Workspace == "" {
 		c.AuditAs("organisation_guardrails")
 	}
+	if c.Body.Given("actions") {
+		ch.Form.Sent.Actions = c.Body.Raw("actions")
+	}
 	if !c.Body.Given("checks") {
 		return nil
 	}
@@ -145,9 +158,12 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 		}
 	}
 	ch.Form.Checks = masked
+	var err error
+	if ch.Form.Sent.Checks, err = guard.Echo(c.Body.Raw("checks"), masked); err != nil {
+		return fmt.Errorf("guardrails: encode: %w", err)
+	}
 	var plain []byte
 	if found {
-		var err error
 		if plain, err = json.Marshal(checks); err != nil {
 			return fmt.Errorf("guardrails: encode: %w", err)
 		}

@@ -179,7 +179,7 @@ func TestSlugIsTakenOnce(t *testing.T) {
 		t.Errorf("slugs %s, %s", a, b)
 	}
 	h.Do("DELETE", "/integrations/mine", chief, nil).OK()
-	h.Do("GET", "/integrations/mine", chief, nil).Refused(403, "AB03", "")
+	h.Do("GET", "/integrations/mine", chief, nil).Refused(404, "AB08", "")
 	create(t, h, chief, `,"slug":"mine"`)
 }
 
@@ -197,7 +197,7 @@ func TestWorkspaceIntegrationBringsAProvider(t *testing.T) {
 		t.Errorf("providers %s", got)
 	}
 	h.Do("POST", "/integrations", key, `{"name":"a","ai_provider_id":"openai","key":"sk-abcdefgh","slug":"e","default_provider_slug":"bee"}`).Refused(400, "AB01", "default_provider_slug")
-	h.Do("GET", "/integrations/e", key, nil).Refused(403, "AB03", "")
+	h.Do("GET", "/integrations/e", key, nil).Refused(404, "AB08", "")
 	// An organisation key finds it without naming the workspace, and by it.
 	for _, query := range []string{"", "?workspace_id=" + admintest.OneSlug} {
 		if got := h.Do("GET", "/integrations/a"+query, chief, nil).OK().Text("workspace_id"); got != h.One {

@@ -18,7 +18,6 @@ import (
 // can be disabled, and its own.
 func (f *family) modelRoutes() []admin.Route {
 	models := admin.FieldOf[[]provider.IntegrationModel]("models", "", maxModels)
-	models.Min = 1
 	models.Of.Member("enabled").Required = true
 	models.Of.Member("configurations").Member("custom_host").Required = true
 	price := models.Of.Member("pricing_config")
@@ -91,6 +90,9 @@ func showModel(i *provider.Integration, m provider.IntegrationModel, name string
 }
 
 func (f *family) putModels(c *admin.Call) (any, error) {
+	if len(c.Body.Objects("models")) == 0 && c.Body.Has("models") && !c.Body.Given("allow_all_models") {
+		return nil, fault.Invalid("models", "must have 1 to %d entries, unless allow_all_models is sent", maxModels)
+	}
 	return nil, f.col.Edit(c, func(tx *resource.Tx, ch *change) error {
 		if c.Body.Given("allow_all_models") {
 			ch.Form.AllowAllModels = c.Body.Bool("allow_all_models")

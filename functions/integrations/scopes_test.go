@@ -31,7 +31,7 @@ func TestFamilyChecks(t *testing.T) {
 	} {
 		for _, as := range []string{admintest.WorkspaceB, admintest.OtherAdmin} {
 			foreign, missing := h.Do(c.method, "/integrations/"+slug+c.tail, as, c.body), h.Do(c.method, "/integrations/none"+c.tail, as, c.body)
-			if foreign.Same() != missing.Same() || foreign.Status != 403 {
+			if foreign.Same() != missing.Same() || foreign.Status != 404 {
 				t.Errorf("%s %s as %s: %s, missing %s", c.method, c.tail, as, foreign.Same(), missing.Same())
 			}
 		}
@@ -60,7 +60,7 @@ func TestScopesAndRolesFollowThePlace(t *testing.T) {
 	h.SetCaller("only-workspace", c)
 	h.Do("POST", "/integrations", "only-workspace", `{"name":"a","ai_provider_id":"openai","key":"sk-abcdefgh"}`).Refused(403, "AB03", "")
 	// Workspace keys reach nothing of the organisation but its list.
-	h.Do("GET", "/integrations/"+org, key, nil).Refused(403, "AB03", "")
+	h.Do("GET", "/integrations/"+org, key, nil).Refused(404, "AB08", "")
 	// What another tenant has and what nobody has are the same.
 	for _, as := range []string{key, admintest.WorkspaceB, admintest.OtherAdmin} {
 		for _, r := range h.Families[0].Routes {
@@ -72,7 +72,7 @@ func TestScopesAndRolesFollowThePlace(t *testing.T) {
 				body = `{"name":"x","allow_all_models":true,"workspaces":[{"id":"` + h.One + `","enabled":true}]}`
 			}
 			at := func(slug string) string { return strings.Replace(r.Path, "{slug}", slug, 1) + "?slugs=m" }
-			if foreign, missing := h.Do(r.Method, at(org), as, body), h.Do(r.Method, at("none"), as, body); foreign.Same() != missing.Same() || foreign.Status != 403 {
+			if foreign, missing := h.Do(r.Method, at(org), as, body), h.Do(r.Method, at("none"), as, body); foreign.Same() != missing.Same() || foreign.Status != 404 {
 				t.Errorf("%s %s as %s: %s, missing %s", r.Method, r.Path, as, foreign.Same(), missing.Same())
 			}
 		}

@@ -28,7 +28,7 @@ func TestAccessOpensWithAProviderAndCloses(t *testing.T) {
 	}
 	first := entry[admintest.OneSlug].(map[string]any)
 	limit := first["usage_limits"].([]any)[0].(map[string]any)
-	if a.At("total") != 2.0 || first["enabled"] != true || limit["credit_limit"] != 5.0 || limit["current_usage"] != 0.0 || limit["status"] != "active" || limit["next_usage_reset_at"] == nil ||
+	if a.At("total") != 2.0 || first["enabled"] != true || limit["credit_limit"] != 5.0 || limit["current_usage"] != 0.0 || limit["status"] != "active" || limit["next_reset_at"] == nil ||
 		first["rate_limits"].([]any)[0].(map[string]any)["value"] != 9.0 || entry[admintest.TwoSlug].(map[string]any)["usage_limits"] != nil {
 		t.Errorf("workspaces: %s", a.Body)
 	}

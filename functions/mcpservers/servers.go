@@ -83,7 +83,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 		ch.Form.IntegrationID, ch.Form.IntegrationSlug, ch.Form.IntegrationOrg = of.ID, of.Slug, sc.Workspace == ""
 		return nil
 	}
-	return admin.Denied()
+	return fault.Invalid("mcp_integration_id", "names no integration that is open to this workspace")
 }
 
 // decorateServers adds data of the integrations and the workspace, which are read in batches.

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gateway/shared/admin"
-	"gateway/shared/fault"
 	"gateway/shared/resource"
 	"gateway/shared/tenant"
 )
@@ -41,7 +40,7 @@ func New() admin.Family {
 // them.
 func workspaces() *admin.Collection[tenant.Workspace] {
 	return &admin.Collection[tenant.Workspace]{
-		Kind: tenant.KindWorkspace, Object: "workspace", Path: "/admin/workspaces", Scope: "workspaces", Where: admin.Shared, Missing: fault.NotAllowed,
+		Kind: tenant.KindWorkspace, Object: "workspace", Path: "/admin/workspaces", Scope: "workspaces", Where: admin.Shared,
 		Fields: []admin.Field{admin.NameField(tenant.MaxName)},
 		May: func(c *admin.Call, _ string, row *resource.Row) bool {
 			return c.Caller.OfOrganisation() || c.Caller.Scope.Workspace == row.ID

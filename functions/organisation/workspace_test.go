@@ -114,7 +114,7 @@ func TestWhoReachesTheSettingsOfAWorkspace(t *testing.T) {
 		for _, who := range []string{admintest.WorkspaceB, admintest.OtherAdmin} {
 			for method, body := range map[string]any{"GET": nil, "PUT": body} {
 				foreign, missing := h.Do(method, at, who, body), h.Do(method, "/admin/workspaces/"+resource.NewID()+"/settings", who, body)
-				if foreign.Status != 403 || foreign.Same() != missing.Same() {
+				if foreign.Status != 404 || foreign.Same() != missing.Same() {
 					t.Errorf("%s %s as %s: %s", method, at, who, foreign.Body)
 				}
 			}

@@ -25,7 +25,7 @@ func New() admin.Family {
 func describe() *admin.Collection[prompt.Partial] {
 	return &admin.Collection[prompt.Partial]{
 		Kind: prompt.KindPartial, Object: "partial", Path: "/prompts/partials", Param: "partialId",
-		Scope: "prompts", Resource: "prompt_partials", Where: admin.InWorkspace, WriteRole: admin.Manager, Missing: fault.NotFound,
+		Scope: "prompts", Resource: "prompt_partials", Where: admin.InWorkspace, WriteRole: admin.Manager,
 		Slugs: &admin.Slugs{Prefix: "pp-"}, ArchivedReachable: true,
 		List: admin.List{Search: true, Status: true, Match: matches, Query: []admin.Field{
 			{Name: "collection_id", Type: admin.String, Max: 255, Doc: "Partials are in no collection: with one there are none."},

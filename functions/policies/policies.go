@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gateway/shared/admin"
-	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/resource"
 )
@@ -37,7 +36,7 @@ func base(object, path string, kind resource.Kind, listed ...admin.Field) *admin
 	groups := admin.Field{Name: "group_by", Type: admin.Any, Fixed: true, Form: ledger.GroupsSchema, Doc: "What has counters of its own: each value of each key. Policies of target mcp_tools may do without: one counter for all.", Check: ledger.CheckGroups, Absent: []any{}}
 	return &admin.Collection[ledger.PolicyForm]{
 		Kind: kind, Object: object, Path: path, Param: "policyId", UUIDOnly: true,
-		Scope: "policies", Where: admin.InWorkspace, WriteRole: admin.Manager, Missing: fault.NotFound,
+		Scope: "policies", Where: admin.InWorkspace, WriteRole: admin.Manager,
 		ArchiveOnDelete: true, ArchivedReachable: true, May: may,
 		List:      admin.List{Status: true, Query: listed, Match: matches(listed)},
 		ReadQuery: []admin.Field{statusOfRead},

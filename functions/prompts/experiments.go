@@ -22,7 +22,7 @@ type (
 func (f *family) describeExperiments() *admin.Collection[prompt.Experiment] {
 	return &admin.Collection[prompt.Experiment]{
 		Kind: prompt.KindExperiment, Object: "prompt-experiment", Path: "/prompts/{promptId}/experiments", Param: "experimentId", UUIDOnly: true,
-		WriteRole: admin.Manager, Missing: fault.NotFound, Parent: f.prompts.AsParent(),
+		WriteRole: admin.Manager, Parent: f.prompts.AsParent(),
 		Fields: []admin.Field{
 			admin.NameField(prompt.MaxName), {Name: "description"},
 			{Name: "variants", Type: admin.Array, Required: true, Min: 2, Max: 10, Doc: "Versions that share the requests by weight; the first is what the others are compared with. They must be there when it starts.",

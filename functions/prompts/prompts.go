@@ -48,7 +48,7 @@ var slugs = admin.Slugs{Prefix: "pp-"}
 func (f *family) describe() *admin.Collection[prompt.Prompt] {
 	return &admin.Collection[prompt.Prompt]{
 		Kind: prompt.KindPrompt, Object: "prompt", Path: "/prompts", Param: "promptId",
-		Scope: "prompts", Where: admin.InWorkspace, WriteRole: admin.Manager, Missing: fault.NotFound,
+		Scope: "prompts", Where: admin.InWorkspace, WriteRole: admin.Manager,
 		Slugs: &slugs, PlacedBy: map[string]resource.Kind{"collection_id": prompt.KindCollection},
 		List: admin.List{Envelope: &admin.TotalEnvelope, Search: true, Match: matches, Query: []admin.Field{
 			{Name: "collection_id", Type: admin.String, Max: 255, Doc: "Only those of this collection, by id or slug."},
@@ -73,7 +73,7 @@ func fields() []admin.Field {
 	text.Required, parameters.Required, key.Required = true, true, true
 	key.Refers = "/providers"
 	text.Check = template
-	parameters.Absent = map[string]any{}
+	parameters.Absent, parameters.NullKeeps = map[string]any{}, true
 	raw := of("is_raw_template")
 	raw.Type, raw.Convert, raw.Absent = admin.Any, zeroOrOne, 0
 	raw.Form = admin.Schema{"type": []string{"integer", "boolean", "null"}, "minimum": 0, "maximum": 1}

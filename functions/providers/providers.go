@@ -94,7 +94,7 @@ func bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 		ch.Form.Bind(&of, i)
 		return nil
 	}
-	return admin.Denied()
+	return fault.Invalid("integration_id", "names no integration that is open to this workspace")
 }
 
 // use notes that the provider uses its integration, which keeps it in place.

@@ -74,7 +74,7 @@ func TestProviderIsReadBack(t *testing.T) {
 			t.Errorf("%s = %v, want %v", name, got, want)
 		}
 	}
-	if a.At("usage_limits", "credit_limit") != 10.5 || a.At("usage_limits", "current_usage") != 0.0 || a.At("usage_limits", "next_usage_reset_at") == nil ||
+	if a.At("usage_limits", "credit_limit") != 10.5 || a.At("usage_limits", "current_usage") != 0.0 || a.At("usage_limits", "next_reset_at") == nil ||
 		a.At("rate_limits", "0", "value") != 5.0 || a.At("tags", "team") != "a" || a.Text("model_config", "openaiOrganization") != "org-1" {
 		t.Errorf("read: %s", a.Body)
 	}
@@ -113,7 +113,7 @@ func TestUpdateChangesWhatItNames(t *testing.T) {
 	if got := h.Do("DELETE", "/providers/mine", key, nil).OK(); string(got.Body) != "{}" {
 		t.Errorf("delete answered %s", got.Body)
 	}
-	h.Do("GET", "/providers/mine", key, nil).Refused(403, "AB03", "")
+	h.Do("GET", "/providers/mine", key, nil).Refused(404, "AB08", "")
 	if got := h.Do("GET", "/providers", key, nil).OK().At("total"); got != 0.0 {
 		t.Errorf("%v providers are listed", got)
 	}
@@ -191,7 +191,7 @@ func TestOnlyOpenIntegrationsAreUsed(t *testing.T) {
 	integrate(t, h, admintest.Org, "", "closed", open(h.Two))
 	integrate(t, h, admintest.Org, h.Two, "others")
 	integrate(t, h, admintest.OtherOrg, "", "foreign")
-	missing := h.Do("POST", "/providers", key, `{"name":"a","integration_id":"none"}`).Refused(403, "AB03", "")
+	missing := h.Do("POST", "/providers", key, `{"name":"a","integration_id":"none"}`).Refused(400, "AB01", "integration_id")
 	for _, slug := range []string{"closed", "others", "foreign"} {
 		if got := h.Do("POST", "/providers", key, `{"name":"a","integration_id":"`+slug+`"}`); got.Same() != missing.Same() {
 			t.Errorf("%s is told from a missing one: %s", slug, got.Body)

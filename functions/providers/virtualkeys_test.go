@@ -17,7 +17,7 @@ func TestVirtualKeyBringsItsIntegration(t *testing.T) {
 	a := h.Do("POST", "/virtual-keys", key, `{"name":"Azure","provider":"azure-openai","key":"`+canary+`","note":"n","resourceName":"res",
 		"deploymentConfig":[{"apiVersion":"2024-10-21","deploymentName":"gpt","alias":"a","is_default":true}],"usage_limits":{"credit_limit":5}}`).OK()
 	slug := a.Text("data", "slug")
-	if want := `{"data":{"slug":"` + slug + `"},"success":true}`; string(a.Body) != want {
+	if want := `{"data":{"slug":"` + slug + `"},"slug":"` + slug + `","success":true}`; string(a.Body) != want {
 		t.Errorf("create answered %s", a.Body)
 	}
 	got := h.Do("GET", "/virtual-keys/"+slug, key, nil).OK()

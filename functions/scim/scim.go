@@ -72,7 +72,7 @@ func (f *family) describe() *admin.Collection[membership.Mapping] {
 	role := admin.Field{Name: "role", Required: true, Convert: spelled, Type: admin.String, Min: 1, Max: 16, Doc: "admin, manager or member, in any case.", Form: admin.Schema{"type": "string", "example": "member"}}
 	return &admin.Collection[membership.Mapping]{
 		Kind: membership.KindMapping, Object: "scim-workspace-mapping", Path: "/scim/workspaces", Param: "mappingId", UUIDOnly: true,
-		Scopes: scopes, Resource: "scim_mappings", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Missing: fault.NotFound, Without: []string{"read", "update"},
+		Scopes: scopes, Resource: "scim_mappings", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Without: []string{"read", "update"},
 		List: admin.List{Paging: paging, Envelope: &mappingEnvelope, Match: matches, Query: []admin.Field{
 			{Name: "workspace_id", Type: admin.String, Min: 1, Max: 255, Doc: "Only those of this workspace, by id or slug."},
 			{Name: "scim_group_id", Type: admin.String, Min: 1, Max: 64, Doc: "Only those of this group."},

@@ -38,7 +38,7 @@ const maxTokens = 200
 func (f *family) describeTokens() *admin.Collection[token] {
 	return &admin.Collection[token]{
 		Kind: kindToken, Object: "scim-token", Path: "/scim/tokens", Param: "tokenId", UUIDOnly: true,
-		Scopes: scopes, Resource: "scim_tokens", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Missing: fault.NotFound, Without: []string{"update"},
+		Scopes: scopes, Resource: "scim_tokens", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Without: []string{"update"},
 		Fields: []admin.Field{admin.NameField(255)},
 		Shown: []admin.Shown[token]{
 			{Field: admin.Field{Name: "masked_token", Type: admin.String, Required: true, Doc: "Its first and last characters."}, Value: func(_ *admin.Call, it admin.Item[token]) any { return it.Form.Masked }},

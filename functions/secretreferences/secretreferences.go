@@ -60,9 +60,9 @@ type (
 func (f *family) describe() *admin.Collection[reference.Reference] {
 	return &admin.Collection[reference.Reference]{
 		Kind: reference.Kind, Object: "secret-reference", Path: path, Param: "secretReferenceId",
-		Scope: scope, Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Missing: fault.NotFound,
+		Scope: scope, Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin,
 		Slugs: &admin.Slugs{},
-		List:  admin.List{Paging: admin.Paging{DefaultSize: 20, MaxSize: 100}, Tags: true, Search: true},
+		List:  admin.List{Paging: admin.Paging{DefaultSize: 100, MaxSize: 100}, Tags: true, Search: true},
 		Fields: []admin.Field{
 			admin.NameField(255), admin.SlugField(255),
 			{Name: "description", Single: true},
@@ -76,6 +76,7 @@ func (f *family) describe() *admin.Collection[reference.Reference] {
 			{Name: "tags", Type: admin.TagsField().Type, Of: admin.TagsField().Of, Max: admin.TagsField().Max, Column: true},
 		},
 		Shown: []admin.Shown[reference.Reference]{
+			{Field: admin.Field{Name: "created_by", Type: admin.String, Required: true, Doc: "Id of the user or key that created it."}, Value: func(_ *admin.Call, it item) any { return it.CreatedBy }},
 			{Field: admin.Field{Name: "status", Type: admin.String, Enum: []string{"ACTIVE"}, Required: true}, Value: func(*admin.Call, item) any { return "ACTIVE" }},
 			{Field: admin.Field{Name: "auth_config", Type: admin.Object, Open: true, Single: true, Required: true, Doc: "Secrets are masked_<field>."}, Value: func(_ *admin.Call, it item) any { return shownAuth(it.Form) }},
 			{Field: admin.Field{Name: "allow_all_workspaces", Type: admin.Boolean, Single: true, Required: true}, Value: func(_ *admin.Call, it item) any { return it.Form.AllowAll }},

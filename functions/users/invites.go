@@ -1,8 +1,10 @@
 package users
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -38,7 +40,7 @@ func (f *family) describeInvites() *admin.Collection[membership.Invite] {
 		Fields: []admin.Field{
 			{Name: "email", Required: true, Doc: "Who is invited."},
 			{Name: "role", Required: true, Doc: "The role in the organisation."},
-			{Name: "workspaces", Doc: "Workspaces that come with the invitation; members need one.", Of: &admin.Field{Fields: []admin.Field{
+			{Name: "workspaces", Doc: "Workspaces that come with the invitation.", Of: &admin.Field{Fields: []admin.Field{
 				{Name: "id", Required: true, Refers: "/admin/workspaces"}, {Name: "role", Required: true},
 			}}},
 			{Name: "workspace_api_key_details", Doc: "Gives whoever accepts a key with these scopes in each workspace.", Hidden: true},
@@ -54,14 +56,14 @@ func (f *family) describeInvites() *admin.Collection[membership.Invite] {
 				return admin.FormatTime(*it.Form.AcceptedAt)
 			}},
 			{Field: admin.Field{Name: "invited_by", Type: admin.String}, Value: func(_ *admin.Call, it invite) any { return admin.OrNull(it.Form.InvitedBy) }},
-			{Field: admin.Field{Name: "workspaces", Type: admin.Array, Required: true, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{text("workspace_id"), text("role")}}},
-				Value: func(_ *admin.Call, it invite) any { return shownWorkspaces(it.Form.Workspaces) }},
+			{Field: admin.Field{Name: "workspaces", Type: admin.Array, Required: true, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{{Name: "id", Type: admin.String, Required: true, Doc: "The workspace as it was named: an id or a slug."}, text("workspace_id"), text("role")}}},
+				Value: func(_ *admin.Call, it invite) any { return invitedTo(it.Form.Workspaces) }},
 		},
 		Adjust: func(action string, r *admin.Route) {
 			switch action {
 			case "create":
 				r.Action, r.Resource = audit.Invite, "organisation_users"
-				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "invite_link": {"type": "string"}})
+				r.AnswerOf = withLink(r.AnswerOf)
 				r.Doc = "Invite somebody by e-mail. The link is valid once, for 7 days."
 				r.Do = f.answerLink(r.Do)
 			case "delete":
@@ -70,11 +72,34 @@ func (f *family) describeInvites() *admin.Collection[membership.Invite] {
 		},
 		Check:   checkInvite,
 		Before:  f.ask,
-		Created: &admin.Reply{Members: []string{"id"}},
+		Created: &admin.Reply{},
 	}
 }
 
-func shownWorkspaces(all []membership.InvitedTo) any {
+// withLink adds the link to the schema of an invitation.
+func withLink(invitation func() admin.Schema) func() admin.Schema {
+	return func() admin.Schema {
+		s := maps.Clone(invitation())
+		members, _ := s["properties"].(map[string]admin.Schema)
+		required, _ := s["required"].([]string)
+		members = maps.Clone(members)
+		members["invite_link"] = admin.Schema{"type": "string"}
+		s["properties"], s["required"] = members, append(slices.Clone(required), "invite_link")
+		return s
+	}
+}
+
+// invitedTo are the workspaces of an invitation, each as it was named and by its id.
+func invitedTo(all []membership.InvitedTo) any {
+	out := make([]admin.Members, len(all))
+	for i, to := range all {
+		out[i] = admin.Members{"id": cmp.Or(to.Sent, to.ID), "workspace_id": to.ID, "role": to.Role}
+	}
+	return out
+}
+
+// joinedTo are the workspaces that an accepted invitation opened.
+func joinedTo(all []membership.InvitedTo) any {
 	out := make([]admin.Members, len(all))
 	for i, to := range all {
 		out[i] = admin.Members{"workspace_id": to.ID, "role": to.Role}
@@ -89,9 +114,6 @@ func matchesInvite(c *admin.Call, row *resource.Row) bool {
 // checkInvite tells what is wrong with the workspaces and scopes of a body.
 func checkInvite(_ *admin.Call, ch *inviteChange) (bad []fault.Detail) {
 	form := ch.Form
-	if len(form.Workspaces) == 0 && form.Role == membership.Member {
-		bad = append(bad, fault.Detail{Field: "workspaces", Message: "must name a workspace for a member"})
-	}
 	if form.Keys == nil {
 		return bad
 	}
@@ -142,6 +164,9 @@ func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
 			bad = append(bad, fault.Detail{Field: at, Message: "is no workspace of the organisation"})
 		case seen[ws.ID]:
 			bad = append(bad, fault.Detail{Field: at, Message: "is named twice"})
+		}
+		if to.ID != ws.ID {
+			to.Sent = to.ID
 		}
 		to.ID, seen[ws.ID] = ws.ID, true
 	}
@@ -212,7 +237,9 @@ func (f *family) answerLink(create func(*admin.Call) (any, error)) func(*admin.C
 			return nil, err
 		}
 		form := c.Kept("invite").(membership.Invite)
-		return admin.Members{"id": made.(admin.Members)["id"], "invite_link": f.deliver(c, &form, c.Kept(tokenKey).(string))}, nil
+		out := made.(admin.Members)
+		out["invite_link"] = f.deliver(c, &form, c.Kept(tokenKey).(string))
+		return out, nil
 	}
 }
 
@@ -286,7 +313,7 @@ func (f *family) accept(c *admin.Call) (any, error) {
 	}
 	return admin.Members{
 		"object": "invite-acceptance", "user_id": a.User, "organisation_id": a.Org.Org, "email": a.Invite.Email, "role": a.Invite.Role,
-		"workspaces": shownWorkspaces(a.Invite.Workspaces), "api_keys": keys,
+		"workspaces": joinedTo(a.Invite.Workspaces), "api_keys": keys,
 	}, nil
 }
 

@@ -94,7 +94,7 @@ func TestMembersJoinAndLeaveWithTheirKeys(t *testing.T) {
 			if keysIn(t, h, h.One, id) != 0 {
 				t.Error("a key outlived the membership")
 			}
-			h.Do("GET", at+"/"+id, key, nil).Refused(403, "AB03", "")
+			h.Do("GET", at+"/"+id, key, nil).Refused(404, "AB08", "")
 		}
 	}
 }
@@ -129,7 +129,7 @@ func TestRolesAreBoundedByTheCallers(t *testing.T) {
 		admintest.ManagerKey: {"member": 200, "manager": 200, "admin": 403},
 		admintest.WsAdminKey: {"member": 200, "manager": 200, "admin": 200},
 		admintest.WorkspaceA: {"member": 200, "manager": 200, "admin": 200},
-		admintest.WorkspaceB: {"member": 403, "manager": 403, "admin": 403},
+		admintest.WorkspaceB: {"member": 404, "manager": 404, "admin": 404},
 	} {
 		for role, status := range want {
 			if got := h.Do("POST", at, caller, `{"users":[`+entry(new1, role)+`]}`); got.Status != status {
@@ -149,7 +149,7 @@ func TestRolesAreBoundedByTheCallers(t *testing.T) {
 		h.Do("POST", at, key, body).Refused(400, "AB01", field)
 	}
 	foreign, missing := h.Do("GET", at+"/"+mate, admintest.OtherAdmin, nil), h.Do("GET", at+"/"+resource.NewID(), admintest.OtherAdmin, nil)
-	if foreign.Status != 403 || foreign.Same() != missing.Same() {
+	if foreign.Status != 404 || foreign.Same() != missing.Same() {
 		t.Errorf("%s", foreign.Body)
 	}
 }

@@ -52,7 +52,7 @@ type (
 func (f *family) describe() *admin.Collection[tenant.Workspace] {
 	return &admin.Collection[tenant.Workspace]{
 		Kind: tenant.KindWorkspace, Object: "workspace", Path: "/admin/workspaces", Aliases: []string{"/workspaces"},
-		Scope: "workspaces", Where: admin.Shared, WriteRole: admin.Admin, Missing: fault.NotAllowed,
+		Scope: "workspaces", Where: admin.Shared, WriteRole: admin.Admin,
 		Slugs: &admin.Slugs{Prefix: "ws-"}, Without: []string{"delete"},
 		Adjust: func(action string, r *admin.Route) {
 			if action == "create" {

@@ -220,7 +220,7 @@ func (r *Route) documentAnswers() map[string]any {
 	if !r.Public {
 		statuses = append(statuses, 401, 403)
 	}
-	if strings.Contains(r.Path, "{") {
+	if strings.Contains(r.Path, "{") || r.Where == InWorkspace || r.Where == InEither { // also of a workspace that is named
 		statuses = append(statuses, 404)
 	}
 	if r.Body != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"gateway/shared/fault"
@@ -92,6 +93,18 @@ func (c Caller) As(r identity.Rank) Caller {
 // Grantor returns what bounds the rights that the caller may give to others.
 func (c *Caller) Grantor() authority.Grantor {
 	return authority.Grantor{Rank: c.Rank, Type: identity.KeyType(c.Type), Scopes: c.Scopes}
+}
+
+// lacksScope rejects a caller that holds none of the scopes that a call needs, and names
+// them. Scopes are part of the public document, so that this reveals nothing.
+func lacksScope(scopes []string) *fault.Fault {
+	slices.Sort(scopes)
+	scopes = slices.Compact(scopes)
+	word := "scope "
+	if len(scopes) > 1 {
+		word = "one of the scopes "
+	}
+	return fault.New(fault.NotAllowed, "", "You do not have enough permissions to execute this request: it needs "+word+strings.Join(scopes, ", "))
 }
 
 // Denied is the one refusal for callers who are known. It does not tell which check failed,

@@ -37,9 +37,6 @@ type Collection[T any] struct {
 	PlacedBy  map[string]resource.Kind
 	ReadRole  Role
 	WriteRole Role
-	// Missing is the code for an id that does not exist in the caller's reach:
-	// fault.NotAllowed (403 AB03, the default) or fault.NotFound (404 AB08).
-	Missing fault.Code
 	// Adjust changes a route last: list, create, read, update, delete, and those of
 	// Versions and Many.
 	Adjust func(action string, r *Route)
@@ -92,7 +89,7 @@ type Collection[T any] struct {
 
 	// Decorate adds what is not stored to a page or a single object.
 	Decorate func(c *Call, items []Item[T], objects []Members) error
-	// Wrapped puts reads of one into {"success":true,"data"}.
+	// Wrapped adds success and data, a copy of the object, to reads of one.
 	Wrapped bool
 	// Created and Updated say what of the object a create and an update answer;
 	// default id and slug, and nothing.
@@ -107,7 +104,7 @@ type Collection[T any] struct {
 // Reply is an answer that has members of the object.
 type Reply struct {
 	Members []string // nil: all
-	Wrapped bool     // in {"success":true,"data"}
+	Wrapped bool     // with success and data
 }
 
 // Change is what a call does to a record.
@@ -386,12 +383,10 @@ func (col *Collection[T]) envelope() *Envelope {
 	return col.List.Envelope
 }
 
-// missing is the one answer for an id out of the caller's reach.
+// missing is the response for an id that does not exist, was deleted or is out of the
+// caller's reach. All of them look the same.
 func (col *Collection[T]) missing() error {
-	if col.Missing == fault.NotFound {
-		return fault.Newf(fault.NotFound, col.param(), "This %s does not exist", title(col.Object))
-	}
-	return Denied()
+	return fault.Newf(fault.NotFound, col.param(), "This %s does not exist", title(col.Object))
 }
 
 // Edit changes the item that the path names in one transaction of a custom route:

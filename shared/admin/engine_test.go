@@ -105,23 +105,22 @@ func TestSampleFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 }
 
 func TestForeignAndMissingIDsGetTheSameBytes(t *testing.T) {
-	for _, missing := range []fault.Code{fault.NotAllowed, fault.NotFound} {
-		col := gadgets()
-		col.Missing = missing
-		h := admintest.New(t, admin.Family{Name: "g", Routes: col.Routes()})
-		id, slug := makeGadget(t, h, `{"name":"a"}`)
-		for _, name := range []string{id, slug} {
-			admintest.ForeignIsMissing(t, h, "GET", "/gadgets", name, nil)
-			admintest.ForeignIsMissing(t, h, "PUT", "/gadgets", name, `{"name":"b"}`)
-			admintest.ForeignIsMissing(t, h, "DELETE", "/gadgets", name, nil)
-		}
-		want := map[fault.Code]int{fault.NotAllowed: 403, fault.NotFound: 404}[missing]
-		if got := h.Do("GET", "/gadgets/"+resource.NewID(), admintest.WorkspaceA, nil); got.Status != want {
-			t.Errorf("a missing id: %d, want %d", got.Status, want)
-		}
-		if got := h.Do("GET", "/gadgets/"+id, admintest.WorkspaceA, nil).OK(); got.Text("name") != "a" {
-			t.Errorf("a refused call changed something: %s", got.Body)
-		}
+	h := newHouse(t)
+	id, slug := makeGadget(t, h, `{"name":"a"}`)
+	gone, _ := makeGadget(t, h, `{"name":"gone"}`)
+	h.Do("DELETE", "/gadgets/"+gone, admintest.WorkspaceA, nil).OK()
+	for _, name := range []string{id, slug} {
+		admintest.ForeignIsMissing(t, h, "GET", "/gadgets", name, nil)
+		admintest.ForeignIsMissing(t, h, "PUT", "/gadgets", name, `{"name":"b"}`)
+		admintest.ForeignIsMissing(t, h, "DELETE", "/gadgets", name, nil)
+	}
+	for _, name := range []string{resource.NewID(), gone} {
+		h.Do("GET", "/gadgets/"+name, admintest.WorkspaceA, nil).Refused(404, "AB08", "")
+		h.Do("PUT", "/gadgets/"+name, admintest.WorkspaceA, `{"name":"b"}`).Refused(404, "AB08", "")
+		h.Do("DELETE", "/gadgets/"+name, admintest.WorkspaceA, nil).Refused(404, "AB08", "")
+	}
+	if got := h.Do("GET", "/gadgets/"+id, admintest.WorkspaceA, nil).OK(); got.Text("name") != "a" {
+		t.Errorf("a refused call changed something: %s", got.Body)
 	}
 }
 
@@ -336,8 +335,8 @@ func TestArchivedRecordLeavesTheListAndComesBack(t *testing.T) {
 	}
 	h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"status":"active"}`).OK()
 	h.Do("DELETE", "/gadgets/"+id, admintest.WorkspaceA, nil).OK()
-	h.Do("GET", "/gadgets/"+id, admintest.WorkspaceA, nil).Refused(403, "AB03", "")
-	h.Do("DELETE", "/gadgets/"+id, admintest.WorkspaceA, nil).Refused(403, "AB03", "")
+	h.Do("GET", "/gadgets/"+id, admintest.WorkspaceA, nil).Refused(404, "AB08", "")
+	h.Do("DELETE", "/gadgets/"+id, admintest.WorkspaceA, nil).Refused(404, "AB08", "")
 }
 
 func TestSlugsAreMadeFromNamesAndConflictsAreNamed(t *testing.T) {
@@ -359,9 +358,9 @@ func TestPathsAreMatchedAsTheyWereSent(t *testing.T) {
 	id, _ := makeGadget(t, h, `{"name":"a"}`)
 	for path, status := range map[string]int{
 		"/gadgets/special": 200, "/admin/gadgets": 200, "/admin/gadgets/" + id: 200,
-		"/gadgets/": 404, "/gadgets//" + id: 404, "/Gadgets": 404, "/gadgets/" + id + "/": 404, "/gadgets/a/b/c": 404,
-		"/gadgets/..%2fadmin": 403, "/gadgets/%2e%2e": 403, "/gadgets/%00": 403, "/gadgets/%ff": 403, "/gadgets/a%23b": 403,
-		"/gadgets/" + strings.Repeat("x", 5000): 403, "/gadgets;x": 404, "/%67adgets": 200, "/gadgets/special%2F": 403,
+		"/gadgets/": 200, "/gadgets//" + id: 404, "/Gadgets": 404, "/gadgets/" + id + "/": 404, "/gadgets/a/b/c": 404,
+		"/gadgets/..%2fadmin": 404, "/gadgets/%2e%2e": 404, "/gadgets/%00": 404, "/gadgets/%ff": 404, "/gadgets/a%23b": 404,
+		"/gadgets/" + strings.Repeat("x", 5000): 404, "/gadgets;x": 404, "/%67adgets": 200, "/gadgets/special%2F": 404,
 	} {
 		if got := h.Do("GET", path, admintest.WorkspaceA, nil); got.Status != status {
 			t.Errorf("%.60s: %d, want %d", path, got.Status, status)
@@ -399,7 +398,7 @@ func TestEveryWriteIsAuditedOnceWithItsOutcome(t *testing.T) {
 			t.Errorf("%s %d in workspace %q", e.Method, e.StatusCode, e.WorkspaceID)
 		}
 	}
-	want := "POST create 200|PUT update 403|PUT update 200|PUT update 400|POST test 500|DELETE delete 200|DELETE delete 403"
+	want := "POST create 200|PUT update 403|PUT update 200|PUT update 400|POST test 500|DELETE delete 200|DELETE delete 404"
 	if strings.Join(got, "|") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "|"), want)
 	}

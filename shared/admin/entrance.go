@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"gateway/shared/fault"
@@ -110,8 +111,13 @@ func placeIn(c *Call, named string) error {
 	if err != nil {
 		return err
 	}
-	if !ok || (rec.Archived() && c.Route.changes()) {
-		return Denied()
+	switch {
+	case !ok && c.Caller.OfOrganisation():
+		return fault.New(fault.NotFound, workspaceID, "There is no such workspace in this organisation")
+	case !ok:
+		return Denied() // also for a workspace that exists
+	case rec.Archived() && c.Route.changes():
+		return fault.New(fault.NotAllowed, workspaceID, "This workspace is archived")
 	}
 	return settle(c, rec.ID)
 }
@@ -128,7 +134,7 @@ func settle(c *Call, workspace string) error {
 		return err
 	}
 	if c.Caller = caller; !caller.HasAny(c.Route.Scopes) {
-		return Denied()
+		return lacksScope(slices.Clone(c.Route.Scopes))
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func Example() {
 	// Milk Buy two. false se****ne
 	// 1 2
 	// name: is required (and 3 more)
-	// 403 403
+	// 403 404
 	// {"text":["Buy some.","Buy two."]}
 }
 

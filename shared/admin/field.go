@@ -70,6 +70,7 @@ type Field struct {
 	// The following hold for the top level of a Collection's bodies. What a field
 	// leaves open is read from the member of the stored type that it names.
 
+	NullKeeps  bool // null in an update is as absent, although the field is Required
 	CreateOnly bool // not in updates; there it is ignored
 	UpdateOnly bool // not in creates; there it is ignored
 	Fixed      bool // an update may repeat the value but not change it

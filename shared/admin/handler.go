@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,6 +71,9 @@ func NewHandler(d Deps, families ...Family) (*Handler, error) {
 // method.
 func (h *Handler) Serves(escapedPath string) bool {
 	n, _ := h.router.match(escapedPath)
+	if n == nil {
+		n, _ = h.router.matchList(escapedPath)
+	}
 	return n != nil || h.refusalsBelow(escapedPath) != nil
 }
 
@@ -181,7 +185,10 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 		}
 	}
 	readErr := c.body.read(w)
-	if !c.Route.Public && (!c.Caller.HasAny(c.Route.Scopes) || c.Route.ByWorkspaces && c.Caller.OfOrganisation()) {
+	if !c.Route.Public && !c.Caller.HasAny(c.Route.Scopes) {
+		return nil, lacksScope(slices.Clone(c.Route.Scopes))
+	}
+	if !c.Route.Public && c.Route.ByWorkspaces && c.Caller.OfOrganisation() {
 		return nil, Denied()
 	}
 	if readErr != nil {
@@ -209,6 +216,9 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 
 func (h *Handler) route(w http.ResponseWriter, c *Call) error {
 	n, values := h.router.match(c.Request.URL.EscapedPath())
+	if n == nil && c.Request.Method == http.MethodGet {
+		n, values = h.router.matchList(c.Request.URL.EscapedPath())
+	}
 	if n == nil {
 		c.refusals = h.refusalsBelow(c.Request.URL.EscapedPath())
 		return routeNotFound()

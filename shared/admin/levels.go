@@ -140,8 +140,8 @@ func (l *places) may(c *Call, action string) error {
 			return Denied()
 		}
 	}
-	if action != ofChild && !c.Caller.HasAny([]string{need + "." + action}) {
-		return Denied()
+	if scope := need + "." + action; action != ofChild && !c.Caller.HasAny([]string{scope}) {
+		return lacksScope([]string{scope})
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (l *places) across(c *Call) ([]store.Scope, error) {
 	shared := wanted != ofWorkspace && c.Caller.HasAny([]string{l.organisation + ".list"})
 	own := wanted != ofOrganisation && c.Caller.HasAny([]string{l.workspace + ".list"})
 	if !shared && !own {
-		return nil, Denied()
+		return nil, lacksScope(l.scopes("list"))
 	}
 	var scopes []store.Scope
 	if shared {

@@ -10,7 +10,6 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
-	"gateway/shared/fault"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/store/sqlite"
@@ -24,7 +23,7 @@ type rule struct {
 
 func ruleFamily(shared bool) admin.Family {
 	col := &admin.Collection[rule]{
-		Kind: "RULE", Object: "rule", Path: "/rules", Scope: "rules", Resource: "rules", Missing: fault.NotAllowed, WriteRole: admin.Manager,
+		Kind: "RULE", Object: "rule", Path: "/rules", Scope: "rules", Resource: "rules", WriteRole: admin.Manager,
 		Slugs: &admin.Slugs{Prefix: "ru-"}, Fields: []admin.Field{admin.NameField(20), {Name: "text"}, {Name: "closed"}},
 		Shown: []admin.Shown[rule]{{Field: admin.Field{Name: "type", Type: admin.String, Required: true}, Value: func(_ *admin.Call, it admin.Item[rule]) any { return admin.LevelOf(it.Record) }}},
 		Levels: &admin.Levels[rule]{Organisation: "organisation_rules", Workspace: "rules", Filter: true, Shared: shared,
@@ -59,8 +58,8 @@ func TestChildrenFollowTheLevelOfTheirParent(t *testing.T) {
 		get, post int
 	}{
 		{admintest.AdminKey, org + "/parts", 200, 200}, {admintest.AdminKey, own + "/parts", 200, 200}, {admintest.WorkspaceA, own + "/parts", 200, 200},
-		{admintest.WorkspaceA, org + "/parts", 200, 403}, {admintest.WorkspaceA, org + "/skills", 200, 403}, {admintest.WorkspaceB, own + "/parts", 403, 403},
-		{admintest.OtherAdmin, org + "/parts", 403, 403}, {admintest.WsAdminKey, org + "/skills", 200, 403},
+		{admintest.WorkspaceA, org + "/parts", 200, 403}, {admintest.WorkspaceA, org + "/skills", 200, 403}, {admintest.WorkspaceB, own + "/parts", 404, 404},
+		{admintest.OtherAdmin, org + "/parts", 404, 404}, {admintest.WsAdminKey, org + "/skills", 200, 403},
 		{caller("org-update", admintest.AdminKey, "organisation_rules.update"), org + "/parts", 403, 200},
 		{caller("org-update-2", admintest.AdminKey, "organisation_rules.update"), own + "/parts", 403, 403},
 		{caller("ws-read", admintest.AdminKey, "rules.read"), own + "/parts", 200, 403},
@@ -111,15 +110,18 @@ func TestLevelsDecideWhoSeesAndWhoChanges(t *testing.T) {
 				t.Errorf("shared %v, %s%s: %s, want %s", shared, c.key, c.query, got, c.want)
 			}
 		}
-		reads := map[bool]int{true: 200, false: 403}[shared]
+		reads, writes := 404, 404 // what a workspace does not see does not exist for it
+		if shared {
+			reads, writes = 200, 403
+		}
 		for _, c := range []struct {
 			method, id, key string
 			status          int
 		}{
-			{"GET", org, admintest.WorkspaceA, reads}, {"GET", closed, admintest.WorkspaceA, 403}, {"GET", two, admintest.WorkspaceA, 403}, {"GET", one, admintest.WorkspaceA, 200},
-			{"PUT", org, admintest.WorkspaceA, 403}, {"DELETE", org, admintest.WorkspaceA, 403}, {"PUT", org, admintest.WsAdminKey, 403}, {"PUT", one, admintest.MemberKey, 403},
+			{"GET", org, admintest.WorkspaceA, reads}, {"GET", closed, admintest.WorkspaceA, 404}, {"GET", two, admintest.WorkspaceA, 404}, {"GET", one, admintest.WorkspaceA, 200},
+			{"PUT", org, admintest.WorkspaceA, writes}, {"DELETE", org, admintest.WorkspaceA, writes}, {"PUT", org, admintest.WsAdminKey, writes}, {"PUT", one, admintest.MemberKey, 403},
 			{"PUT", one, admintest.ManagerKey, 200}, {"PUT", two, admintest.AdminKey, 200}, {"PUT", org, admintest.AdminKey, 200}, {"GET", two, admintest.AdminKey, 200},
-			{"GET", org, admintest.OtherAdmin, 403}, {"GET", two, admintest.OtherAdmin, 403}, {"DELETE", two, admintest.AdminKey, 200}, {"GET", two, admintest.AdminKey, 403},
+			{"GET", org, admintest.OtherAdmin, 404}, {"GET", two, admintest.OtherAdmin, 404}, {"DELETE", two, admintest.AdminKey, 200}, {"GET", two, admintest.AdminKey, 404},
 		} {
 			var body any
 			if c.method == "PUT" {

@@ -56,8 +56,9 @@ func LimitFields(p ledger.Place) []Field {
 			limits, bad := p.RateLimits(raw, "")
 			return storedLimits(limits, bad, false)
 		}}
+	rates.Absent = []any{}
 	if p.ManyBudgets() {
-		shown.Absent, rates.Absent = []any{}, []any{}
+		shown.Absent = []any{}
 	}
 	return []Field{shown, rates}
 }

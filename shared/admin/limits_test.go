@@ -67,12 +67,12 @@ func TestLimitsAreParsedPreparedResetAndShown(t *testing.T) {
 		if see(c.budget+".credit_limit") != 10.5 || see(c.budget+".current_usage") != 0.0 || see(c.budget+".status") != "active" || see("rate_limits.0.value") != 5.0 {
 			t.Errorf("%s: %s", at, h.Do("GET", at, key, nil).Body)
 		}
-		next, _ := see(c.budget + ".next_usage_reset_at").(string)
+		next, _ := see(c.budget + ".next_reset_at").(string)
 		if when, err := time.Parse(time.RFC3339, next); err != nil || when.Day() != 1 || !when.After(time.Now()) {
 			t.Errorf("%s: the next reset is %q", at, next)
 		}
 		h.Do("PUT", at, key, `{"name":"b"}`).OK()
-		if see(c.budget+".next_usage_reset_at") != next {
+		if see(c.budget+".next_reset_at") != next {
 			t.Errorf("%s: the period moved", at)
 		}
 		h.Do("PUT", at, key, `{"reset_usage":true}`).OK()
@@ -84,12 +84,12 @@ func TestLimitsAreParsedPreparedResetAndShown(t *testing.T) {
 		}
 		whole := h.Do("GET", at, key, nil).OK()
 		h.Do("PUT", at, key, whole.Body).OK()
-		if again := h.Do("GET", at, key, nil).OK(); again.At("reset_usage") != whole.At("reset_usage") || again.At("last_reset_at") != whole.At("last_reset_at") || see(c.budget+".next_usage_reset_at") != next {
+		if again := h.Do("GET", at, key, nil).OK(); again.At("reset_usage") != whole.At("reset_usage") || again.At("last_reset_at") != whole.At("last_reset_at") || see(c.budget+".next_reset_at") != next {
 			t.Errorf("%s: %s, sent back: %s", at, whole.Body, again.Body)
 		}
 		budget := strings.Replace(c.one, `"monthly"`, `null,"next_usage_reset_at":"`+next+`"`, 1)
 		h.Do("PUT", at, key, `{"usage_limits":`+budget+`}`).OK()
-		if got := see(c.budget + ".next_usage_reset_at"); got != nil {
+		if got := see(c.budget + ".next_reset_at"); got != nil {
 			t.Errorf("%s: without cadence the next reset is %v", at, got)
 		}
 		h.Do("PUT", at, key, `{"usage_limits":null,"rate_limits":null}`).OK()

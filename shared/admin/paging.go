@@ -8,7 +8,7 @@ import (
 type Paging struct {
 	Page, Size  string // names of the parameters; default current_page and page_size
 	First       int64  // number of the first page
-	DefaultSize int64  // default 50
+	DefaultSize int64  // default 100, for clients that read one page
 	MinSize     int64  // default 1
 	MaxSize     int64  // default 1000
 	// CamelToo also takes the parameters in camel case, currentPage and
@@ -30,7 +30,7 @@ func (p Paging) filled() Paging {
 		p.Page, p.Size = "current_page", "page_size"
 	}
 	if p.DefaultSize == 0 {
-		p.DefaultSize = 50
+		p.DefaultSize = 100
 	}
 	if p.MinSize == 0 {
 		p.MinSize = 1

@@ -24,11 +24,11 @@ type itemForm struct {
 
 func boxFamily() admin.Family {
 	boxes := &admin.Collection[box]{
-		Kind: "BOX", Object: "box", Path: "/boxes", Param: "boxId", Scope: "boxes", Where: admin.InWorkspace, Missing: fault.NotFound,
+		Kind: "BOX", Object: "box", Path: "/boxes", Param: "boxId", Scope: "boxes", Where: admin.InWorkspace,
 		Slugs: &admin.Slugs{Prefix: "bx-"}, Fields: []admin.Field{admin.NameField(20), {Name: "note"}},
 	}
 	items := &admin.Collection[itemForm]{
-		Kind: "BOXITEM", Object: "box-item", Path: "/boxes/{boxId}/items", Param: "itemId", Scope: "boxes", Where: admin.InWorkspace, Missing: fault.NotFound,
+		Kind: "BOXITEM", Object: "box-item", Path: "/boxes/{boxId}/items", Param: "itemId", Scope: "boxes", Where: admin.InWorkspace,
 		Parent: boxes.AsParent(), Fields: []admin.Field{{Name: "enabled", Required: true}, {Name: "size"}},
 		Before: func(_ *admin.Call, _ *resource.Tx, ch *admin.Change[itemForm]) error {
 			if ch.Form.Size == 9 && !ch.Form.Enabled {
@@ -204,11 +204,11 @@ func TestMembersOfAWorkspaceAreInItsScope(t *testing.T) {
 	h.Do("PUT", "/workspaces/"+h.One+"/users/u2", admintest.ManagerKey, `{"role":"manager"}`).OK()
 	h.Do("PUT", "/workspaces/"+h.One+"/users/u2", admintest.MemberKey, `{"role":"admin"}`).Refused(403, "AB03", "")
 	h.Do("PUT", "/workspaces/"+h.One+"/users/u2", admintest.AdminKey, `{"role":"emperor"}`).Refused(400, "AB01", "role")
-	for _, key := range []string{admintest.WorkspaceB, admintest.OtherAdmin} {
+	for _, key := range []string{admintest.WorkspaceB, admintest.OtherAdmin} { // these do not reach it
 		for _, path := range []string{"/users", "/users/u1"} {
 			foreign := h.Do("GET", "/workspaces/"+h.One+path, key, nil)
 			missing := h.Do("GET", "/workspaces/"+resource.NewID()+path, key, nil)
-			if foreign.Status != 403 || foreign.Same() != missing.Same() {
+			if foreign.Status != 404 || foreign.Same() != missing.Same() {
 				t.Errorf("%s %s: %s", key, path, foreign.Body)
 			}
 		}

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"maps"
 	"slices"
 )
 
@@ -90,16 +91,33 @@ func replySchema(s *shape, r *Reply, byDefault ...string) Schema {
 	return wrappedSchema(r.Wrapped, s.pick(r.Members))
 }
 
+// wrapped returns a response with the object under data and its members at the top level,
+// too: clients of this API read either.
 func wrapped(yes bool, v any) any {
 	if !yes {
 		return v
 	}
-	return Members{"success": true, "data": v}
+	out := Members{}
+	if m, ok := v.(Members); ok {
+		maps.Copy(out, m)
+	}
+	out["success"], out["data"] = true, v
+	return out
 }
 
+// wrappedSchema documents wrapped.
 func wrappedSchema(yes bool, s Schema) Schema {
 	if !yes {
 		return s
 	}
-	return SuccessSchema(s)
+	members, _ := s["properties"].(map[string]Schema)
+	all := maps.Clone(members)
+	if all == nil {
+		all = map[string]Schema{}
+	}
+	all["success"], all["data"] = Schema{"type": "boolean"}, s
+	out := Closed(all)
+	required, _ := s["required"].([]string)
+	out["required"] = append([]string{"data", "success"}, required...)
+	return out
 }

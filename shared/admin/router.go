@@ -84,6 +84,19 @@ func (r *router) match(escapedPath string) (n *node, values []string) {
 	return r.root.find(strings.Split(escapedPath[1:], "/"), nil)
 }
 
+// matchList is match for a path that ends with a slash: that of a list.
+func (r *router) matchList(escapedPath string) (n *node, values []string) {
+	list, slash := strings.CutSuffix(escapedPath, "/")
+	if !slash {
+		return nil, nil
+	}
+	n, values = r.match(list)
+	if n == nil || n.routes["GET"] == nil || strings.HasSuffix(n.routes["GET"].path, "}") {
+		return nil, nil
+	}
+	return n, values
+}
+
 func (n *node) find(segments, values []string) (*node, []string) {
 	if len(segments) == 0 {
 		if n.routes == nil {

@@ -138,7 +138,7 @@ func TestAWorkspaceOverridesAndTellsWhereAValueComesFrom(t *testing.T) {
 			body = `{"sounds":{"level":"high"}}`
 		}
 		foreign, missing := h.Do(method, at, admintest.WorkspaceB, body), h.Do(method, "/workspaces/"+resource.NewID()+"/options", admintest.WorkspaceB, body)
-		if foreign.Status != 403 || foreign.Same() != missing.Same() {
+		if foreign.Status != 404 || foreign.Same() != missing.Same() {
 			t.Errorf("%s: %s", method, foreign.Body)
 		}
 	}

@@ -141,10 +141,15 @@ func (m mode) wanted(f *Field) bool {
 // lists what is not described, and what the mode does not take, sorted.
 func checkFields(raw map[string]json.RawMessage, fields []Field, m mode, p *problems) (v Values, ignored []string) {
 	v = Values{raw: make(map[string]json.RawMessage, len(raw))}
+	var kept []string // known, and as absent
 	for i := range fields {
 		f := &fields[i]
 		r, there := raw[f.Name]
 		if !m.wanted(f) {
+			continue
+		}
+		if there && f.NullKeeps && m == updating && isNull(r) {
+			kept = append(kept, f.Name)
 			continue
 		}
 		if !there {
@@ -157,12 +162,14 @@ func checkFields(raw map[string]json.RawMessage, fields []Field, m mode, p *prob
 		v.raw[f.Name] = r
 	}
 	for _, k := range sortedKeys(raw) {
-		if !v.Has(k) {
+		if !v.Has(k) && !slices.Contains(kept, k) {
 			ignored = append(ignored, k)
 		}
 	}
 	return v, ignored
 }
+
+func isNull(raw json.RawMessage) bool { return string(bytes.TrimSpace(raw)) == "null" }
 
 func decodeAny(raw json.RawMessage) any {
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -6,7 +6,6 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/admin/admintest"
-	"gateway/shared/fault"
 )
 
 // text is a stored template: its content has versions, of which one is published.
@@ -22,11 +21,11 @@ type label struct {
 
 func textFamily() admin.Family {
 	labels := &admin.Collection[label]{
-		Kind: "LABEL", Object: "label", Path: "/labels", Scope: "texts", Where: admin.InWorkspace, Missing: fault.NotFound,
+		Kind: "LABEL", Object: "label", Path: "/labels", Scope: "texts", Where: admin.InWorkspace,
 		Fields: []admin.Field{admin.NameField(20), {Name: "color_code"}},
 	}
 	texts := &admin.Collection[text]{
-		Kind: "TEXT", Object: "text", Path: "/texts", Scope: "texts", Where: admin.InWorkspace, Missing: fault.NotFound, Slugs: &admin.Slugs{Prefix: "tt-"},
+		Kind: "TEXT", Object: "text", Path: "/texts", Scope: "texts", Where: admin.InWorkspace, Slugs: &admin.Slugs{Prefix: "tt-"},
 		Fields: []admin.Field{admin.NameField(20), {Name: "folder"}, {Name: "string"}, {Name: "model"}},
 		Versions: &admin.Versions[text]{
 			Of: []string{"string", "model"}, Together: []string{"string", "model"}, Patch: true, Publish: "texts.publish", Labels: "LABEL",

@@ -23,6 +23,43 @@ const MaxChecks = 50
 type Guardrail struct {
 	Checks  []Applied `json:"checks,omitempty"`
 	Actions Actions   `json:"actions"`
+	// Sent are checks and actions as the client wrote them, for reads; secrets are masked.
+	// Empty in guardrails from before they were stored.
+	Sent Sent `json:"sent,omitzero"`
+}
+
+// Sent is JSON as a client wrote it.
+type Sent struct {
+	Checks  json.RawMessage `json:"checks,omitempty"`
+	Actions json.RawMessage `json:"actions,omitempty"`
+}
+
+// checkMembers are the members of a check that reads repeat.
+var checkMembers = []string{"id", "name", "is_enabled", "forward_headers"}
+
+// Echo returns the checks that a client sent, with the members that it sent and the
+// parameters of the masked ones. raw has passed ParseChecks.
+func Echo(raw json.RawMessage, masked []Applied) (json.RawMessage, error) {
+	var sent []map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &sent); err != nil {
+		return nil, err
+	}
+	out := make([]map[string]any, len(sent))
+	for i, one := range sent {
+		out[i] = make(map[string]any, len(one))
+		for _, name := range checkMembers {
+			if v, ok := one[name]; ok {
+				out[i][name] = v
+			}
+		}
+		if p, ok := one["parameters"]; ok {
+			out[i]["parameters"] = masked[i].Parameters
+			if string(p) == "null" {
+				out[i]["parameters"] = nil
+			}
+		}
+	}
+	return json.Marshal(out)
 }
 
 // Applied is a check of a guardrail with its parameters.

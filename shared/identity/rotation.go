@@ -17,6 +17,7 @@ type RotationPolicy struct {
 	Period       string     `json:"rotation_period,omitempty" doc:"weekly (Monday) or monthly (the 1st)."`
 	PeriodDays   int        `json:"rotation_period_days,omitempty" doc:"1 to 365; excludes rotation_period."`
 	NextAt       *time.Time `json:"next_rotation_at,omitempty" doc:"The next rotation."`
+	NextSent     string     `json:"next_sent,omitempty"` // the client's text of next_rotation_at
 	TransitionMS int64      `json:"key_transition_period_ms,omitempty" doc:"How long old and new key are both valid: at least 30 minutes, less than the period."`
 }
 

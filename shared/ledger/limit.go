@@ -56,6 +56,10 @@ type UsageLimit struct {
 	// only in the stored form, see Prepare.
 	SetAt   time.Time
 	ResetAt time.Time
+	// Untyped is set if the client left the type out. NextSent is its text of
+	// next_usage_reset_at. Reads show both as they were sent.
+	Untyped  bool
+	NextSent string
 }
 
 // OnExceeded is the action of a budget for requests that exceed it.
@@ -171,6 +175,8 @@ type usageJSON struct {
 	TemporaryRaise    *extraJSON   `json:"temporary_raise"`
 	SetAt             *time.Time   `json:"set_at,omitempty"`
 	ResetAt           *time.Time   `json:"reset_at,omitempty"`
+	Untyped           bool         `json:"untyped,omitempty"`
+	NextSent          string       `json:"next_sent,omitempty"`
 }
 
 // extraJSON is a temporary raise.
@@ -183,7 +189,7 @@ type extraJSON struct {
 func (u UsageLimit) MarshalJSON() ([]byte, error) { return json.Marshal(u.json()) }
 
 func (u *UsageLimit) json() usageJSON {
-	out := usageJSON{Type: u.Type, CreditLimit: u.Type.Amount(u.CreditLimit), OnExceeded: cmp.Or(u.OnExceeded, Deny)}
+	out := usageJSON{Type: u.Type, CreditLimit: u.Type.Amount(u.CreditLimit), OnExceeded: cmp.Or(u.OnExceeded, Deny), Untyped: u.Untyped, NextSent: u.NextSent}
 	if u.FallbackModel != "" {
 		out.FallbackModel = &u.FallbackModel
 	}
@@ -217,7 +223,7 @@ func (u *UsageLimit) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, &in); err != nil {
 		return err
 	}
-	*u = UsageLimit{Type: in.Type, OnExceeded: in.OnExceeded}
+	*u = UsageLimit{Type: in.Type, OnExceeded: in.OnExceeded, Untyped: in.Untyped, NextSent: in.NextSent}
 	var err error
 	if u.OnExceeded == Deny {
 		u.OnExceeded = ""

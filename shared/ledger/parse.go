@@ -22,6 +22,7 @@ type Place struct {
 	requests   bool // budgets of requests
 	minRate    int64
 	typed      bool // a budget states its type
+	looseAlert bool // an alert threshold may be above the limit: it never fires
 }
 
 // The places. An integration has limits for each workspace, and a default for new ones. A
@@ -29,7 +30,7 @@ type Place struct {
 var (
 	OnKey         = Place{maxUsage: 1, maxRates: 16, perSecond: true}
 	OnProvider    = Place{maxUsage: 1, maxRates: 16, rateObject: true}
-	OnIntegration = Place{usageArray: true, maxUsage: 1, maxRates: 1}
+	OnIntegration = Place{usageArray: true, maxUsage: 1, maxRates: 1, looseAlert: true}
 	OnWorkspace   = Place{usageArray: true, maxUsage: 2, maxRates: 16}
 	OnPolicy      = Place{maxUsage: 1, maxRates: 1, requests: true, minRate: 1, rateObject: true, typed: true}
 	InSimulation  = Place{maxUsage: 1, maxRates: 1, requests: true, perSecond: true, rateObject: true}
@@ -62,6 +63,7 @@ var readOnlyFields = map[string]func(d *details, raw json.RawMessage, path strin
 	"current_usage": shownNumber, "reserved_usage": shownNumber, "available": shownNumber,
 	"status":                   func(d *details, raw json.RawMessage, path string) { oneOf(d, raw, path, []string{"active", Exhausted}) },
 	"last_reset_at":            func(d *details, raw json.RawMessage, path string) { d.time(raw, path) },
+	"next_reset_at":            func(d *details, raw json.RawMessage, path string) { d.time(raw, path) },
 	"is_threshold_alerts_sent": shownFlag, "is_exhausted_alerts_sent": shownFlag,
 }
 
@@ -148,6 +150,8 @@ func (p Place) usage(d *details, fields map[string]json.RawMessage, path string)
 			u.Type = Cost
 			minimum[Cost] = 0 // the minimum depends on the type
 		}
+	} else {
+		u.Untyped = true
 	}
 	if raw, ok := fields["credit_limit"]; ok {
 		u.CreditLimit = d.amount(raw, join(path, "credit_limit"), u.Type, minimum[u.Type])
@@ -157,7 +161,7 @@ func (p Place) usage(d *details, fields map[string]json.RawMessage, path string)
 	if raw, ok := present(fields, "alert_threshold"); ok {
 		at := join(path, "alert_threshold")
 		u.AlertThreshold = d.amount(raw, at, u.Type, 1)
-		if u.AlertThreshold > 0 && u.CreditLimit > 0 && u.AlertThreshold >= u.CreditLimit {
+		if !p.looseAlert && u.AlertThreshold > 0 && u.CreditLimit > 0 && u.AlertThreshold >= u.CreditLimit {
 			d.add(at, "must be less than credit_limit (an amount in the same unit, not a percentage)")
 		}
 	}
@@ -225,6 +229,7 @@ func (p Place) cadence(d *details, fields map[string]json.RawMessage, path strin
 	}
 	if raw, ok := present(fields, "next_usage_reset_at"); ok {
 		u.NextReset = d.date(raw, join(path, "next_usage_reset_at"))
+		_ = json.Unmarshal(raw, &u.NextSent) // date has rejected what is no text
 	}
 }
 

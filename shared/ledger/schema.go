@@ -22,7 +22,8 @@ func (p Place) UsageSchema() map[string]any {
 			"alert_threshold":     schema{"type": []string{"number", "null"}, "minimum": smallest, "description": "In the unit of credit_limit, and less than it."},
 			"periodic_reset":      schema{"type": []string{"string", "null"}, "enum": []any{Weekly, Monthly, nil}},
 			"periodic_reset_days": schema{"type": []string{"integer", "null"}, "minimum": 1, "maximum": 365, "description": "In place of periodic_reset."},
-			"next_usage_reset_at": schema{"type": []string{"string", "null"}, "format": "date-time", "description": "00:00 UTC of its day counts."},
+			"next_usage_reset_at": schema{"type": []string{"string", "null"}, "description": "00:00 UTC of its day counts. Reads return it as it was sent, if it was."},
+			"next_reset_at":       schema{"type": []string{"string", "null"}, "format": "date-time", "readOnly": true, "description": "When the budget starts again; null if never."},
 			"on_exceeded":         schema{"type": []string{"string", "null"}, "enum": []any{Deny, Audit, Fallback, nil}, "description": "audit lets requests through that the budget has not enough for, and charges them; fallback sends them to fallback_model, and charges what that costs; deny, also when absent, refuses them."},
 			"fallback_model":      schema{"type": []string{"string", "null"}, "example": "@provider/model", "description": "Of on_exceeded fallback: @provider/model."},
 			"temporary_raise": schema{"type": []string{"object", "null"}, "required": []string{"amount", "expires_at"}, "additionalProperties": false, "description": "Adds to credit_limit until it expires.", "properties": schema{

@@ -42,7 +42,9 @@ func (b BudgetState) MarshalJSON() ([]byte, error) {
 		Reserved     json.Number `json:"reserved_usage"`
 		Available    json.Number `json:"available"`
 		Status       string      `json:"status"`
-		NextResetAt  *apiTime    `json:"next_usage_reset_at"` // in place of usageJSON's
+		Type         Measure     `json:"type,omitempty"`                // in place of usageJSON's
+		Next         string      `json:"next_usage_reset_at,omitempty"` // the same
+		NextResetAt  *apiTime    `json:"next_reset_at"`
 		LastResetAt  *apiTime    `json:"last_reset_at"`
 		Threshold    bool        `json:"is_threshold_alerts_sent"`
 		Exhausted    bool        `json:"is_exhausted_alerts_sent"`
@@ -51,7 +53,10 @@ func (b BudgetState) MarshalJSON() ([]byte, error) {
 		Reserved: b.Limit.Type.Amount(b.Reserved), Available: b.Limit.Type.Amount(b.Available()),
 		Threshold: b.ThresholdAlert, Exhausted: b.ExhaustedAlert,
 	}
-	out.SetAt, out.ResetAt = nil, nil
+	out.SetAt, out.ResetAt, out.usageJSON.Untyped, out.NextSent = nil, nil, false, ""
+	if out.Next = b.Limit.NextSent; !b.Limit.Untyped {
+		out.Type = b.Limit.Type
+	}
 	out.NextResetAt, out.LastResetAt = optional(b.NextResetAt), optional(b.LastResetAt)
 	return json.Marshal(out)
 }

@@ -91,8 +91,6 @@ func (i *Integration) checkCredentials() []fault.Detail {
 		return []fault.Detail{{Field: "configurations", Message: "does not have the expected form"}}
 	}
 	switch {
-	case i.AuthType == AuthHeaders && !mapped && len(c.Headers)+len(c.CustomHeaders)+len(c.PassthroughHeaders)+len(c.PassthroughHeader) == 0:
-		return []fault.Detail{{Field: "configurations.headers", Message: "is required with auth_type headers, unless secret_mappings set it"}}
 	case i.AuthType == AuthClientCredentials && (c.OAuth == nil || c.OAuth.ClientID == "" || c.OAuth.TokenEndpoint == "" || c.OAuth.ClientSecret == "" && !mapped):
 		return []fault.Detail{{Field: "configurations.oauth_metadata", Message: "must have token_endpoint, client_id and client_secret with auth_type oauth_client_credentials"}}
 	}

@@ -175,7 +175,7 @@ var catalogue = []Provider{
 			{Name: "vertex_storage_bucket_name", Form: HostLabels},
 			{Name: "provider_file_name", Aliases: []string{"filename"}}, {Name: "provider_model", Aliases: []string{"vertex_model_name"}},
 			{Name: "provider_batch_endpoint", Aliases: []string{"vertex_batch_endpoint"}}, {Name: "file_purpose"},
-			{Name: "vertex_skip_ptu_cost_attribution", Header: "-", Form: Flag}, {Name: "vertex_map_metadata", Header: "-"}, {Name: "is_key_required", Header: "-", Form: Flag},
+			{Name: "vertex_skip_ptu_cost_attribution", Header: "-", Form: Flag}, {Name: "vertex_map_metadata", Header: "-", Form: TextOrFlag}, {Name: "is_key_required", Header: "-", Form: Flag},
 		}, anthropicFields[:2]),
 		Routes: append([]Route{
 			{Op: Chat, Path: ":generateContent", Stream: ":streamGenerateContent?alt=sse"},

@@ -37,6 +37,7 @@ const (
 	Flag                    // true or false
 	List                    // an array of objects
 	TextMap                 // an object of strings
+	TextOrFlag              // a text, or true or false
 )
 
 const (
@@ -89,6 +90,7 @@ func (form Form) rule() string {
 		Flag:        "must be true or false",
 		List:        "must be an array of objects",
 		TextMap:     "must be an object whose values are strings",
+		TextOrFlag:  "must be a text without control characters, or true or false",
 	}[form]
 }
 

@@ -117,7 +117,7 @@ func (v *validation) value(name string, value any) {
 			v.add(path, f.Form.rule())
 		}
 		return
-	case Flag:
+	case Flag, TextOrFlag:
 		if _, ok := value.(bool); ok {
 			return
 		}

@@ -153,7 +153,7 @@ func checkForeignWorkspace(t *testing.T, h *House, r *admin.Route, at string, bo
 		return
 	}
 	nowhere := h.Do(r.Method, at+"?workspace_id="+resource.NewID(), AdminKey, body)
-	if nowhere.Status != http.StatusForbidden {
+	if nowhere.Status != http.StatusNotFound {
 		t.Errorf("%s %s in a workspace that does not exist: %d %s", r.Method, r.Path, nowhere.Status, nowhere.Body)
 	}
 	for _, ws := range []string{h.Three, ThreeSlug} {
@@ -161,8 +161,12 @@ func checkForeignWorkspace(t *testing.T, h *House, r *admin.Route, at string, bo
 			t.Errorf("%s %s tells a foreign workspace from one that does not exist: %s", r.Method, r.Path, got.Body)
 		}
 	}
-	for _, ws := range []string{h.Two, TwoSlug, resource.NewID()} {
-		if got := h.Do(r.Method, at+"?workspace_id="+ws, WorkspaceA, body); got.Same() != nowhere.Same() {
+	denied := h.Do(r.Method, at+"?workspace_id="+resource.NewID(), WorkspaceA, body)
+	if denied.Status != http.StatusForbidden {
+		t.Errorf("%s %s with a workspace key in a workspace that does not exist: %d %s", r.Method, r.Path, denied.Status, denied.Body)
+	}
+	for _, ws := range []string{h.Two, TwoSlug} {
+		if got := h.Do(r.Method, at+"?workspace_id="+ws, WorkspaceA, body); got.Same() != denied.Same() {
 			t.Errorf("%s %s: a workspace key is not locked to its workspace: %d %s", r.Method, r.Path, got.Status, got.Body)
 		}
 	}

@@ -51,6 +51,7 @@ type Invite struct {
 type InvitedTo struct {
 	ID   string `json:"id" min:"1" max:"255" doc:"Id or slug of the workspace."`
 	Role string `json:"role" enum:"admin,manager,member"`
+	Sent string `json:"sent,omitempty"` // the workspace as it was named, if not by its id
 }
 
 // InvitedWithKey is set if the accepting user gets a key in each workspace.
