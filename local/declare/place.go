@@ -18,7 +18,7 @@ type Place struct {
 func FindWorkspace(ctx context.Context, api API, want string) (Place, error) {
 	rows, err := list(ctx, api, "/admin/workspaces", url.Values{"name_format": {"plain"}})
 	var refused *Error
-	if errors.As(err, &refused) && refused.Status == http.StatusForbidden && want == "" {
+	if errors.As(err, &refused) && (refused.Status == http.StatusForbidden || refused.Status == http.StatusNotFound) && want == "" {
 		return Place{Own: true}, nil
 	}
 	if err != nil {
@@ -40,7 +40,7 @@ func DefaultConfig(ctx context.Context, api API, slug string) (string, error) {
 	it := item{kind: kindOf("configs"), workspace: slug}
 	rows, err := list(ctx, api, it.kind.path, it.query())
 	var refused *Error
-	if errors.As(err, &refused) && refused.Status == http.StatusForbidden && slug != "" {
+	if errors.As(err, &refused) && (refused.Status == http.StatusForbidden || refused.Status == http.StatusNotFound) && slug != "" {
 		return "", nil // no such workspace
 	}
 	for _, row := range rows {
