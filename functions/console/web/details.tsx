@@ -39,7 +39,7 @@ export function BudgetDetail({ row, again }: P) {
   const show = (n: number) => row.type === "cost" ? dollars(n) : count(n);
   const start = Date.parse(row.last_reset_at ?? row.created_at), days = Math.max((Date.now() - start) / 86400_000, 1 / 24);
   const runway = (e: any) => e.current_usage > 0 ? (e.available / (e.current_usage / days)).toFixed(1) + " days" : "–";
-  return <><Facts of={[["Limit", show(row.credit_limit)], ["Next reset", row.next_usage_reset_at ? date(row.next_usage_reset_at) : "never"], ["Temporary raise", row.temporary_raise ? json(row.temporary_raise) : "none"]]} />
+  return <><Facts of={[["Limit", show(row.credit_limit)], ["Next reset", (row.next_reset_at ?? row.next_usage_reset_at) ? date((row.next_reset_at ?? row.next_usage_reset_at)) : "never"], ["Temporary raise", row.temporary_raise ? json(row.temporary_raise) : "none"]]} />
     <h2>Counters</h2><State of={got}>{(e) => e.data.length === 0 ? <p class="quiet">Nothing has been counted yet.</p> : <Table label="Counters" rows={e.data} columns={[
       ["For", (r: any) => <code>{r.value_key}</code>], ["Status", (r: any) => <Badge text={r.status} />], ["Settled", (r: any) => show(r.current_usage), "n"], ["Reserved", (r: any) => show(r.reserved_usage), "n"], ["Left", (r: any) => show(r.available), "n"], ["Runway", runway, "n"],
       ["", (r: any) => can(["policies.update"], "manager") && <Confirm label="Reset" title="Reset this counter?" tone="plain" action={async () => { await call(at + "/entities/" + r.id + "/reset", { workspace_id: room() }, { method: "PUT" }); got.again(); again(); }}><p>{r.value_key} may spend the whole limit again.</p></Confirm>],

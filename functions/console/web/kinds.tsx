@@ -66,7 +66,7 @@ export const kinds: Kind[] = [
   },
   {
     at: "budgets", path: "/policies/usage-limits", question: "What may be spent?", one: "usage limit", tab: "Usage limits", id: (r) => r.id, scopes: "policies", writeRole: "manager", where: "workspace",
-    columns: [name("budgets"), ["Limit", (r) => limitText(r), "n"], ["Counts", (r) => r.type], ["When reached", (r) => r.on_exceeded], ["Next reset", (r) => r.next_usage_reset_at ? <span title={r.next_usage_reset_at}>{since(r.next_usage_reset_at)}</span> : "never"], state],
+    columns: [name("budgets"), ["Limit", (r) => limitText(r), "n"], ["Counts", (r) => r.type], ["When reached", (r) => r.on_exceeded], ["Next reset", (r) => (r.next_reset_at ?? r.next_usage_reset_at) ? <span title={(r.next_reset_at ?? r.next_usage_reset_at)}>{since((r.next_reset_at ?? r.next_usage_reset_at))}</span> : "never"], state],
     fields: [
       text("name", "Name"), text("type", "Counts", { type: "select", required: true, options: [["cost", "Cost in dollars"], ["tokens", "Tokens"], ["requests", "Requests"]], start: "cost" }),
       text("credit_limit", "Limit", { type: "number", required: true }), text("on_exceeded", "When reached", { type: "select", options: [["deny", "Reject requests"], ["audit", "Only record it"], ["fallback", "Use a cheaper model"]] }),

@@ -76,7 +76,7 @@ export function Overview() {
         <Plot title="Requests" points={requests.data_points.map((p: any) => [p.timestamp, p.total])} format={count} />
         <Plot title="Latency p50" points={latency.data_points.map((p: any) => [p.timestamp, p.p50])} format={millis} />
         <Plot title="Errors" points={errors.data_points.map((p: any) => [p.timestamp, p.total])} format={count} /></div>
-        {policies.data.length > 0 && <><h2>Limits</h2><Table label="Limits" rows={policies.data.slice(0, 5)} columns={[["Name", (r: any) => <Link to={"/console/budgets/" + r.id}>{r.name ?? r.id}</Link>], ["Limit", (r: any) => r.type === "cost" ? dollars(r.credit_limit) : count(r.credit_limit), "n"], ["When reached", (r: any) => r.on_exceeded], ["Next reset", (r: any) => r.next_usage_reset_at ? date(r.next_usage_reset_at) : "never"], ["Status", (r: any) => <Badge text={r.status} />]]} /></>}</>;
+        {policies.data.length > 0 && <><h2>Limits</h2><Table label="Limits" rows={policies.data.slice(0, 5)} columns={[["Name", (r: any) => <Link to={"/console/budgets/" + r.id}>{r.name ?? r.id}</Link>], ["Limit", (r: any) => r.type === "cost" ? dollars(r.credit_limit) : count(r.credit_limit), "n"], ["When reached", (r: any) => r.on_exceeded], ["Next reset", (r: any) => (r.next_reset_at ?? r.next_usage_reset_at) ? date((r.next_reset_at ?? r.next_usage_reset_at)) : "never"], ["Status", (r: any) => <Badge text={r.status} />]]} /></>}</>;
     }}</State></>;
 }
 
