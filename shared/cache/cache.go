@@ -102,7 +102,7 @@ func (c *Cache) open(ctx context.Context, k Key, item store.Item) (*Entry, error
 	sealed := item.Bytes(attrSealed)
 	if item.Bool(attrBlob) {
 		if c.bucket == nil {
-			return nil, errors.New("it stands in a bucket that is not known here")
+			return nil, errors.New("it is in a bucket that this process does not have")
 		}
 		var err error
 		if sealed, err = c.bucket.Get(ctx, k.blob(), 2*MaxBody); err != nil {

@@ -244,7 +244,7 @@ func (x *exchange) head() (answerHead, error) {
 			return h, err
 		}
 		if h.status == http.StatusSwitchingProtocols {
-			return h, malformed("an upgrade that nobody asked for")
+			return h, malformed("an upgrade that was not requested")
 		}
 		if h.status >= 200 {
 			return h, nil

@@ -38,7 +38,7 @@ func Inflate(resp *http.Response, most int64) error {
 		b.open = openDeflate
 	default:
 		_ = resp.Body.Close()
-		return fault.New(fault.InvalidProviderResponse, "", "The host's answer is compressed in a way that it was not asked for")
+		return fault.New(fault.InvalidProviderResponse, "", "The host's response has a compression that was not requested")
 	}
 	b.src.r = resp.Body
 	resp.Body = b

@@ -116,7 +116,7 @@ func (p *PolicyForm) Validate() []fault.Detail {
 	for i, g := range p.GroupBy {
 		p.key(d, g.Key, fmt.Sprintf("group_by[%d]", i))
 		if slices.Index(p.GroupBy, g) < i {
-			d.add(fmt.Sprintf("group_by[%d].key", i), "stands twice")
+			d.add(fmt.Sprintf("group_by[%d].key", i), "is listed twice")
 		}
 	}
 	return d.list

@@ -95,7 +95,7 @@ func parseServiceAccount(text string) (*serviceAccount, *rsa.PrivateKey, error) 
 	}
 	for _, m := range []struct{ name, value string }{{"client_email", a.ClientEmail}, {"private_key", a.PrivateKey}} {
 		if m.value == "" {
-			return nil, nil, fault.Invalid(accountField+"."+m.name, "%s.%s is required: give the JSON key file of a service account whole", accountField, m.name)
+			return nil, nil, fault.Invalid(accountField+"."+m.name, "%s.%s is required: send the complete JSON key file of a service account", accountField, m.name)
 		}
 	}
 	if a.Type != "" && a.Type != "service_account" {

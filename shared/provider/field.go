@@ -89,7 +89,7 @@ func (form Form) rule() string {
 		JSONObject:  "must be a JSON object",
 		Flag:        "must be true or false",
 		List:        "must be an array of objects",
-		TextMap:     "must be an object whose values are strings",
+		TextMap:     "must be an object with string values",
 		TextOrFlag:  "must be a text without control characters, or true or false",
 	}[form]
 }

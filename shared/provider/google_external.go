@@ -143,7 +143,7 @@ func (a *externalAccount) check(audienceAt string) error {
 	case a.Impersonation.Lifetime != 0 && (a.Impersonation.Lifetime < 600 || a.Impersonation.Lifetime > 43200):
 		return fault.Invalid(a.field+".service_account_impersonation.token_lifetime_seconds", "%s.service_account_impersonation.token_lifetime_seconds must be between 600 and 43200", a.field)
 	case a.ClientSecret != "":
-		return fault.Invalid(a.field+".client_secret", "%s.client_secret is not supported: use a pool that asks for none", a.field)
+		return fault.Invalid(a.field+".client_secret", "%s.client_secret is not supported: use a pool without one", a.field)
 	case s.Executable != nil || s.Certificate != nil:
 		return fault.Invalid(a.field+".credential_source", "%s.credential_source must be that of AWS or have a url: programs and certificates are not used by this gateway", a.field)
 	case s.aws():

@@ -49,7 +49,7 @@ func (t *Target) ObjectURL(object string) (string, error) {
 		return "", fault.Newf(fault.UnsupportedOperation, "", "%s has no store of objects", t.Provider.ID)
 	}
 	if awsMode((t)) == awsAPIKey {
-		return "", fault.New(fault.InvalidRequest, "aws_auth_type", "Files lie in Amazon S3, which takes no API key of Bedrock: use access keys or a role")
+		return "", fault.New(fault.InvalidRequest, "aws_auth_type", "Files are stored in Amazon S3, which does not accept an API key of Bedrock: use access keys or a role")
 	}
 	region, err := awsRegion(t)
 	if err != nil {

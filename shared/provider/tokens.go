@@ -102,7 +102,7 @@ func (k *Tokens) Get(ctx context.Context, cacheKey string, fetch Fetch) (string,
 	case <-f.done:
 		return f.value, f.err
 	case <-ctx.Done():
-		return "", fault.New(fault.RequestTimeout, "", "The request ended while the provider was asked for an access token")
+		return "", fault.New(fault.RequestTimeout, "", "The request ended while the gateway requested an access token from the provider")
 	}
 }
 

@@ -83,9 +83,9 @@ func source(e *requestEncoder, m *chat.Media, document bool, at place) error {
 			data = string(text)
 		}
 	case document && mime != "application/pdf":
-		return fault.Invalid(at.String(), "%s is a document of type %q; this provider takes application/pdf and text", at, mime)
+		return fault.Invalid(at.String(), "%s is a document of type %q; this provider accepts application/pdf and text", at, mime)
 	case !document && !imageTypes[mime]:
-		return fault.Invalid(at.String(), "%s is an image of type %q; this provider takes image/jpeg, image/png, image/gif and image/webp", at, mime)
+		return fault.Invalid(at.String(), "%s is an image of type %q; this provider accepts image/jpeg, image/png, image/gif and image/webp", at, mime)
 	}
 	e.b = append(e.b, `{"type":"`...)
 	e.b = append(e.b, kind...)

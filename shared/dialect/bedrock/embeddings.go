@@ -47,7 +47,7 @@ func (Embeddings) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string
 	case strings.Contains(m, "nova") && strings.Contains(m, "embed"):
 		err = nova(o, r, a)
 	default:
-		err = fault.Newf(fault.UnsupportedOperation, "model", "The model is none whose embeddings the gateway knows on %s: Titan, Nova and Cohere models are", a.ProviderName)
+		err = fault.Newf(fault.UnsupportedOperation, "model", "Embeddings of this model on %s are not supported; use a Titan, Nova or Cohere embedding model", a.ProviderName)
 	}
 	if err != nil {
 		return dst, "", err

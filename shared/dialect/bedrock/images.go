@@ -123,7 +123,7 @@ func (Images) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, er
 	case strings.Contains(m, "stability."):
 		err = r.stability(o, a.Loss)
 	default:
-		err = fault.Newf(fault.UnsupportedOperation, "model", "The model is none whose images the gateway knows on %s: Titan, Nova Canvas and Stability models are", a.ProviderName)
+		err = fault.Newf(fault.UnsupportedOperation, "model", "Images of this model on %s are not supported; use a Titan, Nova Canvas or Stability model", a.ProviderName)
 	}
 	if err != nil {
 		return dst, "", err

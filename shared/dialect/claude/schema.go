@@ -85,7 +85,7 @@ func (n *narrower) schema(raw []byte, path string, depth int) {
 			object = object || string(value) == `"object"`
 		case name == "additionalProperties":
 			if closed = true; string(value) != "false" {
-				n.report(at, "this provider takes false alone")
+				n.report(at, "this provider accepts false alone")
 				value = []byte("false")
 			}
 		case name == "oneOf":

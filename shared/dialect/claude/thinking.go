@@ -116,7 +116,7 @@ func (t *Turns) Check(think *Thinking, traits *chat.Traits, field string, loss *
 	}
 	if t.Request.ToolChoice.Forced() {
 		if !traits.DowngradeToolChoice {
-			return fault.Invalid("tool_choice", "tool_choice cannot force a tool while %s is on: this provider takes auto or none with it", field)
+			return fault.Invalid("tool_choice", "tool_choice cannot force a tool while %s is on: this provider accepts auto or none with it", field)
 		}
 		loss.Add("tool_choice", "auto: a tool cannot be forced with thinking")
 	}

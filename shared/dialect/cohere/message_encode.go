@@ -74,7 +74,7 @@ func documentText(e *requestEncoder, m *chat.Message, p *chat.Part) (string, err
 		}
 		return string(text), nil
 	}
-	return "", fault.Invalid(at, "%s is a document of type %q; this provider takes text", at, media.MIME)
+	return "", fault.Invalid(at, "%s is a document of type %q; this provider accepts text", at, media.MIME)
 }
 
 // encodeMessage writes one message.
@@ -162,7 +162,7 @@ func image(e *requestEncoder, p *chat.Part, at string) error {
 	case media.URL != "" && !strings.HasPrefix(media.URL, "https://") && !strings.HasPrefix(media.URL, "http://"):
 		return fault.Invalid(at, "%s must be a data: or https: URL for this provider", at)
 	case media.URL == "" && !imageTypes[media.MIME]:
-		return fault.Invalid(at, "%s is an image of type %q; this provider takes image/jpeg, image/png, image/webp and image/gif", at, media.MIME)
+		return fault.Invalid(at, "%s is an image of type %q; this provider accepts image/jpeg, image/png, image/webp and image/gif", at, media.MIME)
 	}
 	address := media.URL
 	if address == "" {
@@ -233,7 +233,7 @@ func encodeSaid(e *requestEncoder, m *chat.Message, calls bool) error {
 		case chat.Image:
 			e.loss.Add(at, chat.ImageOfAssistant)
 		case chat.Document, chat.Audio:
-			return fault.Invalid(at, "%s must be text: this provider takes no media in messages of the assistant", at)
+			return fault.Invalid(at, "%s must be text: this provider accepts no media in messages of the assistant", at)
 		default:
 			e.loss.Add(at, upstream.NotTaken)
 		}
@@ -346,7 +346,7 @@ func resultContent(e *requestEncoder, m *chat.Message, r *chat.ToolResult) error
 			e.Str("text", text)
 			e.B = append(e.B, `}}}`...)
 		case chat.Image, chat.Audio:
-			return fault.Invalid(at, "%s must be text: this provider takes no media in the result of a tool", at)
+			return fault.Invalid(at, "%s must be text: this provider accepts no media in the result of a tool", at)
 		default:
 			e.loss.Add(at, upstream.NotTaken)
 		}

@@ -110,7 +110,7 @@ func blockOf(e *requestEncoder, p *chat.Part, at string) (block, format string, 
 		f, ok = formats["text/plain"], true
 	}
 	if !ok {
-		return "", "", fault.Invalid(at, "%s is of type %q; this provider takes png, jpeg, gif and webp images, pdf, csv, doc, docx, xls, xlsx, html, txt and md documents, and common video and audio", at, mime)
+		return "", "", fault.Invalid(at, "%s is of type %q; this provider accepts png, jpeg, gif and webp images, pdf, csv, doc, docx, xls, xlsx, html, txt and md documents, and common video and audio", at, mime)
 	}
 	return f.block, f.format, nil
 }
@@ -121,7 +121,7 @@ func encodeSource(e *requestEncoder, d *chat.Media, at string) ([]byte, error) {
 	o := upstream.Begin(nil)
 	switch {
 	case d.FileID != "":
-		return nil, fault.Invalid(at, "%s must not be a file id: this provider keeps no files", at)
+		return nil, fault.Invalid(at, "%s must not be a file id: this provider does not store files", at)
 	case strings.HasPrefix(d.URL, "s3://"):
 		o.Key("s3Location")
 		o.Open('{')

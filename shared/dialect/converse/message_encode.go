@@ -356,5 +356,5 @@ func result(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 // lostMarkerOf reports a cache marker in a result that has too many of them.
 func lostMarkerOf(e *requestEncoder, m *chat.Message, p *chat.Part) {
 	e.skip = max(0, e.skip-1)
-	e.loss.Add(upstream.Path(m, p)+".cache_control", "one cache point stands behind a whole result ("+strconv.Itoa(len(m.Parts))+" parts)")
+	e.loss.Add(upstream.Path(m, p)+".cache_control", "a result has one cache point, at its end ("+strconv.Itoa(len(m.Parts))+" parts)")
 }

@@ -84,7 +84,7 @@ func settings(e *requestEncoder) error {
 			e.loss.Add(x.Name, to.to+" was given too")
 			continue
 		case to.to == "requestMetadata" && !metadataFits(x.Raw):
-			e.loss.Add(x.Name, "this provider takes up to 16 short texts")
+			e.loss.Add(x.Name, "this provider accepts up to 16 short texts")
 			continue
 		}
 		written[to.to] = true

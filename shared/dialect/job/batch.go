@@ -117,7 +117,7 @@ func badMember(err error) error {
 func remember(ctx context.Context, j *chat.Job, id string, n *note) error {
 	b, err := json.Marshal(n)
 	if err != nil {
-		return fault.Invalid("metadata", "metadata cannot be kept")
+		return fault.Invalid("metadata", "metadata cannot be stored")
 	}
 	return j.Room.Note(ctx, id, b)
 }

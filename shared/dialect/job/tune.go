@@ -152,7 +152,7 @@ func (t *Tuning) Append(dst []byte) []byte {
 func rememberTuning(ctx context.Context, j *chat.Job, id string, n *tuneNote) error {
 	b, err := json.Marshal(n)
 	if err != nil {
-		return fault.Invalid("metadata", "metadata cannot be kept")
+		return fault.Invalid("metadata", "metadata cannot be stored")
 	}
 	return j.Room.Note(ctx, id, b)
 }

@@ -157,7 +157,7 @@ func (e *requestEncoder) part(m *chat.Message, p *chat.Part) error {
 			return fault.Invalid(path(m, p), "%s is an image, which this model does not take", path(m, p))
 		}
 		if p.Media.FileID != "" {
-			return fault.Invalid(path(m, p), "%s names a file that is kept by another provider", path(m, p))
+			return fault.Invalid(path(m, p), "%s is a file of another provider", path(m, p))
 		}
 		e.b = append(e.b, `{"type":"image_url","image_url":{"url":`...)
 		e.b = appendURL(e.b, p.Media)
@@ -192,7 +192,7 @@ func (e *requestEncoder) document(m *chat.Message, p *chat.Part) error {
 	case e.t.NoDocuments:
 		return fault.Invalid(path(m, p), "%s is a document, which this model does not take", path(m, p))
 	case media.URL != "":
-		return fault.Invalid(path(m, p), "%s is a document at a URL; this provider takes documents as data only", path(m, p))
+		return fault.Invalid(path(m, p), "%s is a document at a URL; this provider accepts documents as data only", path(m, p))
 	case media.FileID != "":
 		e.b = append(e.b, `{"type":"file","file":{"file_id":`...)
 		e.b = wire.AppendJSONString(e.b, media.FileID)

@@ -305,7 +305,7 @@ func (e *requestEncoder) tools() error {
 	}
 	if n == 0 {
 		if r.ToolChoice.Forced() {
-			return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider can be given none of the tools")
+			return fault.Invalid("tool_choice", "tool_choice forces a tool, but none of the tools can be sent to this provider")
 		}
 		return nil
 	}

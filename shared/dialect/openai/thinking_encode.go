@@ -26,7 +26,7 @@ func (e *requestEncoder) thinking() {
 		e.effort(r.Effort)
 		e.dropIf(on, "thinking")
 		if r.Thinking == chat.ThinkingOff && r.Effort == "" {
-			e.loss.Add("thinking.type", "it is not known how this host is told not to think")
+			e.loss.Add("thinking.type", "how to disable thinking on this host is unknown")
 		}
 		return
 	case host.Switch == hosts.EffortOnly:

@@ -259,7 +259,7 @@ func (Responses) Portable(r *chat.Request) error {
 		switch x.Name {
 		case "previous_response_id", "conversation", "prompt", ownOnly + "background":
 			field := clientName(x.Name)
-			return fault.Newf(fault.UnsupportedOperation, field, "unsupported: %s needs a provider that keeps responses; this one is reached by translation. Send the whole conversation in input", field)
+			return fault.Newf(fault.UnsupportedOperation, field, "unsupported: %s needs a provider that stores responses; this request is translated for another API. Send the whole conversation in input", field)
 		}
 	}
 	for i := range r.Messages {

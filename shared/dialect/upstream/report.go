@@ -147,7 +147,7 @@ func Flat(m *chat.Message, loss *chat.Loss) (string, error) {
 				loss.Add(Path(m, p), chat.ImageOfAssistant)
 				continue
 			}
-			return "", fault.Invalid(Path(m, p), "%s must be text: this provider takes nothing else", Path(m, p))
+			return "", fault.Invalid(Path(m, p), "%s must be text: this provider accepts nothing else", Path(m, p))
 		case chat.Call:
 			loss.Add(Path(m, p), "written as text")
 			lines = append(lines, "Call of the tool "+p.Call.Name+" ("+p.Call.ID+"): "+p.Call.Arguments)
@@ -208,7 +208,7 @@ func MovedPrompts(r *chat.Request, loss *chat.Loss) {
 		case m.Role != chat.System && m.Role != chat.Developer:
 			turns = true
 		case turns:
-			loss.Add(Path(m, nil), "moved in front of the conversation: this provider takes no system prompt within it")
+			loss.Add(Path(m, nil), "moved in front of the conversation: this provider accepts no system prompt within it")
 		}
 	}
 }

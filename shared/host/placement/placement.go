@@ -31,7 +31,7 @@ const (
 // NoFunction is the status of a route that no function can serve.
 const NoFunction = 501
 
-// NoUpgrade is the status for a WebSocket whose clients fall back to HTTP requests: they
+// NoUpgrade is the status for a WebSocket if its clients fall back to HTTP requests: they
 // do so immediately after this status and retry after others.
 const NoUpgrade = 426
 
@@ -99,7 +99,7 @@ func parse(text string) ([]Route, error) {
 			return nil, fmt.Errorf("routes.txt:%d: %w", n, err)
 		}
 		if !strings.HasPrefix(r.Path, "/") || seen[r.Method+r.Path] {
-			return nil, fmt.Errorf("routes.txt:%d: %s %s is no path or stands twice", n, r.Method, r.Path)
+			return nil, fmt.Errorf("routes.txt:%d: %s %s is not a path or is listed twice", n, r.Method, r.Path)
 		}
 		seen[r.Method+r.Path] = true
 		routes = append(routes, r)

@@ -262,7 +262,7 @@ func readPrelude(body io.Reader, a *Answer) error {
 	}
 	for k, vs := range p.MultiValueHeaders {
 		if _, twice := p.Headers[k]; twice {
-			return fmt.Errorf("runtimeapi: header %s stands in both forms", k)
+			return fmt.Errorf("runtimeapi: header %s is in both forms", k)
 		}
 		for _, v := range vs {
 			a.Header.Add(k, v)

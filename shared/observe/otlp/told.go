@@ -52,7 +52,7 @@ const (
 )
 
 var (
-	errCut    = errors.New("is cut short, or is no protobuf of this message")
+	errCut    = errors.New("is truncated, or is not a protobuf of this message")
 	errAttrs  = fmt.Errorf("has more than %d attributes in one place", maxAttrs)
 	errEvents = fmt.Errorf("has more than %d events in a span", maxEvents)
 	errNested = fmt.Errorf("nests values deeper than %d", maxNested)

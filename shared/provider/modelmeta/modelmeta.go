@@ -75,7 +75,7 @@ func parse(text string) (map[key]*Model, error) {
 		for provider := range strings.SplitSeq(f[0], ",") {
 			for model := range strings.SplitSeq(f[1], ",") {
 				if all[key{provider, model}] != nil {
-					return nil, fmt.Errorf("models.txt:%d: %s of %s stands twice", n, model, provider)
+					return nil, fmt.Errorf("models.txt:%d: %s of %s is listed twice", n, model, provider)
 				}
 				all[key{provider, model}] = m
 			}

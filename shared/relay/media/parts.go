@@ -119,7 +119,7 @@ func (f *Fetched) Want(wanted []Wanted, rehearsing bool) (missing []string, err 
 			continue
 		}
 		if len(f.got) == Most {
-			return nil, fault.Invalid(w.at, "%s is one address too many: this provider takes no addresses, and at most %d are fetched for a request", w.at, Most)
+			return nil, fault.Invalid(w.at, "%s is one address too many: this provider accepts no addresses, and at most %d are fetched for a request", w.at, Most)
 		}
 		m := new(medium)
 		if rehearsing {

@@ -86,7 +86,7 @@ func (s *Store) ours(ctx context.Context, t *table) error {
 		return nil
 	})
 	if err == nil && !slices.Equal(key, []string{attrPK + " HASH", attrSK + " RANGE"}) {
-		err = fmt.Errorf("it exists already with another key (%s): set GATEWAY_TABLE_PREFIX to a prefix of its own, or delete it", strings.Join(key, ", "))
+		err = fmt.Errorf("it already exists with another key (%s): set GATEWAY_TABLE_PREFIX to another prefix, or delete it", strings.Join(key, ", "))
 	}
 	return err
 }

@@ -29,7 +29,7 @@ func TestCreateTablesBesideAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = s.CreateTables(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "table somebodys-keys: it exists already with another key (id HASH)") || !strings.Contains(err.Error(), "GATEWAY_TABLE_PREFIX") {
+	if err == nil || !strings.Contains(err.Error(), "table somebodys-keys: it already exists with another key (id HASH)") || !strings.Contains(err.Error(), "GATEWAY_TABLE_PREFIX") {
 		t.Errorf("%v", err)
 	}
 }

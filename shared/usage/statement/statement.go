@@ -51,7 +51,7 @@ func Read(format string, raw []byte) ([]Line, error) {
 	lines, err := read(raw)
 	switch {
 	case err != nil:
-		return nil, fault.Invalid("export", "is no export of this format: %s", err)
+		return nil, fault.Invalid("export", "is not an export of this format: %s", err)
 	case len(lines) == 0:
 		return nil, fault.Invalid("export", "has no lines")
 	case len(lines) > maxLines:
