@@ -51,7 +51,7 @@ func (f *family) health() admin.Route {
 			}
 			calls := map[string][]health.Call{}
 			q := report.LogQuery{Filter: report.Filter{From: c.Now.Add(-healthWindow), To: c.Now}, Limit: healthLogs, NoTotal: true}
-			_, err = f.reader.Walk(c.Context, c.Scope, &q, func(rec *usage.Record) (bool, error) {
+			_, err = f.reader.EachLog(c.Context, c.Scope, &q, func(rec *usage.Record) (bool, error) {
 				for i := range rec.Attempts {
 					a := &rec.Attempts[i]
 					if a.ProviderSlug != "" {
