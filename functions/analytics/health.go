@@ -10,6 +10,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/route/health"
+	"gateway/shared/store"
 	"gateway/shared/usage"
 	"gateway/shared/usage/report"
 )
@@ -22,19 +23,20 @@ const (
 
 // ProviderHealth is the health of a saved provider.
 type ProviderHealth struct {
-	Slug     string         `json:"slug"`
-	Status   string         `json:"status" enum:"healthy,degraded,unhealthy,unknown" doc:"By the last 20 calls of the last 15 minutes. unhealthy: three failures in a row, or more than half of at least 5 calls. degraded: the last call, or more than a tenth of at least 5, failed, or several took more than 4 times the mean. unknown: no calls."`
-	Cause    *string        `json:"cause" doc:"null: healthy."`
-	Since    *admin.Instant `json:"since" doc:"null: there were no calls in the last hour."`
-	Calls    int            `json:"calls"`
-	Failures int            `json:"failures" doc:"No response, 401, 402, 403, 408, 429 and 500 and above."`
-	Latency  *float64       `json:"latency_ms" doc:"Mean of the calls that succeeded."`
+	Slug      string         `json:"slug"`
+	Workspace string         `json:"workspace_id"`
+	Status    string         `json:"status" enum:"healthy,degraded,unhealthy,unknown" doc:"By the last 20 calls of the last 15 minutes. unhealthy: three failures in a row, or more than half of at least 5 calls. degraded: the last call, or more than a tenth of at least 5, failed, or several took more than 4 times the mean. unknown: no calls."`
+	Cause     *string        `json:"cause" doc:"null: healthy."`
+	Since     *admin.Instant `json:"since" doc:"null: there were no calls in the last hour."`
+	Calls     int            `json:"calls"`
+	Failures  int            `json:"failures" doc:"No response, 401, 402, 403, 408, 429 and 500 and above."`
+	Latency   *float64       `json:"latency_ms" doc:"Mean of the calls that succeeded."`
 }
 
-// healthAnswer lists all providers of a workspace.
+// healthAnswer lists the providers of a workspace, or of all.
 type healthAnswer struct {
 	Object string           `json:"object" enum:"list"`
-	Data   []ProviderHealth `json:"data" doc:"By slug."`
+	Data   []ProviderHealth `json:"data" doc:"By workspace and slug."`
 	Total  int              `json:"total"`
 }
 
@@ -42,40 +44,58 @@ type healthAnswer struct {
 func (f *family) health() admin.Route {
 	return admin.Route{
 		Method: "GET", Path: "/providers/health", Name: "getProvidersHealth",
-		Doc:    "The health of the workspace's saved providers, by the calls that requests made to them; it makes none.",
-		Scopes: []string{"providers.list", "virtual_keys.list"}, Where: admin.InWorkspace, AnswerOf: admin.SchemaOf[healthAnswer],
+		Doc:    "The health of the workspace's saved providers, by the calls that requests made to them; it makes none. Without a workspace, of all workspaces of the organization.",
+		Scopes: []string{"providers.list", "virtual_keys.list"}, Where: admin.InWorkspace, Unplaced: true, AnswerOf: admin.SchemaOf[healthAnswer],
 		Do: func(c *admin.Call) (any, error) {
-			rows, err := c.Resources.List(c.Context, c.Scope, provider.KindProvider)
+			scopes, err := admin.WorkspaceScopes(c)
 			if err != nil {
 				return nil, err
 			}
-			calls := map[string][]health.Call{}
-			q := report.LogQuery{Filter: report.Filter{From: c.Now.Add(-healthWindow), To: c.Now}, Limit: healthLogs, NoTotal: true}
-			_, err = f.reader.EachLog(c.Context, c.Scope, &q, func(rec *usage.Record) (bool, error) {
-				for i := range rec.Attempts {
-					a := &rec.Attempts[i]
-					if a.ProviderSlug != "" {
-						calls[a.ProviderSlug] = append(calls[a.ProviderSlug], health.Call{At: rec.Start.Add(a.Start + a.Latency), Status: a.Status, Code: a.ErrorCode, Latency: a.Latency})
-					}
+			out := healthAnswer{Object: "list", Data: []ProviderHealth{}}
+			for _, sc := range scopes {
+				of, err := f.healthIn(c, sc)
+				if err != nil {
+					return nil, err
 				}
-				return true, nil
-			})
-			if err != nil {
-				return nil, usagequery.Failed(err)
+				out.Data = append(out.Data, of...)
 			}
-			return healthOf(rows, calls, c.Now), nil
+			out.Total = len(out.Data)
+			return out, nil
 		},
 	}
 }
 
-// healthOf judges each provider.
-func healthOf(rows []resource.Row, calls map[string][]health.Call, now time.Time) healthAnswer {
-	out := healthAnswer{Object: "list", Data: []ProviderHealth{}}
+// healthIn judges the providers of one workspace.
+func (f *family) healthIn(c *admin.Call, sc store.Scope) ([]ProviderHealth, error) {
+	rows, err := c.Resources.List(c.Context, sc, provider.KindProvider)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	calls := map[string][]health.Call{}
+	q := report.LogQuery{Filter: report.Filter{From: c.Now.Add(-healthWindow), To: c.Now}, Limit: healthLogs, NoTotal: true}
+	_, err = f.reader.EachLog(c.Context, sc, &q, func(rec *usage.Record) (bool, error) {
+		for i := range rec.Attempts {
+			a := &rec.Attempts[i]
+			if a.ProviderSlug != "" {
+				calls[a.ProviderSlug] = append(calls[a.ProviderSlug], health.Call{At: rec.Start.Add(a.Start + a.Latency), Status: a.Status, Code: a.ErrorCode, Latency: a.Latency})
+			}
+		}
+		return true, nil
+	})
+	if err != nil {
+		return nil, usagequery.Failed(err)
+	}
+	return healthOf(sc.Workspace, rows, calls, c.Now), nil
+}
+
+// healthOf judges each provider of a workspace by its calls.
+func healthOf(workspace string, rows []resource.Row, calls map[string][]health.Call, now time.Time) []ProviderHealth {
+	out := make([]ProviderHealth, 0, len(rows))
 	for _, row := range rows {
 		own := calls[row.Slug]
 		slices.SortStableFunc(own, func(a, b health.Call) int { return a.At.Compare(b.At) })
 		s := health.Judge(own, now)
-		one := ProviderHealth{Slug: row.Slug, Status: s.Status, Calls: s.Calls, Failures: s.Failures}
+		one := ProviderHealth{Slug: row.Slug, Workspace: workspace, Status: s.Status, Calls: s.Calls, Failures: s.Failures}
 		if s.Cause != "" {
 			one.Cause = &s.Cause
 		}
@@ -87,9 +107,8 @@ func healthOf(rows []resource.Row, calls map[string][]health.Call, now time.Time
 			ms := float64(s.Latency.Microseconds()) / 1000
 			one.Latency = &ms
 		}
-		out.Data = append(out.Data, one)
+		out = append(out, one)
 	}
-	slices.SortFunc(out.Data, func(a, b ProviderHealth) int { return strings.Compare(a.Slug, b.Slug) })
-	out.Total = len(out.Data)
+	slices.SortFunc(out, func(a, b ProviderHealth) int { return strings.Compare(a.Slug, b.Slug) })
 	return out
 }

@@ -17,16 +17,16 @@ func TestTheHealthOfEachSavedProviderIsListed(t *testing.T) {
 	call := func(seconds, status int) health.Call {
 		return health.Call{At: noon.Add(time.Duration(-seconds) * time.Second), Status: status, Latency: 200 * time.Millisecond}
 	}
-	got := healthOf(rows, map[string][]health.Call{
+	got := healthOf("w", rows, map[string][]health.Call{
 		"first":  {call(1, 503), call(3, 503), call(2, 0), call(9, 200)},
 		"second": {call(5, 200)},
 		"gone":   {call(1, 500)},
 	}, noon)
-	if got.Total != 3 || len(got.Data) != 3 || got.Object != "list" {
+	if len(got) != 3 {
 		t.Fatalf("%+v", got)
 	}
-	first, idle, second := got.Data[0], got.Data[1], got.Data[2]
-	if first.Slug != "first" || first.Status != health.Unhealthy || first.Cause == nil || first.Failures != 3 || !time.Time(*first.Since).Equal(noon.Add(-time.Second)) {
+	first, idle, second := got[0], got[1], got[2]
+	if first.Workspace != "w" || first.Slug != "first" || first.Status != health.Unhealthy || first.Cause == nil || first.Failures != 3 || !time.Time(*first.Since).Equal(noon.Add(-time.Second)) {
 		t.Errorf("%+v", first)
 	}
 	if idle.Slug != "idle" || idle.Status != health.Unknown || idle.Cause == nil || idle.Since != nil || idle.Latency != nil {

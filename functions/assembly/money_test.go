@@ -17,7 +17,7 @@ import (
 var money = regexp.MustCompile(`(?i)cost|price|spen[dt]|saving|amount|credit|budget|charge|gateway_total|_usage$|^available$|alert_threshold|usd`)
 
 // otherNumbers are numbers of such a name that are no money, with what they are.
-var otherNumbers = map[string]string{"reset_usage": "whether the usage was reset"}
+var otherNumbers = map[string]string{"reset_usage": "whether the usage was reset", "priced_requests": "a number of requests"}
 
 // inUSD states that an amount is in US dollars, whose names vary; inBudget that it is in the
 // unit of a budget, which its type states; inCents that a unit of cents is named beside it.

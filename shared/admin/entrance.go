@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"gateway/shared/fault"
 )
@@ -66,6 +67,9 @@ func placeAsSent(c *Call, raw map[string]json.RawMessage, query []string) error 
 	return place(c, append(query, textOf(raw, workspaceID)))
 }
 
+// maxWorkspaceName limits the id or slug of a workspace in a query or body, in characters.
+const maxWorkspaceName = 255
+
 // place finds the scope in which the call acts. sent are the workspace_id of
 // query and body.
 func place(c *Call, sent []string) error {
@@ -89,6 +93,9 @@ func place(c *Call, sent []string) error {
 			return fault.Invalid("workspace_id", "differs between the query and the body")
 		}
 		named = s
+	}
+	if utf8.RuneCountInString(named) > maxWorkspaceName {
+		return fault.Invalid(workspaceID, "must have at most %d characters", maxWorkspaceName)
 	}
 	if named == "" {
 		if c.Caller.several() {
