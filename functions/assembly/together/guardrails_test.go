@@ -105,7 +105,7 @@ func TestGuardrailsOfTheOrganisation(t *testing.T) {
 	if got := h.Do("GET", "/guardrails/"+org.Text("id"), admintest.AdminKey, nil).OK(); got.At("workspace_id") != nil {
 		t.Errorf("%s", got.Body)
 	}
-	h.Do("PUT", "/guardrails/"+org.Text("id"), key, `{"name":"x"}`).Refused(403, "AB03", "")
+	h.Do("PUT", "/guardrails/"+org.Text("id"), key, `{"name":"x"}`).Refused(404, "AB08", "guardrailId")
 	if n := h.Do("GET", "/guardrails?ids="+org.Text("id")+","+own.Text("id"), admintest.AdminKey, nil).OK().At("total"); n != 2.0 {
 		t.Errorf("%v", n)
 	}
@@ -131,7 +131,7 @@ func TestGuardrailsOfTheOrganisation(t *testing.T) {
 	h.Do("PUT", "/admin/workspaces/"+h.One, admintest.AdminKey, `{"defaults":{"input_guardrails":[],"output_guardrails":[]}}`).OK()
 	h.Do("DELETE", "/guardrails/"+org.Text("id"), admintest.AdminKey, nil).OK()
 	h.Do("DELETE", "/guardrails/"+own.Text("id"), key, nil).OK()
-	h.Do("GET", "/guardrails/"+own.Text("id"), key, nil).Refused(403, "AB03", "")
+	h.Do("GET", "/guardrails/"+own.Text("id"), key, nil).Refused(404, "AB08", "guardrailId")
 }
 
 // What is in a workspace keeps it, unless the deletion is forced.
