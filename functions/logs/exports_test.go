@@ -102,7 +102,7 @@ func TestExportsFromDraftToFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.Do("DELETE", at, key, nil).OK()
-	in.Do("GET", at, key, nil).Refused(403, "AB03", "")
+	in.Do("GET", at, key, nil).Refused(404, "AB08", "exportId")
 	in.Do("GET", strings.TrimPrefix(link.Path, "/v1"), "nobody", nil).Refused(404, "AB08", "token") // the file went with it
 }
 
