@@ -75,6 +75,7 @@ var generatedSlugs = regexp.MustCompile(`\b((?:pc|pg|pp|col|ws)-[a-z0-9-]*)-[0-9
 
 // What is exported of one gateway brings it to no change, and another one to the same state.
 func TestExportRoundTrip(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.seed()
 	text := r.done(nil, "export")
@@ -157,6 +158,7 @@ func firstDifference(a, b string) string {
 
 // A plan names what is created, changed and deleted, and deletes only with --prune.
 func TestApplyNamesChanges(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.seed()
 	text := r.done(nil, "export")
@@ -202,6 +204,7 @@ func TestApplyNamesChanges(t *testing.T) {
 
 // A file that is no declared state ends with the place of the fault, before any request.
 func TestApplyRejectsOtherFiles(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	for text, want := range map[string]string{
 		"version: 2\n": "state.yaml:1:10: version", "a: 1\n": "state.yaml:1:1: version", "version: 1\norganisation: {}\n": "state.yaml:2:1: organisation",
@@ -218,6 +221,7 @@ func TestApplyRejectsOtherFiles(t *testing.T) {
 
 // The file of the guide is one that can be applied.
 func TestApplyTheGuidesFile(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	raw, err := os.ReadFile("../functions/docs/guides/declarative.md")
 	if err != nil {

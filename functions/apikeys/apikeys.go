@@ -5,6 +5,7 @@
 package apikeys
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -190,6 +191,9 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if k.Rotation != nil && (ch.Was.Rotation == nil || c.Body.Has("rotation_policy")) {
 		policy, _ := c.Body.Object("rotation_policy")
 		k.Rotation.NextSent = policy.Text("next_rotation_at")
+		if was := ch.Was.Rotation; was != nil && k.Rotation.NextSent == fmt.Sprint(nextRotation(was)) {
+			k.Rotation.NextSent = was.NextSent // a read that is sent back changes nothing
+		}
 		k.Rotation.NextAt = k.Rotation.Next(c.Now)
 	}
 	if ch.Rec.Status == identity.StatusExpired && (k.ExpiresAt == nil || k.ExpiresAt.After(c.Now)) {

@@ -132,7 +132,11 @@ func (s signedIn) caller(ctx context.Context, r *http.Request, token string) (ad
 	if err != nil {
 		return admin.Caller{}, err
 	}
-	return s.in(ctx, v, of, u, namedByPath(ctx, v, of.Org, r))
+	named := namedByPath(ctx, v, of.Org, r)
+	if !u.RunsOrganisation() && !u.MemberOf(named) {
+		named = "" // the route reports it as missing, like a workspace that does not exist
+	}
+	return s.in(ctx, v, of, u, named)
 }
 
 // find gives a session and its user. It fails if the user has left.
