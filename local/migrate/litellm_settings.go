@@ -23,7 +23,6 @@ type settings struct {
 	aliases      []document.Field
 	cache        map[string]any
 	tagFiltering bool
-	dropParams   bool
 }
 
 // Notes of settings that many sections have.
