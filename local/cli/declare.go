@@ -88,7 +88,7 @@ func apply(ctx context.Context, e Env) int {
 		if ok, err := e.confirm(*yes, fmt.Sprintf("Carry out %d steps?", len(plan.Steps))); !ok {
 			return e.Fail(err)
 		}
-		if err := plan.Apply(ctx, e.progress(asJSON)); err != nil {
+		if err := plan.Apply(ctx, progressOf(e, asJSON)); err != nil {
 			return e.Fail(err)
 		}
 		out.Applied = true

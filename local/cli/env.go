@@ -46,7 +46,7 @@ func printEnv(_ context.Context, e Env) int {
 		return e.Fail(err)
 	}
 	if *shell == "" {
-		*shell = e.shell()
+		*shell = shellOf(e)
 	}
 	lines, ok := shells[*shell]
 	if !ok {
@@ -110,8 +110,8 @@ func sdkNames() []string {
 	return list
 }
 
-// shell returns the kind of the user's shell.
-func (e Env) shell() string {
+// shellOf returns the kind of the user's shell.
+func shellOf(e Env) string {
 	name := e.Getenv("SHELL")
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	switch {

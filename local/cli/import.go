@@ -240,7 +240,7 @@ func (e Env) carryOut(ctx context.Context, result *migrate.Result, f importFlags
 		printPlan(e, plan)
 	}
 	if f.apply {
-		if err := plan.Apply(ctx, e.progress(asJSON)); err != nil {
+		if err := plan.Apply(ctx, progressOf(e, asJSON)); err != nil {
 			return err
 		}
 		out.Applied = true
@@ -320,8 +320,8 @@ func printPlan(e Env, plan *declare.Plan) {
 	}
 }
 
-// progress reports each step that is done, on standard error if standard output is JSON.
-func (e Env) progress(asJSON bool) func(*declare.Step) {
+// progressOf reports each step that is done, on standard error if standard output is JSON.
+func progressOf(e Env, asJSON bool) func(*declare.Step) {
 	w := e.Stdout
 	if asJSON {
 		w = e.Stderr

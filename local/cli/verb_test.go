@@ -13,7 +13,7 @@ import (
 	"gateway/shared/wire/release"
 )
 
-// shell is an Env whose output a test reads.
+// shellOf is an Env whose output a test reads.
 type shell struct {
 	Env
 	out, err bytes.Buffer

@@ -44,8 +44,8 @@ func (l *Leaf) measured() measure.Key {
 	return measure.Key(binary.LittleEndian.Uint64(sum[:]))
 }
 
-// keyOf is the key of a leaf for this request.
-func (w *Walk) keyOf(n *node) measure.Key {
+// measureKey is the key of a leaf for this request.
+func measureKey(w *Walk, n *node) measure.Key {
 	if w.ctx.Measures.Key != nil {
 		return w.ctx.Measures.Key(n.leaf)
 	}
@@ -59,9 +59,9 @@ func (w *Walk) keyOf(n *node) measure.Key {
 	return measure.Key(mix(uint64(n.key) ^ h))
 }
 
-// compare chooses the child with the best figure, or keeps to the one that the sticky rule
+// compareMeasures chooses the child with the best figure, or keeps to the one that the sticky rule
 // remembers while it works.
-func (w *Walk) compare(n *node, candidates []*node) (*node, *fault.Fault) {
+func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault) {
 	if weights(candidates) <= 0 {
 		return nil, noWeight(n)
 	}
@@ -87,11 +87,11 @@ func (w *Walk) compare(n *node, candidates []*node) (*node, *fault.Fault) {
 		m = &Measures{Room: measure.NewRoom(noTime), Looking: true}
 		w.ctx.Measures = m
 	}
-	key, sticks := w.stickyKey(n)
+	key, sticks := stickyKeyOf(w, n)
 	sticks = sticks && w.ctx.Sticky != nil
 	if sticks {
 		if index, ok := w.ctx.Sticky.Kept(key); ok {
-			if c := usable(candidates, index); c != nil && !m.Room.Failing(w.keyOf(c.first())) {
+			if c := usable(candidates, index); c != nil && !m.Room.Failing(measureKey(w, c.first())) {
 				w.measured = append(w.measured, usage.Measured{Path: n.path, By: n.mode, Chosen: index, Reason: usage.ChosenSticky})
 				return c, nil
 			}
@@ -101,7 +101,7 @@ func (w *Walk) compare(n *node, candidates []*node) (*node, *fault.Fault) {
 	list := room[:0]
 	for _, c := range candidates {
 		first := c.first()
-		one := measure.Candidate{Key: w.keyOf(first), Index: c.index, Weight: c.weight}
+		one := measure.Candidate{Key: measureKey(w, first), Index: c.index, Weight: c.weight}
 		if n.mode == ModeCost && m.Price != nil && c.weight > 0 {
 			one.Cost, one.Priced = m.Price(first.leaf, one.Key)
 		}
@@ -128,47 +128,47 @@ func (n *node) first() *node {
 	return n
 }
 
-// measures reports whether the walk notes what targets do.
-func (w *Walk) measures() bool {
+// measuresAny reports whether the walk notes what targets do.
+func measuresAny(w *Walk) bool {
 	return w.tree.figures && w.ctx.Measures != nil && !w.ctx.Measures.Looking
 }
 
-// takeOff counts the request that goes to the leaf that was given last.
-func (w *Walk) takeOff() {
-	if w.measures() {
-		w.ctx.Measures.Room.Begin(w.keyOf(w.at))
+// countInFlight counts the request that goes to the leaf that was given last.
+func countInFlight(w *Walk) {
+	if measuresAny(w) {
+		w.ctx.Measures.Room.Begin(measureKey(w, w.at))
 		w.flying = true
 	}
 }
 
-// land ends what takeOff began.
-func (w *Walk) land() {
+// uncountInFlight ends what takeOff began.
+func uncountInFlight(w *Walk) {
 	if w.flying {
-		w.ctx.Measures.Room.End(w.keyOf(w.at))
+		w.ctx.Measures.Room.End(measureKey(w, w.at))
 		w.flying = false
 	}
 }
 
-// observe notes the outcome of the leaf that was given last. A response that is still
+// observeOutcome notes the outcome of the leaf that was given last. A response that is still
 // coming stays in flight.
-func (w *Walk) observe(o Outcome) {
-	if !w.measures() {
+func observeOutcome(w *Walk, o Outcome) {
+	if !measuresAny(w) {
 		return
 	}
 	if !o.Refused {
-		w.ctx.Measures.Room.Observe(w.keyOf(w.at), w.ctx.Measures.Class, o.Status, o.Latency)
+		w.ctx.Measures.Room.Observe(measureKey(w, w.at), w.ctx.Measures.Class, o.Status, o.Latency)
 	}
 	if !o.Coming || o.Refused {
-		w.land()
+		uncountInFlight(w)
 	}
 }
 
-// settled notes how a response ended that was still coming.
-func (w *Walk) settled(status int) {
+// observeSettled notes how a response ended that was still coming.
+func observeSettled(w *Walk, status int) {
 	if w.flying && measure.Failure(status) {
-		w.ctx.Measures.Room.Observe(w.keyOf(w.at), w.ctx.Measures.Class, status, 0)
+		w.ctx.Measures.Room.Observe(measureKey(w, w.at), w.ctx.Measures.Class, status, 0)
 	}
-	w.land()
+	uncountInFlight(w)
 }
 
 // noTime is the clock of a walk that has no figures.

@@ -189,7 +189,7 @@ func TestStickySessionsKeepTheirTarget(t *testing.T) {
 	if other, _ := f.ask(t, tree, ctx("bob"), answer); other[0] != "b" {
 		t.Errorf("another session went to %v", other)
 	}
-	f.Room.Observe(w.keyOf(w.at), 0, 500, 0)
+	f.Room.Observe(measureKey(w, w.at), 0, 500, 0)
 	if moved, _ := f.ask(t, tree, ctx("ann"), answer); moved[0] != "b" {
 		t.Errorf("a session stays at a target that fails: %v", moved)
 	}

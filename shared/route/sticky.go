@@ -26,10 +26,10 @@ type Sticky interface {
 	Keep(key StickyKey, index int, ttl time.Duration)
 }
 
-// stick chooses among the candidates by the sticky rule of n: the remembered target while
+// stickTo chooses among the candidates by the sticky rule of n: the remembered target while
 // it may be used, or else the one that the key's hash gives.
-func (w *Walk) stick(n *node, key StickyKey, candidates []*node) *node {
-	if index, ok := w.kept(n, key); ok {
+func stickTo(w *Walk, n *node, key StickyKey, candidates []*node) *node {
+	if index, ok := storedTarget(w, n, key); ok {
 		if c := usable(candidates, index); c != nil {
 			w.draws = append(w.draws, usage.Draw{Path: n.path, Chosen: index, Sticky: usage.StickyKept})
 			return c
@@ -47,8 +47,8 @@ func (w *Walk) stick(n *node, key StickyKey, candidates []*node) *node {
 	return c
 }
 
-// kept is the target that is remembered for a key.
-func (w *Walk) kept(n *node, key StickyKey) (index int, ok bool) {
+// storedTarget is the target that is remembered for a key.
+func storedTarget(w *Walk, n *node, key StickyKey) (index int, ok bool) {
 	if w.ctx.Past != nil {
 		return w.ctx.Past.Kept(n.path)
 	}
@@ -107,8 +107,8 @@ func identity(name, path string) uint64 {
 	return binary.LittleEndian.Uint64(sum[:])
 }
 
-// stickyKey is the key of the request; false if no rule applies or all values are missing.
-func (w *Walk) stickyKey(n *node) (key StickyKey, ok bool) {
+// stickyKeyOf is the key of the request; false if no rule applies or all values are missing.
+func stickyKeyOf(w *Walk, n *node) (key StickyKey, ok bool) {
 	if n.sticky == nil {
 		return key, false
 	}

@@ -148,7 +148,7 @@ func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 		return w.descend(w.tree.root, false)
 	}
 	w.report(w.at, w.probe, prev)
-	w.observe(prev)
+	observeOutcome(w, prev)
 	for len(w.stack) > 0 {
 		top := &w.stack[len(w.stack)-1]
 		if top.n.mode == ModeFallback && !prev.Final && !top.n.stops(prev) {
@@ -168,7 +168,7 @@ func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 // Settle tells the breakers how the answer ended that was still coming: with its first
 // status, or with the status of what broke it. It does nothing when no answer was coming.
 func (w *Walk) Settle(status int) {
-	w.settled(status)
+	observeSettled(w, status)
 	for _, c := range w.coming {
 		w.ctx.Breakers.Record(c.n.path, c.n.breaker, status, c.probe)
 	}
@@ -180,7 +180,7 @@ func (w *Walk) Settle(status int) {
 func (w *Walk) Abandon() {
 	if w.started && !w.done {
 		w.giveBack(w.at, w.probe)
-		w.land()
+		uncountInFlight(w)
 		w.unwind()
 	}
 }
@@ -248,7 +248,7 @@ func (w *Walk) descend(n *node, probe bool) (*Leaf, *fault.Fault) {
 		n, probe = next, nextProbe
 	}
 	w.at, w.probe = n, probe
-	w.takeOff()
+	countInFlight(w)
 	return n.leaf, nil
 }
 
@@ -292,7 +292,7 @@ func (w *Walk) pick(n *node, candidates []*node) (*node, *fault.Fault) {
 	case n.mode == ModeLoadbalance:
 		return w.balance(n, candidates)
 	case Compares(n.mode):
-		return w.compare(n, candidates)
+		return compareMeasures(w, n, candidates)
 	}
 	return candidates[0], nil
 }
@@ -371,8 +371,8 @@ func (w *Walk) balance(n *node, candidates []*node) (*node, *fault.Fault) {
 	if total <= 0 {
 		return nil, noWeight(n)
 	}
-	if key, ok := w.stickyKey(n); ok {
-		return w.stick(n, key, candidates), nil
+	if key, ok := stickyKeyOf(w, n); ok {
+		return stickTo(w, n, key, candidates), nil
 	}
 	var number uint32
 	switch {
