@@ -87,14 +87,14 @@ func (f *family) beginByKey(c *admin.Call) (any, error) {
 	var keys []gained
 	var err error
 	if invitation != "" {
-		if keys, err = f.acceptWithKey(c, invitation); err == nil {
+		if keys, err = acceptWithKey(f, c, invitation); err == nil {
 			key = keys[0].Key
 		}
 	}
 	var out *browserSession
 	var cookie *http.Cookie
 	if err == nil {
-		out, cookie, err = f.openByKey(c, key)
+		out, cookie, err = openByKey(f, c, key)
 	}
 	if fault.Is(err, fault.Unauthorized) || fault.Is(err, fault.KeyExpired) || fault.Is(err, fault.NotFound) {
 		if limit := f.attempts.Try(c.Context, ofWrongKeys, from, c.Now); limit != nil {
@@ -110,7 +110,7 @@ func (f *family) beginByKey(c *admin.Call) (any, error) {
 }
 
 // openByKey begins a session of an API key.
-func (f *family) openByKey(c *admin.Call, key string) (*browserSession, *http.Cookie, error) {
+func openByKey(f *family, c *admin.Call, key string) (*browserSession, *http.Cookie, error) {
 	p, err := f.Keys.Authenticate(c.Context, key, identity.Asked{Request: c.Request, ID: c.RequestID})
 	if err != nil {
 		return nil, nil, err
@@ -145,7 +145,7 @@ func (f *family) openByKey(c *admin.Call, key string) (*browserSession, *http.Co
 
 // acceptWithKey accepts an invitation that gives its user a key. Others are rejected before
 // they are accepted.
-func (f *family) acceptWithKey(c *admin.Call, token string) ([]gained, error) {
+func acceptWithKey(f *family, c *admin.Call, token string) ([]gained, error) {
 	org, id, err := membership.OfToken(c.Context, c.Resources.Store(), token)
 	if err != nil {
 		return nil, err
@@ -207,7 +207,7 @@ func (f *family) showBrowser(c *admin.Call) (any, error) {
 	if _, _, err := identity.Token(c.Request.Header); err == nil {
 		return out, nil // the caller has a header, and no session
 	}
-	token, until, err := f.cookieSession(c)
+	token, until, err := cookieSession(f, c)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func noSession() *browserSession {
 }
 
 // cookieSession returns the token and the end of the session in the request's cookie.
-func (f *family) cookieSession(c *admin.Call) (string, time.Time, error) {
+func cookieSession(f *family, c *admin.Call) (string, time.Time, error) {
 	if token, ok := browser.KeyToken(c.Request, f.PublicURL); ok {
 		s, _, err := keysession.Find(c.Context, f.Loader, f.Keys, c.Now, token)
 		if err != nil {

@@ -68,7 +68,7 @@ func (f *family) login(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	other, err := f.otherSession(c, a)
+	other, err := otherSession(f, c, a)
 	if err != nil {
 		return nil, err
 	}

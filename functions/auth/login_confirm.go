@@ -41,7 +41,7 @@ func (a *loginRequest) action() string { return "log in " + a.query().Encode() }
 
 // otherSession returns the email address of the signed-in user of this browser if that may be
 // another user than the one who signs in, otherwise "".
-func (f *family) otherSession(c *admin.Call, a *loginRequest) (email string, err error) {
+func otherSession(f *family, c *admin.Call, a *loginRequest) (email string, err error) {
 	token, ok := browser.Token(c.Request)
 	if !ok {
 		return "", nil

@@ -15,7 +15,9 @@ import (
 func main() {
 	limit := flag.Int("max", 30, "largest method set of a struct type")
 	flag.Parse()
-	pkgs, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedTypes | packages.NeedExportFile}, flag.Args()...)
+	// NeedSyntax: export data has only what other packages can reach, so most unexported types
+	// would not be counted.
+	pkgs, err := packages.Load(&packages.Config{Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedExportFile}, flag.Args()...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "structure:", err)
 		os.Exit(2)
