@@ -39,6 +39,7 @@ func (r *running) seed() {
 	child := post("/collections", `{"name":"child",`+in+`,"parent_collection_id":"`+parent+`"}`)["slug"].(string)
 	post("/labels", `{"name":"canary","color_code":"#ff0000",`+in+`}`)
 	part := post("/prompts/partials", `{"name":"greeting","string":"Hello ${NAME}",`+in+`}`)["slug"].(string)
+	post("/prompts/partials", `{"name":"a salutation","string":"{{> `+part+`}} and welcome",`+in+`}`)
 	prompt := post("/prompts", `{"name":"greet","collection_id":"`+child+`","string":"{{> `+part+`}} {{who}}\nand more","parameters":{"max_tokens":5},"virtual_key":"shared-here","model":"gpt-4o",`+in+`}`)["slug"].(string)
 	r.admin("PUT", "/prompts/"+prompt, `{`+in+`,"string":"{{> `+part+`}} a draft","parameters":{"max_tokens":6},"virtual_key":"shared-here","model":"gpt-4o"}`)
 	config := post("/configs", `{"name":"routes","isDefault":1,`+in+`,"config":{"strategy":{"mode":"fallback","on_status_codes":[429]},"input_guardrails":["`+vendor+`","`+strict+`"],"targets":[{"provider":"@shared-here","weight":0.5,"override_params":{"note":"${LITERAL}"}},{"provider":"openai","api_key":"sk-a-target-secret"},{"prompt_id":"`+prompt+`"}]}}`)["slug"].(string)

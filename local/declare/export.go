@@ -48,10 +48,8 @@ func (w *writer) sections(items []*item, at level, prefix string) (out document.
 			continue
 		}
 		list := []any{}
-		for _, it := range items {
-			if it.kind == k && !it.builtIn {
-				list = append(list, w.resource(it, prefix))
-			}
+		for _, it := range inNameOrder(items, k) {
+			list = append(list, w.resource(it, prefix))
 		}
 		out = append(out, document.Entry{Name: k.section, Value: list})
 	}

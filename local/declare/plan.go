@@ -376,11 +376,7 @@ func (b *planner) resources(sections map[string][]*Resource, items []*item, name
 
 func (b *planner) resourcesIn(sections map[string][]*Resource, items []*item, to *target, at level) {
 	for _, k := range kinds {
-		list := sections[k.section]
-		if k.section == "collections" {
-			list = parentsFirst(list)
-		}
-		for _, r := range list {
+		for _, r := range dependenciesFirst(sections[k.section]) {
 			if it := findItem(k, r.Fields, items); it != nil {
 				b.change(r, it, to)
 			} else {
@@ -388,31 +384,6 @@ func (b *planner) resourcesIn(sections map[string][]*Resource, items []*item, to
 			}
 		}
 	}
-}
-
-// parentsFirst orders collections so that each comes after the one that contains it.
-func parentsFirst(list []*Resource) []*Resource {
-	var out []*Resource
-	done := map[any]bool{}
-	for range list {
-		for _, r := range list {
-			parent := r.Fields["parent_collection_id"]
-			waits := slices.ContainsFunc(list, func(o *Resource) bool { return o.Fields["slug"] != nil && o.Fields["slug"] == parent })
-			if !done[r] && (!waits || done[parent]) {
-				done[r] = true
-				if s := r.Fields["slug"]; s != nil {
-					done[s] = true
-				}
-				out = append(out, r)
-			}
-		}
-	}
-	for _, r := range list { // a cycle: the gateway rejects it
-		if !done[r] {
-			out = append(out, r)
-		}
-	}
-	return out
 }
 
 // created are parts of a resource as they are when it is new.
