@@ -16,13 +16,13 @@ import (
 	"gateway/shared/wire"
 )
 
-// A response in the background is made after the answer to its creation, which is a ticket
-// without usage. It is charged once, with the answer that first tells its usage: a read, or
+// A background response is created after the response to its creation request, which is a ticket
+// without usage. It is charged once, with the first response that reports its usage: a read, or
 // the end of the stream that it was created with.
 
 var backgroundName = []byte(`"background"`)
 
-// MakesLater tells whether the request has the provider make a response, or an
+// MakesLater reports whether the request makes the provider create a response, or an
 // interaction, in the background.
 func MakesLater(b *Bill) bool {
 	if rt := b.Target.Req.Route; rt.Shape != routes.Raw {
@@ -32,9 +32,9 @@ func MakesLater(b *Bill) bool {
 	return (like != nil && like.Operation == provider.ResponsesCreate || startsInteraction(b)) && asksBackground(b)
 }
 
-// Tickets tells whether a passed-through answer is such a ticket. It is read whole before
-// it is sent, so that whoever knows the id can rely on its being booked, whatever becomes
-// of this process.
+// Tickets reports whether a passed-through response is such a ticket. It is read completely
+// before it is sent, so that a client that has the id can rely on the charge being recorded even
+// if this process dies.
 func Tickets(b *Bill, resp *http.Response) bool {
 	return resp.StatusCode >= 200 && resp.StatusCode <= 299 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (MakesLater(b) || ordersVideo(b))
 }
@@ -47,8 +47,8 @@ func asksBackground(b *Bill) bool {
 	return bytes.Contains(src, backgroundName) && body.AsksBackground(src)
 }
 
-// laterOrAwaited is what the answer to such a creation is charged. If it tells no usage,
-// the response is awaited.
+// laterOrAwaited returns the charge for the response to such a creation. If it reports no usage,
+// the background response is awaited.
 func laterOrAwaited(b *Bill, m chat.Meter) pricing.Usage {
 	if !m.Usage.Known() && m.ID != "" && len(m.ID) <= kept.MaxID {
 		await(b, m.ID)
@@ -56,15 +56,15 @@ func laterOrAwaited(b *Bill, m chat.Meter) pricing.Usage {
 	return b.UsedLater(m)
 }
 
-// await has a response or interaction polled until it has ended, and keeps what is reserved
-// for it until it is booked.
+// await has a response or interaction polled until it has ended, and holds its reservation until
+// it is settled.
 func await(b *Bill, id string) {
 	b.HoldUntilBooked(id, HoldResponse)
 	b.Target.Bookings().Await(id)
 }
 
-// usedByResponse is the usage of a response made in the background, read from the
-// provider, that no answer has told before.
+// usedByResponse returns the usage of a background response, read from the provider, that no
+// earlier response has reported.
 func usedByResponse(b *Bill, answer []byte) (u pricing.Usage) {
 	d := b.Target.Means.Dialects[provider.OpenAIResponses]
 	if d == nil || !kept.Background(answer) {
@@ -76,12 +76,12 @@ func usedByResponse(b *Bill, answer []byte) (u pricing.Usage) {
 		b.Heard.AsPriced(m)
 	}
 	if !m.Usage.Known() && b.Target.Req.Req.Method == http.MethodGet && kept.EndedUnused(answer) && len(m.ID) <= kept.MaxID && m.ID != "" {
-		b.Claim(m.ID) // nothing was used: what is held for it is given back
+		b.Claim(m.ID) // nothing was used: its reservation is released
 	}
 	return u
 }
 
-// usedByStream is usedByResponse of the last event that holds a whole response.
+// usedByStream is usedByResponse for the last event that holds a complete response.
 func usedByStream(b *Bill, events []byte) pricing.Usage {
 	var last []byte
 	tail.EachEvent(events, func(data []byte) {
@@ -114,7 +114,7 @@ func SettleResponse(b *Bill, answer []byte, stream bool) {
 	}
 }
 
-// lastRun is the last run object that the answer tells of; nil when there is none.
+// lastRun returns the last run object in the response; nil if there is none.
 func lastRun(m *tail.Meter) []byte {
 	if !m.Stream {
 		return kept.RunIn(m.Kept)

@@ -6,7 +6,7 @@ import (
 	"gateway/shared/relay/came"
 )
 
-// madeWhole adds an estimate to usage within which an answer broke off.
+// madeWhole adds an estimate to usage in which the response was truncated.
 func madeWhole(b *Bill, u pricing.Usage, m chat.Meter) pricing.Usage {
 	if e := Estimate(b, 0); u.InputTokens() == 0 {
 		u.Add(pricing.Input, e.N(pricing.Input))
@@ -18,9 +18,9 @@ func madeWhole(b *Bill, u pricing.Usage, m chat.Meter) pricing.Usage {
 	return u
 }
 
-// ChargeWhatCame books an answer that is not whole or cannot be read: by the usage that it
-// tells, or by an estimate from what came. Where nothing came, nothing is charged, and charged
-// is false.
+// ChargeWhatCame charges an incomplete or unreadable response: by the usage that it reports, or
+// by an estimate from the bytes received. If no bytes were received, nothing is charged and
+// charged is false.
 func ChargeWhatCame(b *Bill, body []byte) (charged bool) {
 	m, in, answered := whatCame(b, body)
 	u := m.Usage
@@ -29,7 +29,7 @@ func ChargeWhatCame(b *Bill, body []byte) (charged bool) {
 		Learn(b, m)
 		return true
 	case u.Known():
-		u = madeWhole(b, u, m) // it broke off within the usage: what is missing is estimated
+		u = madeWhole(b, u, m) // truncated within the usage: the missing part is estimated
 	case !answered:
 		return false
 	case b.Target.Req.Route.Client == nil && b.Target.Wanted.Assumed.Known():
@@ -44,8 +44,8 @@ func ChargeWhatCame(b *Bill, body []byte) (charged bool) {
 	return true
 }
 
-// whatCame reads the beginning of an answer. within tells that it broke off within
-// its usage, answered that something of an answer is in it.
+// whatCame reads the beginning of a response. within reports that it was truncated within its
+// usage, answered that it holds some content.
 func whatCame(b *Bill, body []byte) (m chat.Meter, within, answered bool) {
 	if len(body) > came.MaxRead {
 		m.OutputBytes = int64(len(body))

@@ -7,13 +7,13 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// inward are the classes that count what a provider is sent, which it charges whatever
-// becomes of its answer.
+// inward are the classes that count the input sent to a provider, which it charges even if its
+// response fails.
 var inward = [...]pricing.Class{pricing.Input, pricing.AudioIn, pricing.ImageIn, pricing.Characters, pricing.Seconds, pricing.Pages}
 
-// GivenUp books a call of which nothing is known but that the gateway itself has ended it,
-// because its client had gone or a time had run out. If the provider had the whole request
-// by then, it charges for what it was sent.
+// GivenUp charges a call that the gateway itself ended because its client had disconnected or a
+// timeout had passed. If the provider had received the complete request by then, it charges for
+// the input.
 func GivenUp(b *Bill, whole bool) {
 	if !whole {
 		return
@@ -55,9 +55,9 @@ func sent(b *Bill) (u pricing.Usage) {
 	return u
 }
 
-// goesOn tells whether a provider works on a request in its own time and the result can be
-// read later, though no answer came: a run by its thread, and a response or interaction in the
-// background by a request with the same key.
+// goesOn reports whether a provider continues a request in the background, so that its result
+// can be read later although no response arrived: a run by its thread, and a background response
+// or interaction by a request with the same key.
 func goesOn(b *Bill) bool {
 	if b.Target.Req.Route.Shape == routes.Raw && b.Target.Body.KeptPath().Collection == "threads" {
 		return true

@@ -51,7 +51,7 @@ func MeasureInput(b *Bill) error {
 	return err
 }
 
-// measuredUnits fails with 412 for a request whose bound is unmeasured, see boundOf, unless the
+// measuredUnits fails with 412 for a request without a measurable bound, see boundOf, unless the
 // organization allows such requests.
 func measuredUnits(b *Bill, unmeasured bool) error {
 	if !unmeasured || b.Target.Req.Req.Method != http.MethodPost || b.Target.Req.Org.Settings.Unbounded == tenant.UnboundedAllow || polls(b.Target.Body.RawPath()) {
@@ -60,7 +60,7 @@ func measuredUnits(b *Bill, unmeasured bool) error {
 	return fault.Newf(fault.UnboundedRequest, "model", "%s is priced by images, seconds, characters or pages, and this request does not say how many it asks for while a budget is in force: state it (n, seconds, duration), use the route of the gateway for this operation, or have an admin allow such requests (budget_settings.unbounded: allow)", fault.Clip(b.ModelOf(), 200))
 }
 
-// polls reports whether a POST to the path only looks at work that was begun before.
+// polls reports whether a POST to the path only reads the state of an earlier job.
 func polls(escapedPath string) bool {
 	return strings.HasSuffix(strings.ToLower(escapedPath), ":fetchpredictoperation")
 }

@@ -11,18 +11,17 @@ import (
 	"gateway/shared/relay/tail"
 )
 
-// interacts tells whether the answer is of Gemini's Interactions.
+// interacts reports whether the response is one of Gemini's Interactions API.
 func interacts(b *Bill) bool {
 	return b.Target.Body.KeptPath().Collection == "interactions" && b.Target.To.Target.Provider.Dialect == provider.Gemini
 }
 
-// startsInteraction tells whether the request makes or continues one.
+// startsInteraction reports whether the request creates or continues an interaction.
 func startsInteraction(b *Bill) bool {
 	return interacts(b) && b.Target.Req.Req.Method == http.MethodPost && b.Target.Body.KeptPath().ID == ""
 }
 
-// interaction reads the interaction that an answer tells of, of a stream the last that
-// tells its usage.
+// interaction reads the interaction in a response; in a stream, the last one that reports usage.
 func interaction(m *tail.Meter) (got chat.Meter, ended bool) {
 	if !m.Stream {
 		if !m.JSON {
@@ -35,16 +34,16 @@ func interaction(m *tail.Meter) (got chat.Meter, ended bool) {
 		case now.Usage.Known():
 			got, ended = now, over
 		case got.ID == "":
-			got.ID = now.ID // of the event that tells of its making
+			got.ID = now.ID // of the creation event
 		}
 	})
 	return got, ended
 }
 
-// ofInteraction is what an answer of Interactions is charged. Each request that makes
-// or continues an interaction is charged what its answer tells. An interaction in the
-// background is charged once, with the answer that first tells its end, which may be a
-// read; later reads cost nothing.
+// ofInteraction returns the charge for a response of the Interactions API. Each request that
+// creates or continues an interaction is charged the usage in its response. A background
+// interaction is charged once, with the first response that shows its end, which may be a read;
+// later reads cost nothing.
 func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 	got, ended := interaction(a.answer)
 	named := got.ID != "" && len(got.ID) <= kept.MaxID
@@ -53,7 +52,7 @@ func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 			u = got.Usage
 			a.bill.Target.Req.Book()
 		} else if ended && named && !got.Usage.Known() {
-			a.bill.Claim(got.ID) // nothing was used: what is held for it is given back
+			a.bill.Claim(got.ID) // nothing was used: its reservation is released
 		}
 		return u, true
 	}
@@ -62,11 +61,11 @@ func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 		return u, true // only a ticket: the interaction is charged at its end
 	}
 	if named && !ended && !got.Usage.Known() && !a.estimates() {
-		await(a.bill, got.ID) // its stream broke off; usage is not guessed
+		await(a.bill, got.ID) // its stream was truncated; usage is not guessed
 		return u, true
 	}
 	if named && (ended || !got.Usage.Known()) && a.bill.ClaimedByOther(got.ID) {
-		return u, true // a read told of it while its stream was under way, or had broken off
+		return u, true // a read charged it while its stream was in progress, or after it was truncated
 	}
 	return got.Usage, got.Usage.Known()
 }

@@ -10,8 +10,8 @@ import (
 	"gateway/shared/relay/kept"
 )
 
-// How long budgets hold what was reserved for work that a provider does in its own time and
-// whose end nobody has read. Then it is booked at its bound.
+// How long budgets hold a reservation for a provider's background work if no request reads its
+// end. Afterwards it is charged at its bound.
 const (
 	// HoldResponse is for responses, interactions and runs: longer than the gateway polls
 	// for their end (managed.AwaitedFor).
@@ -20,15 +20,15 @@ const (
 	HoldBatch = 72 * time.Hour
 )
 
-// HoldUntilBooked keeps what this request has reserved for the work that its provider does
-// under an id, until a request claims the end of that work or the time is over.
+// HoldUntilBooked holds this request's reservation for the work that its provider does under an
+// id, until a request claims the end of that work or the time is over.
 func (b *Bill) HoldUntilBooked(id string, d time.Duration) {
 	if id == "" || len(id) > kept.MaxID || !b.Purse.Holds() {
 		return
 	}
 	held, err := b.Purse.Hold(b.Target.Req.Base, b.Target.Req.Start.Add(d))
 	if err != nil {
-		b.Target.Req.Fail("hold a reservation", err) // repair books it at its bound, earlier
+		b.Target.Req.Fail("hold a reservation", err) // repair charges it at its bound, earlier
 	}
 	if len(held) == 0 {
 		return
@@ -42,22 +42,22 @@ func (b *Bill) HoldUntilBooked(id string, d time.Duration) {
 	}
 }
 
-// Claim reports whether this request is the first to see the end of what a provider did in
-// its own time. The first one settles what was held for it.
+// Claim reports whether this request is the first to see the end of a provider's background
+// work. The first one settles the reservation held for it.
 func (b *Bill) Claim(id string) bool {
 	first, _ := claim(b, id)
 	return first
 }
 
-// ClaimedByOther claims the booking as well, and reports whether another request surely was
+// ClaimedByOther claims the charge as well, and reports whether another request certainly was
 // the first.
 func (b *Bill) ClaimedByOther(id string) bool {
 	first, err := claim(b, id)
 	return !first && err == nil
 }
 
-// claim reads what is held before it claims: if that fails the work is booked by a later
-// request.
+// claim reads the reservation before it claims: if the read fails, a later request charges the
+// work.
 func claim(b *Bill, id string) (first bool, err error) {
 	raw, err := b.Target.Bookings().Held(id)
 	var held []ledger.Held
@@ -74,8 +74,7 @@ func claim(b *Bill, id string) (first bool, err error) {
 	return first, err
 }
 
-// UsedLater is the usage of a response that was made in the provider's own time, unless
-// another request has booked it.
+// UsedLater returns the usage of a background response, unless another request has charged it.
 func (b *Bill) UsedLater(m chat.Meter) (u pricing.Usage) {
 	if !m.Usage.Known() || m.ID == "" || len(m.ID) > kept.MaxID || !b.Claim(m.ID) {
 		return u

@@ -17,8 +17,8 @@ func (b *Bill) CountRequest() error {
 	return b.Purse.CountRequest(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, b.early...)...)
 }
 
-// CountCall is CountRequest for a protocol that asks no model. Rates of tokens take what
-// the call says now; Settle adds what the answer says.
+// CountCall is CountRequest for a protocol that calls no model. Token rates count the request
+// now; Settle adds the response.
 func (b *Bill) CountCall() error {
 	if err := b.CountRequest(); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (b *Bill) CountCall() error {
 	return b.Purse.ReserveTokens(b.Target.Req.Ctx, came.Tokens(len(b.Target.Body.In)))
 }
 
-// CountTool is CountCall for a call of a tool, which policies of tools count, too.
+// CountTool is CountCall for a tool call, which policies on tools count as well.
 func (b *Bill) CountTool(server, tool string) error {
 	set, err := Load(b.Target.Req.Ctx, b.Target.Req.View, b.Target.Req.Who.Scope)
 	if err != nil {
@@ -46,13 +46,13 @@ func (b *Bill) CountTool(server, tool string) error {
 	return b.Purse.ReserveTokens(b.Target.Req.Ctx, came.Tokens(len(b.Target.Body.In)))
 }
 
-// LimitTarget checks the limits of the target and reserves money once per
-// request, more when this target is dearer than the one before.
+// LimitTarget checks the limits of the target and reserves money once per request; it reserves
+// more if this target is more expensive than the previous one.
 func (b *Bill) LimitTarget() error {
 	before := b.Purse.Counted()
 	rates := b.LimitsOfTarget()
 	if b.Target.Req.Settles() {
-		return nil // it was counted when the work was begun
+		return nil // it was counted when the work was started
 	}
 	if b.Target.Req.Route.Shape == routes.Socket && b.Target.Req.Route.Free {
 		return hasMoney(b) // its responses are counted and reserved for, one by one
@@ -85,8 +85,8 @@ func (b *Bill) LimitTarget() error {
 	return err
 }
 
-// hasMoney refuses a session in which no response could be made, because a budget is used
-// up or a budget is in force and the price is unknown.
+// hasMoney rejects a session in which no response could be made: a budget is used up, or a
+// budget is in force and the price is unknown.
 func hasMoney(b *Bill) error {
 	own, its := b.Budgeted()
 	budgets := slices.Concat(own, its)
@@ -99,7 +99,7 @@ func hasMoney(b *Bill) error {
 		}
 	}
 	least := b.BoundOf()
-	least.Assumed = b.Target.Wanted.Most.N(pricing.Seconds) == 0 // time is reserved for as a whole
+	least.Assumed = b.Target.Wanted.Most.N(pricing.Seconds) == 0 // time is reserved separately
 	r, err := b.Ledger.Reserve(b.Target.Req.Ctx, b.Target.Req.ULID, budgets, least)
 	if err != nil {
 		return err
@@ -107,9 +107,9 @@ func hasMoney(b *Bill) error {
 	return r.Release(b.Target.Req.Base)
 }
 
-// CoverAgain raises the reservations so that they cover one more attempt at the target,
-// beside what earlier attempts were charged. While those were charged nothing, the store is
-// not asked. It fails when a budget has no room.
+// CoverAgain raises the reservations to cover one more attempt at the target in addition to the
+// charges for earlier attempts. If those were charged nothing, the store is not called. It fails
+// if a budget is exhausted.
 func (b *Bill) CoverAgain() error {
 	if !b.Purse.Short() {
 		return nil

@@ -20,9 +20,8 @@ type passed struct {
 	answer *tail.Meter
 }
 
-// LearnRaw takes over what a passed-through answer reported. Elsewhere than on the
-// paths that read knows, usage that is not reported is not guessed: the paths
-// of pass-through have no common shape.
+// LearnRaw records the usage reported by a passed-through response. On paths that read does not
+// support, unreported usage is not estimated, because pass-through paths have no common schema.
 func LearnRaw(b *Bill, m *tail.Meter, status int) {
 	var u pricing.Usage
 	unread, a := m.Unpack(), passed{b, m}
@@ -64,9 +63,9 @@ func LearnRaw(b *Bill, m *tail.Meter, status int) {
 	}
 }
 
-// read gives the usage of a passed-through answer: as the gateway's own route of the
-// same path does, or else in the provider's dialect. Where the answer tells none, it is
-// estimated if the path tells its shape.
+// read returns the usage of a passed-through response: by the dialect of the gateway's own route
+// with the same path, or else by the provider's. If the response reports none, it is estimated
+// if the path determines the schema.
 func (a *passed) read() (got chat.Meter) {
 	if interacts(a.bill) {
 		got, _ = interaction(a.answer)
@@ -104,8 +103,8 @@ func (a *passed) read() (got chat.Meter) {
 	return native
 }
 
-// unreported estimates a conversation whose provider reported no usage. ok is false where
-// nothing was produced, or where the response has no known format.
+// unreported estimates a conversation without reported usage. ok is false if nothing was
+// produced, or if the response has no known format.
 func (a *passed) unreported(got chat.Meter) (u pricing.Usage, ok bool) {
 	d, kept := a.conversation(), int64(len(a.answer.Kept))
 	if d == nil || kept == 0 || a.bill.Target.Req.Req.Method != http.MethodPost || got.Err != nil {
@@ -128,7 +127,7 @@ func (a *passed) unreported(got chat.Meter) (u pricing.Usage, ok bool) {
 	return u, false
 }
 
-// embedsUntold tells whether the answer has vectors from an API that tells no tokens.
+// embedsUntold reports whether the response holds vectors from an API that reports no tokens.
 func (a *passed) embedsUntold() bool {
 	if !a.answer.JSON || a.bill.Target.Req.Req.Method != http.MethodPost || a.bill.Target.To.Target.Provider.Dialect != provider.Gemini {
 		return false
@@ -137,8 +136,8 @@ func (a *passed) embedsUntold() bool {
 	return strings.HasSuffix(path, ":embedContent") || strings.HasSuffix(path, ":batchEmbedContents")
 }
 
-// dialect reads what is passed through: that in which the provider serves the
-// model, or its usual one.
+// dialect returns the dialect of a passed-through request: the one in which the provider serves
+// the model, or its usual one.
 func (a *passed) dialect() chat.Passer {
 	if d := a.bill.Target.Means.Dialects[a.bill.Target.To.Target.DialectOf(provider.Chat, a.bill.ModelOf())]; d != nil {
 		return upstream.Passer(d)
@@ -146,9 +145,9 @@ func (a *passed) dialect() chat.Passer {
 	return upstream.Passer(a.bill.Target.Means.Dialects[a.bill.Target.To.Target.Provider.Dialect])
 }
 
-// charged is the usage for which a passed-through answer is charged. told: nothing must be
-// estimated. The provider makes a run of a thread in its own time; the run is charged with the
-// first answer that reports its usage, which may be a read.
+// charged returns the usage that a passed-through response is charged; the second result reports
+// that nothing must be estimated. The provider runs a thread in the background; the run is
+// charged with the first response that reports its usage, which may be a read.
 func (a *passed) charged(got chat.Meter) (u pricing.Usage, told bool) {
 	if a.bill.Target.Body.KeptPath().Collection == "threads" {
 		return a.ofRun(lastRun(a.answer)), true
@@ -174,7 +173,7 @@ func (a *passed) charged(got chat.Meter) (u pricing.Usage, told bool) {
 	return got.Usage, got.Usage.Known()
 }
 
-// ofRun is the usage of a run that no answer has told before.
+// ofRun returns the usage of a run that no earlier response has reported.
 func (a *passed) ofRun(run []byte) (u pricing.Usage) {
 	id := kept.RunID(run)
 	if id == "" || a.dialect() == nil {
@@ -192,9 +191,9 @@ func (a *passed) ofRun(run []byte) (u pricing.Usage) {
 	return got.Usage
 }
 
-// cut is what a passed-through JSON answer used that broke off before it told so: the
-// usage that it did tell, and an estimate from what came. ok is false where nothing came or
-// its shape is unknown.
+// cut returns the usage of a passed-through JSON response that was truncated: the reported part,
+// and an estimate from the bytes received. ok is false if nothing was received or the schema is
+// unknown.
 func (a *passed) cut() (u pricing.Usage, ok bool) {
 	if !a.answer.Cut || !a.answer.JSON || a.answer.Total > came.MaxRead || int64(len(a.answer.Kept)) != a.answer.Total || a.bill.Target.Req.Req.Method != http.MethodPost {
 		return u, false
@@ -223,7 +222,8 @@ func (a *passed) cut() (u pricing.Usage, ok bool) {
 	return Estimate(a.bill, got.OutputEstimate()), true
 }
 
-// conversation reads the conversations of what is passed through; nil: none does.
+// conversation returns the dialect of conversations that are passed through; nil if there is
+// none.
 func (a *passed) conversation() chat.Provider {
 	if like := a.bill.Target.Body.Like(); like != nil {
 		if like.Client == nil {
@@ -237,8 +237,8 @@ func (a *passed) conversation() chat.Provider {
 	return a.bill.Target.Means.Dialects[a.bill.Target.To.Target.Provider.Dialect]
 }
 
-// estimates tells whether unreported usage is guessed: it is when a budget is in force,
-// which may be settled at an estimate but never at nothing.
+// estimates reports whether unreported usage is estimated: it is while a budget is in force,
+// because a budget may be settled at an estimate but never at zero.
 func (a *passed) estimates() bool {
 	return a.bill.Purse.Holds() && a.bill.Target.OutBound > 0 && a.bill.Target.Body.Model != "" && a.bill.Target.Req.Req.Method == http.MethodPost && a.bill.ReadRows == nil
 }

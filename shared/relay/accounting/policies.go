@@ -15,7 +15,7 @@ type Ruled struct {
 	early    []*ledger.Subject // counters that the request's own facts decided
 	sent     bool              // a budget has sent the request to another model
 	rerouted string            // that model, while it is the target
-	counted  []*ledger.Subject // of targets, whose rates the request was counted by
+	counted  []*ledger.Subject // of targets by which the request was counted
 	late     []*ledger.Subject // counters that the target decided
 }
 
@@ -29,7 +29,7 @@ func (b *Bill) ReadPolicies() error {
 	return nil
 }
 
-// fact gives the request's values of a key of policies.
+// fact returns the request's values of a policy key.
 func (b *Bill) fact(key string) []string {
 	one := func(v string) []string {
 		if v == "" {
@@ -66,8 +66,8 @@ func (b *Bill) fact(key string) []string {
 	return nil
 }
 
-// namesOfModel are @provider/model, by the saved provider and by its maker: of the
-// model that was asked for, where the request names one.
+// namesOfModel returns @provider/model, by the saved provider and by the vendor: of the
+// requested model, where the request names one.
 func namesOfModel(b *Bill) (names []string) {
 	model := b.Target.Body.Model
 	if model == "" {
@@ -84,8 +84,8 @@ func namesOfModel(b *Bill) (names []string) {
 	return names
 }
 
-// LimitsOfTarget gives the target its policies, and returns those rates that the request
-// was not counted by yet.
+// LimitsOfTarget applies the target's policies, and returns the rates that have not yet counted
+// the request.
 func (b *Bill) LimitsOfTarget() (rates []*ledger.Subject) {
 	rates = b.Target.To.Subjects
 	if b.policies.Empty() {
@@ -109,9 +109,8 @@ func (b *Bill) NextTarget() {
 	b.late = nil
 }
 
-// Reroute is the target to which a budget that has not enough sends the request; it does so
-// once. nil: there is none. A request that is passed through names its own model, so it is
-// not sent on.
+// Reroute returns the fallback target of an exhausted budget; nil if there is none. It does so
+// once per request. A passed-through request names its own model, so it is not rerouted.
 func (r *Ruled) Reroute(leaf *route.Leaf, raw bool, err error) *route.Leaf {
 	f := fault.From(err)
 	if r.sent || raw || f.Code != fault.BudgetExhausted || f.Limit == nil || f.Limit.Fallback == "" {
@@ -128,8 +127,8 @@ func (r *Ruled) Reroute(leaf *route.Leaf, raw bool, err error) *route.Leaf {
 // chose.
 func (r *Ruled) Planned() { r.rerouted = "" }
 
-// CountHit counts an answer of the cache by the budgets that count requests: it costs
-// nothing else.
+// CountHit counts a cached response against the budgets that count requests: it costs nothing
+// else.
 func (b *Bill) CountHit() error {
 	if b.policies.Empty() {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// Heard is what an answer says of itself.
+// Heard holds the metadata that a response reports.
 type Heard struct {
 	Model, Finish string
 	Priced        string // the model that it is charged as; "": the target's
@@ -26,7 +26,7 @@ type Heard struct {
 	Size          string // of a video; "": as the request states it
 }
 
-// Hear takes over who made an answer and in which way, before it is charged.
+// Hear records the model and the service mode of a response before it is charged.
 func (h *Heard) Hear(m chat.Meter) {
 	if m.Model != "" {
 		h.Model = m.Model
@@ -35,7 +35,7 @@ func (h *Heard) Hear(m chat.Meter) {
 	h.Sized, h.Pixels = m.Sized, m.Pixels
 }
 
-// AsPriced is Hear for what is charged as the model that it names.
+// AsPriced is Hear for a response that is charged as the model that it names.
 func (h *Heard) AsPriced(m chat.Meter) {
 	h.Hear(m)
 	if m.Model != "" {
@@ -43,8 +43,7 @@ func (h *Heard) AsPriced(m chat.Meter) {
 	}
 }
 
-// HeardModel is the model that answered, as it calls itself, else the one that was
-// asked.
+// HeardModel returns the model that responded, by its own name, or else the requested model.
 func (b *Bill) HeardModel() string { return cmp.Or(b.Heard.Model, b.Target.To.Names.Model) }
 
 // ModelOf is the model that an answer is charged as.
@@ -126,12 +125,12 @@ func (b *Bill) priceOf(model string, o pricing.Options, named bool) (pricing.Pri
 	return p, ok
 }
 
-// tokensOfAnImage bounds what an image that is sent by address may cost, since
-// its bytes do not stand in the body.
+// tokensOfAnImage limits the tokens of an image that is sent by URL, since the body does not
+// contain its bytes.
 const tokensOfAnImage = 4000
 
-// tokenBound returns the most tokens that the request can use at this target, as far as its
-// body tells. A token is at least one byte of the body.
+// tokenBound returns the most tokens that the request can use at this target, as far as its body
+// shows. A token is at least one byte of the body.
 func tokenBound(b *Bill) (in, out int64) {
 	in = int64(max(len(b.Target.Body.In), len(b.Target.To.Body)))
 	if b.Target.Body.Form != nil {
@@ -141,7 +140,7 @@ func tokenBound(b *Bill) (in, out int64) {
 	}
 	in += int64(bytes.Count(b.Target.Body.In, []byte(`"image_url"`))+bytes.Count(b.Target.Body.In, []byte(`"image"`))) * tokensOfAnImage
 	in = max(in, b.Target.InBound, b.hidden)
-	in += b.Fetched.Documents // what was fetched stands in no body of the client
+	in += b.Fetched.Documents // fetched documents are not in the client's body
 	return in, b.Target.OutBound
 }
 
@@ -151,8 +150,8 @@ func (b *Bill) BoundOf() ledger.Bound {
 	return most
 }
 
-// boundOf is BoundOf. unmeasured reports that the price is by units whose number the request does
-// not state, so that the bound is none.
+// boundOf is BoundOf. unmeasured reports that the price is by units that the request does not
+// count, so that there is no bound.
 func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 	if b.ReadRows != nil {
 		return boundOfRows(b)
@@ -180,7 +179,7 @@ func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 	return most, unmeasured
 }
 
-// Clear drops what the response of the previous target stated. What was priced stays.
+// Clear drops the previous target's response metadata, except the model that it was priced as.
 func (h *Heard) Clear() { h.Model, h.Served, h.Size = "", chat.Served{}, "" }
 
 // Ended records why the response ended.
@@ -195,7 +194,7 @@ func (h *Heard) InMode(mode string) { h.Mode = mode }
 // ServedAs records how the provider served the response.
 func (h *Heard) ServedAs(s chat.Served) { h.Served = s }
 
-// Cached takes the model and the finish reason over from a stored response.
+// Cached copies the model and the finish reason from a stored response.
 func (h *Heard) Cached(model, finish string) {
 	h.Finish = finish
 	if model != "" {

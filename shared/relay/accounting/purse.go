@@ -1,6 +1,3 @@
-// Package purse holds what one request takes of limits and budgets, from the first
-// count to its settlement, and adds up what it spent: the one place from which money
-// gets into the books.
 package accounting
 
 import (
@@ -16,8 +13,9 @@ import (
 	"gateway/shared/usage"
 )
 
-// Purse is what one request takes and spends. The zero value has taken nothing. It is
-// not safe for concurrent use.
+// Purse holds everything that one request counts, reserves and spends, from the first count to
+// its settlement. It is the only place that records money. The zero value has reserved nothing.
+// It is not safe for concurrent use.
 type Purse struct {
 	Attempts []usage.Attempt // the calls so far, each with what it was charged
 	Usage    pricing.Usage   // of all of them
@@ -28,9 +26,9 @@ type Purse struct {
 
 	admitted        *ledger.Admission   // of the caller's rates
 	admittedTargets []*ledger.Admission // of those of targets
-	reserved        *ledger.Reservation // of key and workspace, for the whole request
+	reserved        *ledger.Reservation // of key and workspace, for the complete request
 	held            targetHold          // of the target being tried
-	inherited       []ledger.Held       // of earlier requests, for work whose end this one has seen
+	inherited       []ledger.Held       // of earlier requests, for work that ended during this one
 	covered         ledger.Used         // what the reservations cover beyond the target's bound
 	failed          []error             // of settlements
 }
@@ -40,11 +38,11 @@ type Purse struct {
 type targetHold struct {
 	reserved *ledger.Reservation
 	attempts int         // of the request before this target
-	before   ledger.Used // likewise
+	before   ledger.Used // of the request before this target
 }
 
-// maxCharge bounds what one answer is charged: ten million dollars. Budgets and
-// cubes sum thousands of these without running over.
+// maxCharge limits the charge of one response to ten million dollars, so that budgets and cubes
+// can sum thousands of these without overflow.
 const maxCharge pricing.NanoDollars = 10_000_000 * 1_000_000_000
 
 // Try begins a call. The result is valid until the next one.
@@ -56,10 +54,10 @@ func (p *Purse) Try(a usage.Attempt) *usage.Attempt {
 // Forget drops the calls after the first n, which were not calls of the request itself.
 func (p *Purse) Forget(n int) { p.Attempts = p.Attempts[:n] }
 
-// Unpriced marks a request whose cost is known to be nothing.
+// Unpriced marks a request with a cost known to be zero.
 func (p *Purse) Unpriced() { p.Priced = true }
 
-// Last is the call that was begun last; nil: there was none.
+// Last returns the call that was started last; nil if there was none.
 func (p *Purse) Last() *usage.Attempt {
 	if len(p.Attempts) == 0 {
 		return nil
@@ -67,7 +65,7 @@ func (p *Purse) Last() *usage.Attempt {
 	return &p.Attempts[len(p.Attempts)-1]
 }
 
-// Charge counts what the last call used; known tells that it has a price.
+// Charge counts the usage of the last call; known reports that it has a price.
 func (p *Purse) Charge(u pricing.Usage, price pricing.Price, known bool) {
 	add(p, u, price, known)
 	p.Priced = known && price.Covers(u)
@@ -92,7 +90,7 @@ func add(p *Purse, u pricing.Usage, price pricing.Price, known bool) {
 	}
 }
 
-// note keeps a line of the price list, once.
+// note adds a line of the price list, once.
 func note(p *Purse, line string) {
 	switch {
 	case p.Tariff == "":
@@ -104,7 +102,7 @@ func note(p *Purse, line string) {
 
 const (
 	lines     = "; "
-	maxTariff = 2048 // bytes; what is behind is of further models of one batch
+	maxTariff = 2048 // bytes; further lines are those of more models in one batch
 )
 
 // spent is what the request was charged so far.
@@ -133,8 +131,8 @@ func (p *Purse) CountTarget(ctx context.Context, l *ledger.Ledger, caller string
 // Counted is how many targets were counted; see GiveBack.
 func (p *Purse) Counted() int { return len(p.admittedTargets) }
 
-// GiveBack takes back the counts of targets behind the first n, so that what one limit
-// refuses is not charged to others.
+// GiveBack returns the counts of targets after the first n, so that a rejection by one limit
+// does not count against others.
 func (p *Purse) GiveBack(ctx context.Context, n int) {
 	for _, a := range p.admittedTargets[n:] {
 		a.GiveBack(ctx)
@@ -142,15 +140,15 @@ func (p *Purse) GiveBack(ctx context.Context, n int) {
 	p.admittedTargets = p.admittedTargets[:n]
 }
 
-// Asks tells whether anybody needs to know what a target may cost: budgets of the caller or
-// of the target, or rates that count tokens.
+// Asks reports whether the cost of a target must be known: because of budgets of the caller or
+// of the target, or of rates that count tokens.
 func (p *Purse) Asks(own, its []*ledger.Subject) bool {
 	return len(own) > 0 || len(its) > 0 || p.admitted != nil || len(p.admittedTargets) > 0
 }
 
-// Reserve reserves the most that a target may cost. Of the caller's budgets (own) that is
-// done once for the request, and raised when this target is dearer; of the target's own
-// budgets (its), once those of the target before are settled.
+// Reserve reserves the most that a target may cost. The caller's budgets (own) are reserved once
+// per request, and raised if this target is more expensive; the target's own budgets (its) are
+// reserved after those of the previous target are settled.
 func (p *Purse) Reserve(ctx, base context.Context, l *ledger.Ledger, id string, own, its []*ledger.Subject, bound ledger.Bound) error {
 	if err := p.ReserveTokens(ctx, bound.Tokens); err != nil {
 		return err
@@ -179,18 +177,18 @@ func (p *Purse) Reserve(ctx, base context.Context, l *ledger.Ledger, id string, 
 	return err
 }
 
-// Holds tells whether a budget has something reserved: one of the caller's or of the
-// target being tried.
+// Holds reports whether a budget has a reservation: one of the caller's or of the target being
+// tried.
 func (p *Purse) Holds() bool { return p.reserved != nil || p.held.reserved != nil }
 
-// Short tells whether a further call of the target needs larger reservations, because the
-// calls before it were charged. See CoverAgain.
+// Short reports whether another call of the target needs larger reservations, because the
+// earlier calls were charged. See CoverAgain.
 func (p *Purse) Short() bool {
 	return p.spent() != p.covered && p.Holds()
 }
 
-// CoverAgain raises the reservations so that they cover one more call of the target,
-// besides what the calls before were charged. It fails when a budget has no room.
+// CoverAgain raises the reservations to cover one more call of the target in addition to the
+// charges for earlier calls. It fails if a budget is exhausted.
 func (p *Purse) CoverAgain(ctx context.Context, bound ledger.Bound) error {
 	spent := p.spent()
 	bound.Spent = spent
@@ -206,8 +204,8 @@ func (p *Purse) CoverAgain(ctx context.Context, bound ledger.Bound) error {
 	return nil
 }
 
-// Cover makes what is reserved cover a larger bound of the call that is under way. What is
-// held stays held when a budget has no room, so that the call is charged at its end.
+// Cover raises the reservations to a larger bound of the call in progress. If a budget is
+// exhausted, the existing reservation remains, so that the call is charged at its end.
 func (p *Purse) Cover(ctx context.Context, bound ledger.Bound) error {
 	if err := p.ReserveTokens(ctx, bound.Tokens); err != nil {
 		return err
@@ -215,9 +213,9 @@ func (p *Purse) Cover(ctx context.Context, bound ledger.Bound) error {
 	return p.CoverAgain(ctx, bound)
 }
 
-// Spend charges the budgets of the subjects what the request cost, for which nothing was
-// reserved: the money is already spent, so no room is asked for, and a budget that goes
-// beyond its limit refuses the next request.
+// Spend charges the request's cost to the budgets of the subjects without a reservation: the
+// money is already spent, so no limit is checked, and a budget that exceeds its limit rejects
+// the next request.
 func (p *Purse) Spend(base context.Context, l *ledger.Ledger, id string, of ...[]*ledger.Subject) {
 	for _, subjects := range of {
 		r, err := l.Charge(base, id, subjects, p.spent())
@@ -225,8 +223,8 @@ func (p *Purse) Spend(base context.Context, l *ledger.Ledger, id string, of ...[
 	}
 }
 
-// CountHit counts a request that costs nothing against budgets of requests. It fails where
-// one has no room.
+// CountHit counts a request that costs nothing against budgets of requests. It fails if one is
+// exhausted.
 func (p *Purse) CountHit(base context.Context, l *ledger.Ledger, id string, own, its []*ledger.Subject) error {
 	if p.reserved != nil {
 		own = nil // they count it with what an earlier target cost
@@ -241,8 +239,8 @@ func (p *Purse) CountHit(base context.Context, l *ledger.Ledger, id string, own,
 	return nil
 }
 
-// Hold keeps what is reserved beyond the request, for work that goes on at a provider. It
-// returns what Inherit takes; see ledger.Reservation.Hold.
+// Hold holds the reservations beyond the request, for work that continues at a provider. It
+// returns the argument for Inherit; see ledger.Reservation.Hold.
 func (p *Purse) Hold(base context.Context, until time.Time) ([]ledger.Held, error) {
 	spent := p.spent()
 	held, err := p.reserved.Hold(base, until, spent)
@@ -252,15 +250,15 @@ func (p *Purse) Hold(base context.Context, until time.Time) ([]ledger.Held, erro
 	return append(held, its...), errors.Join(err, err2)
 }
 
-// Inherit takes over what an earlier request holds for work whose end this request has seen.
-// Settle settles it at what this request is charged.
+// Inherit takes over the reservations of an earlier request for work that ended during this one.
+// Settle settles them at this request's charge.
 func (p *Purse) Inherit(held []ledger.Held) { p.inherited = append(p.inherited, held...) }
 
 // Inherited reports whether an earlier request has reserved what this one is charged.
 func (p *Purse) Inherited() bool { return len(p.inherited) > 0 }
 
-// settleInherited settles what earlier requests hold. If this request has reserved for
-// itself, that pays, and what was inherited is given back.
+// settleInherited settles the reservations of earlier requests. If this request has its own
+// reservation, that is charged, and the inherited ones are released.
 func settleInherited(p *Purse, base context.Context, l *ledger.Ledger) {
 	if len(p.inherited) == 0 {
 		return
@@ -276,10 +274,10 @@ func settleInherited(p *Purse, base context.Context, l *ledger.Ledger) {
 	p.Entries, p.inherited = append(p.Entries, entries...), nil
 }
 
-// Settle ends, once, what the request holds: budgets get back what was not used, rates
-// learn the tokens. failure is why the client got no good answer; where a limit refused the
-// request before anything was sent, it counts against no limit. The errors come from
-// budgets that the repair will settle.
+// Settle settles the request's reservations, once: budgets get back the unused part, rates count
+// the tokens. failure is the reason why the client got no successful response; if a limit
+// rejected the request before anything was sent, it counts against no limit. The errors come
+// from budgets that the repair will settle.
 func (p *Purse) Settle(base context.Context, l *ledger.Ledger, failure *fault.Fault) []error {
 	settleInherited(p, base, l)
 	settleTarget(p, base)
@@ -300,7 +298,7 @@ func (p *Purse) Settle(base context.Context, l *ledger.Ledger, failure *fault.Fa
 	return p.failed
 }
 
-// ofLimit tells whether a fault is that of a limit.
+// ofLimit reports whether a fault is a limit's rejection.
 func ofLimit(code fault.Code) bool {
 	switch code {
 	case fault.RateLimited, fault.BudgetExhausted, fault.UnpricedModel, fault.UnboundedRequest:
@@ -323,7 +321,7 @@ func settleTarget(p *Purse, base context.Context) {
 	h.reserved = nil
 }
 
-// settle notes how a settlement went.
+// settle records the result of a settlement.
 func (p *Purse) settle(r *ledger.Reservation, err error) {
 	if err != nil {
 		p.failed = append(p.failed, err)
@@ -331,7 +329,7 @@ func (p *Purse) settle(r *ledger.Reservation, err error) {
 	p.Entries = append(p.Entries, r.Entries()...)
 }
 
-// ReserveTokens takes what a request may need from the rates that count tokens, once.
+// ReserveTokens reserves what a request may need from the rates that count tokens, once.
 func (p *Purse) ReserveTokens(ctx context.Context, bound int64) error {
 	if err := p.admitted.ReserveTokens(ctx, bound); err != nil {
 		return err

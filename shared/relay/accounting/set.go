@@ -11,14 +11,14 @@ import (
 	"gateway/shared/store"
 )
 
-// Facts gives a request's values of a key that conditions and groups use; none where it has
-// none. Several values are names of one thing; counters are named by the first.
+// Facts returns a request's values of a key that conditions and groups use; none if it has none.
+// Several values are names of the same thing; counters are named by the first.
 type Facts func(key string) []string
 
 // ofTarget are the keys that only a target decides.
 var ofTarget = []string{"virtual_key", "provider", "model"}
 
-// rule is a policy with the counters that requests have asked for.
+// rule is a policy with the counters that requests have used.
 type rule struct {
 	*ledger.SavedPolicy
 	late bool // it has a condition or group that only a target decides
@@ -27,8 +27,8 @@ type rule struct {
 	counters map[string]*ledger.Subject
 }
 
-// maxCounters bounds the counters of one policy that are kept ready; further ones are
-// made anew, which costs memory only.
+// maxCounters limits the counters of one policy that are cached; further ones are created again,
+// which only costs memory.
 const maxCounters = 4096
 
 func decode(rec resource.Record) (*rule, error) {
@@ -86,7 +86,7 @@ type Set struct {
 	usage, rates []*rule
 }
 
-// Load gives the live policies of a workspace.
+// Load returns the live policies of a workspace.
 func Load(ctx context.Context, v *resource.View, sc store.Scope) (s Set, err error) {
 	if s.usage, err = resource.LoadAll(ctx, v, sc, ledger.KindUsagePolicy, decode); err != nil {
 		return s, err
@@ -95,16 +95,16 @@ func Load(ctx context.Context, v *resource.View, sc store.Scope) (s Set, err err
 	return s, err
 }
 
-// Empty tells that there are no policies.
+// Empty reports whether there are no policies.
 func (s Set) Empty() bool { return len(s.usage)+len(s.rates) == 0 }
 
-// Early gives the counters of the policies that the request's own facts decide.
+// Early returns the counters of the policies that the request's own facts decide.
 func (s Set) Early(facts Facts) []*ledger.Subject { return s.pick(false, facts) }
 
-// Late gives those of the policies that a target decides.
+// Late returns those of the policies that a target decides.
 func (s Set) Late(facts Facts) []*ledger.Subject { return s.pick(true, facts) }
 
-// Tools gives those of the policies that count calls of tools.
+// Tools returns those of the policies that count tool calls.
 func (s Set) Tools(facts Facts) (out []*ledger.Subject) {
 	for _, r := range s.rates {
 		if r.Target != ledger.TargetMCPTools {

@@ -5,9 +5,9 @@ import (
 	"gateway/shared/relay/kept"
 )
 
-// NoteTurn stores what a response amounts to that a later request may continue by its id, so
-// that the request reserves that instead of the model's whole context window. It does so while
-// a budget is in force; m is as the provider reported it.
+// NoteTurn stores the size of a response that a later request may continue by its id, so that
+// the request reserves that instead of the model's full context window. It does so while a
+// budget is in force; m is as the provider reported it.
 func NoteTurn(b *Bill, m chat.Meter) {
 	if m.ID == "" || !m.Usage.Known() || m.Usage.Estimated || !b.Purse.Holds() && !b.Purse.Inherited() {
 		return

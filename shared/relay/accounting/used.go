@@ -8,8 +8,7 @@ import (
 	"gateway/shared/relay/tail"
 )
 
-// Used is the usage of an answer: as reported, with an estimate for what is
-// missing.
+// Used returns the usage of a response: as reported, with an estimate for missing values.
 func Used(b *Bill, m chat.Meter) pricing.Usage {
 	if MakesLater(b) {
 		return laterOrAwaited(b, m)
@@ -65,10 +64,10 @@ func Meter(b *Bill, out []byte) chat.Meter {
 	return b.Target.Req.Route.Meter(out)
 }
 
-// maxID bounds the id of an answer that stands in the record.
+// maxID limits the response id in the record.
 const maxID = 256
 
-// Learn takes over what an answer reported.
+// Learn records what a response reported.
 func Learn(b *Bill, m chat.Meter) {
 	b.Heard.Hear(m)
 	b.Heard.Ended(m.Finish)
@@ -81,8 +80,8 @@ func Learn(b *Bill, m chat.Meter) {
 	noteTurn(b, m)
 }
 
-// LearnOperation notes what the answer of an operation reported. What is not reported keeps
-// the value that was assumed.
+// LearnOperation records what the response of an operation reported. Unreported values keep
+// their assumed value.
 func LearnOperation(b *Bill, m chat.Meter) {
 	b.Heard.Hear(m)
 	u := m.Usage

@@ -22,7 +22,7 @@ func ordersVideo(b *Bill) bool {
 	return b.Target.Req.Route.Shape == routes.Raw && b.Target.Req.Req.Method == http.MethodPost && b.Target.Body.Like() == nil && units.OrdersVideo(b.Target.Body.RawPath())
 }
 
-// readsVideoJob reports whether the request asks how far such a job is.
+// readsVideoJob reports whether the request reads the progress of such a job.
 func readsVideoJob(b *Bill) bool {
 	if b.Target.Req.Route.Shape != routes.Raw {
 		return false
@@ -34,8 +34,8 @@ func readsVideoJob(b *Bill) bool {
 	return b.Target.Req.Req.Method == http.MethodGet && at.ID != "" && !at.Below && (at.Collection == "videos" || at.Collection == "operations")
 }
 
-// ofVideoJob returns the charge for the response to an order or to a read of one; told is false
-// if it is neither.
+// ofVideoJob returns the charge for the response to an order or to a read of one. The second
+// result is false if it is neither.
 func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
 	orders := ordersVideo(a.bill)
 	if !orders && !readsVideoJob(a.bill) || !a.answer.JSON {
@@ -68,8 +68,8 @@ func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
 	return u, true
 }
 
-// orderVideo notes an order and holds what it may cost. told is false if the order must be
-// charged now, because its end could not be recognized.
+// orderVideo records an order and holds the most it may cost. The second result is false if the
+// order must be charged now, because its end could not be recognized.
 func (a *passed) orderVideo(job units.Job, got chat.Meter) (u pricing.Usage, told bool) {
 	seconds := got.Usage.N(pricing.Seconds)
 	switch {

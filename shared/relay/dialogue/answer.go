@@ -76,7 +76,7 @@ const (
 // and response.failed behind it.
 func (a *answer) event(name string, data []byte) error {
 	if a.done || len(data) == 0 || data[0] != '{' {
-		return nil // the end of streams of other shapes
+		return nil // the end of streams in other dialects
 	}
 	var walk wire.Walk
 	err := eventKeys.Walk(data, &walk)
@@ -113,7 +113,7 @@ func (a *answer) event(name string, data []byte) error {
 // answer was cut off.
 func (a *answer) end(broken bool) {
 	if a.stream && !broken {
-		_ = a.events.End(a.event) // a client that has gone is seen by its reader
+		_ = a.events.End(a.event) // a client that is gone is detected by its reader
 	}
 	switch {
 	case a.done:

@@ -28,7 +28,7 @@ type Dialogue struct {
 	Desk   Desk
 	Times  session.Times
 	Memory *egress.Memory // of large messages, and of what is remembered
-	Tenant string         // the organisation whose memory it counts as
+	Tenant string         // the organization charged for the memory
 	ID     string         // for ids of the gateway's own responses
 	Now    func() time.Time
 

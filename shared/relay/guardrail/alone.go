@@ -9,7 +9,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Lone is what one saved guardrail is shown outside of a request's own walk.
+// Lone is a saved guardrail's input outside of a request.
 type Lone struct {
 	View              *resource.View
 	Scope             store.Scope
@@ -17,8 +17,8 @@ type Lone struct {
 	Request, Response []byte // without a response it judges the request
 }
 
-// Alone tells whether a saved guardrail passes. One whose checks are not for what it is
-// shown passes.
+// Alone reports whether a saved guardrail passes. It passes if none of its checks applies to the
+// input.
 func (m *Means) Alone(ctx context.Context, name string, of *Lone) (passes bool, err error) {
 	h, err := m.kit.Load(ctx, of.View, of.Scope, name, m.sealer)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// FirstEvent is what a stream begins with: what the hooks before it said, for clients
-// that do not keep to the strict shape.
+// FirstEvent returns the first event of a stream, with the results of the input hooks, for
+// clients that accept extensions of the schema.
 func (s *State) FirstEvent(endpoint string, strict bool) []byte {
 	if !s.On || strict || len(s.Results.Before) == 0 {
 		return nil
@@ -14,8 +14,8 @@ func (s *State) FirstEvent(endpoint string, strict bool) []byte {
 	return event(endpoint, (&chain.Results{Before: s.Results.Before}).Append(nil, false))
 }
 
-// LastEvent is what a stream ends with, behind its terminal event: what the hooks
-// behind it said.
+// LastEvent returns the event that follows the terminal event of a stream, with the results of
+// the output hooks.
 func (s *State) LastEvent(endpoint string, strict bool) []byte {
 	if !s.On || strict || len(s.Results.After) == 0 {
 		return nil
@@ -23,8 +23,8 @@ func (s *State) LastEvent(endpoint string, strict bool) []byte {
 	return event(endpoint, append(s.Shown().AppendAfter([]byte{'{'}), '}'))
 }
 
-// event is one event of hook results. Where clients read events by their names it has
-// one, which those that do not know it pass over.
+// event returns one event of hook results. Where clients dispatch events by name, it has a name
+// that other clients ignore.
 func event(endpoint string, results []byte) []byte {
 	switch endpoint {
 	case "messages", "createModelResponse", "getModelResponse":

@@ -9,10 +9,10 @@ import (
 	"gateway/shared/route"
 )
 
-// found are the hooks of a target that hold for a caller's requests of a kind.
+// found are the hooks of a target that apply to a caller's requests of a kind.
 type found struct {
 	in, out   chain.Hooks
-	outBeside chain.Hooks // behind the answer, whose outcome nobody waits for
+	outBeside chain.Hooks // asynchronous output hooks
 }
 
 // gather finds the hooks of a target.
@@ -30,7 +30,7 @@ func (m *Means) gather(ctx context.Context, who *admission.Caller, leaf *route.L
 	return of, nil
 }
 
-// by gives the hooks that judge streams in a way.
+// by returns the hooks that judge streams in a given mode.
 func (of *found) by(when guard.When) (out chain.Hooks) {
 	for _, h := range of.out {
 		if h.Streams() == when {
@@ -40,7 +40,7 @@ func (of *found) by(when guard.When) (out chain.Hooks) {
 	return out
 }
 
-// onTheWay tells whether one of them judges a stream before it has ended.
+// onTheWay reports whether a hook judges a stream before it has ended.
 func (of *found) onTheWay() bool {
 	for _, h := range of.out {
 		if h.Streams() != guard.StreamAfter {
@@ -50,5 +50,5 @@ func (of *found) onTheWay() bool {
 	return false
 }
 
-// atTheEnd tells whether one of them judges a stream once it has ended.
+// atTheEnd reports whether a hook judges a stream once it has ended.
 func (of *found) atTheEnd() bool { return len(of.by(guard.StreamAfter)) > 0 || len(of.outBeside) > 0 }

@@ -16,13 +16,13 @@ import (
 	"gateway/shared/route"
 )
 
-// Live are the guardrails of a realtime session. They are read anew while it runs. It may
-// be asked by several goroutines at once.
+// Live holds the guardrails of a realtime session. They are reloaded while it runs. It is safe
+// for concurrent use.
 type Live struct {
 	means           *Means
 	leaf            *route.Leaf
 	kind            string
-	call            chain.Call // what hooks are told, without the text itself
+	call            chain.Call // input of the hooks, without the text itself
 	target, request string
 	now             atomic.Pointer[Talk]
 
@@ -31,26 +31,25 @@ type Live struct {
 	aside aside
 }
 
-// Talk are the guardrails of a session as they were read, which judge what is said in it.
-// They see it in the shape of Responses: as instructions and input, or as output. A Talk is
-// never changed.
+// Talk is a snapshot of a session's guardrails, which judge its content in the Responses format:
+// as instructions and input, or as output. A Talk is immutable.
 type Talk struct {
 	live            *Live
 	secrets         judge.Secrets
 	in, hold, after chain.Hooks
-	beside, behind  chain.Hooks // hooks whose outcome nobody waits for
+	beside, behind  chain.Hooks // asynchronous hooks
 }
 
-// Word is what guardrails say of what is said.
+// Word is the guardrails' result for session content.
 type Word struct {
 	Results        chain.Results
 	Denied, Failed bool
-	Body           []byte // what to put in its place; nil: it stays
+	Body           []byte // replacement of the content; nil: it is unchanged
 
-	unread *fault.Fault // why it is denied: it has a part that cannot be read
+	unread *fault.Fault // reason of the denial: a part cannot be read
 }
 
-// Denial returns the error for what was denied.
+// Denial returns the error for denied content.
 func (w *Word) Denial() *fault.Fault {
 	if w.unread != nil {
 		return w.unread
@@ -58,7 +57,7 @@ func (w *Word) Denial() *fault.Fault {
 	return fault.New(fault.GuardrailDenied, "", chain.Denial(slices.Concat(w.Results.Before, w.Results.After)))
 }
 
-// GoLive makes the guardrails of a session of a target ready. fetch gets images for them.
+// GoLive prepares the guardrails of a session of a target. fetch gets images for them.
 func (s *State) GoLive(m *Means, t *target.Target, leaf *route.Leaf, fetch judge.Fetch) (*Live, error) {
 	l := &Live{means: m, leaf: leaf, kind: t.Req.Route.Endpoint, call: m.callOf(t), target: leaf.Path, request: t.Req.ULID}
 	l.call.Headers, l.call.Stream, l.call.Fetch = l.call.Headers.Clone(), true, fetch
@@ -69,7 +68,7 @@ func (s *State) GoLive(m *Means, t *target.Target, leaf *route.Leaf, fetch judge
 	return l, nil
 }
 
-// callOf is what hooks are told of a target.
+// callOf returns the input of hooks for a target.
 func (m *Means) callOf(t *target.Target) chain.Call {
 	c := chain.Call{
 		Kind: t.Req.Route.Endpoint, Reached: t.Body.Reached(), TraceID: t.Req.Ask.TraceID, Model: t.To.Model, Stream: t.Stream, Metadata: maps.Clone(t.Body.Metadata),
@@ -81,8 +80,9 @@ func (m *Means) callOf(t *target.Target) chain.Call {
 	return c
 }
 
-// Renew reads the guardrails that hold for the session's caller, as that is known now.
-// Where they cannot be read, those that were go on to hold, and the error says why.
+// Renew reloads the guardrails that apply to the session's caller, as re-read by the caller of
+// Renew. If they cannot be read, the previous ones remain in force, and the error states the
+// reason.
 func (l *Live) Renew(ctx context.Context, who *admission.Caller) error {
 	of, err := l.means.gather(ctx, who, l.leaf, l.kind)
 	if err != nil {
@@ -101,29 +101,29 @@ func (l *Live) Renew(ctx context.Context, who *admission.Caller) error {
 	return nil
 }
 
-// Live are the guardrails of the session that was opened; nil where there is none.
+// Live returns the guardrails of the session; nil if it has none.
 func (s *State) Live() *Live { return s.live }
 
-// Now are the guardrails as they were read last.
+// Now returns the current guardrails.
 func (l *Live) Now() *Talk { return l.now.Load() }
 
-// Hears tells whether something judges what clients say.
+// Hears reports whether a hook judges client input.
 func (k *Talk) Hears() bool { return len(k.in)+len(k.beside) > 0 }
 
-// Holds tells whether an answer is judged before it is sent.
+// Holds reports whether a response is judged before it is sent.
 func (k *Talk) Holds() bool { return len(k.hold) > 0 }
 
-// Judges tells whether something judges answers at all.
+// Judges reports whether a hook judges responses at all.
 func (k *Talk) Judges() bool { return len(k.hold)+len(k.after)+len(k.behind) > 0 }
 
-// call is what hooks are told.
+// call returns the input of hooks.
 func (k *Talk) call() chain.Call {
 	c := k.live.call
 	c.Secrets = k.secrets
 	return c
 }
 
-// Said judges what a client has said.
+// Said judges client input.
 func (k *Talk) Said(ctx context.Context, body []byte) Word {
 	exempts := func(names []string) bool { return exempt(names, k.live.kind, "") }
 	if f := unreadBody(k.in, exempts, k.live.kind, body, false, "all of this event"); f != nil {
@@ -140,14 +140,13 @@ func (k *Talk) Said(ctx context.Context, body []byte) Word {
 	return Word{Results: chain.Results{Before: o.Results}, Denied: o.Denied, Failed: o.Failed, Body: o.Body}
 }
 
-// Held judges an answer of which nothing was sent. about is what the session was told to
-// do.
+// Held judges a response before any of it is sent. about are the instructions of the session.
 func (k *Talk) Held(ctx context.Context, about, answer []byte) Word {
 	o := untold(k.run(ctx, k.hold, about, answer))
 	return Word{Results: chain.Results{After: o.Results}, Denied: o.Denied, Failed: o.Failed, Body: o.Body}
 }
 
-// Over judges an answer that was sent: it tells, and changes nothing.
+// Over judges a response after it was sent: it only reports.
 func (k *Talk) Over(ctx context.Context, about, answer []byte) Word {
 	c := k.call()
 	c.Request, c.Response, c.Status = about, answer, 200
@@ -170,7 +169,8 @@ func (k *Talk) apart(ctx context.Context, hooks chain.Hooks, phase guard.Phase, 
 	}
 }
 
-// maxNotes bounds the verdicts that wait for a record, in number. Of more, the first go.
+// maxNotes limits the number of verdicts that wait for a record. Above it, the oldest are
+// dropped.
 const maxNotes = 256
 
 func (l *Live) note(results []chain.Result, phase guard.Phase) {
@@ -184,7 +184,7 @@ func (l *Live) note(results []chain.Result, phase guard.Phase) {
 	}
 }
 
-// take gives what was noted since the last time.
+// take returns the verdicts since the last call.
 func (l *Live) take() (notes []Noted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

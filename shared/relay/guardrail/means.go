@@ -16,20 +16,20 @@ import (
 	"gateway/shared/seal"
 )
 
-// Means are what guardrails are run with.
+// Means are the dependencies of guardrails.
 type Means struct {
 	kit    *chain.Kit
 	sealer seal.Sealer
 	client *http.Client // to hosts that checks name
-	public *http.Client // to those that texts name
+	public *http.Client // to hosts that content names
 	secret *provider.Secrets
 	now    func() time.Time
-	beside sync.WaitGroup // hooks whose outcome nobody waits for
+	beside sync.WaitGroup // asynchronous hooks
 }
 
-// NewMeans makes them of the register of checks. trusting is the guarded way to hosts
-// that customers name, public that to all others; secrets are
-// those of external managers.
+// NewMeans returns the dependencies with a register of checks. trusting is the guarded transport
+// to hosts that customers name, public that to all others; secrets are those of external
+// managers.
 func NewMeans(makers map[string]judge.Maker, sealer seal.Sealer, trusting, public http.RoundTripper, secrets *provider.Secrets, now func() time.Time) *Means {
 	client := func(way http.RoundTripper) *http.Client {
 		return &http.Client{Transport: way, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -37,11 +37,11 @@ func NewMeans(makers map[string]judge.Maker, sealer seal.Sealer, trusting, publi
 	return &Means{kit: chain.NewKit(makers), sealer: sealer, client: client(trusting), public: client(public), secret: secrets, now: now}
 }
 
-// Close waits for the hooks that run beside requests.
+// Close waits for asynchronous hooks.
 func (m *Means) Close() { m.beside.Wait() }
 
-// Wants tells whether a target has guardrails at all: of its config, of the workspace
-// or of the organisation. It costs nothing where there are none.
+// Wants reports whether a target has any guardrails: of its config, of the workspace or of the
+// organization. It does no work if there are none.
 func Wants(leaf *route.Leaf, q *admission.Request) bool {
 	if q.Child || q.Settles() || q.CarriesRows() {
 		return false
@@ -56,8 +56,7 @@ func Wants(leaf *route.Leaf, q *admission.Request) bool {
 	return len(d.InputGuardrails)+len(d.OutputGuardrails)+len(q.Org.InputGuardrails)+len(q.Org.OutputGuardrails) > 0
 }
 
-// named is a place of a config: a guardrail that it writes out, made ready, or the name
-// of a saved one.
+// named is an entry of a config: an inline guardrail, compiled, or the name of a saved one.
 type named struct {
 	hook *chain.Hook
 	ref  string
@@ -66,7 +65,7 @@ type named struct {
 // leafHooks are those of a config's target.
 type leafHooks struct{ input, output []named }
 
-// ofLeaf makes the guardrails of a config's target ready, once.
+// ofLeaf compiles the guardrails of a config's target, once.
 func (m *Means) ofLeaf(leaf *route.Leaf) *leafHooks {
 	if made, ok := leaf.Made.Load().(*leafHooks); ok {
 		return made
@@ -101,8 +100,7 @@ func (m *Means) read(list []route.Guardrail, before bool) []named {
 	return out
 }
 
-// hooks are those of a target, the config's before the defaults; one that stands there
-// twice runs once.
+// hooks returns those of a target, the config's before the defaults. A duplicate runs once.
 func (m *Means) hooks(ctx context.Context, q *admission.Caller, of []named, defaults []string) (chain.Hooks, error) {
 	out := make(chain.Hooks, 0, len(of)+len(defaults))
 	add := func(h *chain.Hook) {
@@ -134,7 +132,7 @@ func (m *Means) hooks(ctx context.Context, q *admission.Caller, of []named, defa
 	return out, nil
 }
 
-// secrets fetches what the checks of a caller's guardrails have in external managers.
+// secrets fetches the secrets of a caller's guardrails from external managers.
 func (m *Means) secrets(q *admission.Caller) judge.Secrets {
 	if m.secret == nil {
 		return nil

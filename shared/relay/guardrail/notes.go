@@ -12,23 +12,23 @@ import (
 	"gateway/shared/usage"
 )
 
-// Noted is what the record tells of one hook.
+// Noted is the record's entry for one hook.
 type Noted = usage.Guard
 
-// Notes are what the record tells of the hooks of a request.
+// Notes are the record's entries for the hooks of a request.
 type Notes struct {
 	list  []Noted
-	aside *aside // hooks that run beside the request; nil: none do
+	aside *aside // asynchronous hooks; nil if there are none
 }
 
-// add notes what hooks said of a target.
+// add records the results of hooks for a target.
 func (n *Notes) add(results []chain.Result, phase guard.Phase, target string) {
 	for i := range results {
 		n.list = append(n.list, note(&results[i], phase, target))
 	}
 }
 
-// beside is where hooks run beside the request.
+// beside returns the group of the request's asynchronous hooks.
 func (n *Notes) beside() *aside {
 	if n.aside == nil {
 		n.aside = new(aside)
@@ -36,7 +36,7 @@ func (n *Notes) beside() *aside {
 	return n.aside
 }
 
-// All gives the notes. wait: those hooks are waited for that run beside the request.
+// All returns the entries. wait: it waits for asynchronous hooks first.
 func (n *Notes) All(wait bool) []Noted {
 	if n.aside == nil {
 		return n.list
@@ -44,11 +44,11 @@ func (n *Notes) All(wait bool) []Noted {
 	return append(n.list, n.aside.end(wait)...)
 }
 
-// Heard takes over what a session's guardrails have said since the last time.
+// Heard adds the verdicts of a session's guardrails since the last call.
 func (n *Notes) Heard(l *Live) { n.list = append(n.list, l.take()...) }
 
-// Ended takes over what is left of the session's, also of those that ran beside. nil: none
-// was opened.
+// Ended adds the remaining verdicts of a session, including those of asynchronous hooks. l is
+// nil if no session was opened.
 func (n *Notes) Ended(l *Live) {
 	if l != nil {
 		n.list = append(append(n.list, l.take()...), l.aside.end(true)...)
@@ -77,19 +77,19 @@ func note(r *chain.Result, phase guard.Phase, target string) Noted {
 	return n
 }
 
-// besideTime bounds hooks whose outcome nobody waits for.
+// besideTime limits asynchronous hooks.
 const besideTime = 70 * time.Second
 
-// aside are the hooks that run beside one request. Nothing of the request is touched
-// by them once it is over.
+// aside are the asynchronous hooks of one request. They do not touch the request after it is
+// over.
 type aside struct {
 	wait sync.WaitGroup
 	mu   sync.Mutex
 	done []Noted
-	over bool // the record is written: what comes now is told to the log
+	over bool // the record is written: later results go to the log
 }
 
-// run starts hooks beside the request. What they are shown is their own.
+// run starts asynchronous hooks with their own copy of the input.
 func (a *aside) run(m *Means, ctx context.Context, hooks chain.Hooks, phase guard.Phase, c chain.Call, target, request string) {
 	c.Headers = c.Headers.Clone()
 	c.Request, c.Response = append([]byte(nil), c.Request...), append([]byte(nil), c.Response...)
@@ -114,7 +114,7 @@ func (a *aside) run(m *Means, ctx context.Context, hooks chain.Hooks, phase guar
 	}()
 }
 
-// end gives what has come; all of it when wait is true.
+// end returns the results so far; all of them if wait is true.
 func (a *aside) end(wait bool) []Noted {
 	if wait {
 		a.wait.Wait()

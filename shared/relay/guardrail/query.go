@@ -7,8 +7,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// queryField is the field under which guardrails see the texts of a query string. It stands
-// beside the fields of a body, and is not sent.
+// queryField is the field with the texts of a query string in a guardrail's input. It is added
+// to the fields of a body, and is not sent.
 const queryField = "query_parameters"
 
 // withQuery returns a body with the texts of a query string, for guardrails.
@@ -30,9 +30,9 @@ func withQuery(body, query []byte) []byte {
 	return append(out, '}')
 }
 
-// withoutQuery returns what guardrails made of a body with the texts of a query string. ok is
-// false if it cannot be sent in place of the body: they changed the query string, or the body
-// is not an object.
+// withoutQuery returns a body with query texts after guardrails have changed it. ok is false if
+// it cannot be sent in place of the body: they changed the query string, or the body is not an
+// object.
 func withoutQuery(changed, body, query []byte) (now []byte, ok bool) {
 	var members map[string]json.RawMessage
 	if wire.KindOf(bytes.TrimLeft(body, " \t\r\n")) != wire.KindObject || json.Unmarshal(changed, &members) != nil || !sameJSON(members[queryField], query) {

@@ -16,28 +16,28 @@ import (
 	"gateway/shared/route"
 )
 
-// State is what the guardrails of a request know. The zero value has none.
+// State is the guardrail state of a request. The zero value has none.
 type State struct {
-	On      bool // the target that is tried has guardrails
+	On      bool // the current target has guardrails
 	Results chain.Results
 	// Sent is the body as guardrails last changed it, for this target or an earlier one, and
 	// also if they denied it; nil if none changed it. It is what the log shows: nothing that
 	// a guardrail has removed is stored.
 	Sent []byte
-	// Answer is the answer in the client's shape, as guardrails left it; nil where
-	// they were not shown one.
+	// Answer is the response in the client's format after guardrails; nil if they did not judge
+	// one.
 	Answer  []byte
-	Changed bool     // guardrails changed the answer
+	Changed bool     // guardrails changed the response
 	Names   []string // of the guardrails of the target
 	Verdict Verdict  // on the target
-	Taken   Taken    // out of the request
+	Taken   Taken    // from the request
 	Notes   Notes    // of all targets that were tried
 
 	means   *Means
 	live    *Live // of a session
 	hooks   found
 	call    chain.Call
-	exempts func(names []string) bool // whether a guardrail exempts the route
+	exempts func(names []string) bool // reports whether a guardrail exempts the route
 	headers http.Header
 	target  string
 	request string
@@ -61,17 +61,17 @@ func (s *State) time() *guard.Budget {
 	return s.budget
 }
 
-// Content is what guardrails are shown of a request.
+// Content is a guardrail's input from a request.
 type Content struct {
-	JSON   []byte // the body, or what stands for it; nil: there is none
-	Own    bool   // JSON is the body itself, so that changes go into its place
-	Unread bool   // there is a body, or a part of one, that nobody can read
+	JSON   []byte // the body, or its representation; nil: there is none
+	Own    bool   // JSON is the body itself, so that changes are sent
+	Unread bool   // there is a body, or a part of one, that cannot be read
 	Query  []byte // texts of the query string as a JSON object; nil: it has none
-	Judged bool   // it has been judged: only the guardrails behind the target are made ready
+	Judged bool   // it was judged already: only the output guardrails are prepared
 }
 
-// silent are the types of requests whose responses have no text of a model: vectors, scores,
-// sound, counts and states.
+// silent are the types of requests with responses without model text: vectors, scores, audio,
+// counts and states.
 var silent = map[string]bool{
 	"embed": true, "moderate": true, "createSpeech": true, "messagesCountTokens": true, "models": true,
 	"uploadFile": true, "createBatch": true, "createFinetune": true,
@@ -94,8 +94,8 @@ func answers(rt *routes.Route) bool {
 	return !silent[rt.Endpoint]
 }
 
-// Input runs the guardrails before a target. changed is what they make of the body for
-// it; nil: nothing. fetch gets images for it.
+// Input runs the guardrails before a target. changed is the body as they changed it; nil:
+// unchanged. fetch gets images for it.
 func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content, fetch judge.Fetch) (changed []byte, err error) {
 	s.On, s.means, s.target, s.request, s.ctx = true, m, leaf.Path, t.Req.ULID, t.Req.Ctx
 	if s.hooks, err = m.gather(t.Req.Ctx, &t.Req.Caller, leaf, t.Req.Route.Endpoint); err != nil {
@@ -114,7 +114,7 @@ func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content
 		s.hooks.in, in, beside = nil, nil, nil
 	}
 	s.Names = slices.Concat(in.Names(), beside.Names(), s.hooks.out.Names(), s.hooks.outBeside.Names())
-	if t.Req.Route.Shape == routes.Socket { // they judge what is said in the session, not its upgrade
+	if t.Req.Route.Shape == routes.Socket { // they judge the content of the session, not its upgrade
 		s.hooks.out, s.hooks.outBeside = nil, nil
 	}
 	if h := in.Blocks(s.exempts); h != nil && body.Unread {
@@ -131,7 +131,7 @@ func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content
 	} else if len(beside) > 0 {
 		runAside(s, beside, guard.Before)
 	}
-	// Nobody needs a verdict on the request of a client that has left.
+	// The verdict on the request is not needed once the client has disconnected.
 	o := s.hooks.in.Run(admission.ClientContext(t.Body.Req), guard.Before, &s.call)
 	s.Results.Before, s.headers = o.Results, o.Headers
 	own := body.Own
@@ -155,7 +155,7 @@ func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content
 		return nil, fault.New(fault.GuardrailUnread, "", "A guardrail changed a text of this request, and a form or a query string cannot be changed; remove what it redacts")
 	}
 	if made := t.Req.Route.Retold; made != nil {
-		// Nobody knows the request any more that the answer was made for.
+		// The request of this response is no longer known.
 		s.call.Kind, s.call.Passed, s.call.Request = made.Endpoint, false, nil
 	}
 	s.call.Passed = false // a response is judged whether or not its request had a body
@@ -166,24 +166,23 @@ func runAside(s *State, hooks chain.Hooks, phase guard.Phase) {
 	s.Notes.beside().run(s.means, s.ctx, hooks, phase, s.call, s.target, s.request)
 }
 
-// Headers are what checks add to the request to the target; one without values is taken
-// out of it.
+// Headers returns the headers that checks add to the request to the target; one without values
+// is removed from it.
 func (s *State) Headers() http.Header { return s.headers }
 
-// Again forgets what the hooks behind an answer said: the target is called once more.
+// Again clears the results of the output hooks: the target is called once more.
 func (s *State) Again() {
 	s.Results.After, s.Answer, s.Changed = nil, nil, false
 	s.Verdict.again()
 }
 
-// Output runs the guardrails behind a whole answer, in the client's shape, as far as
-// they are for it.
+// Output runs the output guardrails that apply on a complete response in the client's format.
 func (s *State) Output(answer []byte) *fault.Fault {
 	s.Answer = answer
 	return s.judge(s.hooks.out, answer)
 }
 
-// Outputs tells whether guardrails judge the answer.
+// Outputs reports whether guardrails judge the response.
 func (s *State) Outputs() bool { return s.On && len(s.hooks.out)+len(s.hooks.outBeside) > 0 }
 
 func (s *State) judge(hooks chain.Hooks, answer []byte) *fault.Fault {
@@ -209,11 +208,11 @@ func (s *State) judge(hooks chain.Hooks, answer []byte) *fault.Fault {
 	return nil
 }
 
-// Print tells apart the guardrails behind the answer; empty where there are none. Those
-// that run beside the request decide nothing.
+// Print returns a fingerprint of the output guardrails; empty if there are none. Asynchronous
+// ones are not included, because they decide nothing.
 func (s *State) Print() string { return s.hooks.out.Print() }
 
-// Told is an answer with what the hooks said. after: those behind it count.
+// Told returns a response with the hook results. after: those of output hooks are included.
 func (s *State) Told(answer []byte, after bool) []byte {
 	if !s.On || s.Results.Empty() {
 		return answer

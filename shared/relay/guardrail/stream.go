@@ -19,13 +19,13 @@ type Shape struct {
 	Traits  *chat.Traits
 }
 
-// OnItsWay tells whether a stream is judged or changed on its way.
+// OnItsWay reports whether a stream is judged or changed while it is forwarded.
 func (s *State) OnItsWay() bool { return s.Taken.Any() || s.hooks.onTheWay() }
 
-// JudgesEnd tells whether hooks judge a stream once it has ended.
+// JudgesEnd reports whether hooks judge a stream once it has ended.
 func (s *State) JudgesEnd() bool { return s.On && s.hooks.atTheEnd() }
 
-// Decoder gives a decoder whose stream is judged on its way.
+// Decoder returns a decoder for a stream that is judged while it is forwarded.
 func (s *State) Decoder(dec chat.StreamDecoder, shape Shape) chat.StreamDecoder {
 	if hooks := s.hooks.by(guard.StreamWindow); len(hooks) > 0 {
 		p := newPassing(s, hooks)
@@ -37,7 +37,7 @@ func (s *State) Decoder(dec chat.StreamDecoder, shape Shape) chat.StreamDecoder 
 	return dec
 }
 
-// reach is how much of a stream hooks must see at once.
+// reach returns how much of a stream hooks must see at a time.
 func reach(hooks chain.Hooks) (r guard.Reach) {
 	for _, h := range hooks {
 		r = r.And(h.Sees())
@@ -45,9 +45,9 @@ func reach(hooks chain.Hooks) (r guard.Reach) {
 	return r
 }
 
-// passing runs hooks on the parts of a stream as they come. The parts have one result for
-// each hook: that of the first part that fails, otherwise that of the last one that was not
-// clean, or of the first.
+// passing runs hooks on the parts of a stream as they arrive. The parts have one result for each
+// hook: that of the first part that fails, otherwise that of the last one that was not clean, or
+// of the first.
 type passing struct {
 	state        *State
 	hooks        chain.Hooks
@@ -87,7 +87,7 @@ func (p *passing) run(part []byte) (now []byte, denied *fault.Fault) {
 // text judges a piece of a text.
 func (p *passing) text(text string) (string, *fault.Fault) {
 	if len(p.state.Results.After) > p.first && p.hooks.Clean(p.state.ctx, &p.state.call, text) {
-		return text, nil // the results of the pieces before stay as they are
+		return text, nil // the results of the earlier pieces remain
 	}
 	body, denied := p.run(append(wire.AppendJSONString([]byte(`{"choices":[{"text":`), text), `}]}`...))
 	if denied != nil || body == nil {
@@ -97,12 +97,12 @@ func (p *passing) text(text string) (string, *fault.Fault) {
 		Choices []struct{ Text string }
 	}
 	if json.Unmarshal(body, &now) != nil || len(now.Choices) != 1 {
-		return "", p.state.Verdict.deny(false, p.state.Results.After[p.first:]) // what was changed cannot be read
+		return "", p.state.Verdict.deny(false, p.state.Results.After[p.first:]) // the changed text cannot be read
 	}
 	return now.Choices[0].Text, nil
 }
 
-// element judges a part that is no text. Most parts have no string that is judged.
+// element judges a part that is not text. Most parts have no string that is judged.
 func (p *passing) element(part []byte) (now []byte, denied *fault.Fault) {
 	if f := unreadBody(p.hooks, p.state.exempts, p.state.call.Kind, part, true, "all of the response"); f != nil {
 		return nil, f
@@ -113,18 +113,18 @@ func (p *passing) element(part []byte) (now []byte, denied *fault.Fault) {
 	return p.run(part)
 }
 
-// elements judges what a client gets beside texts.
+// elements judges the content of a stream other than text.
 func (p *passing) elements(shape Shape) window.Elements {
 	return window.Elements{Held: shape.Client.Held(&shape.Options), Origin: shape.Options.Origin, Judge: p.element}
 }
 
-// untold removes what checks quote of a text: it must not reach the client in that way.
+// untold removes the text that checks quote: it must not reach the client in the hook results.
 func untold(o chain.Outcome) chain.Outcome {
 	o.Results = chain.Unquoted(o.Results)
 	return o
 }
 
-// hold judges a whole stream.
+// hold judges a complete stream.
 func hold(s *State, hooks chain.Hooks, whole *chat.Response, shape Shape) (*chat.Response, *fault.Fault) {
 	o := shape.Options
 	whole.Attribute(o.Origin)
@@ -144,14 +144,14 @@ func hold(s *State, hooks chain.Hooks, whole *chat.Response, shape Shape) (*chat
 	}
 	now, err := shape.Client.DecodeResponse(out.Body, shape.Traits)
 	if err != nil {
-		return nil, s.Verdict.deny(false, out.Results) // what was changed cannot be told
+		return nil, s.Verdict.deny(false, out.Results) // the changed response cannot be encoded
 	}
 	now.Usage, now.Billed, now.Served = whole.Usage, whole.Billed, whole.Served
 	return now, nil
 }
 
-// End runs the hooks that judge a stream once it has ended. They tell what they think
-// of it; all of it has been sent.
+// End runs the hooks that judge a stream once it has ended. They only report, because all of it
+// has been sent.
 func (s *State) End(answer []byte) {
 	s.call.Response, s.call.Status = answer, 200
 	if len(s.hooks.outBeside) > 0 {

@@ -6,8 +6,7 @@ import (
 	"gateway/shared/guard/window"
 )
 
-// Taken are values that guardrails took out of a request, which are put back into its
-// answer.
+// Taken are values that guardrails masked in a request, which are restored in its response.
 type Taken struct{ values mask.Restorer }
 
 func (t *Taken) add(values map[string]string) {
@@ -16,10 +15,10 @@ func (t *Taken) add(values map[string]string) {
 	}
 }
 
-// Any tells whether something was taken out.
+// Any reports whether a value was masked.
 func (t *Taken) Any() bool { return !t.values.Empty() }
 
-// Restored is an answer with the values of the request in the place of their tokens.
+// Restored returns a response in which the request's values replace their tokens.
 func (t *Taken) Restored(answer []byte) []byte {
 	if !t.Any() {
 		return answer
@@ -27,11 +26,10 @@ func (t *Taken) Restored(answer []byte) []byte {
 	return t.values.JSON(answer)
 }
 
-// Hidden returns an answer as it was before values of the request were put back, for logs.
+// Hidden returns a response with the request's values masked again, for logs.
 func (t *Taken) Hidden(answer []byte) []byte { return t.values.Hide(answer) }
 
-// Restore puts values of the request back into a whole answer that is told as a
-// stream.
+// Restore restores values of the request in a complete response that is sent as a stream.
 func (t *Taken) Restore(r *chat.Response) {
 	if !t.Any() {
 		return
@@ -51,7 +49,7 @@ func (t *Taken) Restore(r *chat.Response) {
 	}
 }
 
-// Writer is a writer of answers that puts values of the request back.
+// Writer returns a writer of responses that restores values of the request.
 func (t *Taken) Writer(to chat.AnswerWriter) chat.AnswerWriter {
 	if !t.Any() {
 		return to

@@ -8,10 +8,9 @@ import (
 	"gateway/shared/relay/admission"
 )
 
-// Around has the guardrails of a workspace judge a call that asks no model: those of
-// every request of it. kind is that of its texts, args what they are shown before the
-// call. changed is what they make of it; nil: nothing. denied tells that one of them
-// does not let it through.
+// Around has the guardrails of a workspace that apply to all requests judge a call without a
+// model. kind is that of its texts, args is the input of the call. changed is the input as they
+// changed it; nil: unchanged. denied reports that one of them denies the call.
 func (s *State) Around(m *Means, q *admission.Request, kind, name string, metadata map[string]string, args []byte) (changed []byte, denied bool, err error) {
 	input, output := q.WS.Guardrails(q.Org)
 	if len(input)+len(output) == 0 {
@@ -54,7 +53,7 @@ func (s *State) Around(m *Means, q *admission.Request, kind, name string, metada
 	return o.Body, false, nil
 }
 
-// Behind has them judge what came of it, and puts back what was taken out before.
+// Behind has them judge the result of the call, and restores masked values.
 func (s *State) Behind(result []byte) (out []byte, denied bool) {
 	if !s.On {
 		return result, false

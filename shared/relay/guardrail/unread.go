@@ -9,7 +9,7 @@ import (
 	"gateway/shared/guard/content"
 )
 
-// unread is the error for what a guardrail that denies cannot read.
+// unread returns the error for content that a denying guardrail cannot read.
 func unread(h *chain.Hook, what string) *fault.Fault {
 	return fault.Newf(fault.GuardrailUnread, "", "The guardrail %q denies by what it reads, and cannot read %s. Send it in a form that can be read, as JSON and at most 8 MiB of a form, or list the request type or the path in the guardrail's allow_unread", h.ID, what)
 }
@@ -46,8 +46,8 @@ func exempt(names []string, endpoint, path string) bool {
 	return false
 }
 
-// Waits reports whether a response that is passed on as it comes must be read whole first,
-// because a guardrail may withhold or change it. stream: it is a stream of events.
+// Waits reports whether a passed-through response must be read completely first, because a
+// guardrail may deny or change it. stream: it is a stream of events.
 func (s *State) Waits(stream bool) bool {
 	if !s.Outputs() {
 		return false
@@ -63,8 +63,8 @@ func (s *State) Waits(stream bool) bool {
 	return false
 }
 
-// Whole runs the guardrails behind a response that is passed on. The result is what the
-// client gets; it differs from body only in the texts that a guardrail changed.
+// Whole runs the output guardrails on a passed-through response. The result is sent to the
+// client; it differs from body only in the texts that a guardrail changed.
 func (s *State) Whole(contentType string, body []byte) ([]byte, error) {
 	doc, ok := content.Read(contentType, body)
 	if !ok {
@@ -94,8 +94,7 @@ func (s *State) Whole(contentType string, body []byte) ([]byte, error) {
 	return out, nil
 }
 
-// Ended runs the guardrails that judge a stream once it has been passed on. They only
-// report.
+// Ended runs the guardrails that judge a stream once it has been forwarded. They only report.
 func (s *State) Ended(contentType string, body []byte) {
 	if doc, ok := content.Read(contentType, body); ok {
 		s.End(doc.JSON)

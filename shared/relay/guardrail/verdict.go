@@ -7,18 +7,18 @@ import (
 	"gateway/shared/guard/chain"
 )
 
-// StatusFailed is that of a good answer of which a guardrail that does not deny has
+// StatusFailed is the status of a successful response for which a non-denying guardrail has
 // failed.
 const StatusFailed = 246
 
-// Verdict is what the guardrails of a target have decided so far, before it and behind its
-// answer. The zero value lets all pass.
+// Verdict holds the decisions of a target's guardrails so far, on input and output. The zero
+// value allows everything.
 type Verdict struct {
-	failed   bool // before the target or behind it
-	failedIn bool // before it
+	failed   bool // on input or output
+	failedIn bool // on input
 	denied   bool
-	soft     bool // the denial is told as an answer
-	spoiled  bool // a stream that has been sent would have been refused or changed
+	soft     bool // the denial is sent as a normal response
+	spoiled  bool // a stream that was sent would have been denied or changed
 }
 
 // deny records a denial by results, and returns the error for the client.
@@ -31,10 +31,10 @@ func (v *Verdict) deny(soft bool, results []chain.Result) *fault.Fault {
 	return f
 }
 
-// again forgets what was decided behind an answer.
+// again clears the decisions on output.
 func (v *Verdict) again() { v.failed, v.denied, v.soft = v.failedIn, false, false }
 
-// Status is that of an answer.
+// Status returns the status of a response.
 func (v *Verdict) Status(status int) int {
 	if status == http.StatusOK && v.failed {
 		return StatusFailed
@@ -42,12 +42,13 @@ func (v *Verdict) Status(status int) int {
 	return status
 }
 
-// Failed tells whether a guardrail that does not deny has failed.
+// Failed reports whether a non-denying guardrail has failed.
 func (v *Verdict) Failed() bool { return v.failed }
 
-// Passed tells whether the answer may be used again for others whom the same guardrails
-// judge: none has failed, also of those that look at a stream once it has ended.
+// Passed reports whether the response may be cached for requests with the same guardrails: none
+// has failed, including those that judge a stream once it has ended.
 func (v *Verdict) Passed() bool { return !v.failed && !v.denied && !v.spoiled }
 
-// Refused tells whether a guardrail denied, and soft whether that is told as an answer.
+// Refused reports whether a guardrail denied, and soft whether the denial is sent as a normal
+// response.
 func (v *Verdict) Refused() (refused, soft bool) { return v.denied, v.soft }

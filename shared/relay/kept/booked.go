@@ -11,20 +11,19 @@ import (
 
 var bookingKeys = wire.NewKeySet("object", "id", "status", "usage", "model", "endpoint")
 
-// ended are the states in which a batch makes no more usage.
+// ended are the final states of a batch, with no further usage.
 var ended = map[string]bool{"completed": true, "expired": true, "cancelled": true, "failed": true}
 
-// Ended is a batch that has ended, as its provider tells of it.
+// Ended is a finished batch, as reported by its provider.
 type Ended struct {
 	ID    string
-	Tells bool // of its usage: else that stands with its rows
+	Tells bool // it reports usage: otherwise its rows do
 	Usage pricing.Usage
 	Known bool // Usage could be read
 	Model string
 }
 
-// EndedBatch reads the answer to a read of a batch; ok is false for one that has
-// not ended.
+// EndedBatch reads the response to a read of a batch; ok is false if it has not ended.
 func EndedBatch(answer []byte) (b Ended, ok bool) {
 	var w wire.Walk
 	if bookingKeys.Walk(answer, &w) != nil || !w.Spans[1].Present(answer) {
@@ -86,9 +85,9 @@ func bookingKey(sc store.Scope, place, id string) store.Key {
 	return sc.Partition("BATCH", place).Key(id)
 }
 
-// Claim tells whether a request is the first to see the end of what a provider did
-// in its own time: a batch, a run or a response in the background. Such a thing is
-// known below a scope and the provider or integration that made it.
+// Claim reports whether a request is the first to see the end of a provider's background work: a
+// batch, a run or a background response. Such work is identified by a scope, and by the provider
+// or integration that did it.
 func (o *Owners) Claim(ctx context.Context, sc store.Scope, place, id, request string) (first bool, err error) {
 	by := rand.Text()
 	row := store.Row{Key: bookingKey(sc, place, id), Item: store.Item{"request": request, "by": by}, Expires: o.Now().Add(ownedFor)}
@@ -100,8 +99,8 @@ func (o *Owners) Claim(ctx context.Context, sc store.Scope, place, id, request s
 	return err == nil, err
 }
 
-// ClaimAt is Claim for a thing that is known at several places: who is the first at all of
-// them is the first. An error at a later place leaves it to the first.
+// ClaimAt is Claim for work that is known at several places: the claim at the first place
+// decides. An error at a later place does not change it.
 func (o *Owners) ClaimAt(ctx context.Context, sc store.Scope, places []string, id, request string) (first bool, err error) {
 	for i, place := range places {
 		if first, err = o.Claim(ctx, sc, place, id, request); i == 0 && err != nil || err == nil && !first {
@@ -111,7 +110,7 @@ func (o *Owners) ClaimAt(ctx context.Context, sc store.Scope, places []string, i
 	return true, err
 }
 
-// Claimed tells whether the usage of such a thing stands in the books.
+// Claimed reports whether the usage of such work was charged.
 func (o *Owners) Claimed(ctx context.Context, sc store.Scope, place, id string) (bool, error) {
 	_, there, err := o.Table.Get(ctx, bookingKey(sc, place, id), true)
 	return there, err
@@ -121,8 +120,8 @@ func heldKey(sc store.Scope, place, id string) store.Key {
 	return sc.Partition("HELD", place).Key(id)
 }
 
-// Hold stores what budgets hold for work that a provider does in its own time, below each of
-// the places where that is known. Whoever claims the work settles it.
+// Hold stores the reservations for a provider's background work, at each of the places where
+// that is known. The request that claims the work settles them.
 func (o *Owners) Hold(ctx context.Context, sc store.Scope, places []string, id string, held []byte) error {
 	for _, place := range places {
 		row := store.Row{Key: heldKey(sc, place, id), Item: store.Item{"held": held}, Expires: o.Now().Add(ownedFor)}

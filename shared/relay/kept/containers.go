@@ -14,11 +14,11 @@ var (
 	containerID   = wire.NewKeySet("id")
 )
 
-// Containers gives the ids of the containers that an answer of Messages tells of, or one
-// event of it: the provider makes one for a conversation that runs code.
+// Containers returns the ids of the containers in a Messages response, or in one event of it:
+// the provider creates one for a conversation that runs code.
 func Containers(answer []byte) (ids []string) { return containers(answer, true) }
 
-// containers looks into the members of an event too, where it is outermost.
+// containers also searches the fields of an event if it is outermost.
 func containers(answer []byte, outermost bool) (ids []string) {
 	var w, of wire.Walk
 	if !bytes.Contains(answer, containerWord) || containerKeys.Walk(answer, &w) != nil {
@@ -45,8 +45,7 @@ func containers(answer []byte, outermost bool) (ids []string) {
 	return ids
 }
 
-// IDWatcher looks for things that the events of a conversation's stream tell of, up to its
-// end.
+// IDWatcher collects ids of objects from the events of a conversation's stream, up to its end.
 type IDWatcher struct {
 	find   func(event []byte) []string
 	note   func(ids ...string) error
@@ -54,22 +53,22 @@ type IDWatcher struct {
 	noted  []string
 }
 
-// WatchContainers makes a watcher that has note keep the containers of a stream of Messages.
+// WatchContainers returns a watcher that calls note with the containers of a Messages stream.
 func WatchContainers(note func(ids ...string) error) *IDWatcher {
 	return &IDWatcher{find: Containers, note: note}
 }
 
-// WatchSounds makes a watcher that has note keep the sounds of a chat's stream.
+// WatchSounds returns a watcher that calls note with the audio ids of a chat's stream.
 func WatchSounds(note func(ids ...string) error) *IDWatcher {
 	return &IDWatcher{find: Sounds, note: note}
 }
 
-// WatchItems makes a watcher that has note keep the items of a stream of Responses.
+// WatchItems returns a watcher that calls note with the items of a Responses stream.
 func WatchItems(note func(ids ...string) error) *IDWatcher {
 	return &IDWatcher{find: reference.ItemsMade, note: note}
 }
 
-// Feed takes the next bytes of the stream. A nil watcher takes them too.
+// Feed consumes the next bytes of the stream. A nil watcher ignores them.
 func (w *IDWatcher) Feed(p []byte) error {
 	if w == nil {
 		return nil
@@ -84,8 +83,8 @@ func (w *IDWatcher) Feed(p []byte) error {
 	})
 }
 
-// resumableKeys are fields of Messages with which a later request may name the response:
-// to go on with its thread, or to compare the two.
+// resumableKeys are fields of Messages with which a later request may name the response: to
+// continue its thread, or to compare the two.
 var resumableKeys = wire.NewKeySet("thread", "diagnostics")
 
 // Resumable reports whether later requests may name the response to a body of Messages.

@@ -10,20 +10,20 @@ import (
 	"gateway/shared/relay/form"
 )
 
-// maxIDs bounds the ids of things that one body may name.
+// maxIDs limits the ids of objects that one body may name.
 const maxIDs = 1000
 
 // Named is an id and the field that holds it.
 type Named struct {
 	Field, ID string
 	Kind      reference.Kind // of a body's; "" otherwise
-	// Published: an id that nobody has a row for may be used by all. It is that of a model
-	// that was tuned, which an administrator may have made for everybody, or of an object that
-	// belongs to a session.
+	// Published: an id without an ownership row may be used by all. It is that of a tuned model,
+	// which an administrator may have created for all workspaces, or of an object that belongs
+	// to a session.
 	Published bool
 }
 
-// IDsIn finds the ids of stored things in a JSON body.
+// IDsIn finds the ids of stored objects in a JSON body.
 func IDsIn(body []byte) ([]Named, error) {
 	found, err := reference.Find(body)
 	if err != nil {
@@ -32,7 +32,7 @@ func IDsIn(body []byte) ([]Named, error) {
 	return named(found)
 }
 
-// IDsInRow finds the ids of stored things in a row of a batch, whose body is that of a request.
+// IDsInRow finds the ids of stored objects in a row of a batch, with the body of a request.
 func IDsInRow(line []byte) ([]Named, error) {
 	if !reference.MayNameObjects(line) {
 		return nil, nil
@@ -51,8 +51,8 @@ func IDsInRow(line []byte) ([]Named, error) {
 	return append(ids, more...), err
 }
 
-// IDsInForm finds the ids of stored things in the fields of a form. A value that begins like
-// JSON and is none names nothing.
+// IDsInForm finds the ids of stored objects in the fields of a form. A value that starts like
+// JSON but is not JSON names none.
 func IDsInForm(f *form.Form) ([]Named, error) {
 	var all []reference.Reference
 	for name, value := range f.Fields() {
@@ -86,8 +86,8 @@ func Tuned(model string) bool {
 	return strings.HasPrefix(model, "ft:") || strings.Contains(model, "tunedModels/")
 }
 
-// Files returns those of the ids that are of files: what a translated conversation still
-// names.
+// Files returns those of the ids that are of files: the only ones that a translated conversation
+// still names.
 func Files(ids []Named) []Named {
 	return slices.DeleteFunc(ids, func(n Named) bool { return n.Kind != reference.File && n.Kind != reference.Storage })
 }

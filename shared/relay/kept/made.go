@@ -9,13 +9,13 @@ import (
 	"gateway/shared/wire"
 )
 
-// linked are the members of answers that name further things that came to be
-// with the one that is asked for.
+// linked are the response fields that name further objects created together with the requested
+// one.
 var linked = wire.NewKeySet("id", "object", "output_file_id", "error_file_id", "result_files", "thread_id", "file", "name", "fine_tuned_model", "results_file_id",
 	"invocationArn", "job_id", "continuation_token", "batch", "dataset", "connector", "finetuned_model")
 
-// Made gives the ids of the things that an answer says exist. made: the request was one
-// that makes a thing.
+// Made returns the ids of the objects in a response. made: the request was one that creates an
+// object.
 func Made(answer []byte, made bool) (ids []string) {
 	var w wire.Walk
 	if linked.Walk(answer, &w) != nil {
@@ -37,7 +37,7 @@ func Made(answer []byte, made bool) (ids []string) {
 			if made {
 				add(raw)
 			}
-		case "name": // files/abc, cachedContents/abc; elsewhere the caller's own word
+		case "name": // files/abc, cachedContents/abc; elsewhere a name given by the caller
 			if made && w.Spans[0].Absent() && w.Spans[1].Absent() {
 				if s, err := wire.ScanString(raw, ""); err == nil && strings.Contains(s, "/") {
 					ids = append(ids, s[strings.LastIndexByte(s, '/')+1:], s)
@@ -75,34 +75,34 @@ func Made(answer []byte, made bool) (ids []string) {
 	return ids
 }
 
-// Watcher looks for things that a stream of events tells to be made.
+// Watcher collects ids of created objects from a stream of events.
 type Watcher struct {
 	note   func(ids ...string) error
 	sought Sought
 	parser wire.SSEParser
 	seen   int
-	noted  []string // that were noted last; the events of a chat all tell its id
+	noted  []string // the last recorded ones; all events of a chat repeat its id
 }
 
-// maxWatched bounds the bytes of a stream that are looked at: what is made is
-// told at its beginning.
+// maxWatched limits the inspected bytes of a stream: created objects are reported at its
+// beginning.
 const maxWatched = 256 << 10
 
-// Sought is what a Watcher looks for.
+// Sought selects the ids that a Watcher collects.
 type Sought struct {
-	Made   bool // what the beginning of the answer says is made
-	Sounds bool // of a chat, up to the end
-	Items  bool // of a response, up to the end
+	Made   bool // created objects, from the beginning of the response
+	Sounds bool // audio of a chat, up to the end
+	Items  bool // items of a response, up to the end
 }
 
-// Watch returns a watcher that has note keep what it finds.
+// Watch returns a watcher that calls note with the ids that it finds.
 func Watch(sought Sought, note func(ids ...string) error) *Watcher {
 	return &Watcher{note: note, sought: sought}
 }
 
 var madeKeys = wire.NewKeySet("response", "interaction")
 
-// Feed takes the next bytes of the stream. A nil Watcher takes them too.
+// Feed consumes the next bytes of the stream. A nil Watcher ignores them.
 func (w *Watcher) Feed(p []byte) error {
 	if w == nil || w.seen > maxWatched && !w.sought.Sounds && !w.sought.Items {
 		return nil
@@ -131,7 +131,7 @@ func (w *Watcher) Feed(p []byte) error {
 	})
 }
 
-// madeIn gives the ids of what an event says is made.
+// madeIn returns the ids of the objects that an event reports as created.
 func madeIn(data []byte) []string {
 	ids := Made(data, true)
 	var inner wire.Walk

@@ -6,11 +6,12 @@ import (
 	"gateway/shared/store"
 )
 
-// outputKey separates stored output from reasoning, whose rows are named by call ids.
+// outputKey separates stored output from reasoning, which has rows named by call ids.
 const outputKey = "output:"
 
 // PutOutput stores the output items of a translated response, a JSON array, for 24 hours. id is
-// that of the response. Output above 256 KiB is not stored: its items must be sent whole.
+// that of the response. Output above 256 KiB is not stored: clients must send its items
+// completely.
 func (m *Memory) PutOutput(ctx context.Context, sc store.Scope, id string, items []byte) error {
 	if len(items) > maxSignedRow {
 		return nil

@@ -10,20 +10,19 @@ import (
 	"gateway/shared/store"
 )
 
-// Owners knows which workspace made what a provider keeps under a credential of
-// the organisation, or under one that several workspaces have saved. A row stands
-// below the organisation and the credential, and below the integration, so that
-// every workspace that uses either finds it.
+// Owners records which workspace created an object that a provider stores under a credential of
+// the organization, or under one that several workspaces have saved. A row is stored below the
+// organization and the credential, and below the integration, so that every workspace that uses
+// either finds it.
 type Owners struct {
 	Now   func() time.Time
 	Table store.Table
 }
 
-// MaxID is how many bytes an id may have; longer ones are not known.
+// MaxID is the maximum length of an id in bytes; longer ones are not recorded.
 const MaxID = 512
 
-// Lifetimes of rows. A row that is used in the second half of its life begins a
-// new one.
+// Lifetimes of rows. The use of a row in the second half of its lifetime renews it.
 const (
 	ownedFor  = 400 * 24 * time.Hour
 	renewWhen = ownedFor / 2
@@ -33,8 +32,8 @@ func ownedKey(sc store.Scope, place, id string) store.Key {
 	return sc.Organisation().Partition("OWNED", place).Key(id)
 }
 
-// Own notes that a workspace made things. What another workspace made stays that
-// workspace's.
+// Own records that a workspace created objects. It does not change the owner of an object that
+// another workspace created.
 func (o *Owners) Own(ctx context.Context, sc store.Scope, places []string, slug string, ids ...string) error {
 	until := o.Now().Add(ownedFor)
 	for _, id := range ids {
@@ -53,8 +52,8 @@ func (o *Owners) Own(ctx context.Context, sc store.Scope, places []string, slug 
 	return nil
 }
 
-// of gives the workspaces that made the ids, by the first of the places that knows;
-// those that nobody made through the gateway are missing.
+// of returns the workspaces that created the ids, by the first of the places with a row; ids
+// that were not created through the gateway are missing.
 func (o *Owners) of(ctx context.Context, sc store.Scope, places []string, ids []string) (map[string]string, error) {
 	keys := make([]store.Key, 0, len(places)*len(ids))
 	for _, place := range places {
@@ -89,32 +88,33 @@ func (o *Owners) of(ctx context.Context, sc store.Scope, places []string, ids []
 	return who, nil
 }
 
-// Of gives the workspaces that made things at one place; those that nobody made
+// Of returns the workspaces that created objects at one place; those that were not created
 // through the gateway are missing.
 func (o *Owners) Of(ctx context.Context, sc store.Scope, place string, ids []string) (map[string]string, error) {
 	return o.of(ctx, sc, []string{place}, ids)
 }
 
-// renew keeps the row of a thing that is in use.
+// renew extends the lifetime of an object's row while it is in use.
 func (o *Owners) renew(ctx context.Context, sc store.Scope, key store.Key, item store.Item) {
 	if item.String("workspace") != sc.Workspace || o.Now().Add(ownedFor-renewWhen).Before(time.Unix(item.Int("until"), 0)) {
 		return
 	}
 	until := o.Now().Add(ownedFor)
-	_, _, _ = o.Table.Update(ctx, store.Update{ // the old life goes on without it
+	_, _, _ = o.Table.Update(ctx, store.Update{ // on an error the old lifetime remains
 		Key: key, Set: []store.Assign{{Path: store.At("until"), Value: until.Unix()}}, Expires: until,
 		If: []store.Cond{store.IfEqual(store.At("workspace"), sc.Workspace)},
 	})
 }
 
-// Missing is the answer for things that are not there and for other workspaces'.
+// Missing returns the fault for missing objects and for those of other workspaces.
 func Missing(field, id string) error {
 	return fault.Newf(fault.NotFound, field, "There is nothing with the id %q", fault.Clip(id, 300))
 }
 
 // Foreign returns the ids of those items that are not the workspace's: of other workspaces and,
-// where several workspaces use the credential, items that nobody made through the gateway. It
-// fails with the fault of a missing object for a foreign item that the provider would look up.
+// where several workspaces use the credential, items that were not created through the gateway.
+// It fails with the fault of a missing object for a foreign item that the provider would look
+// up.
 func (o *Owners) Foreign(ctx context.Context, sc store.Scope, w *Wall, items []reference.Item) (map[string]bool, error) {
 	if len(items) == 0 {
 		return nil, nil
@@ -144,7 +144,7 @@ func (o *Owners) Foreign(ctx context.Context, sc store.Scope, w *Wall, items []r
 	return foreign, nil
 }
 
-// OwnItems is Own for the items of an answer, which are many and may have been noted before.
+// OwnItems is Own for the items of a response, which are many and may have been recorded before.
 func (o *Owners) OwnItems(ctx context.Context, sc store.Scope, places []string, slug string, ids []string) error {
 	known, err := o.of(ctx, sc, places, ids)
 	if err != nil {
@@ -165,8 +165,8 @@ func (o *Owners) OwnItems(ctx context.Context, sc store.Scope, places []string, 
 	return o.Table.PutMany(ctx, rows)
 }
 
-// Check refuses ids of other workspaces and, where several workspaces use the
-// credential, ids that nobody made through the gateway.
+// Check rejects ids of other workspaces and, where several workspaces use the credential, ids
+// that were not created through the gateway.
 func (o *Owners) Check(ctx context.Context, sc store.Scope, w *Wall, ids []Named) error {
 	if len(ids) == 0 {
 		return nil

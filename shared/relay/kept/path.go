@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Path is what a path says of things that a provider keeps.
+// Path is a path to objects stored at a provider.
 type Path struct {
 	Collection string // files, batches, jobs ...; "" when the path names none
 	ID         string // "" for the collection itself
-	Below      bool   // the path goes on behind the id
-	Evasive    bool   // the path can be read in more ways than one
+	Below      bool   // the path continues after the id
+	Evasive    bool   // the path is ambiguous
 }
 
-// collections are the path segments behind which providers keep things by ids.
-// Those behind "fine_tuning" are "jobs" and "checkpoints", that behind "chat" is "completions".
+// collections are the path segments that providers follow with ids of stored objects. Those
+// after "fine_tuning" are "jobs" and "checkpoints", that after "chat" is "completions".
 var collections = map[string]bool{
 	"files": true, "batches": true, "assistants": true, "threads": true, "vector_stores": true, "responses": true, "uploads": true,
 	"conversations": true, "skills": true, "webhook_endpoints": true, "containers": true, "evals": true, "videos": true, "datasets": true, "cachedcontents": true, "tunedmodels": true,
@@ -23,7 +23,7 @@ var collections = map[string]bool{
 	"libraries": true, "connectors": true, "embed-jobs": true, "finetuned-models": true, "fine-tunes": true, "async-invoke": true,
 }
 
-// operationVerbs end the path of a model, and begin something that the provider keeps.
+// operationVerbs end the path of a model, and start an operation that the provider stores.
 var operationVerbs = map[string]string{"predictlongrunning": "operations", "batchgeneratecontent": "batches", "asyncbatchembedcontent": "batches"}
 
 // withoutVerb returns the id of a segment with a method of Google's: files/abc:download.
@@ -35,7 +35,7 @@ func withoutVerb(segment string) string {
 	return id
 }
 
-// collectionAt tells whether a segment names a collection.
+// collectionAt reports whether a segment names a collection.
 func collectionAt(segments []string, i int) (string, bool) {
 	name := strings.ToLower(segments[i])
 	switch {
@@ -55,16 +55,16 @@ func collectionAt(segments []string, i int) (string, bool) {
 	return "", false
 }
 
-// verbs stand where ids do, but name what is done: POST /threads/runs makes a
-// thread and runs it.
+// verbs appear in the position of ids, but name an action: POST /threads/runs creates a thread
+// and runs it.
 var verbs = map[string]map[string]bool{
 	"threads":   {"runs": true},
 	"responses": {"compact": true, "input_tokens": true},
 	"videos":    {"edits": true, "extensions": true, "characters": true},
 }
 
-// PathOf finds the first collection in an escaped path, whatever stands before
-// it, and the id behind it.
+// PathOf finds the first collection in an escaped path, after any prefix, and the id that
+// follows it.
 func PathOf(escapedPath string) Path {
 	s := pathAmong(strings.Split(escapedPath, "/"))
 	plain, err := url.PathUnescape(escapedPath)
@@ -72,8 +72,8 @@ func PathOf(escapedPath string) Path {
 		s.Evasive = true
 		return s
 	}
-	// A provider may take an escaped slash for a slash, dots for a way back, and
-	// cut what stands behind a semicolon.
+	// A provider may treat an escaped slash as a slash, resolve dots, and ignore everything
+	// after a semicolon.
 	segments := strings.FieldsFunc(plain, func(r rune) bool { return r == '/' || r == '\\' })
 	for i, seg := range segments {
 		s.Evasive = s.Evasive || seg == "." || seg == ".."
@@ -131,27 +131,27 @@ func pathAmong(segments []string) (s Path) {
 	return s
 }
 
-// FormsNameObjects reports whether the fields of a form that is sent to the path may name stored
-// objects. Forms of the other paths carry content alone.
+// FormsNameObjects reports whether the fields of a form for the path may name stored objects.
+// Forms of the other paths contain only content.
 func (s *Path) FormsNameObjects() bool {
 	return s.Collection != "" && s.Collection != "models" && !s.TakesUploads()
 }
 
-// TakesUploads reports whether the path is one of uploads, whose fields describe the file alone.
+// TakesUploads reports whether the path accepts uploads with fields that only describe the file.
 func (s *Path) TakesUploads() bool {
 	return s.Collection == "files" || s.Collection == "uploads" || s.Collection == "skills"
 }
 
-// Creates tells whether a POST of the path makes a thing.
+// Creates reports whether a POST to the path creates an object.
 func (s *Path) Creates() bool {
 	return s.Collection != "" && s.Collection != "models" && s.Collection != "chat/completions" && s.ID == ""
 }
 
-// Lists tells whether a GET of the path lists a collection.
+// Lists reports whether a GET of the path lists a collection.
 func (s *Path) Lists() bool { return s.Collection != "" && s.Collection != "models" && s.ID == "" }
 
-// IDs are the ids of stored things in the path and, where it lists a collection, in
-// the query of a request.
+// IDs returns the ids of stored objects in the path and, if it lists a collection, in the query
+// of a request.
 func (s *Path) IDs(method string, u *url.URL) (ids []Named) {
 	switch {
 	case s.Collection == "models":
@@ -171,9 +171,9 @@ func (s *Path) IDs(method string, u *url.URL) (ids []Named) {
 	return ids
 }
 
-// Free tells whether a request to the path of a kept thing can cost nothing: it was charged
-// when it was made, or never is. responds: the provider also has responses, so that a
-// conversation only stores what is said.
+// Free reports whether a request to the path of a stored object is free: the object was charged
+// at its creation, or never is. responds: the provider also has responses, so that a
+// conversation only stores its content.
 func (s *Path) Free(method, path string, responds bool) bool {
 	if s.Collection == "" || s.Collection == "models" || s.Evasive {
 		return false
@@ -185,7 +185,7 @@ func (s *Path) Free(method, path string, responds bool) bool {
 	case "assistants", "vector_stores", "files", "uploads", "skills", "webhook_endpoints", "voices", "voice_consents":
 		return true
 	case "jobs":
-		return s.Below // they are paused and resumed
+		return s.Below // these pause and resume
 	case "conversations":
 		return responds
 	case "evals", "threads":
@@ -200,9 +200,9 @@ func (s *Path) Free(method, path string, responds bool) bool {
 	return false
 }
 
-// AlwaysNoted tells whether things made there are noted as the workspace's even while
-// nobody else uses the credential. Nothing else would tell their owner once another
-// workspace comes to use it.
+// AlwaysNoted reports whether objects created there are recorded as the workspace's even while
+// no other workspace uses the credential. Otherwise their owner would be unknown once another
+// workspace starts to use it.
 func (s *Path) AlwaysNoted() bool {
 	switch s.Collection {
 	case "", "models", "responses", "conversations", "interactions", "chat/completions":

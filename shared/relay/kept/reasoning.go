@@ -11,10 +11,9 @@ import (
 	"gateway/shared/store"
 )
 
-// Memory keeps the signed reasoning that came before tool calls, for
-// clients that keep to the strict OpenAI shape and so cannot give it back.
-// Providers refuse a conversation in which it is missing. It is kept in the
-// process and, sealed, in the store, because the next turn may reach another
+// Memory stores the signed reasoning that precedes tool calls, for clients that keep to the
+// strict OpenAI schema and so cannot return it. Providers reject a conversation without it. It
+// is stored in the process and, sealed, in the store, because the next turn may reach another
 // process.
 type Memory struct {
 	now   func() time.Time
@@ -41,7 +40,7 @@ const (
 	maxSignedRow = 256 << 10
 )
 
-// New makes a memory whose rows stand in a table.
+// New returns a Memory with its rows in a table.
 func New(now func() time.Time, t store.Table, s seal.Sealer) *Memory {
 	return &Memory{now: now, table: t, seal: s, mine: make(map[memoryKey]remembered)}
 }
@@ -55,7 +54,7 @@ func (k memoryKey) binding() seal.Binding {
 	return seal.Binding{Org: k.scope.Org, Table: string(store.Usage), PK: row.PK(), SK: row.SK()}
 }
 
-// Put keeps the reasoning before one tool call.
+// Put stores the reasoning that precedes one tool call.
 func (m *Memory) Put(ctx context.Context, sc store.Scope, s chat.Signed) error {
 	k := memoryKey{sc, s.ToolCallID}
 	until := m.now().Add(rememberFor)
@@ -76,7 +75,7 @@ func (m *Memory) Put(ctx context.Context, sc store.Scope, s chat.Signed) error {
 	return m.table.Put(ctx, store.Row{Key: signedKey(sc, s.ToolCallID), Item: store.Item{"sealed": sealed}, Expires: until})
 }
 
-// Get finds the reasoning before one tool call; nil when it is not known.
+// Get returns the reasoning that precedes one tool call; nil if there is none.
 func (m *Memory) Get(ctx context.Context, sc store.Scope, call string) ([]chat.Part, error) {
 	k := memoryKey{sc, call}
 	m.mu.Lock()

@@ -8,8 +8,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// runs tells whether a POST of a path has the provider run a thread or an
-// evaluation.
+// runs reports whether a POST to a path makes the provider run a thread or an evaluation.
 func runs(path string) bool {
 	i := strings.Index(strings.ToLower(path), "/runs")
 	if i < 0 {
@@ -24,7 +23,7 @@ var (
 	runObject = []byte("thread.run")
 )
 
-// RunIn gives data if it is a run.
+// RunIn returns data if it is a run.
 func RunIn(data []byte) []byte {
 	var w wire.Walk
 	if !bytes.Contains(data, runObject) || runKeys.Walk(data, &w) != nil || !w.Spans[0].Present(data) {
@@ -36,7 +35,7 @@ func RunIn(data []byte) []byte {
 	return data
 }
 
-// RunID is the id of a run; "" when it has none that can be known again.
+// RunID returns the id of a run; "" if it has none that can be recorded.
 func RunID(run []byte) string {
 	var w wire.Walk
 	if len(run) == 0 || runKeys.Walk(run, &w) != nil || !w.Spans[1].Present(run) {
@@ -54,7 +53,7 @@ var (
 	backgroundKeys = wire.NewKeySet("object", "background")
 )
 
-// Background tells whether an answer is a response that is made in the background.
+// Background reports whether the body is a background response.
 func Background(answer []byte) bool {
 	var w wire.Walk
 	if !bytes.Contains(answer, backgroundName) || backgroundKeys.Walk(answer, &w) != nil ||
@@ -65,8 +64,8 @@ func Background(answer []byte) bool {
 	return err == nil && object == "response"
 }
 
-// BackgroundIn gives the whole response that an event of a stream holds, where it
-// says whether that is made in the background; nil when there is none.
+// BackgroundIn returns the complete response in an event of a stream if it states whether it is
+// a background response; nil if there is none.
 func BackgroundIn(event []byte) []byte {
 	var w wire.Walk
 	if !bytes.Contains(event, backgroundName) || madeKeys.Walk(event, &w) != nil || !w.Spans[0].Present(event) {
@@ -80,8 +79,7 @@ var (
 	responseObject = []byte(`"response"`)
 )
 
-// Unmade tells whether an answer is a response that is still being made, of which
-// nothing is told yet.
+// Unmade reports whether the body is a response in progress without any output.
 func Unmade(answer []byte) bool {
 	var w wire.Walk
 	if !bytes.Contains(answer, responseObject) || stateKeys.Walk(answer, &w) != nil || !making(answer, &w) {
@@ -97,7 +95,7 @@ func Unmade(answer []byte) bool {
 	return d.Err() == nil
 }
 
-// making tells whether a response is still being made.
+// making reports whether a response is in progress.
 func making(answer []byte, w *wire.Walk) bool {
 	if !w.Spans[0].Present(answer) || !w.Spans[1].Present(answer) {
 		return false
@@ -125,8 +123,8 @@ func EndedUnused(answer []byte) bool {
 	return false
 }
 
-// LastResponse gives the whole response that the last event of a stream holds, in memory
-// of its own; nil where the stream does not end with one that is made.
+// LastResponse returns a copy of the complete response in the last event of a stream; nil if the
+// stream does not end with a finished one.
 func LastResponse(stream []byte) (last []byte) {
 	tail.EachEvent(stream, func(data []byte) {
 		if wire.KindOf(data) != wire.KindObject {

@@ -8,11 +8,11 @@ import (
 
 var audioWord = []byte(`"audio"`)
 
-// AsksSound looks whether a chat may be answered by sound, which the provider keeps for a
-// while under an id: a later message of the assistant's may name it instead of its words.
+// AsksSound reports whether a chat may get a response with audio, which the provider stores for
+// a while under an id: a later assistant message may name it instead of its text.
 func AsksSound(body []byte) bool { return bytes.Contains(body, audioWord) }
 
-// Sounds gives the ids of the sounds that an answer of a chat tells of, or one event of it.
+// Sounds returns the ids of the audio in a chat response, or in one event of it.
 func Sounds(answer []byte) (ids []string) {
 	if !bytes.Contains(answer, audioWord) {
 		return nil
@@ -33,7 +33,7 @@ func Sounds(answer []byte) (ids []string) {
 	return ids
 }
 
-// soundOf reads what a choice has in one of the members: {"audio":{"id":"..."}}.
+// soundOf reads the audio id in one of the fields of a choice: {"audio":{"id":"..."}}.
 func soundOf(d *wire.Decoder, ids []string, members ...string) []string {
 	if d.Kind() != wire.KindObject {
 		d.Skip()

@@ -7,16 +7,17 @@ import (
 	"gateway/shared/store"
 )
 
-// turnLife is how long providers store a response or an interaction unless asked otherwise.
+// turnLife is how long providers store a response or an interaction by default.
 const turnLife = 30 * 24 * time.Hour
 
 // Turn is a response or an interaction that a later request may continue.
 type Turn struct {
-	Asked, Answered string // its model, as the request and as the answer name it
-	Tokens          int64  // read and made: what the next turn reads of it
+	Asked, Answered string // its model, as the request and as the response name it
+	Tokens          int64  // input and output tokens: the input of the next turn
 }
 
-// Of reports whether the turn was made by a model. Others may count the same content otherwise.
+// Of reports whether the turn was made by the model. Others may count the same content
+// differently.
 func (t Turn) Of(model string) bool {
 	return model != "" && (model == t.Asked || model == t.Answered)
 }
@@ -25,7 +26,7 @@ func turnKey(sc store.Scope, place, id string) store.Key {
 	return sc.Partition("TURN", place).Key(id)
 }
 
-// NoteTurn stores what a turn amounts to, below the place where its provider knows the id.
+// NoteTurn stores the size of a turn, at the place where its provider stores the id.
 func NoteTurn(ctx context.Context, o *Owners, sc store.Scope, place, id string, t Turn) error {
 	if id == "" || len(id) > MaxID {
 		return nil

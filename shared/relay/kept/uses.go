@@ -15,15 +15,15 @@ import (
 	"gateway/shared/store"
 )
 
-// A credential may be saved more than once, in several workspaces or integrations. What was
-// made with it at the provider is kept apart by credential, not by the record that holds
-// it. Rows below its fingerprint tell which workspaces use it; a workspace that uses it
-// alone needs no wall.
+// A credential may be saved more than once, in several workspaces or integrations. Objects
+// created with it at the provider are isolated by credential, not by the record that holds it.
+// Rows below its fingerprint list the workspaces that use it; a workspace that uses it
+// exclusively needs no isolation.
 
 const (
-	usesFor       = 90 * 24 * time.Hour // a workspace counts so long after its last use
+	usesFor       = 90 * 24 * time.Hour // how long a workspace counts after its last use
 	usesRenewed   = 7 * 24 * time.Hour
-	UsesAsked     = time.Second // how old the answer may be on routes of kept things
+	UsesAsked     = time.Second // maximum age of the list on routes of stored objects
 	UsesTalked    = time.Minute // and in conversations, which seldom name one
 	fingerprinted = 1024        // rounds: fields may be weaker than keys are
 )
@@ -37,8 +37,7 @@ type Account struct {
 	CustomHeaders map[string]string
 }
 
-// fingerprint names a credential at its host within an organisation, without
-// telling it.
+// fingerprint identifies a credential at its host within an organization, without revealing it.
 func (a *Account) fingerprint(org string) string {
 	cred := a.Credential
 	material := []string{cred.Key}
@@ -70,7 +69,7 @@ func (a *Account) fingerprint(org string) string {
 	return "credential-" + hex.EncodeToString(sum)
 }
 
-// uses notes that the workspace uses a credential, and tells whether others do.
+// uses records that the workspace uses a credential, and reports whether others do.
 func (o *Owners) uses(ctx context.Context, sc store.Scope, print string) (others bool, err error) {
 	at := sc.Organisation().Partition("CREDENTIAL", print)
 	now, mine := o.Now(), false
@@ -95,25 +94,25 @@ func (o *Owners) uses(ctx context.Context, sc store.Scope, print string) (others
 	if others {
 		return true, nil
 	}
-	// Another may have come in between.
+	// Another may have been added in between.
 	page, err = o.Table.Query(ctx, store.Query{Partition: at, Limit: 2})
 	return err == nil && len(page.Rows) > 1, err
 }
 
-// Wall is what a request knows of who else uses its credential.
+// Wall is the tenant isolation that a request needs for its credential.
 type Wall struct {
-	On     bool // things are told apart by workspace
-	Shared bool // what nobody made through the gateway is nobody's
-	// Places are where rows stand: below the credential, then below the integration. Rows
-	// of the integration outlive a change of credential, and older rows stand only there.
+	On     bool // objects are isolated by workspace
+	Shared bool // objects not created through the gateway are inaccessible
+	// Places are where rows are stored: below the credential, then below the integration. Rows
+	// of the integration outlive a change of credential, and older rows are only there.
 	Places []string
 	// Foreign are the ids of items of the request that are not the workspace's: see reference.Disown.
 	Foreign map[string]bool
 }
 
-// Around tells which wall stands around what an account keeps. What users remembers is used
-// as long as it is no older than age. On an error others are assumed to use the account,
-// and the next request asks again.
+// Around returns the tenant isolation for the objects of an account. The list in users is used
+// if it is no older than age. On an error, other users of the account are assumed, and the next
+// request reads the list again.
 func (o *Owners) Around(ctx context.Context, sc store.Scope, users *saved.Users, a *Account, at time.Time, age time.Duration) (Wall, error) {
 	known := users.Known.Load()
 	var err error

@@ -27,7 +27,7 @@ func (s *Session) end(code int, reason string, why *fault.Fault) {
 	s.part()
 }
 
-// clientLeft: nothing more goes to the client.
+// clientLeft ends the session after the client has disconnected: nothing more is sent to it.
 func (s *Session) clientLeft(err error) {
 	s.mu.Lock()
 	if s.over {
@@ -56,7 +56,7 @@ func (s *Session) part() {
 	}
 	s.mu.Unlock()
 	if bye := s.Wire.Bye(); first && bye != nil {
-		_ = s.Far.Write(false, bye) // a provider that has gone is seen by its reader
+		_ = s.Far.Write(false, bye) // a provider that is gone is detected by its reader
 	}
 }
 
@@ -72,7 +72,7 @@ func (s *Session) leave() {
 	}
 }
 
-// providerLeft tells the client how the provider has ended the session.
+// providerLeft reports to the client how the provider has ended the session.
 func (s *Session) providerLeft(err error) {
 	code, reason := session.ToldOfFar(s.Far, err)
 	s.end(code, reason, nil)

@@ -22,7 +22,7 @@ type Session struct {
 	Judges    func() Judges
 	Times     session.Times
 	Memory    *egress.Memory // of large messages
-	Tenant    string         // the organisation whose memory it counts as
+	Tenant    string         // the organization charged for the memory
 	ID        string         // for ids of the gateway's own messages
 	Model     string         // the model of the upstream session
 	Opening   wires.Opening
@@ -39,14 +39,14 @@ type Session struct {
 	leaving bool // the provider was asked to end, or was left
 	ended   *session.Ended
 	why     *fault.Fault
-	left    error // with which the reader of the client ended; nil: the client was sent away
+	left    error // with which the reader of the client ended; nil: the client was disconnected
 	events  int
 	late    *time.Timer // leaves the provider when it fires, whatever it does
 	in, out int64       // bytes of messages from the client and to it
 }
 
-// Run carries messages until a side leaves, the desk ends it, or Drain has. What was
-// begun is booked when it returns.
+// Run forwards messages until a side disconnects, the desk ends the session, or Drain has. All
+// started responses are charged when it returns.
 func (s *Session) Run(ctx context.Context) session.Result {
 	s.context, s.stop = context.WithCancel(ctx)
 	s.in = s.First
@@ -107,7 +107,7 @@ func (s *Session) begin() error {
 	s.mu.Lock()
 	s.begun = true
 	s.mu.Unlock()
-	_ = s.Far.Write(false, first) // a provider that has gone is seen by its reader
+	_ = s.Far.Write(false, first) // a provider that is gone is detected by its reader
 	return nil
 }
 
@@ -136,7 +136,7 @@ func (s *Session) result(fromNear error) session.Result {
 	return r
 }
 
-// fromNear reads the client until it leaves or is sent away.
+// fromNear reads the client until it disconnects or is disconnected.
 func (s *Session) fromNear() error {
 	var lease egress.Lease
 	lease.Of(s.Memory, s.Tenant)
@@ -155,14 +155,14 @@ func (s *Session) fromNear() error {
 	}
 }
 
-// clientSaid judges a message of the client and sends it on.
+// clientSaid judges a message of the client and forwards it.
 func (s *Session) clientSaid(binary bool, p []byte) error {
 	s.mu.Lock()
 	s.in += int64(len(p))
 	over := s.over
 	s.mu.Unlock()
 	if over {
-		return nil // it has been told that it is over
+		return nil // the end was already sent to the client
 	}
 	if !utf8.Valid(p) { // events in binary messages are JSON, too
 		return &session.Ended{Code: session.NotUTF8, Reason: "a message must be UTF-8"}
@@ -187,7 +187,7 @@ func (s *Session) clientSaid(binary bool, p []byte) error {
 		s.refuse(fault.From(err), h.ID)
 		return nil
 	}
-	_ = s.Far.Write(binary, p) // a provider that has gone is seen by its reader
+	_ = s.Far.Write(binary, p) // a provider that is gone is detected by its reader
 	return nil
 }
 
@@ -233,7 +233,7 @@ func (s *Session) providerSaid(binary bool, p []byte) {
 	}
 }
 
-// give sends the client a message, unless it is over.
+// give sends the client a message, unless the session is over.
 func (s *Session) give(binary bool, p []byte) {
 	s.mu.Lock()
 	over := s.over
@@ -279,7 +279,7 @@ func (s *Session) sendAway(f *fault.Fault) {
 
 // tell sends the client an error; ends: without waiting for it for long.
 func (s *Session) tell(told []byte, ends bool) {
-	write := func() { _ = s.Near.Write(false, told) } // a client that has gone is seen by its reader
+	write := func() { _ = s.Near.Write(false, told) } // a client that is gone is detected by its reader
 	if ends {
 		session.Briefly(write)
 	} else {

@@ -17,30 +17,29 @@ type Conn interface {
 	// Next waits for the next message. Its bytes are read to their end before the next
 	// is waited for. The error is an *Ended, or that of a broken connection.
 	Next() (binary bool, r io.Reader, err error)
-	// Write sends a message within a bounded time. Messages go out one behind the other.
+	// Write sends a message within a time limit. Messages are sent one after the other.
 	Write(binary bool, p []byte) error
-	// Ping asks the other end whether it is there; one that answers nothing for long is
-	// gone, which Next tells.
+	// Ping checks that the peer is alive; if it does not respond for long, Next fails.
 	Ping() error
-	// Close says why the connection ends, and gives the other end a moment to answer; Next
-	// ends by then. A code that cannot be sent is left out.
+	// Close closes the connection with a code and a reason, and waits briefly for the peer's
+	// response; Next fails by then. A code that cannot be sent is omitted.
 	Close(code int, reason string)
-	// Linger ends the connection once nobody reads it any more, and lets the other end
-	// get what was sent last.
+	// Linger ends the connection after its reader has ended, and lets the peer receive the last
+	// messages.
 	Linger()
-	// Drop ends the connection at once.
+	// Drop ends the connection immediately.
 	Drop()
 }
 
-// Maker makes connections. Processes that hold no connection for long link none.
+// Maker makes connections. Processes without long-lived connections link none.
 type Maker interface {
-	// Dial opens a connection. An answer that is none has its status and its body.
+	// Dial opens a connection. If the upgrade fails, the response has its status and its body.
 	Dial(ctx context.Context, to *Address) (Conn, *http.Response, error)
-	// Accept takes a client's upgrade. The answer has the headers of h.
+	// Accept accepts a client's upgrade. The response has the headers of h.
 	Accept(w http.ResponseWriter, req *http.Request, protocol string, h http.Header) (Conn, error)
 }
 
-// Address is where a connection goes.
+// Address is the destination of a connection.
 type Address struct {
 	URL       *url.URL // http or https
 	Header    http.Header
@@ -48,8 +47,8 @@ type Address struct {
 	Dialer    *egress.Dialer
 }
 
-// Opened is a client's side whose first message has named the model, before any provider
-// is asked.
+// Opened is the client side of a connection after its first message has named the model, before
+// any provider is called.
 type Opened struct {
 	Near Conn
 	Wire live.Wire
@@ -81,10 +80,10 @@ type Ended struct {
 // Error implements error.
 func (e *Ended) Error() string { return "session: the connection was closed: " + e.Reason }
 
-// Restarting is what clients are told of sessions that a gateway which stops ends.
+// Restarting is the close reason sent to clients when a stopping gateway ends their sessions.
 const Restarting = "the gateway is restarting; open a new session"
 
-// CloseNear closes the client's side, whose reader has ended with err.
+// CloseNear closes the client's side after its reader has ended with err.
 func CloseNear(near Conn, err error) {
 	e := &Ended{Code: Lost}
 	errors.As(err, &e)
@@ -106,8 +105,8 @@ func UpstreamClose(err error) (code int, reason string) {
 	return Normal, ""
 }
 
-// ToldOfFar is what the client is told when the reader of the provider's side has ended
-// with err.
+// ToldOfFar returns the close code and reason sent to the client after the reader of the
+// provider's side has ended with err.
 func ToldOfFar(far Conn, err error) (code int, reason string) {
 	e := &Ended{}
 	switch {

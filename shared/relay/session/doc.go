@@ -1,7 +1,7 @@
-// Package session carries a realtime session between a client and a provider: each
-// message is read whole, looked at, and sent on as it came. What is said of money is
-// asked of a Desk, which books each response by itself.
+// Package session carries a realtime session between a client and a provider: each message is
+// read completely, inspected, and forwarded unchanged. A Desk admits each response and charges
+// it separately.
 //
-// Two goroutines read, one each side, and write to the other: a side that does not read
-// holds the other back. Neither outlives Run.
+// Two goroutines read, one on each side, and write to the other: a side that does not read
+// blocks the other. Neither outlives Run.
 package session

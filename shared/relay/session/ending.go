@@ -5,8 +5,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// end sends the client away. What is under way at the provider is ended, read to its
-// end and booked; then the provider is left.
+// end disconnects the client. Work in progress at the provider is ended, read to its end and
+// charged; then the provider is disconnected.
 func (s *Session) end(code int, reason string, why *fault.Fault) {
 	if s.stands.end(&Ended{code, reason}, why, false) {
 		s.Near.Close(code, reason)
@@ -14,7 +14,7 @@ func (s *Session) end(code int, reason string, why *fault.Fault) {
 	}
 }
 
-// clientLeft: nothing more goes to the client.
+// clientLeft ends the session after the client has disconnected: nothing more is sent to it.
 func (s *Session) clientLeft(err error) {
 	if !s.stands.end(nil, nil, false) {
 		return
@@ -24,7 +24,7 @@ func (s *Session) clientLeft(err error) {
 	s.leave()
 }
 
-// leave leaves the provider once nothing is under way there, or after a while.
+// leave disconnects the provider once nothing is in progress there, or after a while.
 func (s *Session) leave() {
 	s.cancelLeft()
 	if s.turns.quiet() {
@@ -34,18 +34,18 @@ func (s *Session) leave() {
 	s.stands.after(s.Times.Drain, s.Far.Drop)
 }
 
-// cancelLeft ends what is under way and has nobody who waits for it.
+// cancelLeft cancels responses in progress that no client waits for.
 func (s *Session) cancelLeft() {
 	if !s.stands.isOver() {
 		return
 	}
 	for _, id := range s.turns.toCancel() {
-		_ = s.Far.Write(false, realtime.Cancel(id)) // a provider that has gone is seen by its reader
+		_ = s.Far.Write(false, realtime.Cancel(id)) // a provider that is gone is detected by its reader
 	}
 }
 
-// leaveWhenDone ends a session whose last response has ended, when that was waited for.
-// While a goroutine is telling the client of that end, it does this itself afterwards.
+// leaveWhenDone ends a draining session after its last response has ended. If a goroutine is
+// still sending that end to the client, that goroutine calls it again afterwards.
 func (s *Session) leaveWhenDone() {
 	over, leaves := s.stands.leaves()
 	switch {
@@ -57,7 +57,7 @@ func (s *Session) leaveWhenDone() {
 	}
 }
 
-// providerLeft tells the client how the provider has ended the session.
+// providerLeft reports to the client how the provider has ended the session.
 func (s *Session) providerLeft(err error) {
 	s.turns.leave()
 	code, reason := ToldOfFar(s.Far, err)

@@ -10,15 +10,15 @@ import (
 	"gateway/shared/fault"
 )
 
-// inlet reads the messages of one side whole.
+// inlet reads the messages of one side completely.
 type inlet struct {
 	conn  Conn
 	lease egress.Lease // of the message that is read
 	most  int64        // bytes of one
 }
 
-// each gives f the messages, one behind the other, until the side or f ends it. Their bytes
-// are f's only while it runs.
+// each calls f with the messages, one after the other, until the side or f ends it. f must not
+// retain their bytes.
 func (in *inlet) each(ctx context.Context, f func(binary bool, p []byte) error) error {
 	defer in.lease.Free()
 	for {
@@ -40,7 +40,7 @@ func (in *inlet) each(ctx context.Context, f func(binary bool, p []byte) error) 
 	}
 }
 
-// Unheld is why a session ends when there is no memory for a message.
+// Unheld returns the reason for ending a session when there is no memory for a message.
 func Unheld(err error) error {
 	switch {
 	case errors.Is(err, buffer.ErrTooLarge):

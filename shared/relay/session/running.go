@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Told is how a session ended, for its record.
+// Told returns how the session ended, for its record.
 func (r *Result) Told() string {
 	switch {
 	case r.Code == Lost:
@@ -38,7 +38,7 @@ type Running struct {
 	wg     sync.WaitGroup
 }
 
-// Begin notes a session; ok is false when none is begun any more.
+// Begin adds a session; ok is false if no new sessions are started.
 func (r *Running) Begin(s Ender) (end func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,14 +58,14 @@ func (r *Running) Begin(s Ender) (end func(), ok bool) {
 	}, true
 }
 
-// Open tells whether sessions are begun.
+// Open reports whether new sessions are started.
 func (r *Running) Open() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return !r.ending
 }
 
-// Drain tells all sessions to end once no response is under way.
+// Drain makes all sessions end once no response is in progress.
 func (r *Running) Drain() {
 	r.mu.Lock()
 	r.ending = true
@@ -79,7 +79,7 @@ func (r *Running) Drain() {
 	}
 }
 
-// lastTurn is how long a response may go on once sessions are to end.
+// lastTurn is how long a response may continue while sessions are draining.
 const lastTurn = 20 * time.Second
 
 // End ends all sessions and waits for them.

@@ -14,16 +14,16 @@ import (
 
 // Times of sessions.
 type Times struct {
-	Check time.Duration // how often the desk is asked whether the session may go on
+	Check time.Duration // how often the desk checks whether the session may continue
 	Ping  time.Duration // how often both sides are
-	Drain time.Duration // how long a response that nobody waits for is still read
-	Open  time.Duration // how long a client may take for a first message that names the model
+	Drain time.Duration // how long a response is still read after its client has disconnected
+	Open  time.Duration // how long a client may take to send a first message that names the model
 }
 
 // Standard are the times that hold outside of tests.
 var Standard = Times{Check: 450 * time.Millisecond, Ping: 20 * time.Second, Drain: 10 * time.Second, Open: 10 * time.Second}
 
-// Bounds of one message, in bytes. OpenAI takes events of 15 MB.
+// Limits of one message, in bytes. OpenAI accepts events of 15 MB.
 const (
 	MaxFromClient   = 16 << 20
 	MaxFromProvider = 64 << 20
@@ -35,9 +35,9 @@ type Session struct {
 	Desk      Desk
 	Times     Times
 	Memory    *egress.Memory // of large messages
-	Tenant    string         // the organisation whose memory it counts as
+	Tenant    string         // the organization charged for the memory
 	ID        string         // for ids of the gateway's own events
-	Model     string         // the model that the provider was asked for
+	Model     string         // the model requested from the provider
 	Names     []string       // other names of it by which the client may have opened the session
 	Guard     Guard          // nil: nothing is judged
 	Opening   []byte         // an event that counts as the client's first; nil: none
@@ -52,14 +52,14 @@ type Result struct {
 	Code       int
 	Reason     string
 	ByClient   bool // it was the client who left
-	ByProvider bool // it was the provider, whatever code it gave
+	ByProvider bool // it was the provider, whatever its code
 	Fault      *fault.Fault
 	FromClient int64 // bytes of its messages
 	ToClient   int64
 }
 
-// Run carries messages until a side leaves, the desk ends it, or Drain has. What was
-// begun is booked when it returns.
+// Run forwards messages until a side disconnects, the desk ends the session, or Drain has. All
+// started responses are charged when it returns.
 func (s *Session) Run(ctx context.Context) Result {
 	var stop context.CancelFunc
 	s.context, stop = context.WithCancel(ctx)
@@ -85,7 +85,7 @@ func (s *Session) Run(ctx context.Context) Result {
 	return s.stands.result(fromNear)
 }
 
-// fromNear reads the client until it leaves or is sent away.
+// fromNear reads the client until it disconnects or is disconnected.
 func (s *Session) fromNear() error {
 	var reader realtime.Reader
 	said := func(binary bool, p []byte) error { return s.clientSaid(&reader, binary, p) }
@@ -99,10 +99,10 @@ func (s *Session) fromNear() error {
 	return in.each(s.context, said)
 }
 
-// clientSaid judges a message of the client and sends it on.
+// clientSaid judges a message of the client and forwards it.
 func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) error {
 	if s.stands.took(len(p)) {
-		return nil // it has been told that it is over
+		return nil // the end was already sent to the client
 	}
 	if !binary && !utf8.Valid(p) {
 		return &Ended{NotUTF8, "a text message must be UTF-8"}
@@ -129,12 +129,12 @@ func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) err
 		s.turns.await(asked, e.ID)
 	}
 	if err := s.Far.Write(binary, p); err != nil {
-		return nil // the provider is gone; who reads it tells why
+		return nil // the provider is gone; its reader reports why
 	}
 	return nil
 }
 
-// guarded has an event of the client's judged. What is sent in its place is read anew.
+// guarded has a client event judged. A replacement is parsed again.
 func (s *Session) guarded(reader *realtime.Reader, e *realtime.Event) ([]byte, error) {
 	if s.Guard == nil {
 		return e.Body, nil
@@ -149,7 +149,7 @@ func (s *Session) guarded(reader *realtime.Reader, e *realtime.Event) ([]byte, e
 	return now, err
 }
 
-// judge looks at an event of the client's. A turn is the response that it asks for.
+// judge inspects a client event. It returns the turn of a response that the event requests.
 func (s *Session) judge(e *realtime.Event) (Turn, error) {
 	switch e.Type {
 	case realtime.SessionUpdate, realtime.SessionOld:
@@ -174,8 +174,8 @@ func (s *Session) judge(e *realtime.Event) (Turn, error) {
 	return nil, nil
 }
 
-// named returns an event, whose bytes are p, as the provider is sent it: a session that
-// repeats its model by the client's name has the provider's. Clients such as
+// named returns an event, with bytes p, as it is sent to the provider: if the session repeats
+// its model by the client's name, that is replaced by the provider's. Clients such as
 // @openai/agents-realtime send the model with which they opened the session.
 func (s *Session) named(e *realtime.Event, p []byte) ([]byte, error) {
 	if e.Type != realtime.SessionUpdate && e.Type != realtime.SessionOld {
@@ -188,7 +188,7 @@ func (s *Session) named(e *realtime.Event, p []byte) ([]byte, error) {
 	return e.WithModel(s.Model)
 }
 
-// mayUse refuses models that the session may not go on with.
+// mayUse rejects models that the session may not switch to.
 func (s *Session) mayUse(asks *realtime.Session) error {
 	if asks.Model != "" && asks.Model != s.Model && !slices.Contains(s.Names, asks.Model) {
 		return fault.Newf(fault.InvalidRequest, "session.model", "must be %q, the model that the session was opened for", fault.Clip(s.Model, 200))
@@ -219,7 +219,7 @@ func (s *Session) begin(w *Wanted) (Turn, error) {
 	return s.Desk.Begin(w)
 }
 
-// refuse tells the client of a fault, and ends the session where that one does.
+// refuse reports a fault to the client, and ends the session if the fault does.
 func (s *Session) refuse(f *fault.Fault, about string) {
 	if !Refused(f) {
 		s.tell(f, about)
@@ -229,13 +229,13 @@ func (s *Session) refuse(f *fault.Fault, about string) {
 	s.end(Policy, f.Message, f)
 }
 
-// toldWithin is how long a client that is sent away has to take the reason.
+// toldWithin is how long a client that is being disconnected has to receive the reason.
 const toldWithin = 500 * time.Millisecond
 
-// Briefly tells a client that is to be sent away why, without waiting for it for long.
+// Briefly sends a client the reason before it is disconnected, without waiting long for it.
 func Briefly(tell func()) {
 	told := make(chan struct{})
-	go func() { // ends when the client has taken it, or is gone
+	go func() { // ends when the client has received it, or is gone
 		defer close(told)
 		tell()
 	}()
@@ -259,11 +259,11 @@ func (s *Session) tell(f *fault.Fault, about string) {
 	} else {
 		told = realtime.AppendError(nil, f, id, about)
 	}
-	_ = s.Near.Write(false, told) // a client that has gone is seen by its reader
+	_ = s.Near.Write(false, told) // a client that is gone is detected by its reader
 }
 
-// fromFar reads the provider until it leaves, or until the work that the client left behind
-// is done.
+// fromFar reads the provider until it disconnects, or until the work left by a disconnected
+// client is done.
 func (s *Session) fromFar() {
 	var reader realtime.Reader
 	in := inlet{conn: s.Far, most: MaxFromProvider}
@@ -271,8 +271,8 @@ func (s *Session) fromFar() {
 	s.providerLeft(in.each(s.context, func(binary bool, p []byte) error { return s.providerSaid(&reader, binary, p) }))
 }
 
-// providerSaid takes over what an event says and sends it on. What it cost is booked
-// before the client has it.
+// providerSaid processes a provider event and forwards it. Its cost is recorded before the
+// client has it.
 func (s *Session) providerSaid(reader *realtime.Reader, binary bool, p []byte) error {
 	s.stands.tells(true)
 	err := s.takes(reader, binary, p)
@@ -288,7 +288,7 @@ func (s *Session) takes(reader *realtime.Reader, binary bool, p []byte) error {
 		return &Ended{NotUTF8, "a text message must be UTF-8"}
 	}
 	judged := Judged{Stays: true}
-	if e, err := reader.Read(p); err == nil { // what is no event has no meaning here, and is sent on
+	if e, err := reader.Read(p); err == nil { // a message that is not an event has no meaning here, and is forwarded
 		if s.Guard != nil {
 			judged = s.Guard.Provider(&e)
 		}
@@ -300,10 +300,10 @@ func (s *Session) takes(reader *realtime.Reader, binary bool, p []byte) error {
 		}
 		s.learn(&e)
 	} else if s.Guard != nil && s.Guard.Judges() {
-		judged.Stays = false // nobody can judge it
+		judged.Stays = false // it cannot be judged
 	}
 	for _, back := range judged.Back {
-		_ = s.Far.Write(false, back) // a provider that has gone is seen by its reader
+		_ = s.Far.Write(false, back) // a provider that is gone is detected by its reader
 	}
 	if judged.Stays {
 		s.give(binary, p)
@@ -314,7 +314,7 @@ func (s *Session) takes(reader *realtime.Reader, binary bool, p []byte) error {
 	return nil
 }
 
-// give sends the client a message, unless it is over.
+// give sends the client a message, unless the session is over.
 func (s *Session) give(binary bool, p []byte) {
 	if s.stands.gives(len(p)) {
 		if err := s.Near.Write(binary, p); err != nil {
@@ -323,7 +323,7 @@ func (s *Session) give(binary bool, p []byte) {
 	}
 }
 
-// learn takes over what an event of the provider says.
+// learn records the state that a provider event reports.
 func (s *Session) learn(e *realtime.Event) {
 	switch e.Type {
 	case realtime.SessionCreated, realtime.SessionUpdated, realtime.SessionUpdateOld:
@@ -360,8 +360,8 @@ func (s *Session) learn(e *realtime.Event) {
 	}
 }
 
-// created finds the turn of a response that has begun. One that nobody asked for is
-// admitted now, or ended.
+// created finds the turn of a response that has started. One that was not requested is admitted
+// now, or cancelled.
 func (s *Session) created(e *realtime.Event) {
 	d, err := realtime.ReadResponse(e.Body)
 	if err != nil || !s.turns.unseen(d.ID) {
@@ -378,6 +378,6 @@ func (s *Session) created(e *realtime.Event) {
 		return
 	}
 	s.turns.cancels(d.ID)
-	_ = s.Far.Write(false, realtime.Cancel(d.ID)) // a provider that has gone is seen by its reader
+	_ = s.Far.Write(false, realtime.Cancel(d.ID)) // a provider that is gone is detected by its reader
 	s.refuse(fault.From(err), "")
 }

@@ -8,17 +8,17 @@ import (
 	"gateway/shared/fault"
 )
 
-// standing is how a session stands: whether it goes on, how it was ended, and what has gone
-// through it. Both sides ask it at once. The zero value is a session that has begun.
+// standing is the state of a session: whether it continues, how it was ended, and the bytes it
+// has carried. Both sides use it concurrently. The zero value is a session that has started.
 type standing struct {
 	mu       sync.Mutex
 	over     bool // the client gets nothing more
-	draining bool // no response is begun any more
-	telling  bool // an event is taken over that the client may not have yet
+	draining bool // no new response is started
+	telling  bool // an event is being processed that the client may not have yet
 	ended    *Ended
 	why      *fault.Fault // for which it was ended
 	byFar    bool         // the provider ended it
-	left     error        // with which the reader of the client ended; nil: the client was sent away
+	left     error        // with which the reader of the client ended; nil: the client was disconnected
 	events   int
 	late     *time.Timer // leaves the provider when it fires, whatever it does
 	in, out  int64       // bytes of messages from the client and to it
@@ -36,15 +36,15 @@ func (st *standing) isDraining() bool {
 	return st.draining
 }
 
-// drain has no response begun any more.
+// drain stops new responses.
 func (st *standing) drain() {
 	st.mu.Lock()
 	st.draining = true
 	st.mu.Unlock()
 }
 
-// end ends the session with the client; nil is one that has gone. byFar says that the
-// provider ended it. first is false if it was over before.
+// end ends the session with the client; a nil close reason means that the client is already
+// gone. byFar reports that the provider ended it. first is false if it was over before.
 func (st *standing) end(told *Ended, why *fault.Fault, byFar bool) (first bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -69,23 +69,23 @@ func (st *standing) upstreamClose() (code int, reason string) {
 	return UpstreamClose(st.left)
 }
 
-// tells notes that an event is taken over, or that the client has it.
+// tells records that an event is being processed, or that the client has it.
 func (st *standing) tells(on bool) {
 	st.mu.Lock()
 	st.telling = on
 	st.mu.Unlock()
 }
 
-// leaves tells whether the session ends once nothing is under way; over tells that the client
-// was left before. While a goroutine is telling the client of an event, leaves is false: that
-// goroutine ends the session afterwards.
+// leaves reports whether the session ends once nothing is in progress; over reports that the
+// client was disconnected before. While a goroutine is sending an event to the client, leaves is
+// false: that goroutine ends the session afterwards.
 func (st *standing) leaves() (over, leaves bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.over, st.draining && !st.telling
 }
 
-// after has the provider left after a while, once.
+// after disconnects the provider after a while, once.
 func (st *standing) after(d time.Duration, leave func()) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -94,7 +94,7 @@ func (st *standing) after(d time.Duration, leave func()) {
 	}
 }
 
-// forget takes that back: the provider has gone.
+// forget stops that timer: the provider is gone.
 func (st *standing) forget() {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -111,7 +111,7 @@ func (st *standing) took(bytes int) (over bool) {
 	return st.over
 }
 
-// gives counts a message to the client, who gets it where ok is true.
+// gives counts a message to the client, who gets it if ok is true.
 func (st *standing) gives(bytes int) (ok bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -122,7 +122,7 @@ func (st *standing) gives(bytes int) (ok bool) {
 	return true
 }
 
-// event numbers an event of the gateway's own.
+// event returns the number of the next event that the gateway itself creates.
 func (st *standing) event() (n int, over bool) {
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -10,18 +10,18 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Bounds of what is open at once.
+// Limits of concurrent work.
 const (
 	maxAwaited = 16
-	maxSeen    = 4096 // ids of responses and of what was heard
+	maxSeen    = 4096 // ids of responses and of transcribed items
 )
 
-// turns are the responses of a session: asked for, under way, done.
+// turns are the responses of a session: requested, in progress, done.
 type turns struct {
 	mu      sync.Mutex
 	awaited []awaited
 	running map[string]*running
-	seen    map[string]struct{} // ids of finished responses, and of what was heard
+	seen    map[string]struct{} // ids of finished responses, and of transcribed items
 	is      realtime.Session
 	history tokens         // that the last response read and made
 	since   realtime.Added // by the client, after it
@@ -43,7 +43,7 @@ func tokensOf(u pricing.Usage) tokens {
 	return n
 }
 
-// awaited is a response that was asked for and has not begun.
+// awaited is a response that was requested and has not started.
 type awaited struct {
 	event string // id of the client's event; "" when it gave none
 	turn  Turn
@@ -52,7 +52,7 @@ type awaited struct {
 // running is a response under way.
 type running struct {
 	turn      Turn   // nil: none was admitted
-	made      tokens // by the length of what came
+	made      tokens // by the length of the output received
 	cancelled bool
 }
 
@@ -88,14 +88,14 @@ func (t *turns) input() int64 {
 // per is how many tokens of a size bytes make, rounded up.
 func per(bytes, size int) int64 { return int64((bytes + size - 1) / size) }
 
-// bound is the most that a response may make, as the session says; 0: it does not.
+// bound is the most output of a response, as the session states; 0 if it states none.
 func (t *turns) bound() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.is.MaxOutput
 }
 
-// room refuses a response that is asked for while too many are.
+// room rejects a request for a response while too many are open.
 func (t *turns) room() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,7 +111,7 @@ func (t *turns) await(turn Turn, event string) {
 	t.mu.Unlock()
 }
 
-// open notes a response that has begun.
+// open records a response that has started.
 func (t *turns) open(id string, turn Turn) {
 	t.mu.Lock()
 	if t.running == nil {
@@ -121,8 +121,8 @@ func (t *turns) open(id string, turn Turn) {
 	t.mu.Unlock()
 }
 
-// created gives a response that has begun the turn that was asked for first; false
-// when none was.
+// created assigns the earliest requested turn to a response that has started; it returns false
+// if none was requested.
 func (t *turns) created(id string) bool {
 	t.mu.Lock()
 	if len(t.awaited) == 0 {
@@ -136,7 +136,7 @@ func (t *turns) created(id string) bool {
 	return true
 }
 
-// unseen tells whether nothing is known of a response.
+// unseen reports whether a response is unknown.
 func (t *turns) unseen(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,7 +144,7 @@ func (t *turns) unseen(id string) bool {
 	return !over && t.running[id] == nil
 }
 
-// first tells whether an id comes for the first time, and remembers it.
+// first reports whether an id is seen for the first time, and remembers it.
 func (t *turns) first(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,9 +162,8 @@ func (t *turns) note(id string) bool {
 	return true
 }
 
-// done takes the turn of a response that has ended; nil: it has none. known is false of
-// one that has ended before. What it used stands in d, estimated where the provider does
-// not tell.
+// done removes the turn of a response that has ended; nil if it has none. known is false if it
+// ended before. Its usage is in d, estimated if the provider does not report it.
 func (t *turns) done(d *realtime.Done) (turn Turn, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,7 +180,7 @@ func (t *turns) done(d *realtime.Done) (turn Turn, known bool) {
 	return r.turn, true
 }
 
-// estimate is the usage that is assumed for a response whose usage is not reported: its text,
+// estimate returns the usage that is assumed for a response without reported usage: its text,
 // audio and images each in their own class.
 func (t *turns) estimate(d *realtime.Done, r *running) {
 	u := &d.Usage
@@ -199,7 +198,7 @@ func (t *turns) estimate(d *realtime.Done, r *running) {
 	u.Estimated = true
 }
 
-// made counts what has come of a response.
+// made counts the output of a response.
 func (t *turns) made(id string, bytes int, audio bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -213,9 +212,9 @@ func (t *turns) made(id string, bytes int, audio bool) {
 	}
 }
 
-// failed takes the turn that a provider's error is about; nil: none that waits. An error
-// that does not say so is assumed to be about the first; if that response begins all the
-// same, it is admitted again.
+// failed removes the turn that a provider's error is about; nil if none is waiting. An error
+// without an event id is assumed to be about the first; if that response starts anyway, it is
+// admitted again.
 func (t *turns) failed(event string) Turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -228,7 +227,7 @@ func (t *turns) failed(event string) Turn {
 	return nil
 }
 
-// isNow takes over what the provider says of the session.
+// isNow records the session state that the provider reports.
 func (t *turns) isNow(s *realtime.Session) {
 	t.mu.Lock()
 	t.is.Transcription, t.is.MaxOutput, t.is.Instructions = s.Transcription, s.MaxOutput, s.Instructions
@@ -236,8 +235,8 @@ func (t *turns) isNow(s *realtime.Session) {
 	t.names(s)
 }
 
-// names notes that a session names input of any length. It holds to the end of the session, since an
-// update may be under way while a response begins.
+// names records that a session names input of any length. It holds to the end of the session,
+// since an update may be in progress while a response starts.
 func (t *turns) names(s *realtime.Session) {
 	t.mu.Lock()
 	t.held = cmp.Or(t.held, s.Held)
@@ -251,7 +250,7 @@ func (t *turns) heldIn() string {
 	return t.held
 }
 
-// hears is the model that transcribes what is heard.
+// hears returns the model that transcribes the client's audio.
 func (t *turns) hears() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -261,14 +260,14 @@ func (t *turns) hears() string {
 	return t.is.Model
 }
 
-// transcribes tells whether what the client says by voice is written down.
+// transcribes reports whether the client's audio is transcribed.
 func (t *turns) transcribes() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.is.Transcription != ""
 }
 
-// toCancel are the responses under way that were not told to end yet.
+// toCancel returns the responses in progress that were not cancelled yet.
 func (t *turns) toCancel() (ids []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -281,7 +280,7 @@ func (t *turns) toCancel() (ids []string) {
 	return ids
 }
 
-// cancels notes that a response was told to end.
+// cancels records that a response was cancelled.
 func (t *turns) cancels(id string) {
 	t.mu.Lock()
 	if r := t.running[id]; r != nil {
@@ -290,14 +289,14 @@ func (t *turns) cancels(id string) {
 	t.mu.Unlock()
 }
 
-// quiet tells whether nothing is asked for or under way.
+// quiet reports whether no response is requested or in progress.
 func (t *turns) quiet() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.awaited)+len(t.running) == 0
 }
 
-// leave books what is still open: what had begun by what came of it.
+// leave charges all open responses: those in progress by their output so far.
 func (t *turns) leave() {
 	t.mu.Lock()
 	waiting, open := t.awaited, t.running
@@ -319,7 +318,7 @@ func (t *turns) leave() {
 	}
 }
 
-// eventID names an event that the gateway itself made.
+// eventID names an event that the gateway itself created.
 func eventID(session string, n int) string {
 	return "event_" + session + "_" + strconv.Itoa(n)
 }

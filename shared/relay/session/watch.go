@@ -7,13 +7,13 @@ import (
 	"gateway/shared/fault"
 )
 
-// Watch looks after a session while it lasts: whether it may go on, and whether both ends
-// are there. Between two looks it has no goroutine.
+// Watch periodically checks a session: whether it may continue, and whether both peers are
+// alive. Between two checks it has no goroutine.
 type Watch struct {
 	Times  Times
 	Desk   Checker
-	Over   func() bool          // nothing is to be looked after any more
-	Refuse func(f *fault.Fault) // is told why the session may not go on
+	Over   func() bool          // reports that the checks can end
+	Refuse func(f *fault.Fault) // is called with the reason why the session may not continue
 	Ends   []Conn               // the connections that are pinged
 
 	mu     sync.Mutex
@@ -23,15 +23,15 @@ type Watch struct {
 	busy   sync.WaitGroup
 }
 
-// Checker knows whether a session may go on.
+// Checker checks whether a session may continue.
 type Checker interface {
-	// Check tells whether the session may go on.
+	// Check returns an error if the session may not continue.
 	Check() error
-	// Fail is told of failures that the client does not see.
+	// Fail records failures that the client does not see.
 	Fail(where string, err error)
 }
 
-// Begin begins to look.
+// Begin starts the checks.
 func (w *Watch) Begin() {
 	w.pinged = time.Now()
 	w.mu.Lock()
@@ -70,12 +70,12 @@ func (w *Watch) look() {
 	if time.Since(w.pinged) >= w.Times.Ping {
 		w.pinged = time.Now()
 		for _, c := range w.Ends {
-			_ = c.Ping() // one that has gone is seen by its reader
+			_ = c.Ping() // a peer that is gone is detected by its reader
 		}
 	}
 }
 
-// End ends the looking and waits for what it does.
+// End stops the checks and waits for one in progress.
 func (w *Watch) End() {
 	w.mu.Lock()
 	w.over = true

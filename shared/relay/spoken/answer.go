@@ -283,7 +283,7 @@ func (g *Guard) done(r *response, e *realtime.Event, p *piece) verdict {
 		w = r.by.Held(g.ctx, about, body)
 		if w.Body != nil && !w.Denied {
 			if now = r.changed(w.Body); now == nil {
-				w.Denied = true // what was changed cannot be told
+				w.Denied = true // the changed response cannot be encoded
 			}
 		}
 	}

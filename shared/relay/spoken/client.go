@@ -126,7 +126,7 @@ func (g *Guard) said(items []json.RawMessage, field, instructions string) (*aske
 	}
 	now := new(asked)
 	if json.Unmarshal(w.Body, now) != nil || len(now.Input) != len(items) {
-		return nil, g.denial(&w) // what was changed cannot be told
+		return nil, g.denial(&w) // the changed response cannot be encoded
 	}
 	return now, nil
 }

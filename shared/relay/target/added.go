@@ -12,33 +12,33 @@ import (
 	"gateway/shared/provider"
 )
 
-// A request to a host of OpenAI's shape may hold members that its client did not
-// write: that usage be told in a stream, a key for the prompt cache, that a schema
-// be held to. A host that refuses one of them is asked once more without it, and is
-// remembered with the model, so that the next request has none. The same is done with
-// a path that a host is thought to have, see byNative.
+// A request to an OpenAI-compatible host may contain fields that its client did not write: usage
+// in a stream, a key for the prompt cache, strict adherence to a schema. If a host rejects one
+// of them, the request is retried without it, and the host is remembered with the model, so that
+// the next request omits it. The same is done with a path that a host is assumed to have, see
+// byNative.
 
-// added are members that the gateway adds to bodies.
+// added are fields that the gateway adds to bodies.
 type added uint8
 
 const (
 	addedStreamOptions added = 1 << iota
 	addedCacheKey
 	addedStrict
-	addedBreakpoints // ends of prefixes, where the client marked them in other words
+	addedBreakpoints // ends of prefixes, where the client marked them in another format
 	addedSystemTurns // system prompts between the turns
-	addedNative      // the client's own shape, at a host with another
-	ofThisRequest    // beside addedNative: the refusal is of the request, not of the host
+	addedNative      // the client's own dialect, at a host with another
+	ofThisRequest    // with addedNative: the rejection is of the request, not of the host
 )
 
-// addedWords are how a refusal names them.
+// addedWords are the names by which a rejection refers to them.
 var addedWords = [...]struct {
 	what added
 	word string
 }{{addedStreamOptions, "stream_options"}, {addedStreamOptions, "include_usage"}, {addedCacheKey, "prompt_cache_key"}, {addedStrict, "strict"},
 	{addedBreakpoints, "prompt_cache_breakpoint"}, {addedSystemTurns, "role 'system'"}, {addedSystemTurns, `role "system"`}}
 
-// adds tells which members the body for the target holds that the client did not write.
+// adds returns the fields of the target's body that the client did not write.
 func (tg *Target) adds() (a added) {
 	if tg.Req.Route.Client == nil || tg.To.Dialect == nil {
 		return 0
@@ -68,7 +68,7 @@ func (tg *Target) adds() (a added) {
 	return a
 }
 
-// without takes members out of what is added for a target.
+// without removes fields from those added for a target.
 func (a added) without(t *chat.Traits) {
 	t.NoStreamUsage = t.NoStreamUsage || a&addedStreamOptions != 0
 	t.PromptCacheKey = t.PromptCacheKey && a&addedCacheKey == 0
@@ -77,7 +77,7 @@ func (a added) without(t *chat.Traits) {
 	t.NoAssumedStrict = t.NoAssumedStrict || a&addedStrict != 0
 }
 
-// RefusedAdded tells which added members a host's refusal names.
+// RefusedAdded returns the added fields that a host's rejection names.
 func (tg *Target) RefusedAdded(f *fault.Fault) (refused added) {
 	if f == nil {
 		return 0
@@ -98,7 +98,7 @@ func (tg *Target) RefusedAdded(f *fault.Fault) (refused added) {
 	return refused
 }
 
-// LeaveOut takes members out of what is added for the target.
+// LeaveOut removes fields from those added for the target.
 func (tg *Target) LeaveOut(refused added) {
 	if refused&addedNative != 0 {
 		tg.byOwn()
@@ -107,14 +107,14 @@ func (tg *Target) LeaveOut(refused added) {
 	refused.without(&tg.To.Traits)
 }
 
-// LearnRefused remembers what the target's host has refused.
+// LearnRefused remembers the fields that the target's host has rejected.
 func (tg *Target) LearnRefused(refused added) {
 	if refused = refused.lasting(); refused != 0 {
 		tg.Means.plainer.learn(tg.To.hostModel(), refused, tg.Req.Now())
 	}
 }
 
-// lasting tells which parts of a refusal hold for other requests too.
+// lasting returns the parts of a rejection that apply to other requests too.
 func (a added) lasting() added {
 	if a&ofThisRequest != 0 {
 		a &^= addedNative | ofThisRequest
@@ -122,23 +122,23 @@ func (a added) lasting() added {
 	return a
 }
 
-// learned is how long a refusal is remembered. It ends, because hosts learn to take more,
-// and one account may have what another is refused.
+// learned is how long a rejection is remembered. It expires, because hosts add support later,
+// and because one account may have access to a feature that another lacks.
 const learned = 10 * time.Minute
 
-// hostModel names the target that may refuse what is added.
+// hostModel returns the key under which rejections of added fields are remembered.
 func (t *Choice) hostModel() hostModel {
 	host, _ := t.Target.OwnHost()
 	if host == "" {
-		host = t.Region() // each has a host of its own, and models of its own
+		host = t.Region() // each region has its own host and models
 	}
 	return hostModel{t.Target.Provider.ID, host, t.Model}
 }
 
 type hostModel struct{ provider, host, model string }
 
-// plainer remembers what hosts refuse, by host and model. Its memory is bounded: a
-// place is taken by whoever comes last.
+// plainer remembers which fields hosts reject, by host and model. Its memory is limited: a new
+// entry overwrites the one in its slot.
 type plainer struct {
 	used  atomic.Bool
 	known [512]atomic.Pointer[plainerHost]
@@ -172,7 +172,7 @@ func (p *plainer) learn(of hostModel, refused added, now time.Time) {
 	}
 }
 
-// apply leaves out what the host is known to refuse.
+// apply omits the fields that the host is known to reject.
 func (p *plainer) apply(to *Target, now func() time.Time) {
 	if !p.used.Load() {
 		return

@@ -16,7 +16,7 @@ import (
 	"gateway/shared/relay/units"
 )
 
-// named takes the model from the path of a passed-through request, whatever its body says.
+// named sets the model from the path of a passed-through request, regardless of its body.
 func named(tg *Target, p *provider.Provider) error {
 	if tg.Req.Route.Shape != routes.Raw {
 		return nil
@@ -41,14 +41,14 @@ func readVideo(tg *Target) error {
 	}
 	order := units.DemandOfForm(tg.Body.RawPath(), f.Get, tg.Req.Req.ContentLength)
 	if !f.Whole() {
-		order.Size = "" // it may be behind the files
+		order.Size = "" // it may follow the files
 	}
 	tg.To.order = &order
 	return nil
 }
 
-// hidden reports whether the request may name a model that cannot be read here: behind the
-// files of a form, or in the rows of a batch.
+// hidden reports whether the request may name a model that cannot be read here: after the files
+// of a form, or in the rows of a batch.
 func hidden(tg *Target) bool {
 	return tg.Req.Route.AnyModel || (tg.To.Model == "" || tg.Body.Form != nil && tg.Body.Form.Nameless) && (tg.Body.Unread || prompted(tg))
 }
@@ -70,15 +70,15 @@ func mayCall(tg *Target, p *provider.Provider) error {
 	case tg.Body.Form != nil && !tg.Req.Route.NoModel:
 		return mayCallInForm(tg, p, tg.Body.Form, true)
 	case tg.Body.Form != nil || tg.Body.Unread:
-		return nil // an upload, or a body whose model is that of the address
+		return nil // an upload, or a body with its model in the path
 	}
 	return mayCallAll(tg, p, tg.Body.In)
 }
 
-// mayCallPassed checks the models that a passed-through request names: in its address, its
-// query and its body. It refuses what cannot be read, and what names none where the provider
-// reads it: a query parameter, or a member below the body that the provider ignores, does not
-// name the model of the request.
+// mayCallPassed checks the models that a passed-through request names: in its path, its query
+// and its body. It rejects a body that cannot be read, and one without a model where the
+// provider reads it there: a query parameter, or a nested field that the provider ignores, does
+// not name the model of the request.
 func mayCallPassed(tg *Target, p *provider.Provider) error {
 	for _, model := range queryModels(tg.Req.Req.URL.Query()) {
 		if err := tg.MayCall(p, model); err != nil {
@@ -178,8 +178,9 @@ func mayRunModel(method, escapedPath string, at *kept.Path, p *provider.Provider
 	return at.ID == "" && !withoutModels[at.Collection] && !at.Free(method, escapedPath, p.Serves(provider.ResponsesCreate))
 }
 
-// mayCallInForm checks the models that the fields of a form name. Fields behind the first file
-// of a form that is not held whole end the request. replaced: the gateway writes the field model.
+// mayCallInForm checks the models that the fields of a form name. Fields after the first file of
+// a form that is not buffered completely end the request. replaced: the gateway writes the field
+// model.
 func mayCallInForm(tg *Target, p *provider.Provider, f *form.Form, replaced bool) error {
 	named := modelsInForm(f)
 	if replaced {
@@ -211,7 +212,7 @@ func modelFile(f *form.Form) string {
 // modelsInForm returns the models that the fields of a form name.
 func modelsInForm(f *form.Form) (named []reference.Reference) {
 	for name, value := range f.Fields() {
-		found, _ := reference.FindInField(name, []byte(value)) // what is no JSON names nothing
+		found, _ := reference.FindInField(name, []byte(value)) // a value that is not JSON names none
 		for _, r := range found {
 			if r.Kind == reference.Model {
 				if name != "model" {
@@ -296,10 +297,10 @@ func plainModel(name string) string {
 	return name
 }
 
-// maxTold is how many allowed models a refusal tells of.
+// maxTold is how many allowed models a rejection lists.
 const maxTold = 20
 
-// MayCall refuses a model that the settings do not allow; "" is none.
+// MayCall rejects a model that the settings do not allow; "" is none.
 func (tg *Target) MayCall(p *provider.Provider, model string) error {
 	if model == "" || tg.Req.Org.Settings.AllowsModel(p.ID, model) {
 		return nil

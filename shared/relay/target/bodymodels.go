@@ -21,7 +21,7 @@ var bodyModels = [][]string{
 	{"fine_tuning", "jobs"}, {"tuningjobs"}, {"tunedmodels"}, {"cachedcontents"}, {"assistants"}, {"threads", "runs"}, {"evals"},
 }
 
-// Segments before these ends that name no model: alone, and with the segment behind them.
+// Segments before these ends that name no model: alone, and with the next segment.
 var (
 	mounts     = []string{"api", "openai", "anthropic", "cohere", "inference", "compatibility", "compatible-mode", "serving-endpoints", "paas", "async", "beta", "ai"}
 	mountPairs = []string{"projects", "locations", "accounts", "deployments", "engines"}

@@ -13,15 +13,15 @@ import (
 	"gateway/shared/store"
 )
 
-// Bookings are the claims, at a target, for the books of what a provider does in its own
-// time: each is booked by one request alone.
+// Bookings are the claims at a target to charge a provider's background work: each is charged by
+// exactly one request.
 type Bookings struct{ Target *Target }
 
-// Bookings are those at the target.
+// Bookings returns the claims at the target.
 func (tg *Target) Bookings() Bookings { return Bookings{tg} }
 
-// Claim reports whether this request is the first to see the end of what a provider did in
-// its own time. After an error another request may be the first.
+// Claim reports whether this request is the first to see the end of a provider's background
+// work. After an error another request may be the first.
 func (b Bookings) Claim(id string) (first bool, err error) {
 	sc, places := b.places()
 	if first, err = b.Target.Means.Owners.ClaimAt(b.Target.Req.Base, sc, places, id, b.Target.Req.ULID); err != nil {
@@ -30,11 +30,12 @@ func (b Bookings) Claim(id string) (first bool, err error) {
 	return first, err
 }
 
-// Await has a response that is made in the background asked for until it is booked.
+// Await has a background response polled until it is charged.
 func (b Bookings) Await(id string) { b.Target.Means.Await(b, id) }
 
-// PathOfLooks returns the path by which an interaction or a video is read: what led to its making
-// leads to it, too. It is empty for a response, and for what is not read by GET.
+// PathOfLooks returns the path by which an interaction or a video is read: the same credential
+// and host that created it also read it. It is empty for a response, and for objects that are
+// not read by GET.
 func (b Bookings) PathOfLooks(id string) string {
 	if b.Target.Req.Route.Shape != routes.Raw {
 		return ""
@@ -51,14 +52,14 @@ func (b Bookings) PathOfLooks(id string) string {
 	return "/proxy" + strings.TrimSuffix(b.Target.Body.RawPath(), "/") + "/" + url.PathEscape(id)
 }
 
-// At tells where a claim for the books is kept: at which place, and whether for the
-// organisation or for the workspace alone.
+// At returns where a claim is stored: at which place, and whether for the organization or only
+// for the workspace.
 func (b Bookings) At() (organisation bool, place string) {
 	_, places := b.places()
 	return b.Target.To.Saved != nil, places[0]
 }
 
-// Claimed tells whether what was done under an id stands in the books.
+// Claimed reports whether the work under an id was charged.
 func (b Bookings) Claimed(id string) (bool, error) {
 	sc, places := b.places()
 	for _, place := range places {
@@ -69,10 +70,10 @@ func (b Bookings) Claimed(id string) (bool, error) {
 	return false, nil
 }
 
-// places are the scope and the places of such claims: below the credential, which several
-// integrations may hold, then below the integration, where older claims stand and which
-// outlives a change of the credential. What is made with a credential of the caller's own
-// is claimed in the caller's workspace.
+// places returns the scope and the places of such claims: the credential's, which several
+// integrations may share, then the integration's, which holds older claims and outlives a change
+// of the credential. Work done with a caller's own credential is claimed in the caller's
+// workspace.
 func (b Bookings) places() (sc store.Scope, places []string) {
 	if b.Target.To.Saved == nil {
 		return b.Target.Req.Who.Scope, []string{broughtPlace(&b.Target.To.Target)}
@@ -84,9 +85,9 @@ func (b Bookings) places() (sc store.Scope, places []string) {
 	return b.Target.Req.Who.Scope.Organisation(), places
 }
 
-// broughtPlace returns the place of what is made with a credential of the caller's own: the
-// provider, and its host if that is not the provider's usual one. Otherwise a caller could answer
-// from a host of its own that work at another host has failed.
+// broughtPlace returns the place for work done with a caller's own credential: the provider, and
+// its host if that is not the provider's usual one. Otherwise a caller could report from its own
+// host that work at another host has failed.
 func broughtPlace(t *provider.Target) string {
 	host := func(t *provider.Target) string {
 		raw, err := t.PassthroughURL("/", "")
@@ -106,7 +107,7 @@ func broughtPlace(t *provider.Target) string {
 	return t.Provider.ID + "-" + reference.Hash(at)
 }
 
-// Hold stores what budgets hold for work that goes on under an id; Held returns it.
+// Hold stores the reservations for work that continues under an id; Held returns them.
 func (b Bookings) Hold(id string, held []byte) error {
 	sc, places := b.places()
 	return b.Target.Means.Owners.Hold(b.Target.Req.Base, sc, places, id, held)
@@ -124,7 +125,7 @@ func (b Bookings) Order(id string) (v kept.Order, ok bool, err error) {
 	return kept.FindOrder(b.Target.Req.Ctx, b.Target.Means.Owners, sc, places, id)
 }
 
-// NoteTurn stores what a response amounts to that a later request may continue by its id.
+// NoteTurn stores the size of a response that a later request may continue by its id.
 func (b Bookings) NoteTurn(id string, t kept.Turn) error {
 	sc, places := b.places()
 	return kept.NoteTurn(b.Target.Req.Base, b.Target.Means.Owners, sc, places[0], id, t)

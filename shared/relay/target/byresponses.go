@@ -9,7 +9,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Members of a request for a conversation that say whether it has tools, and reasons.
+// Fields of a conversation that show whether it has tools, and reasons.
 var reasonKeys = wire.NewKeySet("tools", "reasoning_effort", "thinking", "output_config", "toolConfig")
 
 const (
@@ -17,11 +17,11 @@ const (
 	keyEffort
 	keyThinking
 	keyOutputConfig
-	keyToolConfig // Bedrock's; Gemini has it beside tools
+	keyToolConfig // Bedrock's; Gemini has it next to tools
 )
 
-// responsesBeta is the value of x-gateway-beta with which a request of any shape goes to
-// /responses where the provider has it.
+// responsesBeta is the value of x-gateway-beta with which a request of any dialect goes to
+// /responses if the provider has it.
 const responsesBeta = "use-responses-api-2026-07-30"
 
 // wantsResponses reports whether a request opts in to /responses.
@@ -36,8 +36,8 @@ func wantsResponses(h http.Header) bool {
 	return false
 }
 
-// byResponses sends a conversation to /responses where its model takes tools with
-// reasoning nowhere else. body is what the target is asked.
+// byResponses sends a conversation to /responses if its model accepts tools with reasoning only
+// there. body is the request for the target.
 func byResponses(tg *Target, body []byte) {
 	if tg.Req.Route.Client == nil || tg.To.Dialect == nil || tg.To.Op != provider.Chat || tg.To.Dialect.Name() != provider.OpenAIChat {
 		return
@@ -52,8 +52,8 @@ func byResponses(tg *Target, body []byte) {
 	}
 }
 
-// reasonsWithTools tells whether a body has tools and will reason, because it asks for it
-// or because the model does so without being asked.
+// reasonsWithTools reports whether a body has tools and will reason, because it requests it or
+// because the model does so by default.
 func reasonsWithTools(src []byte, when provider.ByResponses) bool {
 	var w wire.Walk
 	if reasonKeys.Walk(src, &w) != nil {
@@ -93,7 +93,7 @@ func emptyArray(raw []byte) bool {
 
 var configuredTools = wire.NewKeySet("tools")
 
-// toolsIn is where the tools stand in a body whose tools are a member of another.
+// toolsIn returns the position of the tools in a body that nests them in another field.
 func toolsIn(body []byte, outer wire.Span) wire.Span {
 	var w wire.Walk
 	if !outer.Present(body) || configuredTools.Walk(outer.Of(body), &w) != nil || w.Spans[0].Absent() {

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/route/saved"
 )
 
-// Choose makes a leaf of the route into a target, and the body that its config makes
-// of the client's.
+// Choose resolves a leaf of the route to a target, and computes its body from the client's and
+// the config.
 func Choose(tg *Target, leaf *route.Leaf) error {
 	if err := reach(tg, leaf); err != nil {
 		return err
@@ -17,10 +17,10 @@ func Choose(tg *Target, leaf *route.Leaf) error {
 	return effective(tg)
 }
 
-// reach settles where the target is, with which credential, in which shape.
+// reach determines the target's address, credential and dialect.
 func reach(tg *Target, leaf *route.Leaf) error {
 	if tg.native != nil {
-		tg.Req.ServeAs(tg.native) // the target before spoke its shape
+		tg.Req.ServeAs(tg.native) // the previous target had its own dialect
 	}
 	tg.To = Choice{Leaf: leaf, Model: tg.Body.Model, lenient: leaf.Lenient, Timeout: leaf.Timeout, Forward: leaf.Forward}
 	tg.To.Names.Option = leaf.Path
@@ -49,15 +49,15 @@ func reach(tg *Target, leaf *route.Leaf) error {
 	if err != nil {
 		return err
 	}
-	if !tg.Req.Rehearsing { // a rehearsal asks no token service and no catalogue
+	if !tg.Req.Rehearsing { // a dry run calls no token service and no catalog
 		tg.To.Target.Signer, tg.To.Target.Trusting = tg.Means.Tokens, tg.Means.Trusting
 	}
 	tg.To.Names.Provider, tg.To.Names.Model = tg.To.Target.Provider.ID, tg.To.Model
 	return speak(tg)
 }
 
-// chooseSaved uses a saved provider. Its credential goes only to the provider's
-// own address or to the host saved with it.
+// chooseSaved uses a saved provider. Its credential goes only to the provider's own address or
+// to the host saved with it.
 func chooseSaved(tg *Target, slug string) error {
 	s, err := saved.Load(tg.Req.Ctx, tg.Req.View, tg.Req.Who.Scope, slug, tg.Req.Start)
 	if err != nil {
@@ -111,12 +111,12 @@ func chooseSaved(tg *Target, slug string) error {
 	return nil
 }
 
-// opening is what saved credentials are opened with.
+// opening returns the dependencies for opening saved credentials.
 func (tg *Target) opening() *saved.Means {
 	return &saved.Means{Sealer: tg.Means.Sealer, Secrets: tg.Means.Secrets, View: tg.Req.View, Scope: tg.Req.Who.Scope, Now: tg.Req.Start, Rehearsing: tg.Req.Rehearsing}
 }
 
-// CredentialRefused says that the target's provider did not take its credential.
+// CredentialRefused records that the target's provider did not accept its credential.
 func (tg *Target) CredentialRefused() {
 	if tg.To.Saved != nil && !tg.Req.Rehearsing {
 		tg.To.Saved.Refused(tg.Req.Ctx, tg.opening())
@@ -185,7 +185,7 @@ func chooseDirect(tg *Target, leaf *route.Leaf) error {
 	return nil
 }
 
-// speak settles which dialect the target speaks on this route.
+// speak determines the target's dialect on this route.
 func speak(tg *Target) error {
 	p := tg.To.Target.Provider
 	switch {
@@ -224,7 +224,7 @@ func speak(tg *Target) error {
 	return mayRefer(tg)
 }
 
-// pass has a target of the client's own shape get the request as it came.
+// pass makes a target with the client's own dialect get the request unchanged.
 func pass(tg *Target) error {
 	tg.native = tg.Req.Route
 	tg.Req.ServeAs(tg.native.Passed())
@@ -234,8 +234,8 @@ func pass(tg *Target) error {
 	return mayUse(tg)
 }
 
-// speakOperation settles how the target takes an operation that is no
-// conversation: in the client's own shape, or by a translator.
+// speakOperation determines how the target accepts an operation that is not a conversation: in
+// the client's own format, or by a translator.
 func speakOperation(tg *Target) error {
 	tg.Loss.Strict, tg.Loss.StrictAnswer = tg.Req.Ask.NoLoss, false
 	if tg.Req.Route.Operation == provider.GeminiCountTokens && tg.To.Target.Provider.ID == "google" && tg.To.Model == tg.Body.ID {
@@ -250,7 +250,7 @@ func speakOperation(tg *Target) error {
 		return err
 	}
 	if op == provider.BatchesOutput {
-		op = provider.BatchesGet // the batch says which file holds its output
+		op = provider.BatchesGet // the batch names the file with its output
 	}
 	name := tg.To.Target.DialectOf(op, tg.To.Model)
 	tg.To.Jobs = tg.Means.Jobs[name]

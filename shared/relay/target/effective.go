@@ -11,9 +11,8 @@ import (
 	"gateway/shared/relay/units"
 )
 
-// effective makes the body that the target's config makes of the client's, and
-// goes by it from here on: whether the answer is a stream, whether usage is told
-// in it, and what it may cost.
+// effective applies the target's config to the client's body. The result determines whether the
+// response is a stream, whether it reports usage, and what it may cost.
 func effective(tg *Target) error {
 	tg.Demands = tg.Body.Own
 	if tg.To.order != nil {
@@ -38,8 +37,7 @@ func effective(tg *Target) error {
 	return Rewrite(tg, body)
 }
 
-// Rewrite takes src in place of the client's: what a config or a guardrail has made
-// of it.
+// Rewrite replaces the client's body by src, the result of a config or a guardrail.
 func Rewrite(tg *Target, src []byte) error {
 	tg.To.Body = src
 	if err := mayName(tg, src); err != nil {
@@ -55,7 +53,7 @@ func Rewrite(tg *Target, src []byte) error {
 		return err
 	}
 	if tg.Req.Route.Client != nil {
-		// What a config makes of a src keeps to the same bounds.
+		// A body changed by a config must keep to the same limits.
 		checked := chat.Checked{ByTarget: true}
 		if err := tg.Req.Route.Client.Check(src, &checked); err != nil {
 			return err
@@ -69,8 +67,8 @@ func Rewrite(tg *Target, src []byte) error {
 	return err
 }
 
-// mayName checks what a body names that is not the client's own: a config's parameters may
-// name models and stored things as the client's body may.
+// mayName checks a body that the client did not write: a config's parameters may name the same
+// models and stored objects as the client's body.
 func mayName(tg *Target, body []byte) error {
 	if tg.To.Target.Provider != nil {
 		if err := mayCallAll(tg, tg.To.Target.Provider, body); err != nil {
@@ -93,7 +91,7 @@ func mayName(tg *Target, body []byte) error {
 	return check(tg, ids)
 }
 
-// byWay settles by which of the target's operations a body goes that may go by several.
+// byWay chooses the operation of the target for a body that has several.
 func byWay(tg *Target, body []byte) error {
 	byResponses(tg, body)
 	return byNative(tg, body)

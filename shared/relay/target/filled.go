@@ -6,8 +6,8 @@ import (
 	"gateway/shared/route"
 )
 
-// fill takes the prompt of the target, where it has one of its own, in place of the
-// request's. It gives the saved provider that the body names.
+// fill renders the target's own prompt, if it has one, instead of the request's. It returns the
+// saved provider that the body names.
 func fill(tg *Target, leaf *route.Leaf) (slug string, err error) {
 	tg.To.Prompt = tg.Body.Filled
 	if leaf.PromptID == "" || tg.Body.Filled == nil || leaf.PromptID == tg.Body.Filled.Asked {

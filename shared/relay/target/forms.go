@@ -14,8 +14,8 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// formOf returns the form that the request carries, nil if it carries none. A form that is passed
-// through is read only under a credential that other workspaces use.
+// formOf returns the form in the request, nil if it has none. A passed-through form is read only
+// with a credential that several workspaces use.
 func formOf(tg *Target) (*form.Form, error) {
 	if tg.Body.Form != nil || !tg.To.Wall.Shared {
 		return tg.Body.Form, nil
@@ -23,8 +23,8 @@ func formOf(tg *Target) (*form.Form, error) {
 	return passedForm(tg)
 }
 
-// fieldsFirst ends the request at a field behind the first file of a form that is not held
-// whole.
+// fieldsFirst ends the request at a field after the first file of a form that is not buffered
+// completely.
 func fieldsFirst(tg *Target, f *form.Form) {
 	if f.Whole() {
 		return
@@ -38,7 +38,7 @@ func fieldsFirst(tg *Target, f *form.Form) {
 	}
 }
 
-// BodyFault is what is wrong with the rest of a form; nil if nothing is.
+// BodyFault returns the fault of the rest of a form; nil if there is none.
 func (tg *Target) BodyFault() *fault.Fault {
 	body := tg.Req.Req.Body
 	if r, ok := body.(*resumed); ok {
@@ -50,8 +50,8 @@ func (tg *Target) BodyFault() *fault.Fault {
 	return nil
 }
 
-// passedForm reads the form of a passed-through request, nil if it carries none. What was read
-// precedes the rest of the body again.
+// passedForm reads the form of a passed-through request, nil if it has none. The bytes read
+// precede the rest of the body again.
 func passedForm(tg *Target) (*form.Form, error) {
 	if tg.To.form != nil || tg.Req.Route.Shape != routes.Raw || tg.Body.In != nil || !tg.Body.Multipart() ||
 		tg.Req.Req.Body == nil || tg.Req.Req.Body == http.NoBody || tg.Req.Req.ContentLength == 0 {
@@ -82,7 +82,7 @@ func passedForm(tg *Target) (*form.Form, error) {
 	return f, nil
 }
 
-// resumed is a body whose beginning was read. It implements io.ReadCloser.
+// resumed is a body that was partly read. It implements io.ReadCloser.
 type resumed struct {
 	head *bytes.Reader
 	rest io.ReadCloser

@@ -7,13 +7,13 @@ import (
 	"gateway/shared/relay/kept"
 )
 
-// talksItems reports whether the request is one of Responses to a provider that speaks it, by
-// whose ids later requests may name the items of the answer.
+// talksItems reports whether the request is one of Responses to a provider that supports that
+// dialect, so that later requests may name the items of the response by id.
 func talksItems(tg *Target) bool {
 	return tg.Req.Route.Client != nil && tg.Req.Route.Operation == provider.ResponsesCreate && tg.SameDialect()
 }
 
-// hasItems reports whether the bodies of a passed-through path have items of conversations.
+// hasItems reports whether bodies on a passed-through path have conversation items.
 func hasItems(tg *Target) bool {
 	if tg.Req.Route.Client != nil {
 		return talksItems(tg)
@@ -22,9 +22,9 @@ func hasItems(tg *Target) bool {
 	return at == "responses" || at == "conversations"
 }
 
-// mayUseItems refuses a body with a reference to an item that is not the workspace's, and
-// notes the ids of the items that are sent whole under an id that is not: they are replaced
-// in what the provider is sent.
+// mayUseItems rejects a body with a reference to an item that is not the workspace's, and
+// records the ids of complete items with a foreign id: they are replaced in the request to the
+// provider.
 func mayUseItems(tg *Target, body []byte) error {
 	if !tg.To.Wall.On || tg.Body.Form != nil || tg.Body.Unread || len(body) == 0 || !hasItems(tg) {
 		return nil
@@ -34,7 +34,7 @@ func mayUseItems(tg *Target, body []byte) error {
 	return err
 }
 
-// keepsItems reports whether the items of the answer are noted as the workspace's.
+// keepsItems reports whether the items of the response are recorded as the workspace's.
 func keepsItems(tg *Target) bool {
 	body := tg.Body.In
 	if tg.To.Body != nil {
@@ -43,8 +43,7 @@ func keepsItems(tg *Target) bool {
 	return keeps(tg) && tg.To.Wall.On && hasItems(tg) && kept.KeepsItems(body)
 }
 
-// keepItems notes the items of an answer as the workspace's, before the client can know their
-// ids.
+// keepItems records the items of a response as the workspace's, before the client has their ids.
 func keepItems(tg *Target, answer []byte) error {
 	if answer == nil || !keepsItems(tg) {
 		return nil

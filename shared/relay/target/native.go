@@ -13,13 +13,13 @@ import (
 	"gateway/shared/wire"
 )
 
-// Hosts that have a dialect of their own may take the conversations of some models in
-// their client's shape too: Bedrock's runtime. There the bytes go on as they came, with
-// all that a translation has no place for. This file holds when they do.
+// Hosts with their own dialect may accept the conversations of some models in the client's
+// dialect too: Bedrock's runtime. There the bytes are forwarded unchanged, including fields that
+// a translation would drop. This file decides when they are.
 
-// byNative sends a conversation in its client's own shape where the target's host is
-// known to take it so, unless the body has what only the host's own dialect carries.
-// body is what the target is asked.
+// byNative sends a conversation in its client's own dialect if the target's host is known to
+// accept it, unless the body has content that only the host's own dialect supports. body is the
+// request for the target.
 func byNative(tg *Target, body []byte) error {
 	if tg.Req.Route.Client == nil || tg.To.Dialect == nil || tg.To.Op != provider.Chat || tg.To.leaves&addedNative != 0 {
 		return nil
@@ -34,30 +34,30 @@ func byNative(tg *Target, body []byte) error {
 	return mayRefer(tg)
 }
 
-// byOwn sends the conversation in the host's own dialect after all.
+// byOwn switches the conversation back to the host's own dialect.
 func (tg *Target) byOwn() {
 	if d := tg.Means.Dialects[tg.To.Target.Provider.Dialect]; d != nil {
 		tg.To.Dialect, tg.To.Op = d, provider.Chat
 	}
 }
 
-// Members of a body with which a conversation stays with Converse: those that it alone
-// has a place for, those of the gateway's that a translation gives one, and those that
-// the native route of a shape is known to refuse and Converse to take.
+// Fields of a body with which a conversation goes to Converse: those that only Converse
+// supports, those of the gateway that only a translation supports, and those that the native
+// route of a dialect is known to reject and Converse to accept.
 var (
 	ownMembers = []string{
 		"guardrailConfig", "guardrail_config", "performanceConfig", "performance_config", "requestMetadata",
 		"additionalModelRequestFields", "additional_model_request_fields",
 		"additionalModelResponseFieldPaths", "additional_model_response_field_paths",
-		"anthropic_version", "anthropic_beta", // Messages are told both in headers there
+		"anthropic_version", "anthropic_beta", // both are headers for Messages
 	}
 	ownKeys = map[string]*wire.KeySet{
-		provider.OpenAIChat:        keysWith("metadata", "thinking", "top_k"), // metadata are the request's in the logs of AWS
+		provider.OpenAIChat:        keysWith("metadata", "thinking", "top_k"), // metadata is the request's in AWS logs
 		provider.OpenAIResponses:   keysWith("metadata", "thinking", "top_k"),
 		provider.AnthropicMessages: keysWith("service_tier", "output_format"),
 	}
-	// ownWords stand in a body that names an object of S3, which the host of Converse
-	// reads, or has blocks of Converse.
+	// ownWords appear in a body that names an S3 object, which the host of Converse reads, or
+	// has blocks of Converse.
 	ownWords = [][]byte{[]byte(`s3://`), []byte(`s3:\/\/`), []byte(`"s3Location"`), []byte(`"cachePoint"`), []byte(`"guardContent"`)}
 
 	markerWord = []byte(`"cache_control"`)
@@ -75,8 +75,8 @@ func keysWith(more ...string) *wire.KeySet {
 	return wire.NewKeySet(append(more, ownMembers...)...)
 }
 
-// staysWithOwn tells whether a body in a client's shape is for Converse although the
-// native route of its shape is there.
+// staysWithOwn reports whether a body in a client's dialect needs Converse although the native
+// route of its dialect exists.
 func staysWithOwn(body []byte, shape, model string) bool {
 	keys, known := ownKeys[shape]
 	var w wire.Walk
@@ -109,8 +109,7 @@ func staysWithOwn(body []byte, shape, model string) bool {
 	return bytes.Contains(body, markerWord) // a cache point there
 }
 
-// hosted tells whether a Responses body has a tool that the maker's own host runs, and
-// this one does not.
+// hosted reports whether a Responses body has a tool that only the vendor's own host runs.
 func hosted(body []byte) bool {
 	any := false
 	eachTool(body, func(tool []byte) {
@@ -120,7 +119,7 @@ func hosted(body []byte) bool {
 	return any
 }
 
-// eachTool gives f the objects among a body's tools.
+// eachTool calls f with the objects among a body's tools.
 func eachTool(body []byte, f func(tool []byte)) {
 	var w wire.Walk
 	if toolsKey.Walk(body, &w) != nil || !w.Spans[0].Present(body) {
@@ -137,8 +136,8 @@ func eachTool(body []byte, f func(tool []byte)) {
 	}
 }
 
-// holdsToSchema tells whether a Messages body wants an answer in a schema, or has a
-// tool that is to be held to its own: "Extra inputs are not permitted".
+// holdsToSchema reports whether a Messages body requests structured output, or has a strict
+// tool: "Extra inputs are not permitted".
 func holdsToSchema(body []byte) bool {
 	var w, in wire.Walk
 	if formatKey.Walk(body, &w) != nil {
@@ -157,22 +156,22 @@ func holdsToSchema(body []byte) bool {
 	return strict
 }
 
-// unknownOperation is how AWS names a path that a host does not have, even in an answer
-// whose status is 200.
+// unknownOperation is AWS's name for a path that a host does not have, even in a response with
+// status 200.
 var (
 	unknownOperation = []byte("#UnknownOperationException\"")
 	typeWord         = []byte(`"__type"`)
 	usageWord        = []byte(`"usage"`)
 )
 
-// maxUnknown bounds an answer that is looked at for it, in bytes.
+// maxUnknown limits a response that is searched for it, in bytes.
 const maxUnknown = 1024
 
-// unknownStatus is the status of such an answer, which no other has.
+// unknownStatus is the status for such a response. No other response has it.
 const unknownStatus = http.StatusMethodNotAllowed
 
-// Unrouted gives an answer of a native route that says there is no such path the
-// status that it stands for.
+// Unrouted sets the status of a native route's response to unknownStatus if it reports that the
+// path does not exist.
 func (t *Choice) Unrouted(resp *http.Response) *http.Response {
 	if !t.Op.IsNative() || resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusNotFound || resp.ContentLength < 1 || resp.ContentLength > maxUnknown {
 		return resp
@@ -185,22 +184,23 @@ func (t *Choice) Unrouted(resp *http.Response) *http.Response {
 	return resp
 }
 
-// reread is a body of which the beginning was read before.
+// reread is a body that was partly read before.
 type reread struct {
 	io.Reader
 	io.Closer
 }
 
 var (
-	// routeWords are how the host says that a model is not served on a native route.
+	// routeWords are the messages by which the host reports that a model is not served on a
+	// native route.
 	routeWords = []string{"supported on this route", "does not support the '/", "doesn't support this api"}
-	// foreignWords are how it refuses a member or a switch that it does not know, which
-	// Converse leaves out, and tells.
+	// foreignWords are those by which it rejects an unknown field or switch, which Converse
+	// omits and reports.
 	foreignWords = []string{"invalid beta flag", "extra inputs are not permitted", "unsupported parameter", "unknown parameter"}
 )
 
-// refusedRoute tells whether a native route was refused, for the host or for what this
-// request has.
+// refusedRoute reports whether a native route was rejected, for the host or only for this
+// request.
 func (t *Choice) refusedRoute(f *fault.Fault) added {
 	if !t.Op.IsNative() || f.Source != fault.SourceProvider {
 		return 0

@@ -10,15 +10,15 @@ import (
 	"gateway/shared/fault"
 )
 
-// AtOwnHost tells whether the target is at a custom host. Only such a host may be a trusted
+// AtOwnHost reports whether the target is at a custom host. Only such a host may be a trusted
 // one.
 func (t *Choice) AtOwnHost() bool {
 	host, _ := t.Target.OwnHost()
 	return host != ""
 }
 
-// OwnHost tells whether an address is at the target's custom host, by the same
-// scheme and port.
+// OwnHost reports whether an address is at the target's custom host, by the same scheme and
+// port.
 func (t *Choice) OwnHost(address string) bool {
 	host, _ := t.Target.OwnHost()
 	own, err := url.Parse(host)
@@ -29,7 +29,7 @@ func (t *Choice) OwnHost(address string) bool {
 	return err == nil && u.User == nil && strings.EqualFold(u.Scheme, own.Scheme) && strings.EqualFold(u.Host, own.Host)
 }
 
-// Unreachable says that no answer came.
+// Unreachable returns the fault for a call without a response.
 func (t *Choice) Unreachable(err error) *fault.Fault {
 	if egress.Refused(err) {
 		return fault.From(err)
@@ -44,7 +44,7 @@ func (t *Choice) Unreachable(err error) *fault.Fault {
 	return f
 }
 
-// StreamBroke says that an answer ended before its time.
+// StreamBroke returns the fault for a response that ended prematurely.
 func (t *Choice) StreamBroke(err error) *fault.Fault {
 	var f *fault.Fault
 	if errors.As(err, &f) {

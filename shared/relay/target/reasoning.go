@@ -7,7 +7,7 @@ import (
 	"gateway/shared/relay/kept"
 )
 
-// Remember keeps the signed reasoning of an answer whose client cannot return it.
+// Remember stores the signed reasoning of a response for a client that cannot return it.
 func (tg *Target) Remember(signed []chat.Signed) {
 	if !tg.Strict() {
 		return
@@ -19,7 +19,7 @@ func (tg *Target) Remember(signed []chat.Signed) {
 	}
 }
 
-// Recall is given to the dialect that encodes the next turn.
+// Recall returns stored reasoning to the dialect that encodes the next turn.
 func (tg *Target) Recall(toolCallID string) []chat.Part {
 	parts, err := tg.Means.Memory.Get(tg.Req.Ctx, tg.Req.Who.Scope, toolCallID)
 	if err != nil {
@@ -35,8 +35,8 @@ func StoresItems(tg *Target) bool {
 	return ok && tg.Req.Route.Operation == provider.ResponsesCreate && tg.To.Dialect != nil && !tg.SameDialect() && kept.KeepsItems(tg.Body.In)
 }
 
-// StoreItems stores the items of a response that the client is about to get. If it fails, the client
-// is told to send the items when it refers to them.
+// StoreItems stores the items of a response before the client gets it. If it fails, a later
+// reference to them gets a fault that requests the items.
 func StoreItems(tg *Target, response []byte) {
 	id, items := tg.Req.Route.Client.(chat.Referring).Output(response)
 	if id == "" {
@@ -47,8 +47,8 @@ func StoreItems(tg *Target, response []byte) {
 	}
 }
 
-// ResolveItems puts the items of earlier responses of the workspace in the place of references to
-// them. A reference without an item stays.
+// ResolveItems replaces references by the items of earlier responses of the workspace. A
+// reference without an item remains.
 func ResolveItems(tg *Target, r *chat.Request) error {
 	client, ok := tg.Req.Route.Client.(chat.Referring)
 	if !ok {

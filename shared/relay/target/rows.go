@@ -21,7 +21,7 @@ func RowsFile(escapedPath string, body []byte) (field string) {
 	if len(body) == 0 || !routes.StartsBatch(http.MethodPost, escapedPath) {
 		return ""
 	}
-	found, _ := reference.Find(body) // what cannot be read is refused where it matters
+	found, _ := reference.Find(body) // a body that cannot be read is rejected where it matters
 	for i := range found {
 		switch r := &found[i]; {
 		case strings.Contains("."+r.Field, ".requests"): // in rows that are in the body
@@ -34,8 +34,8 @@ func RowsFile(escapedPath string, body []byte) (field string) {
 	return field
 }
 
-// EvalRowsElsewhere reports whether a request starts a run of an evaluation whose rows are not
-// in its body: they are in a file, or are stored responses that the provider chooses.
+// EvalRowsElsewhere reports whether a request starts a run of an evaluation with rows outside
+// its body: they are in a file, or are stored responses that the provider chooses.
 func EvalRowsElsewhere(escapedPath string, body []byte) bool {
 	segments := routes.Segments(escapedPath)
 	n := len(segments)
@@ -53,8 +53,8 @@ func EvalRowsElsewhere(escapedPath string, body []byte) bool {
 	return string(at) != `"file_content"`
 }
 
-// mayReadRows refuses a new batch with rows in a file that is not read here, where the credential
-// is used by several workspaces: the rows may name objects of others.
+// mayReadRows rejects a new batch with rows in a file that is not read here, if several
+// workspaces use the credential: the rows may name objects of others.
 func mayReadRows(tg *Target) error {
 	if tg.Req.Route.Shape != routes.Raw || tg.Req.Req.Method != http.MethodPost {
 		return nil

@@ -9,12 +9,12 @@ import (
 	"gateway/shared/relay/kept"
 )
 
-// ofSession are fields of a session's messages that name what the session itself makes. Nobody has
-// a row for that; what another workspace has a row for is refused.
+// ofSession are fields of a session's messages that name objects that the session itself
+// creates. They have no ownership row; an id with another workspace's row is rejected.
 var ofSession = []string{"response_id", "conversation", "conversation_id"}
 
-// MaySay refuses a message of a session that names what another workspace has stored. The
-// session outlives the request's own context.
+// MaySay rejects a message of a session that names an object that another workspace has stored.
+// The session outlives the request's own context.
 func MaySay(tg *Target, message []byte) error {
 	to := &tg.To
 	if to.Saved == nil || !to.Wall.On || !reference.MayNameObjects(message) {
@@ -30,13 +30,13 @@ func MaySay(tg *Target, message []byte) error {
 	}
 	err = tg.Means.Owners.Check(tg.Req.Base, tg.Req.Who.Scope, &to.Wall, ids)
 	if f := fault.From(err); err != nil && f.Code == fault.NotFound {
-		return fault.New(fault.InvalidRequest, f.Field, f.Message) // the message is refused, and the session goes on
+		return fault.New(fault.InvalidRequest, f.Field, f.Message) // the message is rejected, and the session continues
 	}
 	return err
 }
 
-// KeepHandle notes whose the session is that a handle resumes. It is called before the
-// client can know the handle.
+// KeepHandle records the owner of the session that a handle resumes. It is called before the
+// client has the handle.
 func KeepHandle(tg *Target, handle string) error {
 	if !keeps(tg) {
 		return nil

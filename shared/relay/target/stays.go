@@ -8,17 +8,16 @@ import (
 	"gateway/shared/route/saved"
 )
 
-// This file holds to one rule: what is saved, be it an integration, a config or a
-// default, never goes to an address that a caller names. What a field does is told
-// by provider.Part.
+// This file enforces one rule: a stored credential, of an integration, a config or a default, is
+// never sent to an address that a caller names. provider.Part states the purpose of each field.
 
-// storedWithAddress refuses an address of the caller's.
+// storedWithAddress returns the fault for an address from the caller.
 func storedWithAddress(field string) error {
 	return fault.Newf(fault.BlockedHost, field, "%s says where the request goes, and cannot be combined with a stored credential unless it is what was saved with it; leave it out, or send a credential of your own", field)
 }
 
-// hostAsked is the custom host of the request or of the config, and where it
-// stands.
+// hostAsked returns the custom host of the request or of the config, and the field that holds
+// it.
 func hostAsked(tg *Target) (host, field string) {
 	if tg.Req.Ask.CustomHost != "" {
 		return tg.Req.Ask.CustomHost, "x-gateway-custom-host"
@@ -26,8 +25,8 @@ func hostAsked(tg *Target) (host, field string) {
 	return tg.To.Leaf.CustomHost, "custom_host"
 }
 
-// staysPut refuses what would move a saved provider: headers, and fields of a
-// config that came with the request.
+// staysPut rejects values that would redirect a saved provider: headers, and fields of a config
+// in the request.
 func staysPut(tg *Target, s *saved.Provider, cred *provider.Credential) error {
 	if field := cred.MovedBy(s.Provider, tg.Req.Req.Header); field != "" {
 		return storedWithAddress(field)
@@ -41,9 +40,9 @@ func staysPut(tg *Target, s *saved.Provider, cred *provider.Credential) error {
 	return nil
 }
 
-// staysWithConfig refuses a request that would send the credential of a saved config's
-// target to another address. inline: the request chooses the provider, so it would choose
-// who is given the key.
+// staysWithConfig rejects a request that would send the credential of a saved config's target to
+// another address. inline: the request chooses the provider, so it would choose who gets the
+// key.
 func staysWithConfig(tg *Target, p *provider.Provider, cred *provider.Credential, inline bool) error {
 	if inline {
 		return storedWithAddress("x-gateway-provider")
@@ -57,8 +56,8 @@ func staysWithConfig(tg *Target, p *provider.Provider, cred *provider.Credential
 	return nil
 }
 
-// sameHost tells whether a custom host that came with a request is the one that is
-// saved: scheme, host, port and path alike.
+// sameHost reports whether a custom host from a request equals the saved one: scheme, host, port
+// and path.
 func sameHost(asked, own string) bool {
 	a, errA := url.Parse(asked)
 	b, errB := url.Parse(own)

@@ -25,8 +25,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Target is what was decided on for one target of the plan: how it is reached, in
-// which shape, and what of the request it is told.
+// Target is one resolved target of the plan: its address, its dialect, and the part of the
+// request that it gets.
 type Target struct {
 	Req          *admission.Request
 	Body         *body.Body
@@ -34,75 +34,75 @@ type Target struct {
 	Means        *Means
 	body.Demands // of the body for the target
 	To           Choice
-	Decoded      *chat.Request // canonical form, made once
+	Decoded      *chat.Request // canonical form, created once
 	decodedOwn   bool          // decoded is of the client's own body, not of an edited one
 	Loss         chat.Loss
 	Edited       wire.Walk     // of a body that a config has changed
-	options      chat.Options  // memory of Options
-	native       *routes.Route // of a target that takes the request as it came; nil: others
+	options      chat.Options  // reused by Options
+	native       *routes.Route // of a target that gets the request unchanged; nil: others
 }
 
-// Means are what targets are made with, besides the plan.
+// Means are the dependencies for resolving targets, besides the plan.
 type Means struct {
 	Sealer   seal.Sealer
 	Secrets  *provider.Secrets // of external managers
 	Owners   *kept.Owners
-	Hosts    *egress.Hosts // addresses that requests name
+	Hosts    *egress.Hosts // hosts that requests name
 	Tokens   *provider.Tokens
-	Trusting http.RoundTripper // to services of tokens at custom hosts
+	Trusting http.RoundTripper // to token services at custom hosts
 	Dialects map[string]chat.Provider
 	Carriers map[string]chat.Translator
 	Jobs     map[string]chat.Jobs
 	Memory   *kept.Memory
-	Await    func(b Bookings, id string) // looks at a response that is made in the background until it is booked
-	plainer  plainer                     // what hosts have refused of what the gateway adds
+	Await    func(b Bookings, id string) // polls a background response until it is charged
+	plainer  plainer                     // added fields that hosts have rejected
 }
 
-// Names are what records and responses call a target.
+// Names are the names of a target in records and responses.
 type Names struct{ Option, Provider, Slug, Integration, Model string }
 
-// Choice is one target made ready: where, with which credential, in which shape.
+// Choice is one resolved target: its address, credential and dialect.
 type Choice struct {
 	Leaf    *route.Leaf
-	Prompt  *prompt.Filled  // the saved prompt that made the body; nil: the client wrote it
-	Wall    kept.Wall       // keeps what workspaces made at the saved provider apart
+	Prompt  *prompt.Filled  // the saved prompt of the body; nil: the client wrote it
+	Wall    kept.Wall       // isolates the objects of workspaces at the saved provider
 	Saved   *saved.Provider // nil with a credential of the request or of the config
 	Target  provider.Target
 	Traits  chat.Traits
 	Model   string
-	Dialect chat.Provider // that the provider speaks for this route; nil on Raw routes
-	// carrier translates an operation that is no conversation; nil when the
-	// provider takes the client's own shape.
+	Dialect chat.Provider // the provider's dialect for this route; nil on Raw routes
+	// carrier translates an operation that is not a conversation; nil if the provider accepts
+	// the client's own format.
 	Carrier  chat.Translator
-	Jobs     chat.Jobs // for files, batches and fine-tuning jobs; nil when the provider takes the client's shape
-	Local    bool      // the gateway answers itself, see Route.Local
-	Upstream string    // the model as the provider takes it
+	Jobs     chat.Jobs // for files, batches and fine-tuning jobs; nil if the provider accepts the client's format
+	Local    bool      // the gateway serves it without a provider, see Route.Local
+	Upstream string    // the model by the provider's name
 	// contentType is that of the body that carrier made; "" is JSON.
 	ContentType string
 	Op          provider.Operation
-	leaves      added // what is added elsewhere and its host is known to refuse
+	leaves      added // added fields that its host is known to reject
 	Names       Names
 	lenient     bool
 	Timeout     time.Duration
-	Body        []byte // what the config made of the client's body; nil: it is sent as it came
+	Body        []byte // the client's body after the config; nil: it is sent unchanged
 	Forward     []string
 	Subjects    []*ledger.Subject  // limits of the provider and of its integration
-	form        *form.Form         // of a passed-through request, where it was read
-	order       *routes.Demand     // of a video that is ordered by that form; nil: none is
-	asked       *provider.Provider // of the saved provider, before it may be used
+	form        *form.Form         // of a passed-through request, if it was read
+	order       *routes.Demand     // of a video that is ordered by that form; nil: none
+	asked       *provider.Provider // of the saved provider, before its use is authorized
 }
 
-// InPath tells whether the path of the request names its model, and not the body.
+// InPath reports whether the path of the request names its model, and not the body.
 func (tg *Target) InPath() bool {
 	return tg.Req.Route.InPath || tg.native != nil && tg.native.InPath
 }
 
-// Strict tells whether the answer must keep to the OpenAI shape.
+// Strict reports whether the response must keep to the OpenAI schema.
 func (tg *Target) Strict() bool {
-	return tg.Req.Route.Passed() != nil || !tg.Req.Ask.Lenient && !tg.To.lenient // shapes of others have no extensions
+	return tg.Req.Route.Passed() != nil || !tg.Req.Ask.Lenient && !tg.To.lenient // other dialects have no extensions
 }
 
-// SameDialect tells whether the bytes can be forwarded.
+// SameDialect reports whether the bytes can be forwarded.
 func (tg *Target) SameDialect() bool {
 	if tg.Req.Route.Client == nil {
 		return tg.To.Carrier == nil
@@ -110,7 +110,7 @@ func (tg *Target) SameDialect() bool {
 	return tg.To.Dialect.Name() == tg.Req.Route.Client.Name()
 }
 
-// Carried is what a translator may know of the request.
+// Carried returns the facts of the request that a translator may use.
 func (tg *Target) Carried() *chat.Asked {
 	return &chat.Asked{
 		Body: tg.Body.In, Model: tg.To.Upstream, Operation: string(tg.To.Op), Traits: &tg.To.Traits, Loss: &tg.Loss, Field: tg.To.Target.Field,
@@ -118,7 +118,7 @@ func (tg *Target) Carried() *chat.Asked {
 	}
 }
 
-// Region is where the target runs, for its price.
+// Region returns the region of the target, for its price.
 func (t *Choice) Region() string {
 	for _, f := range [...]string{"aws_region", "vertex_region", "oracle_region"} {
 		if v := t.Target.Field(f); v != "" {
@@ -136,7 +136,7 @@ func (t *Choice) DialectName() string {
 	return t.Dialect.Name()
 }
 
-// AsksUsage tells whether the target reports usage in streams only when asked.
+// AsksUsage reports whether the target reports usage in streams only on request.
 func (t *Choice) AsksUsage() bool {
 	switch t.Dialect.Name() {
 	case provider.OpenAIChat, provider.OpenAICompletions:
@@ -158,10 +158,9 @@ func (tg *Target) Decode(src []byte) (*chat.Request, error) {
 	return tg.Decoded, nil
 }
 
-// Through tells whether the operation goes to the route's own path, though the
-// provider's row does not have it: at a host of the target's own, whose operations
-// nobody knows here. The catalogue's own addresses are not asked for what they are
-// not known to have.
+// Through reports whether the operation goes to the route's own path although the provider's
+// catalog row lacks it: at a custom host, with unknown operations. The catalog's own addresses
+// are only called for operations they are known to have.
 func (tg *Target) Through() bool {
 	p := tg.To.Target.Provider
 	if !tg.Req.Route.Through || p.Serves(tg.Req.Route.Operation) || p.Dialect != provider.OpenAIChat {
@@ -171,8 +170,8 @@ func (tg *Target) Through() bool {
 	return own != ""
 }
 
-// SocketQuery is what of the query of a session goes on: the target names the model, and
-// Azure's versions itself.
+// SocketQuery returns the query parameters of a session that are forwarded: the target itself
+// sets the model, and Azure's versions.
 func (tg *Target) SocketQuery() url.Values {
 	q := tg.Req.Req.URL.Query()
 	for _, name := range [...]string{"model", "deployment"} {
@@ -207,17 +206,16 @@ func (tg *Target) OperationURL(of Part) (*url.URL, error) {
 	return provider.ExactURL(provider.AddQuery(raw, query))
 }
 
-// Part is what of an answer is asked for in a request of its own: a page of a list,
-// a file.
+// Part is a part of a response that is fetched by a separate request: a page of a list, a file.
 type Part struct {
 	Op        provider.Operation
 	ID, Query string
-	Further   bool   // there has been another
+	Further   bool   // not the first part
 	Method    string // "": that of the client's request
 }
 
-// CostsNothing tells whether what is passed through to things that a provider
-// keeps cannot cost anything, or only counts tokens. Then no budget asks for its price.
+// CostsNothing reports whether a passed-through request for objects stored at a provider is free
+// or only counts tokens. Then no budget needs its price.
 func (tg *Target) CostsNothing() bool {
 	if tg.Req.Route.Shape != routes.Raw {
 		return false
@@ -236,7 +234,7 @@ func Unsupported(endpoint string, p *provider.Provider) error {
 	return fault.Newf(fault.UnsupportedOperation, "x-gateway-provider", "%s is not supported by %s", endpoint, p.ID)
 }
 
-// Passes tells whether an answer is passed on as it comes.
+// Passes reports whether a response is forwarded unchanged.
 func (tg *Target) Passes(resp *http.Response) bool {
 	if tg.Req.Route.Client != nil || tg.To.Carrier != nil {
 		return false

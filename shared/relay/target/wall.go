@@ -14,11 +14,11 @@ import (
 	"gateway/shared/route/saved"
 )
 
-// mayUse checks the ids that the request names against a saved provider, before
-// its credential is opened.
+// mayUse checks the ids in the request against a saved provider, before its credential is
+// opened.
 func mayUse(tg *Target) error {
 	if !tg.To.Wall.On {
-		return nil // nobody else uses the credential
+		return nil // no other workspace uses the credential
 	}
 	if tg.Req.Route.Client != nil {
 		return nil // see mayRefer
@@ -39,8 +39,8 @@ func mayUse(tg *Target) error {
 	return mayReadRows(tg)
 }
 
-// mayPass refuses paths that are not passed on with what is stored, and connections that
-// would go on where nothing of them is seen.
+// mayPass rejects paths that are not forwarded with stored credentials, and upgrades to
+// connections that the gateway could not inspect.
 func mayPass(tg *Target, p *provider.Provider, saved bool) error {
 	if tg.Req.Route.Shape != routes.Raw {
 		return nil
@@ -51,7 +51,7 @@ func mayPass(tg *Target, p *provider.Provider, saved bool) error {
 		}
 	}
 	// Other upgrades, such as the h2c that some clients offer with each request, are not
-	// passed on and end here.
+	// forwarded and end here.
 	if slices.ContainsFunc(tg.Req.Req.Header["Upgrade"], func(v string) bool { return strings.Contains(strings.ToLower(v), "websocket") }) {
 		return fault.New(fault.NotAllowed, "upgrade", "The gateway carries WebSockets at "+routes.BasePath+"/realtime, "+routes.BasePath+"/responses, "+routes.BasePath+"/live/sessions and that of Gemini's Live API alone; what is said over others could not be told, limited or paid. Send requests and read streams of events")
 	}
@@ -62,10 +62,10 @@ func withheld(of, why string) error {
 	return fault.Newf(fault.NotAllowed, "path", "This path%s is not forwarded with a stored credential, because it %s", of, why)
 }
 
-// withheldAnyway returns the fault for a passed-through path that no provider is sent with a
-// stored credential; nil for others. A request that names its provider where the gateway
-// does not look, such as in the query of a WebSocket, is told this and not that the
-// provider is missing.
+// withheldAnyway returns the fault for a passed-through path that is never forwarded with a
+// stored credential; nil for others. A request that names its provider where the gateway does
+// not read it, such as in the query of a WebSocket, gets this fault instead of one for a missing
+// provider.
 func withheldAnyway(shape routes.Shape, path func() string) error {
 	if shape != routes.Raw {
 		return nil
@@ -76,8 +76,7 @@ func withheldAnyway(shape routes.Shape, path func() string) error {
 	return nil
 }
 
-// mayReach refuses paths that cannot be read in one way only, and bodies whose
-// ids cannot be read.
+// mayReach rejects ambiguous paths, and bodies with ids that cannot be read.
 func mayReach(tg *Target) error {
 	if tg.Body.KeptPath().Collection == "" || !tg.To.Wall.Shared {
 		return nil
@@ -91,7 +90,7 @@ func mayReach(tg *Target) error {
 	return nil
 }
 
-// idsAsked are the ids of stored things in path, query and body.
+// idsAsked returns the ids of stored objects in path, query and body.
 func idsAsked(tg *Target) ([]kept.Named, error) {
 	ids := tg.Body.KeptPath().IDs(tg.Req.Req.Method, tg.Req.Req.URL)
 	form, err := formOf(tg)
@@ -116,8 +115,8 @@ func idsAsked(tg *Target) ([]kept.Named, error) {
 	return append(ids, more...), err
 }
 
-// mayRefer checks the ids in the body of a conversation: all where its bytes go to the
-// provider as they came, those of files where it is translated.
+// mayRefer checks the ids in the body of a conversation: all of them if its bytes are forwarded
+// unchanged, those of files if it is translated.
 func mayRefer(tg *Target) error {
 	if tg.Req.Route.Client == nil || tg.To.Saved == nil || !tg.To.Wall.On {
 		return nil
@@ -145,8 +144,8 @@ func check(tg *Target, ids []kept.Named) error {
 	return tg.Means.Owners.Check(tg.Req.Ctx, tg.Req.Who.Scope, &tg.To.Wall, ids)
 }
 
-// Keep notes whose the things are that an answer tells of. It is called before
-// the client can know the ids.
+// Keep records the ownership of the objects in a response. It is called before the client has
+// the ids.
 func Keep(tg *Target, answer []byte) error {
 	if !keeps(tg) || tg.Body.KeptPath().Collection == "" {
 		return nil
@@ -161,8 +160,8 @@ func Keep(tg *Target, answer []byte) error {
 	return keepIDs(tg, ids...)
 }
 
-// KeepMade notes what a unified answer made: a response, and a chat that is to be
-// kept, by its id, other things by what the answer says. Of a stream it is only the id.
+// KeepMade records the objects created by a response of a unified route: a response, and a
+// stored chat, by its id, other objects by the response body. Of a stream it is only the id.
 func KeepMade(tg *Target, answer []byte, id string) error {
 	if tg.Req.Route.Client == nil {
 		return Keep(tg, answer)
@@ -192,13 +191,13 @@ func KeepMade(tg *Target, answer []byte, id string) error {
 	return nil
 }
 
-// talksMessages tells whether the answer is one of Messages as the provider gives it.
+// talksMessages reports whether the response is a provider's own Messages response.
 func talksMessages(tg *Target) bool {
 	return keeps(tg) && tg.Req.Route.Operation == provider.Messages && tg.SameDialect()
 }
 
-// WatchMade makes a watcher for the stream of a conversation; nil where it makes nothing
-// but what its id names.
+// WatchMade returns a watcher for the stream of a conversation; nil if the stream creates
+// nothing besides the object of its id.
 func WatchMade(tg *Target) *kept.IDWatcher {
 	switch {
 	case tg.Req.Route.Client == nil:
@@ -212,7 +211,8 @@ func WatchMade(tg *Target) *kept.IDWatcher {
 	return nil
 }
 
-// talksChat tells whether the answer is a chat as the provider gives it, which may be sound.
+// talksChat reports whether the response is a provider's own chat completion, which may contain
+// audio.
 func talksChat(tg *Target) bool {
 	body := tg.Body.In
 	if tg.To.Body != nil {
@@ -221,7 +221,7 @@ func talksChat(tg *Target) bool {
 	return keeps(tg) && tg.Req.Route.Operation == provider.Chat && tg.SameDialect() && kept.AsksSound(body)
 }
 
-// keepIDs notes that the workspace of the request made things.
+// keepIDs records that the workspace of the request created objects.
 func keepIDs(tg *Target, ids ...string) error {
 	if !keeps(tg) || len(ids) == 0 {
 		return nil
@@ -232,13 +232,12 @@ func keepIDs(tg *Target, ids ...string) error {
 	return nil
 }
 
-// Filtered tells whether the answer is a list that holds things of several
-// workspaces.
+// Filtered reports whether the response is a list with objects of several workspaces.
 func Filtered(tg *Target) bool {
 	return tg.To.Saved != nil && tg.To.Wall.Shared && tg.Req.Req.Method == http.MethodGet && tg.Body.KeptPath().Lists()
 }
 
-// raise learns which wall stands around the saved provider's things.
+// raise determines the tenant isolation for the saved provider's objects.
 func raise(tg *Target, s *saved.Provider, cred *saved.Opened) {
 	age := kept.UsesAsked
 	if tg.Req.Route.Client != nil && tg.Req.Route.Operation != provider.ResponsesCreate {
@@ -253,16 +252,16 @@ func raise(tg *Target, s *saved.Provider, cred *saved.Opened) {
 	tg.To.Wall = w
 }
 
-// keeps tells whether what the request makes is noted: always where workspaces
+// keeps reports whether objects that the request creates are recorded: always if workspaces
 // share the credential.
 func keeps(tg *Target) bool {
 	return tg.To.Saved != nil && (tg.To.Wall.On || tg.Body.KeptPath().AlwaysNoted())
 }
 
-// storesChat tells whether the body has the provider keep a chat completion.
+// storesChat reports whether the body makes the provider store a chat completion.
 func storesChat(tg *Target) bool {
 	if tg.To.Saved == nil || !tg.To.Wall.On {
-		return false // whose it is need not be known
+		return false // its owner does not matter
 	}
 	if tg.To.Body != nil {
 		return kept.StoresChat(tg.To.Body)
@@ -270,7 +269,7 @@ func storesChat(tg *Target) bool {
 	return kept.StoresChat(tg.Body.In)
 }
 
-// makes tells whether the request has the provider make something that it keeps.
+// makes reports whether the request makes the provider create a stored object.
 func makes(tg *Target) bool {
 	if tg.Req.Req.Method != http.MethodPost {
 		return false
@@ -279,8 +278,8 @@ func makes(tg *Target) bool {
 	return s.Creates() || s.Collection == "chat/completions" && s.ID == "" && storesChat(tg)
 }
 
-// Holds tells whether a raw answer is read whole before it is sent, because it
-// makes things known or is a list that must be divided.
+// Holds reports whether a raw response is buffered before it is sent, because it reveals ids or
+// is a list that must be filtered.
 func Holds(tg *Target, resp *http.Response) bool {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 || !keeps(tg) {
 		return false
@@ -295,7 +294,7 @@ func Holds(tg *Target, resp *http.Response) bool {
 	return strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") && (tg.Req.Req.Method == http.MethodPost || !s.Below || keepsItems(tg))
 }
 
-// Watch makes a watcher for answers that need one.
+// Watch returns a watcher for responses that need one.
 func Watch(tg *Target, resp *http.Response) *kept.Watcher {
 	if !keeps(tg) || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return nil

@@ -12,16 +12,16 @@ import (
 	"gateway/shared/wire"
 )
 
-// held is the answer of one part of a run: an http.ResponseWriter. Events of a stream are
-// handed on as they come, where somebody reads them; all else is kept.
+// held is the response to one part of a run: an http.ResponseWriter. Events of a stream are
+// forwarded as they arrive if event is set; everything else is buffered.
 type held struct {
 	header  http.Header
 	status  int
-	limit   int // bytes of what is kept
+	limit   int // bytes of the buffer
 	tooLong bool
 	body    bytes.Buffer
-	event   func(w *held, data []byte) error // nil: nobody reads events
-	events  bool                             // it is a stream of them
+	event   func(w *held, data []byte) error // nil: events are not read
+	events  bool                             // it is a stream of events
 	parser  wire.SSEParser
 }
 
@@ -38,7 +38,8 @@ func (w *held) WriteHeader(status int) {
 	}
 }
 
-// Flush implements http.Flusher: events are handed on as they are whole.
+// Flush implements http.Flusher. It does nothing: events are forwarded as soon as they are
+// complete.
 func (w *held) Flush() {}
 
 // Write implements io.Writer.
@@ -60,26 +61,26 @@ func (w *held) Write(p []byte) (int, error) {
 
 func (w *held) handOn(_ string, data []byte) error {
 	if len(data) == 0 || data[0] != '{' {
-		return nil // the end of streams of other shapes
+		return nil // the end of streams in other dialects
 	}
 	return w.event(w, data)
 }
 
-// end hands on an event that nothing came behind.
+// end forwards a final event without a trailing blank line.
 func (w *held) end() {
 	if w.events && w.parser.End(w.handOn) != nil {
 		w.tooLong = true
 	}
 }
 
-// fault is what an answer that is an error says.
+// fault returns the fault in an error response.
 func (w *held) fault() *fault.Fault {
 	var told struct {
 		Error struct {
 			Message json.RawMessage `json:"message"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(w.body.Bytes(), &told) // another form says nothing
+	_ = json.Unmarshal(w.body.Bytes(), &told) // another format has no message
 	code := fault.Code(cmp.Or(w.header.Get("X-Gateway-Error-Code"), string(fault.ProviderError)))
 	f := fault.New(code, "", cmp.Or(fault.Clip(text(told.Error.Message), 2000), "The request for a turn of the model was refused"))
 	f.StatusCode = cmp.Or(w.status, http.StatusBadGateway)

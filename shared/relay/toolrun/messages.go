@@ -10,8 +10,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Messages has requests of the shape of Anthropic's messages answered so. calls is the
-// route to the servers.
+// Messages returns the tool run for requests in the dialect of Anthropic's Messages. calls is
+// the route to the servers.
 func Messages(calls *routes.Route) *routes.ToolRun {
 	return of(calls, Bounds{}, false, func(*routes.ToolDesk) shape { return new(messages) })
 }
@@ -19,17 +19,17 @@ func Messages(calls *routes.Route) *routes.ToolRun {
 // usePrefix begins the ids of blocks, before the id of the model's call.
 const usePrefix = "mcp"
 
-// messages is the shape of messages.
+// messages is the dialect of Messages.
 type messages struct {
 	members object
 	tools   []json.RawMessage
-	said    []json.RawMessage // messages for the model, with what the turns have added
+	said    []json.RawMessage // messages for the model, including those of earlier turns
 	names   *names
 	content []json.RawMessage // for the client
 	results []json.RawMessage // for the model, of calls that are made
 	turns   int
 	usage   json.RawMessage // of all turns
-	first   object          // the first turn's answer, without content
+	first   object          // the first turn's response, without content
 	last    object          // the last turn's
 
 	messagesStream
@@ -150,13 +150,13 @@ func (s *messages) took(body []byte) (*said, error) {
 	out := &said{ends: !whole}
 	for i, raw := range blocks {
 		var of object
-		_ = json.Unmarshal(raw, &of) // what is no object is handed on
+		_ = json.Unmarshal(raw, &of) // a block that is not an object is forwarded
 		t := s.names.tools[text(of["name"])]
 		switch {
 		case text(of["type"]) == "tool_use" && t != nil:
 			c := &call{id: text(of["id"]), tool: t, args: string(of["input"])}
 			if body == nil && s.blocks[i].broken {
-				c.args = "{" // it is refused as what it is
+				c.args = "{" // rejected as invalid JSON
 			}
 			if whole {
 				out.calls = append(out.calls, c)
@@ -170,7 +170,7 @@ func (s *messages) took(body []byte) (*said, error) {
 	return out, nil
 }
 
-// used is a call as the client sees it.
+// used returns a call as the client sees it.
 func used(of object, t *tool) json.RawMessage {
 	out := clone(of)
 	out["type"], out["name"], out["server_name"] = quoted("mcp_tool_use"), quoted(t.name), quoted(t.of.label)
@@ -196,13 +196,13 @@ func (s *messages) made(calls []*call) (events []byte) {
 	return events
 }
 
-// forMessages is a result as the model reads it.
+// forMessages returns a result as the model reads it.
 func (o *outcome) forMessages() json.RawMessage {
 	var parts []json.RawMessage
 	if o.text != "" || len(o.images) == 0 {
 		said := o.text
 		if strings.TrimSpace(said) == "" {
-			said = "(nothing)" // no text may be empty
+			said = "(nothing)" // text must not be empty
 		}
 		parts = append(parts, encoded(object{"type": quoted("text"), "text": quoted(said)}))
 	}
@@ -223,7 +223,7 @@ func (s *messages) final(cut bool) (body, events []byte, err error) {
 		out["usage"] = s.usage
 	}
 	if cut {
-		out["stop_reason"] = quoted("pause_turn") // the client may have it go on
+		out["stop_reason"] = quoted("pause_turn") // the client may continue it
 	}
 	if body, err = json.Marshal(out); err != nil {
 		return nil, nil, err

@@ -7,17 +7,17 @@ import (
 	"gateway/shared/wire"
 )
 
-// readMessages puts calls of ours and their results back where the model made and read
-// them. The client sends both inside one message of the model; that message ends before the
-// results, which belong to the user's next one.
+// readMessages restores the gateway's calls and their results to the messages in which the model
+// made and read them. The client sends both inside one message of the model; that message ends
+// before the results, which belong to the user's next one.
 func (s *messages) readMessages() {
 	var out []json.RawMessage
 	var open []json.RawMessage // results that the next message of the user begins with
 	for _, raw := range s.said {
 		var of object
 		var blocks []json.RawMessage
-		_ = json.Unmarshal(raw, &of)               // what is no object is for the provider to judge
-		_ = json.Unmarshal(of["content"], &blocks) // a text has none of these
+		_ = json.Unmarshal(raw, &of)               // the provider judges a message that is not an object
+		_ = json.Unmarshal(of["content"], &blocks) // a text has no blocks
 		switch {
 		case text(of["role"]) == "assistant" && holdsOurs(blocks):
 			out, open = s.split(append(out, closed(open)...), of, blocks)
@@ -34,7 +34,7 @@ func (s *messages) readMessages() {
 	s.said = append(out, closed(open)...)
 }
 
-// closed are results as a message of their own.
+// closed returns results as a separate message.
 func closed(results []json.RawMessage) []json.RawMessage {
 	if len(results) == 0 {
 		return nil
@@ -42,7 +42,7 @@ func closed(results []json.RawMessage) []json.RawMessage {
 	return []json.RawMessage{encoded(object{"role": quoted("user"), "content": list(results)})}
 }
 
-// ofBlock is what is read of a block that a client sends back.
+// ofBlock holds the fields read of a block that a client sends back.
 type ofBlock struct {
 	Type   json.RawMessage `json:"type"`
 	ID     json.RawMessage `json:"id"`
@@ -52,7 +52,7 @@ type ofBlock struct {
 }
 
 func readBlock(raw json.RawMessage) (b ofBlock) {
-	_ = json.Unmarshal(raw, &b) // of another form: it is none of these
+	_ = json.Unmarshal(raw, &b) // another format is none of these
 	return b
 }
 
@@ -90,7 +90,7 @@ func (s *messages) split(out []json.RawMessage, message object, blocks []json.Ra
 		b := readBlock(raw)
 		switch {
 		case b.isOurs() && !made[text(b.ID)]:
-			// It was cut off, and the model's message must have no call without a result.
+			// It was truncated, and the model's message must have no call without a result.
 		case b.isOurs():
 			out, open = append(out, closed(open)...), nil
 			var of object
@@ -112,7 +112,7 @@ func (s *messages) split(out []json.RawMessage, message object, blocks []json.Ra
 	return out, open
 }
 
-// resultOf is a result as the model has read it.
+// resultOf returns a result as the model has read it.
 func (s *messages) resultOf(raw json.RawMessage, b *ofBlock) json.RawMessage {
 	var of object
 	_ = json.Unmarshal(raw, &of) // it was read

@@ -9,26 +9,26 @@ import (
 	"gateway/shared/wire"
 )
 
-// messagesStream shows the turns as one stream of events, and keeps what a turn said.
+// messagesStream presents the turns as one stream of events, and stores the content of a turn.
 type messagesStream struct {
 	offset int          // of the turn's blocks among all
 	blocks []*block     // of the turn
-	ended  bool         // the turn's stream has come to its end
+	ended  bool         // the turn's stream has ended
 	headed bool         // the client has the beginning of the stream
-	failed *fault.Fault // what an error event of the turn told
+	failed *fault.Fault // from an error event of the turn
 }
 
-// block is one that comes piece by piece.
+// block is a content block that arrives in pieces.
 type block struct {
 	members object
-	pieces  map[string]*strings.Builder // of members that are texts
+	pieces  map[string]*strings.Builder // of text fields
 	args    strings.Builder
-	argued  bool // arguments came in pieces
+	argued  bool // arguments arrived in pieces
 	broken  bool // they are not JSON
 	cites   []json.RawMessage
 }
 
-// next begins a turn, whose first block is the one of an index.
+// next starts a turn with the index of its first block.
 func (st *messagesStream) next(offset int) {
 	st.offset, st.blocks, st.ended = offset, nil, false
 }
@@ -42,7 +42,7 @@ func (s *messages) event(data []byte) ([]byte, error) {
 	switch kind := text(of["type"]); kind {
 	case "message_start":
 		s.last = nil
-		_ = json.Unmarshal(of["message"], &s.last) // without one it was cut off
+		_ = json.Unmarshal(of["message"], &s.last) // without one it was truncated
 		if s.headed {
 			return nil, nil
 		}
@@ -52,7 +52,7 @@ func (s *messages) event(data []byte) ([]byte, error) {
 			return nil, nil
 		}
 		var delta object
-		_ = json.Unmarshal(of["delta"], &delta) // one without says nothing
+		_ = json.Unmarshal(of["delta"], &delta) // an event without one has no content
 		for name, v := range delta {
 			s.last[name] = v
 		}
@@ -62,7 +62,7 @@ func (s *messages) event(data []byte) ([]byte, error) {
 				s.last[name] = v
 			}
 		}
-		return nil, nil // once it is the last
+		return nil, nil // sent after the last turn
 	case "message_stop":
 		s.ended = true
 		return nil, nil
@@ -75,7 +75,7 @@ func (s *messages) event(data []byte) ([]byte, error) {
 	return wire.AppendSSE(nil, text(of["type"]), encoded(of)), nil
 }
 
-// ofBlock keeps and shows an event of a block.
+// ofBlock stores and forwards an event of a block.
 func (s *messages) ofBlock(kind string, of object) []byte {
 	var at int
 	if json.Unmarshal(of["index"], &at) != nil || at < 0 {
@@ -97,14 +97,14 @@ func (s *messages) ofBlock(kind string, of object) []byte {
 			return nil
 		}
 		var delta object
-		_ = json.Unmarshal(of["delta"], &delta) // one without says nothing
+		_ = json.Unmarshal(of["delta"], &delta) // an event without one has no content
 		s.blocks[at].add(delta)
 	}
 	of["index"] = json.RawMessage(strconv.Itoa(at + s.offset))
 	return wire.AppendSSE(nil, kind, encoded(of))
 }
 
-// add takes in a piece.
+// add appends a piece.
 func (b *block) add(delta object) {
 	switch text(delta["type"]) {
 	case "input_json_delta":
@@ -127,7 +127,7 @@ func (b *block) add(delta object) {
 	}
 }
 
-// whole are the blocks of the turn as they came together.
+// whole returns the assembled blocks of the turn.
 func (st *messagesStream) whole() (out []json.RawMessage) {
 	for _, b := range st.blocks {
 		of := clone(b.members)
@@ -147,14 +147,14 @@ func (st *messagesStream) whole() (out []json.RawMessage) {
 	return out
 }
 
-// block appends the events of a block that comes at once.
+// block appends the events of a complete block.
 func (st *messagesStream) block(dst []byte, at int, whole json.RawMessage) []byte {
 	index := json.RawMessage(strconv.Itoa(at))
 	dst = wire.AppendSSE(dst, "content_block_start", encoded(object{"type": quoted("content_block_start"), "index": index, "content_block": whole}))
 	return wire.AppendSSE(dst, "content_block_stop", encoded(object{"type": quoted("content_block_stop"), "index": index}))
 }
 
-// end are the events that end the stream.
+// end returns the events that end the stream.
 func (s *messages) end(of object) []byte {
 	delta := object{}
 	for _, name := range [...]string{"stop_reason", "stop_sequence", "stop_details", "container"} {

@@ -20,10 +20,10 @@ type tool struct {
 	marks       []protocolversion.HeaderParam
 }
 
-// maxFunction is the longest name that every provider takes for a function.
+// maxFunction is the longest function name that every provider accepts.
 const maxFunction = 64
 
-// names gives tools names that no other function of the request has.
+// names assigns names to tools that no other function of the request has.
 type names struct {
 	taken map[string]bool  // by the client's own functions
 	tools map[string]*tool // by the name for the model
@@ -31,8 +31,8 @@ type names struct {
 
 func newNames(own []string) *names { return &names{set(own), map[string]*tool{}} }
 
-// give names the tools of a server for the model: by their own names where that is
-// possible, else with the server's slug in front, else with a number behind.
+// give assigns names to the tools of a server: their own names if possible, else prefixed with
+// the server's slug, else with a number appended.
 func (n *names) give(s *server) {
 	for _, t := range s.tools {
 		t.as = n.free(spelled(t.name), spelled(s.slug+"_"+t.name))
@@ -58,7 +58,7 @@ func (n *names) free(wanted ...string) string {
 
 func (n *names) isFree(name string) bool { return !n.taken[name] && n.tools[name] == nil }
 
-// spelled is a name in the characters that every provider takes for one.
+// spelled returns a name in the characters that every provider accepts.
 func spelled(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
@@ -69,7 +69,7 @@ func spelled(name string) string {
 	return name[:min(len(name), maxFunction)]
 }
 
-// of finds a tool by what the client knows it by; nil where it is not offered now.
+// of finds a tool by the client's name for it; nil if it is not offered now.
 func (n *names) of(label, name string) *tool {
 	for _, t := range n.tools {
 		if t.name == name && t.of.label == label {
@@ -79,7 +79,7 @@ func (n *names) of(label, name string) *tool {
 	return nil
 }
 
-// as is the name by which the model knows a tool, which may no longer be offered.
+// as returns the model's name for a tool, which may no longer be offered.
 func (n *names) as(label, name string) string {
 	if t := n.of(label, name); t != nil {
 		return t.as

@@ -13,7 +13,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Responses has requests of the shape of OpenAI's responses answered so. calls is the
+// Responses returns the tool run for requests in the dialect of OpenAI's Responses. calls is the
 // route to the servers.
 func Responses(calls *routes.Route) *routes.ToolRun {
 	return of(calls, Bounds{}, true, func(d *routes.ToolDesk) shape { return &responses{desk: d} })
@@ -22,20 +22,20 @@ func Responses(calls *routes.Route) *routes.ToolRun {
 // callPrefix begins the ids of shown calls, before the model's id of the call.
 const callPrefix = "mcp_"
 
-// responses is the shape of responses.
+// responses is the dialect of Responses.
 type responses struct {
 	desk    *routes.ToolDesk
-	asked   object            // the members of the request
+	asked   object            // the fields of the request
 	members object            // for the model
 	tools   []json.RawMessage // as the client sent them
-	input   []json.RawMessage // for the model, with what the turns have added
-	sent    int               // of it in a conversation that the provider keeps
+	input   []json.RawMessage // for the model, including the items of earlier turns
+	sent    int               // number of them in a conversation that the provider stores
 	names   *names
 	output  []json.RawMessage // for the client
 	turns   int
 	usage   json.RawMessage          // of all turns
-	asking  map[approval.Call]string // ids of the requests for approval of this turn
-	last    object                   // the last turn's answer
+	asking  map[approval.Call]string // ids of this turn's approval requests
+	last    object                   // the last turn's response
 	stream  responsesStream
 }
 
@@ -101,7 +101,7 @@ func (s *responses) begin(servers []*server, n *names) ([]*call, error) {
 		at := slices.IndexFunc(servers, func(of *server) bool { return of.at == i })
 		if at < 0 {
 			var t struct{ Type json.RawMessage }
-			_ = json.Unmarshal(raw, &t) // it is for the provider to judge
+			_ = json.Unmarshal(raw, &t) // the provider judges it
 			elsewhere = elsewhere || text(t.Type) != "function" && text(t.Type) != "custom"
 			offered = append(offered, raw)
 			continue
@@ -122,7 +122,7 @@ func (s *responses) begin(servers []*server, n *names) ([]*call, error) {
 		id, item := callPrefix+c.id, itemOf(c, "in_progress")
 		s.stream.before = s.stream.about(s.stream.added(s.stream.before, c.index, item), "response.mcp_call.in_progress", c.index, id, nil)
 		s.stream.before = s.stream.about(s.stream.before, "response.mcp_call_arguments.done", c.index, id, object{"arguments": quoted(c.args)})
-		s.output = append(s.output, nil) // once it is made
+		s.output = append(s.output, nil) // set once the call is made
 	}
 	s.members = clone(s.asked)
 	if s.members["tools"] = list(offered); len(offered) == 0 {
@@ -155,7 +155,7 @@ func (s *responses) showList(id string, of *server) {
 	s.output = append(s.output, encoded(item))
 }
 
-// choose writes tool_choice for the model, with the names by which it knows the tools.
+// choose writes tool_choice for the model, with its names for the tools.
 func (s *responses) choose(servers []*server) error {
 	raw := s.members["tool_choice"]
 	if wire.KindOf(raw) != wire.KindObject {
@@ -176,7 +176,7 @@ func (s *responses) choose(servers []*server) error {
 	case text(of["type"]) == "allowed_tools":
 		var allowed, out []json.RawMessage
 		if json.Unmarshal(of["tools"], &allowed) != nil {
-			return nil // it is for the provider to judge
+			return nil // the provider judges it
 		}
 		for i, raw := range allowed {
 			var one object
@@ -196,7 +196,7 @@ func (s *responses) choose(servers []*server) error {
 	return nil
 }
 
-// functionsOf are the functions that a choice of a server's tools means.
+// functionsOf returns the functions that a choice of a server's tools selects.
 func functionsOf(field string, of object, servers []*server) (out []json.RawMessage, err error) {
 	label, name := text(of["server_label"]), text(of["name"])
 	for _, sv := range servers {
@@ -221,7 +221,7 @@ func (s *responses) turn(last bool) ([]byte, error) {
 	s.stream.next(len(s.output))
 	out, input := clone(s.members), s.input
 	if s.conversation() {
-		input = s.input[s.sent:] // what was said before is kept there
+		input = s.input[s.sent:] // earlier items are stored there
 	}
 	out["input"] = list(input)
 	switch {
@@ -236,8 +236,8 @@ func (s *responses) turn(last bool) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// later is the tool_choice of all turns after the first: what had to be called was called
-// in the first.
+// later returns the tool_choice of all turns after the first: a required call was made in the
+// first.
 func later(choice json.RawMessage) json.RawMessage {
 	switch wire.KindOf(choice) {
 	case wire.KindString:
@@ -256,7 +256,7 @@ func later(choice json.RawMessage) json.RawMessage {
 	return choice
 }
 
-// item is what is read of an item of an answer.
+// item holds the fields read of an output item.
 type item struct {
 	Type      json.RawMessage `json:"type"`
 	Name      json.RawMessage `json:"name"`
@@ -285,7 +285,7 @@ func (s *responses) took(body []byte) (*said, error) {
 	whole := !out.ends
 	for _, raw := range items {
 		var it item
-		_ = json.Unmarshal(raw, &it) // what is no object is handed on
+		_ = json.Unmarshal(raw, &it) // an item that is not an object is forwarded
 		if approval.Reserved(raw) {
 			continue
 		}
@@ -308,7 +308,7 @@ func (s *responses) took(body []byte) (*said, error) {
 				s.output = append(s.output, asks)
 			default:
 				out.calls = append(out.calls, c)
-				s.output = append(s.output, nil) // once it is made
+				s.output = append(s.output, nil) // set once the call is made
 			}
 			continue
 		case isForClient(text(it.Type)):
@@ -320,7 +320,7 @@ func (s *responses) took(body []byte) (*said, error) {
 	return out, nil
 }
 
-// conversation tells whether a provider keeps what is said.
+// conversation reports whether a provider stores the conversation.
 func (s *responses) conversation() bool {
 	raw := s.asked["conversation"]
 	return raw != nil && string(raw) != "null"
@@ -329,20 +329,19 @@ func (s *responses) conversation() bool {
 // hosted are the calls that providers make themselves.
 var hosted = []string{"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call"}
 
-// isForClient tells whether an item waits for something of the client.
+// isForClient reports whether an item waits for the client.
 func isForClient(kind string) bool {
 	return kind == "mcp_approval_request" || strings.HasSuffix(kind, "_call") && !slices.Contains(hosted, kind)
 }
 
-// sentBack is an item of an answer in the form in which the next turn sends it back; nil where
-// it cannot be sent.
+// sentBack returns an output item as the next turn sends it back; nil if it cannot be sent.
 func sentBack(raw json.RawMessage, kind string) json.RawMessage {
 	var of object
 	if json.Unmarshal(raw, &of) != nil {
 		return nil
 	}
 	if sealed := of["encrypted_content"]; kind == "reasoning" && (sealed == nil || string(sealed) == "null") {
-		return nil // it could be found by its id alone, by who has kept it; another may be asked next
+		return nil // only its host could find it by its id, and the next turn may go to another
 	}
 	delete(of, "id")
 	return encoded(of)
@@ -371,7 +370,7 @@ func (s *responses) made(calls []*call) (events []byte) {
 	return events
 }
 
-// itemOf is a call as the client sees it.
+// itemOf returns a call as the client sees it.
 func itemOf(c *call, status string) json.RawMessage {
 	null := json.RawMessage("null")
 	of := object{
@@ -393,8 +392,8 @@ func itemOf(c *call, status string) json.RawMessage {
 	return encoded(of)
 }
 
-// approvalOf returns the item that asks the client to approve a call, with an id that only
-// the gateway can have made. The same call of a turn has the same id.
+// approvalOf returns the item that requests the client's approval of a call, with an id that
+// only the gateway can create. The same call of a turn has the same id.
 func (s *responses) approvalOf(c *call) (json.RawMessage, error) {
 	of := c.approvable()
 	id, ok := s.asking[of]
@@ -414,7 +413,7 @@ func (c *call) approvable() approval.Call {
 	return approval.Call{ID: c.id, Server: c.tool.of.label, Tool: c.tool.name, Arguments: c.args}
 }
 
-// forResponses is a result as the model reads it.
+// forResponses returns a result as the model reads it.
 func (o *outcome) forResponses() json.RawMessage {
 	if len(o.images) == 0 {
 		return quoted(o.text)
@@ -449,8 +448,8 @@ func (s *responses) final(cut bool) (body, events []byte, err error) {
 	return body, s.stream.end(text(out["status"]), body), nil
 }
 
-// patched is an answer that shows what the client asked for, where the model was asked for
-// something else in its place.
+// patched returns a response that repeats the client's own tools and settings instead of those
+// sent to the model.
 func (s *responses) patched(of object) object {
 	out := clone(of)
 	out["tools"] = list(s.tools)

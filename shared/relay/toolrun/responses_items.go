@@ -9,10 +9,10 @@ import (
 	"gateway/shared/relay/approval"
 )
 
-// This file reads what a client sends back of earlier answers: calls of ours become the
-// model's calls and their results again.
+// This file reads items of earlier responses that a client sends back: calls by the gateway are
+// converted to the model's calls and their results.
 
-// ofOurs is what is read of an item of the input.
+// ofOurs holds the fields read of an input item.
 type ofOurs struct {
 	Type     json.RawMessage `json:"type"`
 	ID       json.RawMessage `json:"id"`
@@ -26,12 +26,12 @@ type ofOurs struct {
 	Reason   json.RawMessage `json:"reason"`
 }
 
-// readItems takes the input apart. listed are the servers whose tools the client has been
-// shown, first the calls that it approves now.
+// readItems parses the input. listed are the servers that the client has already listed, first
+// the calls that it approves now.
 func (s *responses) readItems() (listed map[string]bool, first []*call, err error) {
 	items := make([]ofOurs, len(s.input))
 	for i, raw := range s.input {
-		_ = json.Unmarshal(raw, &items[i]) // of another form: it is none of these
+		_ = json.Unmarshal(raw, &items[i]) // another format is none of these
 	}
 	requests, made, err := approvalsIn(items)
 	if err != nil {
@@ -74,9 +74,9 @@ func (s *responses) readItems() (listed map[string]bool, first []*call, err erro
 	return listed, first, nil
 }
 
-// approvalsIn returns where the gateway's requests for approval are, by their ids, and which
-// of them have led to a call. A request may occur once, and have one response behind it.
-// Other servers' requests and responses are for the provider.
+// approvalsIn returns the positions of the gateway's approval requests, by their ids, and which
+// of them have led to a call. A request may occur once, and be followed by one response. Other
+// servers' requests and responses are for the provider.
 func approvalsIn(items []ofOurs) (requests map[string]int, made map[string]bool, err error) {
 	requests, made = map[string]int{}, map[string]bool{}
 	foreign, answered := map[string]bool{}, map[string]bool{}
@@ -108,19 +108,19 @@ func approvalsIn(items []ofOurs) (requests map[string]int, made map[string]bool,
 	return requests, made, nil
 }
 
-// said puts a call back as the model's.
+// said restores a call as the model's.
 func (s *responses) said(it *ofOurs, id string) {
 	s.input = append(s.input, encoded(object{
 		"type": quoted("function_call"), "call_id": quoted(id), "name": quoted(s.names.as(text(it.Label), text(it.Name))), "arguments": quoted(text(it.Args)),
 	}))
 }
 
-// answered puts a result back.
+// answered restores a result.
 func (s *responses) answered(id, result string) {
 	s.input = append(s.input, encoded(object{"type": quoted("function_call_output"), "call_id": quoted(id), "output": quoted(result)}))
 }
 
-// result is what came of a call, as the client was shown it.
+// result returns the result of a call, as the client received it.
 func (it *ofOurs) result() string {
 	if out := text(it.Output); out != "" || it.Error == nil || string(it.Error) == "null" {
 		return out
@@ -135,7 +135,7 @@ func (it *ofOurs) result() string {
 	said := []string{}
 	for _, raw := range of.Content {
 		var part struct{ Text json.RawMessage }
-		_ = json.Unmarshal(raw, &part) // another form says nothing
+		_ = json.Unmarshal(raw, &part) // another format has no text
 		said = append(said, text(part.Text))
 	}
 	if m := text(of.Message); m != "" {
@@ -144,7 +144,7 @@ func (it *ofOurs) result() string {
 	return strings.Join(said, "\n")
 }
 
-// approved takes in what the client says to a call; nil: it is not to be made.
+// approved reads the client's decision on a call; nil if it is not to be made.
 func (s *responses) approved(answer, asked *ofOurs, at int) (*call, error) {
 	field := "input[" + strconv.Itoa(at) + "]"
 	var yes bool

@@ -9,19 +9,19 @@ import (
 	"gateway/shared/wire"
 )
 
-// responsesStream shows the turns as one stream of events.
+// responsesStream presents the turns as one stream of events.
 type responsesStream struct {
-	before   []byte // events for the client once the answer has begun
+	before   []byte // events for the client after the response has started
 	sequence int
 	offset   int             // of the turn's items among all
 	ours     map[int]*call   // of the turn, by their index in it
 	removed  map[int]bool    // items of the turn that are not shown, by their index in it
 	headed   bool            // the client has the beginning of the stream
-	begun    json.RawMessage // the id of the response as the stream began: clients refuse a stream that changes it
-	failed   *fault.Fault    // what an error event of the turn told
+	begun    json.RawMessage // the id of the response at the start of the stream: clients reject a stream that changes it
+	failed   *fault.Fault    // from an error event of the turn
 }
 
-// next begins a turn, whose first item is the one of an index.
+// next starts a turn with the index of its first item.
 func (st *responsesStream) next(offset int) {
 	st.offset, st.ours, st.removed = offset, map[int]*call{}, map[int]bool{}
 }
@@ -37,7 +37,7 @@ func (st *responsesStream) shownAt(at int) int {
 	return shown
 }
 
-// heads are the events that begin a stream.
+// heads are the events that start a stream.
 var heads = map[string]bool{"response.created": true, "response.queued": true, "response.in_progress": true}
 
 // place implements shape.
@@ -66,7 +66,7 @@ func (s *responses) event(data []byte) ([]byte, error) {
 		return s.stream.emit(nil, of), nil
 	case kind == "response.completed" || kind == "response.incomplete" || kind == "response.failed":
 		s.last = nil
-		_ = json.Unmarshal(of["response"], &s.last) // without one it was cut off
+		_ = json.Unmarshal(of["response"], &s.last) // without one it was truncated
 		return s.stream.head(), nil
 	case kind == "error":
 		s.stream.failed = toldBy(of)
@@ -92,7 +92,7 @@ func (s *responses) event(data []byte) ([]byte, error) {
 	if t := s.names.tools[text(it.Name)]; kind == "response.output_item.added" && t != nil && text(it.Type) == "function_call" {
 		c := &call{id: text(it.CallID), tool: t, index: s.stream.shownAt(at)}
 		if s.stream.ours[at] = c; t.of.wantsApproval(t) {
-			return out, nil // it is shown once it is whole
+			return out, nil // it is shown once it is complete
 		}
 		return s.stream.about(s.stream.added(out, c.index, itemOf(c, "in_progress")), "response.mcp_call.in_progress", c.index, callPrefix+c.id, nil), nil
 	}
@@ -103,7 +103,7 @@ func (s *responses) event(data []byte) ([]byte, error) {
 	return s.stream.emit(out, of), nil
 }
 
-// ofCall shows an event of a call of ours.
+// ofCall forwards an event of a gateway call.
 func (s *responses) ofCall(out []byte, c *call, kind string, of object, it *item) ([]byte, error) {
 	st := &s.stream
 	asks := c.tool.of.wantsApproval(c.tool)
@@ -125,10 +125,10 @@ func (s *responses) ofCall(out []byte, c *call, kind string, of object, it *item
 			out = st.done(st.added(out, c.index, asking), c.index, asking)
 		}
 	}
-	return out, nil // it ends once it is made
+	return out, nil // it ends after the call is made
 }
 
-// head is what the client gets once its stream has begun, before anything else.
+// head returns the first events for the client once its stream has started.
 func (st *responsesStream) head() []byte {
 	if st.headed {
 		return nil
@@ -137,7 +137,7 @@ func (st *responsesStream) head() []byte {
 	return st.numbered(st.before)
 }
 
-// end is the event that ends the stream.
+// end returns the event that ends the stream.
 func (st *responsesStream) end(status string, response []byte) []byte {
 	kind := "response.completed"
 	switch status {
@@ -149,27 +149,27 @@ func (st *responsesStream) end(status string, response []byte) []byte {
 	return st.emit(st.head(), object{"type": quoted(kind), "response": response})
 }
 
-// emit appends an event, and numbers it where the stream has begun.
+// emit appends an event, and numbers it if the stream has started.
 func (st *responsesStream) emit(dst []byte, of object) []byte {
 	of["sequence_number"] = json.RawMessage(strconv.Itoa(st.sequence))
 	st.sequence++
 	return wire.AppendSSE(dst, text(of["type"]), encoded(of))
 }
 
-// numbered numbers events that were made before the stream began.
+// numbered numbers events that were created before the stream started.
 func (st *responsesStream) numbered(events []byte) (out []byte) {
 	var p wire.SSEParser
 	again := func(_ string, data []byte) error {
 		var of object
-		_ = json.Unmarshal(data, &of) // it was made here
+		_ = json.Unmarshal(data, &of) // it was created here
 		out = st.emit(out, of)
 		return nil
 	}
-	_ = p.Feed(events, again) // likewise
+	_ = p.Feed(events, again) // it was created here
 	return out
 }
 
-// added and done append the beginning and the end of an item, about what is between.
+// added and done append the first and the last event of an item, around its content.
 func (st *responsesStream) added(dst []byte, at int, item json.RawMessage) []byte {
 	return st.emit(dst, object{"type": quoted("response.output_item.added"), "output_index": json.RawMessage(strconv.Itoa(at)), "item": item})
 }

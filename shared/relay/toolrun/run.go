@@ -14,18 +14,18 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// Bounds are those of a run; what is zero is as in Standard.
+// Bounds are the limits of a run; a zero field has its value in Standard.
 type Bounds struct {
 	Turns     int           // of the model
 	Calls     int           // of tools; a request may ask for fewer
-	Time      time.Duration // for calls of tools; a turn of the model that has begun goes on
+	Time      time.Duration // for tool calls; a turn of the model in progress may continue
 	Result    int           // bytes of one result
 	Results   int           // bytes of all results
-	MaxAnswer int           // bytes of the answer of one turn or server
-	Quiet     time.Duration // that a stream may be silent before a sign of life
+	MaxAnswer int           // bytes of the response of one turn or server
+	Quiet     time.Duration // that a stream may be silent before a keep-alive
 }
 
-// Standard are the usual bounds.
+// Standard are the default limits.
 var Standard = Bounds{Turns: 10, Calls: 50, Time: 5 * time.Minute, Result: 1 << 20, Results: 8 << 20, MaxAnswer: 16 << 20, Quiet: plan.Again}
 
 func (b Bounds) filled() Bounds {
@@ -35,70 +35,70 @@ func (b Bounds) filled() Bounds {
 	}
 }
 
-// atOnce is how many calls of tools are made at a time.
+// atOnce limits concurrent tool calls.
 const atOnce = 4
 
-// call is one call of a tool.
+// call is one tool call.
 type call struct {
 	id       string // the model's
 	tool     *tool
 	args     string // JSON
 	approval string // id of the request by which the client has approved it; "": none
 	index    int    // of its item or block, for the client
-	place    int    // of its result in what the model reads, from 1; 0: at the end
+	place    int    // of its result in the input of the model, from 1; 0: at the end
 	out      *outcome
 }
 
-// said is what a turn came to.
+// said is the result of a turn.
 type said struct {
-	calls []*call // that are to be made
-	ends  bool    // the client goes on from here
+	calls []*call // to be made
+	ends  bool    // the client continues from here
 }
 
-// shape is how a client speaks.
+// shape is a client dialect.
 type shape interface {
-	// read takes a request apart and gives its tools and the names of its functions.
+	// read parses a request and returns its tools and the names of its functions.
 	read(body []byte) (*request, error)
-	// begin takes in the tools, and gives calls that are to be made first.
+	// begin receives the tools, and returns calls to be made first.
 	begin(servers []*server, n *names) ([]*call, error)
-	// turn is the body for the next turn. last: the model may call nothing in it.
+	// turn returns the body for the next turn. last: the model must not call tools in it.
 	turn(last bool) ([]byte, error)
-	// event reads an event of a turn's stream and gives what the client is shown.
+	// event reads an event of a turn's stream and returns the events for the client.
 	event(data []byte) ([]byte, error)
-	// took reads the answer of a turn: its body, or nil where it came as a stream.
+	// took reads the response of a turn: its body, or nil if it arrived as a stream.
 	took(body []byte) (*said, error)
-	// made takes in the results of calls and gives the events that show them.
+	// made receives the results of calls and returns the events that show them.
 	made(calls []*call) []byte
-	// final is the answer, and the events that end a stream with it. cut: the model went on
-	// calling tools when it was to call none.
+	// final returns the response, and the events that end a stream with it. cut: the model
+	// called tools in the last turn.
 	final(cut bool) (body, events []byte, err error)
 	// place returns the number of the next event and the id of the response of a stream.
 	place() (next int64, id string)
 }
 
-// request is what is read of a request.
+// request is a parsed request.
 type request struct {
 	tools     []json.RawMessage
 	functions []string
 	stream    bool
-	calls     int // that it allows; 0: it does not say
+	calls     int // limit in the request; 0: it states none
 }
 
-// run is one such request on its way.
+// run is one such request in progress.
 type run struct {
 	Bounds
 	desk   *routes.ToolDesk
 	shape  shape
-	ctx    context.Context // of calls of tools
+	ctx    context.Context // of tool calls
 	stream bool
 	told   telling
 	status int // of the answer
 	calls  int // made
 	bytes  int // of their results
-	listed int // bytes of what the tools say of themselves
+	listed int // bytes of tool descriptions
 }
 
-// of makes a route's ToolRun.
+// of returns a route's ToolRun.
 func of(calls *routes.Route, b Bounds, approves bool, make func(*routes.ToolDesk) shape) *routes.ToolRun {
 	return &routes.ToolRun{Calls: calls, Wants: wants, Answer: func(d *routes.ToolDesk) error {
 		r := &run{Bounds: b.filled(), desk: d, shape: make(d), status: http.StatusOK}
@@ -106,7 +106,7 @@ func of(calls *routes.Route, b Bounds, approves bool, make func(*routes.ToolDesk
 	}}
 }
 
-// answer performs the run. An error is the answer where none has begun.
+// answer performs the run. An error is the response if none has started.
 func (r *run) answer(approves bool) error {
 	in, err := r.shape.read(r.desk.Body)
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *run) answer(approves bool) error {
 	}
 	defer r.told.end()
 	r.perform(first)
-	r.show(r.shape.made(first)) // nothing: no turn has begun
+	r.show(r.shape.made(first)) // no events: no turn has started
 	cut, ended, err := r.turns()
 	switch {
 	case err != nil:
@@ -150,8 +150,8 @@ func (r *run) answer(approves bool) error {
 	return r.finish(cut)
 }
 
-// turns has the model go on until it asks for no tool of ours. ended: the client was told
-// how the run has ended.
+// turns runs the model until it calls no MCP tool. ended: the client has received the end of the
+// run.
 func (r *run) turns() (cut, ended bool, err error) {
 	for turn := 1; ; turn++ {
 		if r.desk.Context.Err() != nil {
@@ -180,7 +180,7 @@ func (r *run) turns() (cut, ended bool, err error) {
 	}
 }
 
-// turn asks the model.
+// turn calls the model.
 func (r *run) turn(last bool) (s *said, ended bool, err error) {
 	body, err := r.shape.turn(last)
 	if err != nil {
@@ -225,7 +225,7 @@ func cutOff() *fault.Fault {
 	return f
 }
 
-// toldBy is the fault that an error event of a stream tells of.
+// toldBy returns the fault in an error event of a stream.
 func toldBy(of object) *fault.Fault {
 	var inner object
 	_ = json.Unmarshal(of["error"], &inner) // where the event has one
@@ -234,7 +234,7 @@ func toldBy(of object) *fault.Fault {
 	return f
 }
 
-// perform makes calls, some at a time.
+// perform makes calls, some of them concurrently.
 func (r *run) perform(calls []*call) {
 	var wg sync.WaitGroup
 	lanes := make(chan struct{}, atOnce)
@@ -263,7 +263,7 @@ func (r *run) perform(calls []*call) {
 	}
 }
 
-// show sends events to a client that reads a stream.
+// show sends events to a streaming client.
 func (r *run) show(events []byte) {
 	if len(events) == 0 || !r.stream {
 		return
@@ -272,7 +272,7 @@ func (r *run) show(events []byte) {
 	r.told.keep(r.desk, r.Quiet)
 }
 
-// finish sends the answer, or ends its stream.
+// finish sends the response, or ends its stream.
 func (r *run) finish(cut bool) error {
 	body, events, err := r.shape.final(cut)
 	switch {
@@ -286,7 +286,7 @@ func (r *run) finish(cut bool) error {
 	return nil
 }
 
-// broke ends a stream that has begun with an error.
+// broke ends a started stream with an error.
 func (r *run) broke(f *fault.Fault) error {
 	if !r.told.begun() {
 		return f
@@ -296,7 +296,7 @@ func (r *run) broke(f *fault.Fault) error {
 	return nil
 }
 
-// refused hands on the answer of a turn that is an error.
+// refused forwards an error response of a turn.
 func (r *run) refused(w *held) error {
 	f := w.fault()
 	if r.told.begun() {
@@ -307,7 +307,7 @@ func (r *run) refused(w *held) error {
 	return nil
 }
 
-// copyHeader takes over what the answer of a turn says of itself; the last one counts.
+// copyHeader copies response headers of a turn; the last turn's count.
 func (r *run) copyHeader(from http.Header) {
 	r.told.mu.Lock()
 	defer r.told.mu.Unlock()

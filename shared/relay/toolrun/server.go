@@ -17,25 +17,24 @@ import (
 // Bounds of lists.
 const (
 	maxPages = 50
-	maxTools = 512 // of one server that are offered
-	// maxListed bounds the bytes of what all tools of a run say of themselves: each turn
-	// sends them again.
+	maxTools = 512 // offered per server
+	// maxListed limits the bytes of all tool descriptions of a run: each turn sends them again.
 	maxListed = 4 << 20
-	// timesResult is how many times as long as a result the message with it may be: texts
-	// are escaped there, and often stand in it twice.
+	// timesResult is the maximum size of a message relative to the result in it: texts are
+	// escaped there, and often occur twice.
 	timesResult = 4
 )
 
-// refusal is why a server gave no result.
+// refusal is the reason why a server returned no result.
 type refusal struct {
-	status  int // of HTTP; 200 where the protocol alone has an error
+	status  int // of HTTP; 200 if only the protocol has an error
 	code    int // of the protocol
 	message string
-	address string // where the user is to sign in; "": nowhere
-	fault   string // the gateway's own code; "": it is none
+	address string // where the user must sign in; "": nowhere
+	fault   string // the gateway's own code; "": none
 }
 
-// ask sends a request to a server by the walk and reads its result.
+// ask sends a request to a server through the pipeline and reads its result.
 func (r *run) ask(ctx context.Context, slug, method string, params map[string]any, h http.Header) (object, *refusal) {
 	params["_meta"] = map[string]any{mcp.MetaVersion: protocolversion.Version, mcp.MetaCapabilities: struct{}{}, mcp.MetaClient: mcp.ClientInfo}
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
@@ -59,7 +58,7 @@ func (r *run) ask(ctx context.Context, slug, method string, params map[string]an
 	return readAnswer(w)
 }
 
-// readAnswer reads the message that answers a request; of a stream, the last one.
+// readAnswer reads the response message; of a stream, the last one.
 func readAnswer(w *held) (object, *refusal) {
 	body := w.body.Bytes()
 	if strings.HasPrefix(w.header.Get("Content-Type"), "text/event-stream") {
@@ -70,7 +69,7 @@ func readAnswer(w *held) (object, *refusal) {
 			return nil
 		}
 		if p.Feed(body, keep) == nil {
-			_ = p.End(keep) // it cannot fail
+			_ = p.End(keep) // never fails
 		}
 		body = last
 	}
@@ -98,7 +97,7 @@ func readAnswer(w *held) (object, *refusal) {
 	return m.Result, nil
 }
 
-// list asks for the tools of a server.
+// list requests the tools of a server.
 func (r *run) list(s *server) error {
 	cursor := ""
 	for range maxPages {
@@ -135,13 +134,13 @@ func (r *run) list(s *server) error {
 
 func (s *server) field() string { return "tools[" + strconv.Itoa(s.at) + "]" }
 
-// readTool reads one of a list; nil where it is not offered.
+// readTool reads one tool of a list; nil if it is not offered.
 func readTool(s *server, of object) *tool {
 	t := &tool{of: s, name: text(of["name"]), description: text(of["description"]), annotations: of["annotations"]}
 	var hints struct {
 		ReadOnly bool `json:"readOnlyHint"`
 	}
-	_ = json.Unmarshal(of["annotations"], &hints) // another form says nothing
+	_ = json.Unmarshal(of["annotations"], &hints) // another format has no hints
 	t.readOnly = hints.ReadOnly
 	if t.name == "" || s.allowed != nil && !s.allowed.has(t) {
 		return nil
@@ -158,7 +157,7 @@ func readTool(s *server, of object) *tool {
 		schema["type"] = quoted("object")
 	}
 	if schema["properties"] == nil {
-		schema["properties"] = json.RawMessage("{}") // providers want it there
+		schema["properties"] = json.RawMessage("{}") // providers require it
 	}
 	delete(schema, "$schema")
 	var err error
@@ -168,7 +167,7 @@ func readTool(s *server, of object) *tool {
 	return t
 }
 
-// ofList is the error for a server whose tools cannot be listed.
+// ofList returns the error for a server without a list of tools.
 func (f *refusal) ofList(s *server) error {
 	field := s.field() + ".server_label"
 	switch {
@@ -186,12 +185,12 @@ func (f *refusal) ofList(s *server) error {
 	return out
 }
 
-// outcome is what came of a call.
+// outcome is the result of a call.
 type outcome struct {
 	text   string
 	images []image
 	failed bool
-	code   int // of the protocol, where it was refused; 0: the tool itself has failed
+	code   int // of the protocol, if it was rejected; 0: the tool itself has failed
 }
 
 // image is one of a result, in base64.
@@ -201,7 +200,7 @@ func failure(code int, message string) *outcome {
 	return &outcome{text: message, failed: true, code: code}
 }
 
-// make calls a tool. What goes wrong is told to the model.
+// make calls a tool. Failures are reported to the model.
 func (r *run) make(ctx context.Context, t *tool, args string) *outcome {
 	if strings.TrimSpace(args) == "" {
 		args = "{}"
@@ -221,8 +220,8 @@ func (r *run) make(ctx context.Context, t *tool, args string) *outcome {
 	return failure(refused.code, "The call failed: "+fault.Clip(refused.message, 2000))
 }
 
-// judged returns the result of a tool as guardrails leave it. A result that they deny reaches
-// neither the model nor the client.
+// judged returns the result of a tool after guardrails. A denied result reaches neither the
+// model nor the client.
 func (r *run) judged(ctx context.Context, t *tool, result object) *outcome {
 	if r.desk.Judge == nil {
 		return readResult(result)
@@ -240,7 +239,7 @@ func (r *run) judged(ctx context.Context, t *tool, result object) *outcome {
 	return readResult(changed)
 }
 
-// readResult reads what a tool gave.
+// readResult reads the result of a tool.
 func readResult(result object) *outcome {
 	var parts []struct {
 		Type     string          `json:"type"`
@@ -279,7 +278,7 @@ func readResult(result object) *outcome {
 	return out
 }
 
-// embedded is what is told of a resource within a result.
+// embedded returns the text for a resource within a result.
 func embedded(raw json.RawMessage) string {
 	var of struct {
 		URI   string  `json:"uri"`

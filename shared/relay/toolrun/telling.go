@@ -8,19 +8,19 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// telling is the stream to a client. Proxies end streams that are silent for long, as one
-// is while a tool works or the model thinks. So where nothing else is sent for a while, a
-// sign of life is, which clients ignore.
+// telling is the stream to a client. Proxies end streams that are silent for long, as one is
+// while a tool works or the model reasons. So if nothing else is sent for a while, it sends a
+// keep-alive, which clients ignore.
 type telling struct {
-	mu    sync.Mutex // the right to write to the client
-	began bool       // the answer has
+	mu    sync.Mutex // guards writes to the client
+	began bool       // the response has started
 	over  bool
 	last  time.Time
-	timer *time.Timer // nil: no signs are sent yet
+	timer *time.Timer // nil: no keep-alives are sent yet
 }
 
-// begun tells whether the answer has begun. If not, telling sends nothing from now on:
-// another answer takes its place.
+// begun reports whether the response has started. If not, telling sends nothing from now on, and
+// a different response can be sent.
 func (t *telling) begun() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -28,7 +28,7 @@ func (t *telling) begun() bool {
 	return t.began
 }
 
-// event sends one, which may be the last.
+// event sends an event, which may be the last.
 func (t *telling) event(d *routes.ToolDesk, event []byte, last bool, f *fault.Fault) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -36,7 +36,7 @@ func (t *telling) event(d *routes.ToolDesk, event []byte, last bool, f *fault.Fa
 	d.Event(event, last, f)
 }
 
-// keep has signs of life sent from now on, even as the first thing that the client hears.
+// keep starts keep-alives, which may be the first bytes for the client.
 func (t *telling) keep(d *routes.ToolDesk, quiet time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,7 +59,7 @@ func (t *telling) keep(d *routes.ToolDesk, quiet time.Duration) {
 	})
 }
 
-// end stops the signs of life: from here on only the caller writes.
+// end stops keep-alives: from here on only the caller writes.
 func (t *telling) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// sum adds the usage of two turns: whole numbers are added, objects member by member; of
-// everything else the second turn's stands.
+// sum adds the usage of two turns: integers are added, objects field by field; of everything
+// else the second turn's value is used.
 func sum(a, b json.RawMessage) json.RawMessage {
 	switch {
 	case len(b) == 0 || string(b) == "null":
@@ -40,7 +40,7 @@ func sum(a, b json.RawMessage) json.RawMessage {
 	return b
 }
 
-// over is a with the members of b in place of its own.
+// over returns a with the fields of b replacing its own.
 func over(a, b json.RawMessage) json.RawMessage {
 	var x, y object
 	if json.Unmarshal(b, &y) != nil || y == nil {
@@ -73,7 +73,7 @@ func list(items []json.RawMessage) json.RawMessage {
 	return append(out, ']')
 }
 
-// encoded is the JSON of what cannot fail to be: texts, numbers, and what was JSON.
+// encoded returns the JSON of a value that cannot fail to encode: texts, numbers, and raw JSON.
 func encoded(v any) json.RawMessage {
 	out, err := json.Marshal(v)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 	"gateway/shared/wire"
 )
 
-// Beta is the value of the header x-gateway-beta that these requests have.
+// Beta is the value of the header x-gateway-beta for these requests.
 const Beta = "server-side-mcp-2026-06-01"
 
-// labelPrefix begins the labels of servers of the gateway's own.
+// labelPrefix starts the labels of gateway-managed servers.
 const labelPrefix = approval.LabelPrefix
 
-// Bounds of what is read, of which the lengths are in bytes.
+// Limits of the input, with lengths in bytes.
 const (
 	maxDepth   = 128
 	maxLabel   = 128 + len(labelPrefix)
@@ -27,7 +27,7 @@ const (
 	maxNames   = 1000
 )
 
-// wants tells whether a request has the header, and a tool with such a label.
+// wants reports whether a request has the header, and a tool with such a label.
 func wants(h http.Header, body []byte) bool {
 	asked := false
 	for _, v := range h["X-Gateway-Beta"] {
@@ -44,7 +44,7 @@ func wants(h http.Header, body []byte) bool {
 	return json.Unmarshal(body, &of) == nil && slices.ContainsFunc(of.Tools, isOurs)
 }
 
-// isOurs tells whether a tool is a server of the gateway's own.
+// isOurs reports whether a tool is a gateway-managed server.
 func isOurs(raw json.RawMessage) bool {
 	var t struct {
 		Type  json.RawMessage `json:"type"`
@@ -56,9 +56,9 @@ func isOurs(raw json.RawMessage) bool {
 	return text(t.Type) == "mcp" && strings.HasPrefix(text(t.Label), labelPrefix)
 }
 
-// text is a JSON text; "" for what is none.
+// text returns a JSON string; "" for other values.
 func text(raw json.RawMessage) (s string) {
-	_ = json.Unmarshal(raw, &s) // another form is none
+	_ = json.Unmarshal(raw, &s) // another type is ""
 	return s
 }
 
@@ -74,13 +74,13 @@ type server struct {
 	label   string
 	slug    string
 	allowed *filter // nil: all
-	asks    *filter // tools that are called once the client has approved; nil: none
-	never   *filter // those that are not asked for in spite of it
+	asks    *filter // tools that need the client's approval; nil: none
+	never   *filter // exceptions that need no approval
 	cache   json.RawMessage
 	tools   []*tool
 }
 
-// filter is a choice of tools: by name, by what they are said to do, or by both.
+// filter selects tools: by name, by their read-only hint, or by both.
 type filter struct {
 	names    map[string]bool // nil: any
 	readOnly *bool
@@ -90,8 +90,7 @@ func (f *filter) has(t *tool) bool {
 	return (f.names == nil || f.names[t.name]) && (f.readOnly == nil || t.readOnly == *f.readOnly)
 }
 
-// members of such a tool that mean something here, and those that say where another
-// server would be.
+// supported fields of such a tool, and those that address another server.
 var (
 	serverMembers  = []string{"type", "server_label", "allowed_tools", "require_approval", "server_description", "cache_control", "allowed_callers", "defer_loading"}
 	elsewhere      = []string{"server_url", "connector_id", "tunnel_id", "authorization", "headers"}
@@ -100,7 +99,7 @@ var (
 	approvalAlways = "always"
 )
 
-// readServers reads those among the tools of a request. bad are all that is wrong.
+// readServers reads such servers from the tools of a request. err lists all faults.
 func readServers(tools []json.RawMessage, approves bool) (out []*server, err error) {
 	var bad []fault.Detail
 	seen := map[string]bool{}
@@ -126,7 +125,7 @@ func readServers(tools []json.RawMessage, approves bool) (out []*server, err err
 	return out, nil
 }
 
-// reader reads one tool, and notes what is wrong with it.
+// reader reads one tool, and collects its faults.
 type reader struct {
 	at  string
 	bad []fault.Detail
@@ -158,7 +157,7 @@ func (r *reader) server(raw json.RawMessage, approves bool) *server {
 	return s
 }
 
-// filter reads a choice of tools. listed: names may stand there without an object.
+// filter reads a selection of tools. listed: names are allowed without an object.
 func (r *reader) filter(member string, raw json.RawMessage, listed bool) *filter {
 	if raw == nil || string(raw) == "null" {
 		return nil
@@ -203,7 +202,7 @@ func set(names []string) map[string]bool {
 	return out
 }
 
-// approval reads when the client is asked. Where nothing is said it is not.
+// approval reads when the client's approval is needed. By default it is not.
 func (r *reader) approval(s *server, raw json.RawMessage, approves bool) {
 	const member = "require_approval"
 	switch {
@@ -230,7 +229,7 @@ func (r *reader) approval(s *server, raw json.RawMessage, approves bool) {
 	}
 }
 
-// wantsApproval tells whether the client is asked before a tool is called.
+// wantsApproval reports whether a tool call needs the client's approval.
 func (s *server) wantsApproval(t *tool) bool {
 	return s.asks != nil && s.asks.has(t) && (s.never == nil || !s.never.has(t))
 }
