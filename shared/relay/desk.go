@@ -98,7 +98,7 @@ func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
 	c, err := d.open(now.Who, d.begun.Swap(true))
 	if err == nil {
 		wants(&c.target, &c.bill, what)
-		c.body.Hold(append([]byte(nil), what.Event...)) // the connection's memory is used again
+		c.body.Hold(append([]byte(nil), what.Event...)) // the connection reuses its memory
 		err = c.bill.LimitTarget()
 	}
 	if err != nil {

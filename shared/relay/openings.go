@@ -61,7 +61,7 @@ func (w waiting) Break() { w.near.Drop() }
 // unopened ends a connection on which no session was asked for.
 func unopened(q *admission.Request, in *body.Body, bill *accounting.Bill, log *record.Log, near session.Conn, o *session.Opened, err error) {
 	if e := (*session.Ended)(nil); errors.As(err, &e) {
-		near.Close(e.Code, e.Reason) // nothing is sent where the client has closed it
+		near.Close(e.Code, e.Reason) // nothing is sent if the client has closed it
 		near.Linger()
 		bill.Heard.Ended("closed_by_client")
 	} else {

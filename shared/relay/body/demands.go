@@ -8,25 +8,24 @@ import (
 	"gateway/shared/wire"
 )
 
-// Demands are what a body asks for, as far as routing and money go by it. What a
-// target's config makes of a body may ask for other things than the client's own.
+// Demands are the parts of a body that routing and accounting depend on. A body changed by a
+// target's config may have other demands than the client's own.
 type Demands struct {
-	Stream, WantUsage bool          // wantUsage: the stream is to tell its usage
-	InBound           int64         // most input tokens beside those of the body
+	Stream, WantUsage bool          // wantUsage: the stream must report usage
+	InBound           int64         // most input tokens in addition to those of the body
 	HeldIn            string        // field of a session by which the provider adds input of any length; "" if there is none
 	OutBound          int64         // most output tokens, times n
-	OutAssumed        bool          // the request states no bound
-	Wanted            routes.Demand // what the price depends on besides tokens
+	OutAssumed        bool          // the request states no limit
+	Wanted            routes.Demand // the units that the price depends on besides tokens
 }
 
-// SetUnits sets what a body asks for besides tokens, and keeps the mode of the price.
+// SetUnits sets the demanded units besides tokens, and leaves the mode of the price unchanged.
 func SetUnits(d *Demands, w routes.Demand) {
 	w.Mode = d.Wanted.Mode
 	d.Wanted = w
 }
 
-// DemandsOf reads what a body asks for that a config has changed. w is the walk of that
-// body.
+// DemandsOf reads the demands of a body that a config has changed. w is the scan of that body.
 func (b *Body) DemandsOf(body []byte, w *wire.Walk) (Demands, error) {
 	if err := walkOf(body, w); err != nil {
 		return b.Own, err
@@ -34,7 +33,7 @@ func (b *Body) DemandsOf(body []byte, w *wire.Walk) (Demands, error) {
 	return demandsIn(b.Req.Route, body, w, b.Req.Route.Demand), nil
 }
 
-// demandsIn reads what a JSON body of a route asks for.
+// demandsIn reads the demands of a JSON body of a route.
 func demandsIn(rt *routes.Route, src []byte, w *wire.Walk, demand func(routes.Get, int64) routes.Demand) (d Demands) {
 	if v := w.Spans[keyStream]; v.Present(src) {
 		d.Stream, _ = wire.ScanBool(v.Of(src), "stream")
@@ -60,8 +59,8 @@ func demandsIn(rt *routes.Route, src []byte, w *wire.Walk, demand func(routes.Ge
 	return d
 }
 
-// modeAsked is the mode of the price that a body asks for: its service tier, or the
-// speed that has a price of its own.
+// modeAsked returns the requested mode of the price: the service tier, or the speed with a
+// separate price.
 func modeAsked(src []byte, w *wire.Walk) string {
 	if v := w.Spans[keySpeed]; v.Present(src) {
 		if speed, err := wire.ScanString(v.Of(src), ""); err == nil && speed == pricing.Fast {
@@ -94,7 +93,7 @@ func usageAsked(src []byte, w *wire.Walk) bool {
 var includeUsage = wire.NewKeySet("include_usage")
 
 // OutputBound returns the most output tokens that a body of a conversation may cost. assumed is
-// true if it states no bound.
+// true if it states no limit.
 func OutputBound(body []byte) (bound int64, assumed bool, err error) {
 	var w wire.Walk
 	if err := walkOf(body, &w); err != nil {
@@ -104,8 +103,8 @@ func OutputBound(body []byte) (bound int64, assumed bool, err error) {
 	return bound, assumed, nil
 }
 
-// outputBound is the most output tokens that a body may cost: what it says, else
-// the reserve, times n.
+// outputBound returns the most output tokens that a body may cost: its limit, else the reserve,
+// times n.
 func outputBound(src []byte, w *wire.Walk) (bound int64, assumed bool) {
 	bound, assumed = routes.DefaultReserveOutput, true
 	for _, k := range [...]int{keyMaxCompletionTokens, keyMaxTokens, keyMaxOutputTokens} {
@@ -124,14 +123,14 @@ func outputBound(src []byte, w *wire.Walk) (bound int64, assumed bool) {
 	return bound, assumed
 }
 
-// Members in which Gemini, its Interactions, Converse and Titan state the bound of their output.
+// Fields in which Gemini, its Interactions API, Converse and Titan state the output limit.
 var (
 	boundsBelow = wire.NewKeySet("generationConfig", "generation_config", "inferenceConfig", "textGenerationConfig")
 	boundKeys   = wire.NewKeySet("maxOutputTokens", "max_output_tokens", "maxTokens", "maxTokenCount", "candidateCount", "candidate_count")
 )
 
-// boundBelow returns the bound that a body which is passed through states within its settings.
-// ok is false if it states none.
+// boundBelow returns the output limit in the nested settings of a passed-through body. ok is
+// false if it states none.
 func boundBelow(src []byte) (bound int64, ok bool) {
 	var w, inner wire.Walk
 	if boundsBelow.Walk(src, &w) != nil {
@@ -160,7 +159,8 @@ func boundBelow(src []byte) (bound int64, ok bool) {
 
 var askUsage = []byte(`{"include_usage":true}`)
 
-// UsageEdit asks for usage, whatever other stream options the client set.
+// UsageEdit requests usage in the stream, and leaves the client's other stream options
+// unchanged.
 func UsageEdit(w *wire.Walk, src []byte) wire.Edit {
 	v := w.Spans[keyStreamOptions]
 	if !v.Present(src) || src[v.Start] != '{' {
@@ -174,18 +174,18 @@ func UsageEdit(w *wire.Walk, src []byte) wire.Edit {
 	return wire.Replace(v, wire.Splice(nil, raw, includeUsage.SetKey(&inner, 0, []byte("true"))))
 }
 
-// ModelIs tells whether a body names a model, given as JSON; setModel names it.
+// ModelIs reports whether a body names a model, given as JSON; SetModel sets it.
 func ModelIs(w *wire.Walk, src, model []byte) bool {
 	return bytes.Equal(w.Spans[keyModel].Of(src), model)
 }
 
 func SetModel(w *wire.Walk, model []byte) wire.Edit { return bodyKeys.SetKey(w, keyModel, model) }
 
-// walkOf walks a JSON body.
+// walkOf scans a JSON body.
 func walkOf(body []byte, w *wire.Walk) error { return bodyKeys.Walk(body, w) }
 
-// WalkFor gives the walk of a body: the one made at admission for the client's
-// own, a new one for what a config made of it.
+// WalkFor returns the scan of a body: the one made at admission for the client's own, a new one
+// for a body changed by a config.
 func (b *held) WalkFor(src []byte, edited *wire.Walk) (*wire.Walk, error) {
 	if b.IsOwn(src) {
 		return &b.walk, nil
@@ -193,12 +193,11 @@ func (b *held) WalkFor(src []byte, edited *wire.Walk) (*wire.Walk, error) {
 	return edited, walkOf(src, edited)
 }
 
-// IsOwn tells whether src is the client's body as it came, not what a config made
-// of it.
+// IsOwn reports whether src is the client's unchanged body, not one that a config has changed.
 func (b *held) IsOwn(src []byte) bool { return &src[0] == &b.In[0] }
 
-// readInPath reads the demands of a shape whose body has no members for them, such as
-// Gemini's, where the path says whether the answer is a stream.
+// readInPath reads the demands in a dialect without body fields for them, such as Gemini's,
+// where the path determines whether the response is a stream.
 func (d *Demands) readInPath(rt *routes.Route, src []byte) {
 	d.Stream = rt.Streams
 	if r, err := rt.Client.DecodeRequest(src); err == nil && r.MaxTokens.Set && r.MaxTokens.Value >= 0 {

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// readForm takes a multipart body: whole into memory when it is small, else its
-// fields up to the first file, the rest left in the request.
+// readForm reads a multipart body: completely into memory if it is small, else its fields up to
+// the first file, with the rest left in the request.
 func readForm(b *Body) error {
 	boundary, err := form.BoundaryOf(asked.One(b.Req.Req.Header, "Content-Type"))
 	if err != nil {
@@ -50,7 +50,7 @@ func readForm(b *Body) error {
 	return takeForm(b)
 }
 
-// unreadForm says why a form could not be read.
+// unreadForm returns the fault for a form that could not be read.
 func unreadForm(err error) error {
 	var long form.TooLong
 	var broken form.ReadError
@@ -63,8 +63,7 @@ func unreadForm(err error) error {
 	return err
 }
 
-// takeForm takes over from the fields what routing and accounting need, and
-// checks their bounds.
+// takeForm copies the fields that routing and accounting need, and checks their limits.
 func takeForm(b *Body) error {
 	if v, ok := b.Form.Get("stream"); ok {
 		if v != "true" && v != "false" {

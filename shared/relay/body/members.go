@@ -7,8 +7,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// TextIn gives a top-level member of a JSON body as text; numbers as they stand,
-// "" when it is not there.
+// TextIn returns a top-level field of a JSON body as text; numbers verbatim, "" if it is absent.
 func TextIn(src []byte, name string) string {
 	raw, ok := member(src, name)
 	if !ok || len(raw) == 0 || wire.IsNull(raw) {
@@ -20,7 +19,7 @@ func TextIn(src []byte, name string) string {
 	return string(raw)
 }
 
-// member gives a top-level member of a JSON body.
+// member returns a top-level field of a JSON body.
 func member(body []byte, name string) (json.RawMessage, bool) {
 	if len(body) == 0 {
 		return nil, false
@@ -32,7 +31,7 @@ func member(body []byte, name string) (json.RawMessage, bool) {
 	return json.RawMessage(w.Spans[0].Of(body)), true
 }
 
-// AsParams gives the top-level fields of the body to conditions.
+// AsParams returns the access function of conditions to top-level fields of the body.
 func (b *Body) AsParams() func(name string) (json.RawMessage, bool) {
 	if b.params == nil {
 		b.params = b.param
@@ -40,12 +39,12 @@ func (b *Body) AsParams() func(name string) (json.RawMessage, bool) {
 	return b.params
 }
 
-// param gives a top-level field of the client's body to a condition.
+// param returns a top-level field of the client's body for a condition.
 func (b *held) param(name string) (json.RawMessage, bool) { return member(b.In, name) }
 
 var backgroundKey = wire.NewKeySet("background")
 
-// Background tells whether the answer only acknowledges a response that is made later.
+// Background reports whether the response only acknowledges a background response.
 func (b *Body) Background() bool {
 	if b.Req.Route.Endpoint != "createModelResponse" {
 		return false
@@ -53,8 +52,7 @@ func (b *Body) Background() bool {
 	return AsksBackground(b.In)
 }
 
-// AsksBackground tells whether the body of a response asks for it to be made in
-// the background; one that cannot be read may.
+// AsksBackground reports whether the body requests a background response; an unreadable one may.
 func AsksBackground(body []byte) bool {
 	var w wire.Walk
 	if backgroundKey.Walk(body, &w) != nil {
@@ -63,8 +61,8 @@ func AsksBackground(body []byte) bool {
 	return w.Spans[0].Present(body) && string(w.Spans[0].Of(body)) != "false"
 }
 
-// LegacyOnly is what of the request still counts for an answer that is already in
-// the client's shape: whether calls are read as function_call.
+// LegacyOnly returns the settings of the request that still apply to a response in the client's
+// own format: whether calls are read as function_call.
 func (b *Body) LegacyOnly() *chat.Request {
 	r, err := b.Req.Route.Client.DecodeRequest(b.In)
 	if err != nil || !r.Legacy {
@@ -84,6 +82,6 @@ func clipRunes(s string, n int) string {
 	return s
 }
 
-// MaxModel bounds the name of a model in bytes: an ARN, the longest of them, has
-// at most 2,048 characters. Records, cubes and messages hold names several times.
+// MaxModel limits the name of a model in bytes: an ARN, the longest of them, has at most 2,048
+// characters. Records, cubes and messages contain names several times.
 const MaxModel = 2048

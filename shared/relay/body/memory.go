@@ -7,7 +7,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Memory is what the body of one request leaves for that of another.
+// Memory is the reusable memory of a request's body.
 type Memory struct {
 	walk       wire.Walk
 	checked    chat.Checked
@@ -16,22 +16,22 @@ type Memory struct {
 	afterwards []func()
 }
 
-// Leftover is the memory of a body that is over, emptied for the next one. spare: nobody
-// reads its bytes any more.
+// Leftover returns the memory of a finished body, cleared for the next one. spare: its bytes are
+// no longer read.
 func (b *Body) Leftover(spare bool) Memory {
 	afterwards := b.Req.End()
 	if spare {
 		b.inBuf.Free()
 	}
 	b.walk.Spans = b.walk.Spans[:0] // of another body
-	b.checked.Keys = nil            // likewise
+	b.checked.Keys = nil            // of another body
 	clear(b.checked.Excess)
 	b.checked.Excess = b.checked.Excess[:0]
 	clear(b.merged)
 	return Memory{b.walk, b.checked, b.merged, b.params, afterwards}
 }
 
-// Reuse gives an empty body the memory of one that is over.
+// Reuse gives an empty body the memory of a finished one.
 func (b *Body) Reuse(m Memory) {
 	b.walk, b.checked, b.merged, b.params, b.Req.Afterwards = m.walk, m.checked, m.merged, m.params, m.afterwards
 }

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// KeptPath is what the path says of stored things.
+// KeptPath returns the stored objects named by the path.
 func (b *path) KeptPath() *kept.Path {
 	if !b.keptRead {
 		b.kept, b.keptRead = kept.PathOf(b.RawPath()), true
@@ -18,18 +18,18 @@ func (b *path) KeptPath() *kept.Path {
 	return &b.kept
 }
 
-// Multipart tells whether the body is a form that is streamed through.
+// Multipart reports whether the body is a form that is streamed through.
 func (b *path) Multipart() bool {
 	return strings.HasPrefix(strings.ToLower(asked.One(b.Req.Req.Header, "Content-Type")), "multipart/form-data")
 }
 
-// Nameless tells whether the operation can be sent without a model.
+// Nameless reports whether the operation can be sent without a model.
 func (b *path) Nameless() bool {
 	return b.Req.Route.NoModel || b.Transcribes || b.Req.Route.Shape == routes.Resource || b.Form != nil && !b.Form.Whole()
 }
 
-// RawPath is the path behind the gateway's base, as it came on the wire.
-// /proxy/{anything} reaches paths that the gateway's own routes shadow.
+// RawPath returns the path below the gateway's base, unchanged from the wire. /proxy/{anything}
+// reaches paths that the gateway's own routes shadow.
 func (b *path) RawPath() string {
 	path := b.Req.Req.URL.EscapedPath()
 	if b.Req.Req.RequestURI != "" {
@@ -47,8 +47,8 @@ func (b *path) RawPath() string {
 	return path
 }
 
-// Like is the gateway's own route for the operation that a passed-through request asks for;
-// nil: there is none.
+// Like returns the gateway's own route for the operation of a passed-through request; nil if
+// there is none.
 func (b *path) Like() *routes.Route {
 	if b.Req.Req.Method != http.MethodPost {
 		return nil
@@ -59,8 +59,7 @@ func (b *path) Like() *routes.Route {
 // Reached returns the types of requests that a passed-through request may reach.
 func (b *path) Reached() []string { return b.Req.Route.Reached(b.Req.Req.Method, b.RawPath()) }
 
-// With is the same body of a request with other headers, at a route that the gateway
-// does not serve itself.
+// With returns the body in a request with other headers, on a route that needs a provider.
 func (b *Body) With(ask asked.Headers, h http.Header) *Body {
 	other, in := *b, *b.Req
 	req, rt := *in.Req, *in.Route

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/prompt"
 )
 
-// readPrompt reads what a route of saved prompts is asked. The body for the provider
-// is made later, by Fill: the plan may name another prompt than the path.
+// readPrompt reads the request on a route of saved prompts. Fill renders the body for the
+// provider later: the plan may name another prompt than the path.
 func readPrompt(b *Body) (err error) {
 	if len(b.In) == 0 {
 		b.In = []byte("{}")
@@ -21,18 +21,18 @@ func readPrompt(b *Body) (err error) {
 	return err
 }
 
-// AsksPrompt tells whether a saved prompt makes the body.
+// AsksPrompt reports whether a saved prompt renders the body.
 func (b *Body) AsksPrompt() bool { return b.prompts != nil }
 
-// FilledBy is the prompt of a name, with a version or without, with the request's
+// FilledBy returns the prompt of a name, with or without a version, rendered with the request's
 // variables.
 func (b *Body) FilledBy(name string) (*prompt.Filled, error) {
 	return prompt.Shelf{View: b.Req.View, Scope: b.Req.Who.Scope, User: b.userBy}.Fill(b.Req.Ctx, name, b.prompts)
 }
 
-// userBy is the user by which experiments divide: the value of a key of the request's
-// metadata, or for "" the user of the request. A request that names none counts as a user
-// of its own.
+// userBy returns the user by which experiments are divided: the value of a key of the request's
+// metadata, or for "" the user of the request. A request that names none counts as a separate
+// user.
 func (b *Body) userBy(key string) string {
 	if key == "" {
 		return cmp.Or(b.Metadata["_user"], b.prompts.Text("user"), b.Req.ULID)
@@ -40,9 +40,9 @@ func (b *Body) userBy(key string) string {
 	return cmp.Or(b.Metadata[key], b.Req.ULID)
 }
 
-// Fill puts the body that a prompt made in the place of the client's. It ends the
-// reading of the body: from here on the request is one of the route for the type of the
-// template, and asks for what the body asks.
+// Fill replaces the client's body by a rendered prompt. It completes the reading of the body:
+// from here on the request is one of the route for the template's type, with the demands of the
+// rendered body.
 func (b *Body) Fill(by *prompt.Filled) error {
 	b.Filled = by
 	as := b.Req.Route.Prompt()
@@ -70,7 +70,7 @@ func (b *Body) Fill(by *prompt.Filled) error {
 	return nil
 }
 
-// ModelOf is the model of a filled prompt, and the saved provider that it names.
+// ModelOf returns the model of a rendered prompt, and the saved provider that it names.
 func ModelOf(by *prompt.Filled) (slug, model string) {
 	model = TextIn(by.Body, "model")
 	if rest, ok := strings.CutPrefix(model, "@"); ok {
@@ -81,5 +81,5 @@ func ModelOf(by *prompt.Filled) (slug, model string) {
 	return slugOf(by), model
 }
 
-// slugOf is the saved provider that a prompt was saved with.
+// slugOf returns the saved provider that a prompt was saved with.
 func slugOf(by *prompt.Filled) string { return strings.TrimPrefix(by.Prompt.VirtualKey, "@") }

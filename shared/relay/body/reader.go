@@ -17,7 +17,7 @@ import (
 	"gateway/shared/relay/units"
 )
 
-// take reads the body of a request in the way of its route.
+// take reads the body of a request as its route requires.
 func take(b *Body) error {
 	if err := readID(b); err != nil {
 		return err
@@ -68,8 +68,8 @@ func take(b *Body) error {
 	return walkBody(b)
 }
 
-// readID reads the variable of the route's path. A saved provider may be named
-// in it as in a model: @slug/id.
+// readID reads the variable of the route's path. It may name a saved provider as a model does:
+// @slug/id.
 func readID(b *Body) error {
 	if b.Req.PathID == "" {
 		return nil
@@ -97,7 +97,7 @@ func readID(b *Body) error {
 	return nil
 }
 
-// readWanted reads which client secret is asked for.
+// readWanted reads a request for a client secret.
 func readWanted(b *Body) (err error) {
 	if b.Minting, err = ephemeral.Read(b.Req.Route.Mints(), b.In); err != nil {
 		return err
@@ -106,7 +106,7 @@ func readWanted(b *Body) (err error) {
 	return splitModel(b, b.Minting.Model, true)
 }
 
-// readAll takes the whole body into memory.
+// readAll reads the complete body into memory.
 func readAll(b *Body) error {
 	limit := b.Req.Route.BodyLimit()
 	b.inBuf = buffer.For(int(min(b.Req.Req.ContentLength, limit)) + 1)
@@ -125,8 +125,8 @@ func readAll(b *Body) error {
 	return nil
 }
 
-// bodiless tells whether there is no body to read: operations that read or delete
-// have none, but a provider's own path may.
+// bodiless reports whether there is no body to read: operations that read or delete have none,
+// but a provider's own path may.
 func bodiless(b *Body) bool {
 	switch b.Req.Req.Method {
 	case http.MethodGet, http.MethodDelete, http.MethodHead:
@@ -135,8 +135,8 @@ func bodiless(b *Body) bool {
 	return false
 }
 
-// contentType gives the media type of the body. Unified routes take JSON; an
-// absent type counts as JSON. Pass-through takes any.
+// contentType returns the media type of the body. Unified routes accept JSON; an absent type
+// counts as JSON. Pass-through accepts any.
 func contentType(b *Body) (string, error) {
 	v := asked.One(b.Req.Req.Header, "Content-Type")
 	if v == "" || v == "application/json" {
@@ -155,7 +155,7 @@ func contentType(b *Body) (string, error) {
 	return kind, nil
 }
 
-// Unreadable says why a client's body did not arrive whole.
+// Unreadable returns the fault for a client's body that did not arrive completely.
 func Unreadable(err error) *fault.Fault {
 	var known *fault.Fault
 	if errors.As(err, &known) {

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/relay/asked"
 )
 
-// takeSocket reads what a request asks for that becomes a WebSocket: its query names the
-// model, or that nothing is to be done but to transcribe.
+// takeSocket reads the query of a request that becomes a WebSocket: it names the model, or
+// requests only transcription.
 func takeSocket(b *Body) error {
 	if b.Req.Route.Sockets() == nil {
 		f := fault.New(fault.UnsupportedOperation, "", "WebSockets need the container, which this installation runs without")
@@ -40,7 +40,7 @@ func takeSocket(b *Body) error {
 	for name, values := range q {
 		switch {
 		case b.Req.Route.Live() != nil && placeholder(b.Req.Req, name):
-			continue // clients send it because they cannot leave it out; it is ignored
+			continue // clients cannot omit it; it is ignored
 		case len(values) > 1:
 			return fault.Invalid(fault.Clip(name, 100), "was sent %d times; send it once", len(values))
 		case strings.Contains(strings.ToLower(name), "key"):
@@ -69,8 +69,8 @@ func takeSocket(b *Body) error {
 	return splitModel(b, model, true)
 }
 
-// placeholder tells whether a query's member is the key that clients of Gemini always write
-// into the address, of a request whose key came as a header or a subprotocol: nobody reads it.
+// placeholder reports whether a query parameter is the API key that Gemini clients always write
+// into the URL, in a request with its key in a header or a subprotocol: it is ignored.
 func placeholder(req *http.Request, name string) bool {
 	h := req.Header
 	return name == "key" && (h["X-Gateway-Api-Key"] != nil || h["Authorization"] != nil || h["X-Goog-Api-Key"] != nil)
@@ -78,7 +78,7 @@ func placeholder(req *http.Request, name string) bool {
 
 func onlyKey(q url.Values) bool { return len(q) == 1 && q.Has("key") }
 
-// upgrades refuses a handshake that is none (RFC 6455, 4.1).
+// upgrades rejects an invalid handshake (RFC 6455, 4.1).
 func upgrades(req *http.Request) error {
 	h := req.Header
 	has := func(name, token string) bool {

@@ -11,7 +11,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// walkBody finds what the walk needs in a unified body and checks its bounds.
+// walkBody finds the fields that the pipeline needs in a unified body and checks its limits.
 func walkBody(b *Body) error {
 	err := wire.CheckUTF8(b.In)
 	if err != nil {
@@ -19,7 +19,7 @@ func walkBody(b *Body) error {
 	}
 	nameDeployment(b)
 	if b.Req.Route.Client != nil {
-		// The dialect's check walks the body: what it found is found.
+		// The dialect's check has scanned the body: its result is reused.
 		b.checked.ByTarget = true
 		if err = b.Req.Route.Client.Check(b.In, &b.checked); err == nil {
 			takeWalk(b)
@@ -45,8 +45,8 @@ func walkBody(b *Body) error {
 	return nil
 }
 
-// takeWalk takes over what the dialect's check found of the members that are
-// read here. Those that the dialect does not know do not count.
+// takeWalk copies the fields that are read here from the dialect's check. Fields that the
+// dialect does not define are ignored.
 func takeWalk(b *Body) {
 	from, w := &b.checked.Walk, &b.walk
 	w.ObjectStart, w.ObjectEnd, w.Empty = from.ObjectStart, from.ObjectEnd, from.Empty
@@ -60,9 +60,9 @@ func takeWalk(b *Body) {
 
 var noSpans [keySpeed + 1]wire.Span
 
-// walkRaw reads from a pass-through body only what routing and accounting need. What is no
-// well-formed object is left to the provider to refuse; an object in which another reader
-// could find other values is refused here.
+// walkRaw reads from a pass-through body only the fields that routing and accounting need. A
+// malformed object is left to the provider to reject; an object in which another parser could
+// find different values is rejected here.
 func walkRaw(b *Body) error {
 	if wire.KindOf(bytes.TrimLeft(b.In, " \t\r\n")) == wire.KindObject {
 		if err := wire.CheckUTF8(b.In); err != nil {
@@ -99,7 +99,7 @@ func readModel(b *Body, required bool) error {
 	}
 	v := b.walk.Spans[keyModel]
 	if !v.Present(b.In) {
-		return nil // the target may set it; dispatch refuses a body without one
+		return nil // the target may set it; dispatch rejects a body without one
 	}
 	name, err := wire.ScanString(v.Of(b.In), "model")
 	if err != nil {
@@ -111,7 +111,7 @@ func readModel(b *Body, required bool) error {
 	return splitModel(b, name, required)
 }
 
-// splitModel takes a model apart that may name its saved provider.
+// splitModel splits a model that may name its saved provider.
 func splitModel(b *Body, name string, required bool) error {
 	if rest, ok := strings.CutPrefix(name, "@"); ok {
 		slug, model, ok := strings.Cut(rest, "/")
@@ -130,8 +130,8 @@ func splitModel(b *Body, name string, required bool) error {
 	return nil
 }
 
-// mergeMetadata joins metadata: workspace over key over request; the body's user
-// fills _user when nothing else does.
+// mergeMetadata merges metadata: workspace over key over request; the body's user sets _user if
+// nothing else does.
 func mergeMetadata(b *Body) {
 	m := b.Req.Ask.Metadata
 	keyed, spaced := b.Req.Who.Defaults.Metadata, b.Req.WS.Defaults.Metadata

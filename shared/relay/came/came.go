@@ -1,5 +1,4 @@
-// Package came tells what came of answers that are not whole, and estimates usage that
-// nobody reported.
+// Package came reads truncated responses, and estimates usage that was not reported.
 package came
 
 import (
@@ -11,26 +10,26 @@ import (
 	"gateway/shared/wire"
 )
 
-// MaxRead bounds the answers that are read for what came of them, in bytes: they
-// stand in memory twice for that.
+// MaxRead limits a truncated response that is parsed, in bytes: it needs twice its size in
+// memory.
 const MaxRead = 4 << 20
 
-// Beginning is what came of an answer that broke off or cannot be read.
+// Beginning is the received part of a truncated or unreadable response.
 type Beginning struct {
 	Meter   chat.Meter
-	Within  bool // it broke off within its usage
-	Made    bool // a part of what was asked for is there
-	Begun   bool // it broke off behind its first member
-	Refused bool // it has an error at its top
+	Within  bool // truncated within its usage
+	Made    bool // it contains a part of the requested content
+	Begun   bool // truncated after its first field
+	Refused bool // it has a top-level error
 	mended  []byte
 }
 
-// Answered tells whether something of an answer came.
+// Answered reports whether part of a response was received.
 func (b *Beginning) Answered() bool {
 	return b.Made || b.Begun && !b.Refused
 }
 
-// mend makes JSON of the beginning of an answer; ok is false where there is none.
+// mend completes the JSON of a truncated response; ok is false if that is impossible.
 func mend(body []byte) (b Beginning, ok bool) {
 	mended, open := wire.RepairTruncated(body)
 	if mended == nil {
@@ -45,7 +44,7 @@ func mend(body []byte) (b Beginning, ok bool) {
 	return b, true
 }
 
-// Conversation reads the beginning of an answer in the dialect d.
+// Conversation reads a truncated response in the dialect d.
 func Conversation(d chat.Provider, t *chat.Traits, body []byte) (b Beginning, ok bool) {
 	if b, ok = mend(body); !ok {
 		return b, false
@@ -63,7 +62,7 @@ func Conversation(d chat.Provider, t *chat.Traits, body []byte) (b Beginning, ok
 	return b, true
 }
 
-// Carried reads the beginning of an answer that c translates.
+// Carried reads a truncated response that c translates.
 func Carried(c chat.Translator, a *chat.Asked, body []byte) (b Beginning, ok bool) {
 	if b, ok = mend(body); !ok {
 		return b, false
@@ -74,7 +73,7 @@ func Carried(c chat.Translator, a *chat.Asked, body []byte) (b Beginning, ok boo
 	return b, true
 }
 
-// Operation reads the beginning of an answer that meter reads; nil: it tells nothing.
+// Operation reads a truncated response with meter; nil if it reports no usage.
 func Operation(meter func([]byte) chat.Meter, body []byte) (b Beginning, ok bool) {
 	if b, ok = mend(body); ok && meter != nil {
 		b.Meter = meter(b.mended)
@@ -82,7 +81,7 @@ func Operation(meter func([]byte) chat.Meter, body []byte) (b Beginning, ok bool
 	return b, ok
 }
 
-// aboutUsage tells the members under which providers tell usage.
+// aboutUsage reports whether providers report usage in a field of this name.
 func aboutUsage(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, "usage") || strings.Contains(name, "tokens") || strings.Contains(name, "billed")
@@ -90,7 +89,7 @@ func aboutUsage(name string) bool {
 
 var errorKey = wire.NewKeySet("error")
 
-// saysError tells whether a body has an error at its top.
+// saysError reports whether a body has a top-level error.
 func saysError(body []byte) bool {
 	var w wire.Walk
 	if errorKey.Walk(body, &w) != nil {
@@ -99,9 +98,8 @@ func saysError(body []byte) bool {
 	return w.Spans[0].Present(body) && !wire.IsNull(w.Spans[0].Of(body))
 }
 
-// Enclosed reports whether an answer that is passed on as it came can be a JSON
-// object or list: it is not empty, no page and not cut. What stands between the
-// brackets is not read.
+// Enclosed reports whether a passed-through response can be a complete JSON object or list: it
+// is not empty, not a web page and not truncated. The content between the brackets is not read.
 func Enclosed(out []byte) bool {
 	out = bytes.Trim(out, " \t\r\n")
 	if len(out) < 2 {

@@ -5,15 +5,15 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Estimates stand in for usage that a provider did not report, or reported only
-// in part because its stream was cut. They are marked as such in the books.
+// Estimates replace usage that a provider did not report, or reported only in part because its
+// stream was truncated. They are recorded as estimates.
 const (
 	bytesOfAToken  = 4
-	tokensOfAFrame = 4 // what a message costs beside its text
+	tokensOfAFrame = 4 // overhead of a message besides its text
 )
 
-// MadeUp counts what was made of a stream that was cut before the final count:
-// some providers have told a first one only.
+// MadeUp counts the output of a stream that was truncated before the final count: some providers
+// have only reported an initial one.
 func MadeUp(u *pricing.Usage, m chat.Meter) {
 	if made := m.OutputEstimate(); made > u.OutputTokens() {
 		u.Add(pricing.Output, made-u.OutputTokens())
@@ -21,15 +21,14 @@ func MadeUp(u *pricing.Usage, m chat.Meter) {
 	}
 }
 
-// Fill returns the usage of a conversation as far as the provider reported it, with an
-// estimate of the side that it did not count. input estimates the tokens in. noOutput means
-// that nothing is produced. A single total is split: what was produced is estimated, and the
-// rest is the input.
+// Fill returns the usage of a conversation as far as the provider reported it, with an estimate
+// of the side that it did not count. input estimates the input tokens. noOutput means that there
+// is no output. A single total is split: the output is estimated, and the rest is the input.
 func Fill(m chat.Meter, input func() int64, noOutput bool) pricing.Usage {
 	u := m.Usage
 	switch in, out := u.HasInput(), u.HasOutput() || noOutput; {
 	case in == out:
-		return u // whole, or of other units than tokens
+		return u // complete, or in units other than tokens
 	case !in:
 		u.Set(pricing.Input, input())
 	default:
@@ -39,7 +38,7 @@ func Fill(m chat.Meter, input func() int64, noOutput bool) pricing.Usage {
 			u.Add(pricing.Input, -made)
 		}
 		if made == 0 {
-			return u // nothing came of it
+			return u // no output was received
 		}
 		u.Set(pricing.Output, made)
 	}
@@ -47,8 +46,7 @@ func Fill(m chat.Meter, input func() int64, noOutput bool) pricing.Usage {
 	return u
 }
 
-// TokensOf is about how many input tokens a conversation has. Images and
-// sound are not counted.
+// TokensOf estimates the input tokens of a conversation. Images and audio are not counted.
 func TokensOf(r *chat.Request) int64 {
 	var n int64
 	for i := range r.Messages {
@@ -77,5 +75,5 @@ func tokensOfParts(parts []chat.Part) (n int64) {
 	return n
 }
 
-// Tokens is about how many tokens a text of so many bytes has.
+// Tokens estimates the tokens of a text with a number of bytes.
 func Tokens(bytes int) int64 { return int64(bytes+bytesOfAToken-1) / bytesOfAToken }

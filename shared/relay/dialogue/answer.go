@@ -12,10 +12,10 @@ import (
 	"gateway/shared/wire"
 )
 
-// maxWhole bounds an answer that is no stream, in bytes.
+// maxWhole limits a response that is not a stream, in bytes.
 const maxWhole = 16 << 20
 
-// answer is the answer of one request: an http.ResponseWriter whose events go to the
+// answer is the response to one request: an http.ResponseWriter that sends its events to the
 // client as messages.
 type answer struct {
 	of     *Dialogue
@@ -24,8 +24,8 @@ type answer struct {
 	status int
 	stream bool
 	events wire.SSEParser
-	whole  bytes.Buffer // of an answer that is no stream
-	done   bool         // its last event has come, or was sent
+	whole  bytes.Buffer // of a response that is not a stream
+	done   bool         // its last event has arrived, or was sent
 }
 
 // Header implements http.ResponseWriter.
@@ -39,7 +39,7 @@ func (a *answer) WriteHeader(status int) {
 	}
 }
 
-// Flush implements http.Flusher: events go out as they are whole.
+// Flush implements http.Flusher. It does nothing: events are sent as soon as they are complete.
 func (a *answer) Flush() {}
 
 var (
@@ -47,7 +47,7 @@ var (
 	errLong = errors.New("dialogue: the answer is too long")
 )
 
-// Write implements io.Writer. It waits for the client to take what comes.
+// Write implements io.Writer. It blocks until the client has read the events.
 func (a *answer) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	if a.stream {
@@ -71,9 +71,9 @@ const (
 	keyStatus
 )
 
-// event sends the client an event of the answer. After the last one nothing more is sent,
-// since a client would take it for the next response's: a stream may have an error event
-// and response.failed behind it.
+// event sends an event of the response to the client. After the last one nothing more is sent,
+// since a client would assign it to the next response: a stream may continue with an error event
+// and response.failed.
 func (a *answer) event(name string, data []byte) error {
 	if a.done || len(data) == 0 || data[0] != '{' {
 		return nil // the end of streams in other dialects
@@ -81,7 +81,7 @@ func (a *answer) event(name string, data []byte) error {
 	var walk wire.Walk
 	err := eventKeys.Walk(data, &walk)
 	if err != nil && !json.Valid(data) {
-		return nil // cut off in its middle, or never JSON: no message for the client
+		return nil // truncated, or never JSON: no message for the client
 	}
 	if err == nil && walk.Spans[keyType].Present(data) {
 		name, _ = wire.ScanString(walk.Spans[keyType].Of(data), "type")
@@ -109,8 +109,8 @@ func (a *answer) event(name string, data []byte) error {
 	return nil
 }
 
-// end tells the client how the answer has ended, where it was not told. broken: the
-// answer was cut off.
+// end sends the client the end of the response if that was not sent. broken: the response was
+// truncated.
 func (a *answer) end(broken bool) {
 	if a.stream && !broken {
 		_ = a.events.End(a.event) // a client that is gone is detected by its reader
@@ -128,7 +128,7 @@ func (a *answer) end(broken bool) {
 	}
 }
 
-// wholeEvent is the event that tells of a response that came whole.
+// wholeEvent returns the event for a response that arrived complete.
 func wholeEvent(response []byte) []byte {
 	if !json.Valid(response) {
 		return errorEvent(fault.New(fault.ProviderError, "", "The answer is no JSON"))
@@ -136,7 +136,7 @@ func wholeEvent(response []byte) []byte {
 	return append(append([]byte(`{"type":"response.completed","sequence_number":0,"response":`), response...), '}')
 }
 
-// refused is the event of an answer that is an error, in the shape of its body.
+// refused returns the event for an error response, in the format of its body.
 func refused(status int, body []byte) []byte {
 	var told struct {
 		Error json.RawMessage `json:"error"`
@@ -150,12 +150,12 @@ func refused(status int, body []byte) []byte {
 	return append(append(append(out, `,"error":`...), told.Error...), '}')
 }
 
-// errorEvent is the event that tells of a fault.
+// errorEvent returns the event for a fault.
 func errorEvent(f *fault.Fault) []byte {
 	return refused(f.Status(), f.DataBody(false))
 }
 
-// inLane gives an event its stream_id; "" is none.
+// inLane sets the stream_id of an event; "" is none.
 func inLane(event []byte, lane string) []byte {
 	if lane == "" || len(event) < 2 {
 		return event

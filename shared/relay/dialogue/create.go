@@ -12,9 +12,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// create is a response that the client asks for.
+// create is a client's request for a response.
 type create struct {
-	buf   *buffer.Buffer // the event as it came
+	buf   *buffer.Buffer // the event as received
 	lease egress.Lease
 
 	lane      string // stream_id
@@ -23,9 +23,9 @@ type create struct {
 	stores    bool
 	model     string
 	members   map[string]json.RawMessage // of the request
-	from      string                     // id of a kept response from which it goes on; see body
-	input     []byte                     // items said since then, separated by commas; see body
-	steer     []byte                     // the event that refuses to steer a response; nil: nothing was to be steered
+	from      string                     // id of a stored response that it continues; see body
+	input     []byte                     // items since that response, separated by commas; see body
+	steer     []byte                     // the event that rejects steering; nil if the request does not steer
 }
 
 func (c *create) free() {
@@ -34,10 +34,10 @@ func (c *create) free() {
 	c.members, c.input = nil, nil
 }
 
-// Members of the client's events that decide anything here: each may stand once.
+// Fields of client events that the gateway reads: each may occur once.
 var createKeys = wire.NewKeySet("type", "stream_id", "stream", "background", "generate", "store", "previous_response_id", "input", "model", "response")
 
-// maxLane bounds a stream_id, in bytes.
+// maxLane limits a stream_id, in bytes.
 const maxLane = 256
 
 const (
@@ -45,7 +45,7 @@ const (
 	steerType  = "response.steer"
 )
 
-// read reads the event.
+// read parses the event.
 func (c *create) read() error {
 	var walk wire.Walk
 	if err := createKeys.Walk(c.buf.B, &walk); err != nil {
@@ -94,7 +94,7 @@ func (c *create) read() error {
 	return nil
 }
 
-// steered refuses to steer a response, as the provider does for models that cannot be.
+// steered rejects steering, as the provider does for models without support.
 func steered(members map[string]json.RawMessage) []byte {
 	told := struct {
 		Type     string `json:"type"`
@@ -119,8 +119,8 @@ func steered(members map[string]json.RawMessage) []byte {
 	return body
 }
 
-// body is the request for the response. Where it goes on from what only this connection
-// remembers, that stands in front of its input.
+// body returns the request for the response. If it continues a conversation that only this
+// connection remembers, that is prepended to its input.
 func (c *create) body(k *kept) ([]byte, error) {
 	before, known := k.find(c.previous)
 	if c.previous != "" && !known && strings.HasPrefix(c.previous, ownPrefix) {
@@ -148,7 +148,7 @@ func (c *create) body(k *kept) ([]byte, error) {
 	return body, nil
 }
 
-// items are those of an input, with commas between them.
+// items returns the items of an input, separated by commas.
 func items(input json.RawMessage) ([]byte, error) {
 	input = bytes.TrimSpace(input)
 	switch {
@@ -162,7 +162,7 @@ func items(input json.RawMessage) ([]byte, error) {
 	return nil, fault.Invalid("input", "must be a string or a list of items")
 }
 
-// joined puts lists of items behind each other.
+// joined concatenates lists of items.
 func joined(lists ...[]byte) (out []byte) {
 	for _, l := range lists {
 		if len(l) > 0 && len(out) > 0 {

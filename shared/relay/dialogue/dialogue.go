@@ -14,10 +14,10 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// Desk is who is asked.
+// Desk serves the responses of a connection.
 type Desk interface {
-	// Ask takes the body of a request for a response through the walk. The answer is cut
-	// off when broken is true. ctx ends when the client has gone.
+	// Ask sends the body of a request for a response through the pipeline. The response was
+	// truncated if broken is true. ctx ends when the client disconnects.
 	Ask(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool)
 	session.Checker
 }
@@ -27,7 +27,7 @@ type Dialogue struct {
 	Client session.Conn
 	Desk   Desk
 	Times  session.Times
-	Memory *egress.Memory // of large messages, and of what is remembered
+	Memory *egress.Memory // of large messages, and of remembered conversations
 	Tenant string         // the organization charged for the memory
 	ID     string         // for ids of the gateway's own responses
 	Now    func() time.Time
@@ -38,19 +38,19 @@ type Dialogue struct {
 	wg      sync.WaitGroup
 
 	mu       sync.Mutex
-	lanes    map[string][]*create // what waits in each lane that is at work
-	pending  int                  // responses that wait or are being made
+	lanes    map[string][]*create // queue of each active lane
+	pending  int                  // responses that are queued or in progress
 	prepared int                  // responses with generate: false; their ids are numbered
 	draining bool
 	over     bool       // the client gets nothing more
-	refusal  fault.Code // for which the last response was refused; "": it was not
+	refusal  fault.Code // of the last response if it was rejected; "" otherwise
 	result   session.Result
 }
 
-// maxPending is how many responses may wait or be made at once.
+// maxPending limits the queued and running responses.
 const maxPending = 16
 
-// Run serves the client until it leaves, is sent away, or Drain has ended it.
+// Run serves the client until it disconnects, is disconnected, or Drain has ended it.
 func (d *Dialogue) Run(ctx context.Context) session.Result {
 	d.context, d.stop = context.WithCancel(ctx)
 	d.lanes = make(map[string][]*create)
@@ -69,7 +69,7 @@ func (d *Dialogue) Run(ctx context.Context) session.Result {
 	return d.result
 }
 
-// left notes how the client has left, unless it was sent away.
+// left records how the client has disconnected, unless the gateway disconnected it.
 func (d *Dialogue) left(err error) {
 	e := &session.Ended{Code: session.Lost}
 	errors.As(err, &e)
@@ -84,11 +84,11 @@ func (d *Dialogue) left(err error) {
 	case e.Code == session.Lost:
 		d.Client.Drop()
 	default:
-		d.Client.Close(e.Code, e.Reason) // nothing is sent where the client has closed it
+		d.Client.Close(e.Code, e.Reason) // nothing is sent if the client has closed it
 	}
 }
 
-// end sends the client away.
+// end disconnects the client.
 func (d *Dialogue) end(code int, reason string, why *fault.Fault) {
 	d.mu.Lock()
 	if d.over {
@@ -100,10 +100,10 @@ func (d *Dialogue) end(code int, reason string, why *fault.Fault) {
 	d.Client.Close(code, reason)
 }
 
-// Restarting is what clients are told of connections that a gateway which stops ends.
+// Restarting is the close reason sent to clients when a stopping gateway ends their connections.
 const Restarting = "the gateway is restarting; open a new connection"
 
-// Drain ends the connection once no response is being made.
+// Drain ends the connection once no response is in progress.
 func (d *Dialogue) Drain() {
 	d.mu.Lock()
 	d.draining = true
@@ -123,15 +123,15 @@ func (d *Dialogue) isOver() bool {
 	return d.over
 }
 
-// noteRefusal remembers the refusal of a response by the header of its error code.
+// noteRefusal records the rejection of a response by the header with its error code.
 func (d *Dialogue) noteRefusal(h http.Header) {
 	d.mu.Lock()
 	d.refusal = fault.Code(h.Get("X-Gateway-Error-Code"))
 	d.mu.Unlock()
 }
 
-// refuse closes the connection. The client has an error event of the reason: that of its
-// last response if it was refused for the same reason, or one that is sent here.
+// refuse closes the connection. The client gets an error event with the reason: that of its last
+// response if it was rejected for the same reason, or one that is sent here.
 func (d *Dialogue) refuse(f *fault.Fault) {
 	d.mu.Lock()
 	told := d.refusal == f.Code
@@ -142,7 +142,7 @@ func (d *Dialogue) refuse(f *fault.Fault) {
 	d.end(session.Policy, f.Message, f)
 }
 
-// read reads the client until it leaves or is sent away.
+// read reads the client until it disconnects or is disconnected.
 func (d *Dialogue) read() error {
 	for {
 		binary, r, err := d.Client.Next()
@@ -173,7 +173,7 @@ func (d *Dialogue) read() error {
 	}
 }
 
-// take queues a response that is asked for, or refuses what was said.
+// take queues a requested response, or rejects the message.
 func (d *Dialogue) take(in *create) {
 	if err := in.read(); err != nil {
 		if in.steer != nil {
@@ -210,7 +210,7 @@ func (d *Dialogue) take(in *create) {
 	}
 }
 
-// work makes the responses of a lane, one behind the other.
+// work creates the responses of a lane, one after the other.
 func (d *Dialogue) work(lane string) {
 	for {
 		d.mu.Lock()
@@ -237,7 +237,7 @@ func (d *Dialogue) work(lane string) {
 	}
 }
 
-// make makes one response.
+// make creates one response.
 func (d *Dialogue) make(in *create) {
 	body, err := in.body(&d.kept)
 	if err != nil {
@@ -252,8 +252,7 @@ func (d *Dialogue) make(in *create) {
 	a.end(d.Desk.Ask(d.context, a, body))
 }
 
-// tell sends the client an event, in the lane that it belongs to; false: there is nobody
-// to take it.
+// tell sends the client an event in its lane; it returns false if the client is gone.
 func (d *Dialogue) tell(lane string, event []byte) bool {
 	event = inLane(event, lane)
 	d.mu.Lock()

@@ -1,11 +1,11 @@
-// Package dialogue serves responses over a WebSocket: each response.create of the client
-// is taken through the walk as a request of its own, and the events of its answer come
-// back as messages. So one connection may ask any provider, and everything that holds for
-// requests holds for each of them.
+// Package dialogue serves responses over a WebSocket: each response.create of the client goes
+// through the request pipeline as a separate request, and the events of its response are sent as
+// messages. So one connection may call any provider, and all checks of requests apply to each of
+// them.
 //
-// Responses with the same stream_id are made one behind the other, those of different
-// ones side by side. What a client says with store false is remembered for as long as the
-// connection lasts, so that the next response may go on from there.
+// Responses with the same stream_id are created one after the other, those with different ones
+// concurrently. A conversation with store false is remembered until the connection ends, so that
+// the next response may continue it.
 //
-// One goroutine reads the client, one a lane asks; none outlives Run.
+// One goroutine reads the client, one per lane calls the pipeline; none outlives Run.
 package dialogue

@@ -10,17 +10,16 @@ import (
 	"gateway/shared/egress"
 )
 
-// Bounds of what a connection remembers.
+// Limits of a connection's memory.
 const (
 	maxKept      = 8       // responses
 	maxKeptBytes = 4 << 20 // of all their items
 )
 
-// ownPrefix begins the ids of responses that the gateway has prepared and no provider
-// knows.
+// ownPrefix starts the ids of responses that the gateway has prepared without a provider.
 const ownPrefix = "resp_gw_"
 
-// kept are the latest responses that no provider keeps, with all that was said up to them.
+// kept are the latest responses that no provider stores, with the conversations up to them.
 type kept struct {
 	mu    sync.Mutex
 	lease egress.Lease
@@ -31,11 +30,11 @@ type kept struct {
 // said is a conversation up to a response.
 type said struct {
 	id    string
-	from  string // that a provider keeps and this goes on from; "" for none
-	items []byte // since then, with commas between them; they do not change
+	from  string // id of a response stored by a provider that this continues; "" for none
+	items []byte // later items, separated by commas; immutable
 }
 
-// find gives what was said up to a response.
+// find returns the conversation up to a response.
 func (k *kept) find(id string) (s said, known bool) {
 	if id == "" {
 		return said{}, false
@@ -50,8 +49,8 @@ func (k *kept) find(id string) (s said, known bool) {
 	return said{}, false
 }
 
-// note remembers a conversation, and forgets the oldest where there is no room. What is
-// too long, or what there is no memory for, is not remembered.
+// note stores a conversation, and drops the oldest if the limit is reached. A conversation that
+// is too long, or for which there is no memory, is not stored.
 func (k *kept) note(ctx context.Context, s said) {
 	n := len(s.items)
 	if n > maxKeptBytes {
@@ -72,8 +71,8 @@ func (k *kept) note(ctx context.Context, s said) {
 	k.all = append(k.all, s)
 }
 
-// answered are the items of a response that can be sent again, to a provider that does
-// not know them.
+// answered returns the items of a response that can be sent again, to a provider that does not
+// have them.
 func answered(response []byte) (id string, items []byte) {
 	var r struct {
 		ID     string                       `json:"id"`
@@ -85,7 +84,7 @@ func answered(response []byte) (id string, items []byte) {
 	var out [][]byte
 	for _, item := range r.Output {
 		if sealed := item["encrypted_content"]; string(item["type"]) == `"reasoning"` && (sealed == nil || string(sealed) == "null") {
-			continue // it could be found by its id alone, by who has kept it
+			continue // only its host could find it by its id
 		}
 		delete(item, "id")
 		if raw, err := json.Marshal(item); err == nil {
@@ -95,8 +94,8 @@ func answered(response []byte) (id string, items []byte) {
 	return r.ID, bytes.Join(out, []byte(","))
 }
 
-// prepare answers a response that is to make nothing: what was said is remembered for
-// those that go on from it, and nobody is asked.
+// prepare serves a response with generate false: the conversation is stored for later responses,
+// and no provider is called.
 func (d *Dialogue) prepare(in *create) {
 	d.mu.Lock()
 	d.prepared++

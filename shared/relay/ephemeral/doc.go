@@ -1,7 +1,7 @@
-// Package ephemeral makes and opens the client secrets of realtime sessions: short-lived
-// credentials of the gateway's own that a browser may hold. One opens sessions as the API
-// key does that it was made with, with that request's headers and for its model alone, and
-// is worth nothing once that key is not.
+// Package ephemeral creates and opens the client secrets of realtime sessions: short-lived
+// credentials for browsers, issued by the gateway. A secret opens sessions with the permissions
+// of the API key that created it, with that request's headers and only for its model, and is
+// invalid once that key is.
 //
-// What a secret stands for is kept sealed under its hash; any process can open it.
+// The content of a secret is stored sealed under its hash; any process can open it.
 package ephemeral

@@ -18,27 +18,27 @@ import (
 	"gateway/shared/store"
 )
 
-// prefix begins every secret: SDKs take no other in browsers.
+// prefix starts every secret: SDKs accept no other in browsers.
 const prefix = "ek_"
 
-// credentialKind is the partition kind of the rows that secrets are found by.
+// credentialKind is the partition kind of the rows of secrets.
 const credentialKind = "EPHEMERAL"
 
-// Is tells whether a credential is a client secret. No API key of the gateway is one.
+// Is reports whether a credential is a client secret. No API key of the gateway is one.
 func Is(credential string) bool { return strings.HasPrefix(credential, prefix) }
 
-// Secret is what a client secret stands for.
+// Secret is the stored content of a client secret.
 type Secret struct {
-	Key         string          `json:"key"`   // hash of the API key that it was made with
-	Model       string          `json:"model"` // as its maker named it, with @slug/; "" says the config
+	Key         string          `json:"key"`   // hash of the API key that created it
+	Model       string          `json:"model"` // as its creator named it, with @slug/; "" if the config determines it
 	Transcribes bool            `json:"transcribes,omitempty"`
-	Beta        bool            `json:"beta,omitempty"`     // the settings are of the beta's shape
+	Beta        bool            `json:"beta,omitempty"`     // the settings are in the beta format
 	Settings    json.RawMessage `json:"settings,omitempty"` // of the session, without its model; nil: none
-	Headers     http.Header     `json:"headers,omitempty"`  // of the request that made it
+	Headers     http.Header     `json:"headers,omitempty"`  // of the request that created it
 	Until       time.Time       `json:"until"`
 }
 
-// Room keeps secrets. All fields are required.
+// Room stores secrets. All fields are required.
 type Room struct {
 	Keys   store.Table // store.Keys
 	Sealer seal.Sealer
@@ -49,7 +49,7 @@ func (r *Room) binding(org string, k store.Key) seal.Binding {
 	return seal.Binding{Org: org, Table: string(store.Keys), PK: k.PK(), SK: k.SK()}
 }
 
-// Keep makes the credential of a secret.
+// Keep stores a secret and returns its credential.
 func (r *Room) Keep(ctx context.Context, sc store.Scope, s *Secret) (raw string, err error) {
 	var random [32]byte
 	_, _ = rand.Read(random[:]) // never fails (crypto/rand)
@@ -69,11 +69,11 @@ func (r *Room) Keep(ctx context.Context, sc store.Scope, s *Secret) (raw string,
 	return raw, nil
 }
 
-// maxRaw bounds what is looked up, in bytes.
+// maxRaw limits a credential that is looked up, in bytes.
 const maxRaw = 128
 
-// Open gives what a credential stands for: 401 when there is no such secret or its time
-// is over. Whether its key still opens anything is asked of others.
+// Open returns the secret of a credential: 401 if it does not exist or is expired. It does not
+// check whether the secret's key is still valid.
 func (r *Room) Open(ctx context.Context, raw string) (*Secret, error) {
 	if len(raw) > maxRaw {
 		return nil, errUnknown()
@@ -104,8 +104,8 @@ func errUnknown() *fault.Fault {
 	return fault.New(fault.Unauthorized, "x-gateway-api-key", "Invalid client secret: there is no such one, or its time is over. Make a new one with POST /v1/realtime/client_secrets")
 }
 
-// bound tells whether a secret keeps a header of the request: it keeps those that say how
-// requests are served, and by whose account.
+// bound reports whether a secret stores a header of its request: those that determine how
+// requests are served, and on which account.
 func bound(name string) bool {
 	switch name {
 	case "Authorization", "Api-Key", "X-Api-Key":
@@ -116,8 +116,8 @@ func bound(name string) bool {
 	return strings.HasPrefix(name, "X-Gateway-") || strings.HasPrefix(name, "Openai-")
 }
 
-// Bind gives the headers that a secret keeps of the request that it is made by; others
-// are those that it has forwarded. h holds no key of the gateway.
+// Bind returns the headers that a secret stores of the request that creates it; others are the
+// forwarded ones. h contains no key of the gateway.
 func Bind(h http.Header, others []string) http.Header {
 	out := http.Header{}
 	for name, values := range h {
@@ -129,14 +129,14 @@ func Bind(h http.Header, others []string) http.Header {
 	return out
 }
 
-// Unbind gives the headers of a session that is opened with the secret: those of its
-// maker stand for what decides anything. The error names one that the client may not set.
+// Unbind returns the headers of a session opened with the secret: those of its creator override
+// all that affect the request. The error names one that the client may not set.
 func (s *Secret) Unbind(h http.Header, raw string) (http.Header, error) {
 	out := h.Clone()
 	for name := range h {
 		switch {
 		case name == "Authorization" || name == "Api-Key" || name == "X-Api-Key":
-			delete(out, name) // the secret, or an account that its maker has not chosen
+			delete(out, name) // the secret, or an account not chosen by its creator
 		case name == "Openai-Beta" && s.Headers[name] == nil:
 		case bound(name):
 			if !slices.Equal(h[name], s.Headers[name]) {
@@ -151,8 +151,8 @@ func (s *Secret) Unbind(h http.Header, raw string) (http.Header, error) {
 	return out, nil
 }
 
-// Query gives the query of a session that is opened with the secret: it says what the
-// secret is for. One that cannot be read stays as it is, for others to refuse.
+// Query returns the query of a session opened with the secret, with the secret's model or
+// intent. An unparsable query is unchanged and rejected later.
 func (s *Secret) Query(raw string) (string, error) {
 	q, err := url.ParseQuery(raw)
 	if err != nil || len(q["model"]) > 1 || len(q["intent"]) > 1 {
@@ -170,7 +170,7 @@ func (s *Secret) Query(raw string) (string, error) {
 	return q.Encode(), nil
 }
 
-// opens checks what a session asks for: nothing, or what the secret is for.
+// opens checks the requested session: it must match the secret or leave the choice to it.
 func (s *Secret) opens(model, intent string) error {
 	_, plain, _ := strings.Cut(s.Model, "/")
 	switch {
@@ -184,8 +184,7 @@ func (s *Secret) opens(model, intent string) error {
 	return nil
 }
 
-// Opening is the event that brings the settings into a session that begins; nil without
-// any.
+// Opening returns the event that applies the settings to a new session; nil without any.
 func (s *Secret) Opening() []byte {
 	if len(s.Settings) == 0 {
 		return nil

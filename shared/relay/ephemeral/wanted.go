@@ -10,18 +10,18 @@ import (
 	"gateway/shared/wire"
 )
 
-// Shape is how a route asks for a secret and tells of it.
+// Shape is the wire format of a route for client secrets.
 type Shape uint8
 
-// Shapes: that of today, and two of the beta.
+// The current format, and two of the beta.
 const (
 	ClientSecret Shape = iota + 1
 	Session
 	TranscriptionSession
 )
 
-// Bounds of a secret's life, in seconds, and what holds when nothing is asked for: the
-// routes of the beta ask for nothing.
+// Limits of a secret's lifetime, in seconds, and the defaults: the beta routes have no parameter
+// for it.
 const (
 	minTTL      = 10
 	maxTTL      = 7200
@@ -29,22 +29,21 @@ const (
 	usualTTLOld = 60
 )
 
-// MaxBody bounds the body of such a request, in bytes: it is stored.
+// MaxBody limits the body of such a request, in bytes: it is stored.
 const MaxBody = 128 << 10
 
-// Wanted is a secret that is asked for.
+// Wanted is a request for a secret.
 type Wanted struct {
 	Shape         Shape
-	Model         string // as it is named, with @slug/; "" says the config
+	Model         string // as requested, with @slug/; "" if the config determines it
 	Transcribes   bool
-	Transcription string // the model that transcribes what is heard; "" for none
+	Transcription string // the model that transcribes audio; "" for none
 	TTL           time.Duration
 
 	settings map[string]json.RawMessage // of the session
 }
 
-// Read reads the body of a request for a secret. The error names all members that are
-// wrong.
+// Read reads the body of a request for a secret. The error names all invalid fields.
 func Read(shape Shape, body []byte) (*Wanted, error) {
 	w := &Wanted{Shape: shape, TTL: usualTTL * time.Second, Transcribes: shape == TranscriptionSession}
 	if shape != ClientSecret {
@@ -105,14 +104,14 @@ func transcriptionAt(shape Shape) string {
 	return "input_audio_transcription.model"
 }
 
-// faults are what is wrong with a body.
+// faults are the faults of a body.
 type faults []fault.Detail
 
 func (f *faults) add(field, message string) {
 	*f = append(*f, fault.Detail{Field: field, Message: message})
 }
 
-// object is a member that is an object; empty when it is absent or null.
+// object returns a field that is an object; empty if it is absent or null.
 func (f *faults) object(of map[string]json.RawMessage, at, name string) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	if raw := of[name]; raw != nil && json.Unmarshal(raw, &out) != nil {
@@ -124,7 +123,7 @@ func (f *faults) object(of map[string]json.RawMessage, at, name string) map[stri
 	return out
 }
 
-// text is a member that is a string; "" when it is absent or null.
+// text returns a field that is a string; "" if it is absent or null.
 func (f *faults) text(of map[string]json.RawMessage, at, name string) (s string) {
 	if raw := of[name]; raw != nil && json.Unmarshal(raw, &s) != nil {
 		f.add(at+name, "must be a string")
@@ -132,7 +131,8 @@ func (f *faults) text(of map[string]json.RawMessage, at, name string) (s string)
 	return s
 }
 
-// transcription is the model that transcribes, in the shapes of today and of the beta.
+// transcription returns the model that transcribes, in the current format and in that of the
+// beta.
 func (f *faults) transcription(settings map[string]json.RawMessage, at string) string {
 	audio := f.object(settings, at, "audio")
 	input := f.object(audio, at+"audio.", "input")
@@ -142,7 +142,7 @@ func (f *faults) transcription(settings map[string]json.RawMessage, at string) s
 	return f.text(f.object(settings, at, "input_audio_transcription"), at+"input_audio_transcription.", "model")
 }
 
-// ttl reads how long a secret is to live.
+// ttl reads the lifetime of a secret.
 func (f *faults) ttl(raw json.RawMessage, usual time.Duration) time.Duration {
 	if raw == nil || string(raw) == "null" {
 		return usual
@@ -171,7 +171,7 @@ func (f *faults) ttl(raw json.RawMessage, usual time.Duration) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// Secret is what is to be kept of it.
+// Secret returns the content to store.
 func (w *Wanted) Secret() (*Secret, error) {
 	own := make(map[string]json.RawMessage, len(w.settings))
 	for name, value := range w.settings {
@@ -184,7 +184,7 @@ func (w *Wanted) Secret() (*Secret, error) {
 		own["type"] = json.RawMessage(`"` + w.kind() + `"`)
 	}
 	if len(own) == 0 || len(own) == 1 && own["type"] != nil {
-		return s, nil // nothing is set
+		return s, nil // no settings
 	}
 	settings, err := json.Marshal(own)
 	if err != nil {
@@ -201,7 +201,7 @@ func (w *Wanted) kind() string {
 	return "realtime"
 }
 
-// Answer tells of a secret that was made; id names the session.
+// Answer returns the response for a created secret; id is that of the session.
 func (w *Wanted) Answer(raw, id string, until time.Time) ([]byte, error) {
 	session := map[string]any{}
 	for name, value := range w.settings {

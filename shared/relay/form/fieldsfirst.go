@@ -9,19 +9,19 @@ import (
 	"gateway/shared/fault"
 )
 
-// FieldsFirst is the rest of a form behind its first file, of which nothing is held. It
-// ends with an error before the value of a field, so that the fields before the file are
-// all that the receiver gets. It implements io.ReadCloser.
+// FieldsFirst is the part of a form after its first file, which is not buffered. It ends with an
+// error before the value of a field, so that the receiver gets only the fields that precede the
+// file. It implements io.ReadCloser.
 type FieldsFirst struct {
 	src       io.ReadCloser
 	delimiter []byte // what precedes a part, without its line break
-	held      []byte // the end of what was read, in which a delimiter or a header may begin
+	held      []byte // the last bytes read, which may contain the start of a delimiter or a header
 	closed    bool   // the closing delimiter was read
 	fault     atomic.Pointer[fault.Fault]
 }
 
-// FieldsFirst returns src without fields. The form must not be whole, and src must be what
-// follows its head.
+// FieldsFirst returns src without fields. The form must not be complete, and src must be the
+// rest after its head.
 func (f *Form) FieldsFirst(src io.ReadCloser) *FieldsFirst {
 	r := &FieldsFirst{src: src, delimiter: []byte("--" + f.boundary)}
 	r.held = bytes.Clone(f.head[f.rest-2:]) // the line break before an empty file is that of its header
@@ -45,10 +45,11 @@ func (r *FieldsFirst) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (r *FieldsFirst) Close() error { return r.src.Close() }
 
-// Fault is what is wrong with the form; nil if nothing is.
+// Fault returns the fault of the form; nil if there is none.
 func (r *FieldsFirst) Fault() *fault.Fault { return r.fault.Load() }
 
-// scan reads the headers of the parts that begin in what was held and p; ended: nothing follows.
+// scan reads the headers of the parts that start in the retained bytes and p; ended: src has
+// ended.
 func (r *FieldsFirst) scan(p []byte, ended bool) {
 	text := append(r.held, p...)
 	for !r.closed {
@@ -68,7 +69,7 @@ func (r *FieldsFirst) scan(p []byte, ended bool) {
 			r.closed = true
 		case crlf && end >= 0 && end <= maxPartHead:
 			name, file := fileIn(head[:end])
-			if !file || strings.EqualFold(name, "model") { // some readers take a file for a field
+			if !file || strings.EqualFold(name, "model") { // some parsers read a file as a field
 				r.refuse(name)
 				return
 			}

@@ -8,8 +8,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// File is the only file of a form that is read as it comes. Reading it gives the
-// file's bytes.
+// File is the only file of a form that is read as a stream. Read returns the file's bytes.
 type File struct {
 	Name   string // of the file; "" when it has none
 	parts  *multipart.Reader
@@ -18,8 +17,7 @@ type File struct {
 	broken func(error) error
 }
 
-// OpenFile reads the fields before the file. broken puts an error of the reading
-// in words.
+// OpenFile reads the fields before the file. broken translates a read error.
 func OpenFile(src io.Reader, boundary string, broken func(error) error) (*File, error) {
 	f := &File{parts: multipart.NewReader(src, boundary), fields: make(map[string]string), broken: broken}
 	var err error
@@ -33,7 +31,7 @@ func OpenFile(src io.Reader, boundary string, broken func(error) error) (*File, 
 	return f, nil
 }
 
-// Rest reads on behind the file and gives all fields of the form.
+// Rest reads the form after the file and returns all fields.
 func (f *File) Rest() (map[string]string, error) {
 	more, err := f.next()
 	if err == nil && more != nil {
@@ -51,7 +49,7 @@ func (f *File) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// next reads fields until a file begins; nil at the end of the form.
+// next reads fields until a file starts; nil at the end of the form.
 func (f *File) next() (*multipart.Part, error) {
 	for range MaxParts {
 		part, err := f.parts.NextRawPart()

@@ -13,28 +13,28 @@ import (
 	"gateway/shared/fault"
 )
 
-// Bounds of multipart bodies, in bytes unless they say otherwise.
+// Limits of multipart bodies, in bytes unless stated otherwise.
 const (
-	MaxReplay     = 8 << 20  // a form of at most this is held in memory and can be sent again
+	MaxReplay     = 8 << 20  // a form up to this size is buffered and can be sent again
 	MaxHead       = 1 << 20  // the fields before the first file of a longer one
 	maxPartHead   = 16 << 10 // the header of one part
-	MaxParts      = 256      // parts that are looked at
-	maxFormTail   = 1 << 10  // the end, in which the closing boundary must stand
+	MaxParts      = 256      // parts that are read
+	maxFormTail   = 1 << 10  // the end, which must contain the closing boundary
 	maxBoundary   = 70       // characters, as RFC 2046 allows
 	headReadBytes = 32 << 10
 )
 
-// Form is what is known of a multipart body: all of it when it is held in
-// memory, else its beginning up to the first file. Offsets are into head.
+// Form is a parsed multipart body: all of it if it is buffered, else its beginning up to the
+// first file. Offsets are into head.
 type Form struct {
 	boundary string
-	head     []byte // all of the body when whole
+	head     []byte // all of the body if complete
 	whole    bool
 	fields   []field
 	files    []Attachment
-	rest     int // where the content of the first file begins, of a form that is not whole
+	rest     int // start of the first file's content, in an incomplete form
 
-	// Nameless says that the address names the model and no field does.
+	// Nameless reports that the URL names the model and no field does.
 	Nameless bool
 }
 
@@ -42,17 +42,17 @@ type Form struct {
 type Attachment struct {
 	Name string // of the field
 	Type string // Content-Type of the part; empty if it has none
-	Body []byte // nil if the form is not whole
+	Body []byte // nil if the form is incomplete
 }
 
-// field is one field and where its value stands.
+// field is one field and the position of its value.
 type field struct {
 	name  string
 	value []byte
 	span  [2]int
 }
 
-// Get gives the value of the first field with a name.
+// Get returns the value of the first field with a name.
 func (f *Form) Get(name string) (string, bool) {
 	if f == nil {
 		return "", false
@@ -79,7 +79,7 @@ func (f *Form) Fields() iter.Seq2[string, string] {
 // Attachments returns the files that were read. They are in the memory of the form.
 func (f *Form) Attachments() []Attachment { return f.files }
 
-// Text is how many bytes of text the fields hold.
+// Text returns the bytes of text in the fields.
 func (f *Form) Text() (n int64) {
 	for i := range f.fields {
 		n += int64(len(f.fields[i].value))
@@ -87,7 +87,7 @@ func (f *Form) Text() (n int64) {
 	return n
 }
 
-// HasFile tells whether a file stands under the name, or under name[].
+// HasFile reports whether there is a file under the name, or under name[].
 func (f *Form) HasFile(name string) bool {
 	for i := range f.files {
 		if n := f.files[i].Name; n == name || n == name+"[]" {
@@ -120,8 +120,8 @@ func BoundaryOf(contentType string) (string, error) {
 
 var errMore = errors.New("form: it goes on")
 
-// parse reads the parts that stand in head. When the body is not whole it stops
-// at the first file; errMore says that head ends before one.
+// parse reads the parts in head. If the body is incomplete it stops at the first file; errMore
+// reports that head ends before one.
 func (f *Form) parse() error {
 	f.fields, f.files = f.fields[:0], f.files[:0]
 	open := []byte("--" + f.boundary)
@@ -193,13 +193,13 @@ func (f *Form) parse() error {
 }
 
 // lenientDelimiters reports whether a delimiter follows a line break other than CRLF. Some
-// receivers take it for the end of a part, and would read fields that are not seen here.
+// receivers accept it as the end of a part, and would read fields that are not seen here.
 func lenientDelimiters(body, delimiter []byte) bool {
 	after := func(line string) int { return bytes.Count(body, append([]byte(line), delimiter...)) }
 	return after("\n") != after("\r\n") || after("\r") > 0
 }
 
-// cut says that head ends too early.
+// cut returns the error for a head that ends too early.
 func (f *Form) cut() error {
 	if f.whole {
 		return fault.Invalid("body", "ended before its closing boundary")
@@ -219,9 +219,8 @@ func (f *Form) addField(name string, at, length int) error {
 	return nil
 }
 
-// plainLines refuses the header of a part whose lines end otherwise than in CRLF,
-// or go on in the next one: a provider may read another header, and another
-// value, from it.
+// plainLines rejects a part header with lines that do not end in CRLF, or that are folded: a
+// provider may parse another header, and another value, from it.
 func plainLines(head []byte) error {
 	for line := range bytes.SplitSeq(head, []byte("\r\n")) {
 		if bytes.ContainsAny(line, "\r\n") || len(line) > 0 && (line[0] == ' ' || line[0] == '\t') {
@@ -258,7 +257,7 @@ func partType(head []byte) string {
 	return ""
 }
 
-// Errors of the reading itself, which the caller puts in words.
+// Errors of reading, which the caller translates.
 type (
 	// TooLong: the body has more than this many bytes of fields before its first file.
 	TooLong int64
@@ -274,7 +273,7 @@ func (e ReadError) Error() string { return "form: " + e.Err.Error() }
 
 func (e ReadError) Unwrap() error { return e.Err }
 
-// most is how much of a body of some length, -1 for an unknown one, is held.
+// most returns how much of a body is buffered, given its length, -1 if unknown.
 func most(length int64) int64 {
 	if length > MaxReplay {
 		return MaxHead
@@ -282,7 +281,7 @@ func most(length int64) int64 {
 	return MaxReplay + 1
 }
 
-// Room is how much memory Read is best given for a body of some length.
+// Room returns the best buffer size for Read, given the length of a body.
 func Room(length int64) int64 { return room(length) + headReadBytes }
 
 func room(length int64) int64 {
@@ -292,9 +291,8 @@ func room(length int64) int64 {
 	return most(length)
 }
 
-// Read reads a body of some length, -1 for an unknown one, until it ends or, where
-// it is longer than what is held, until its first file begins. What it read stands
-// in buf while that is large enough.
+// Read reads a body of a given length, -1 if unknown, until it ends or, if it exceeds the buffer
+// limit, until its first file starts. It uses buf as long as that is large enough.
 func Read(src io.Reader, boundary string, length int64, buf []byte) (*Form, error) {
 	f := &Form{boundary: boundary, head: buf[:0]}
 	most := most(length)
@@ -326,12 +324,12 @@ func Read(src io.Reader, boundary string, length int64, buf []byte) (*Form, erro
 	}
 }
 
-// Whole tells whether all parts were seen. If not, a field that is missing may
-// still come behind the first file.
+// Whole reports whether all parts were read. If not, a missing field may still follow the first
+// file.
 func (f *Form) Whole() bool { return f.whole }
 
-// Head is what was read: all of the body when it is whole.
+// Head returns the bytes read: all of the body if it is complete.
 func (f *Form) Head() []byte { return f.head }
 
-// Boundary is what stands between the parts, without its hyphens.
+// Boundary returns the boundary between the parts, without its hyphens.
 func (f *Form) Boundary() string { return f.boundary }

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// Set gives the body, or its head, with another value of one field; a field
-// that is not there is put first.
+// Set returns the body, or its head, with another value of one field; a missing field is added
+// first.
 func (f *Form) Set(dst []byte, name, value string) []byte {
 	for i := range f.fields {
 		if s := f.fields[i].span; f.fields[i].name == name {
@@ -26,17 +26,16 @@ func (f *Form) Set(dst []byte, name, value string) []byte {
 	return append(append(dst, "\r\n"...), bytes.TrimPrefix(f.head, []byte("\r\n"))...)
 }
 
-// Is tells whether the form has the field with this value.
+// Is reports whether the form has the field with this value.
 func (f *Form) Is(name, value string) bool {
 	sent, ok := f.Get(name)
 	return ok && sent == value
 }
 
-// Stream is the body of a form that is not whole: its beginning with another
-// model, unless that is "" or stands behind the first file, then what follows of
-// src. contentLength is that of the client's body, -1 for an unknown one; so is
-// length of what is sent. limit bounds the client's body; unreadable puts in words
-// why it cannot be read.
+// Stream returns the body of an incomplete form: its beginning with another model, unless that
+// is "" or follows the first file, then the rest of src. contentLength is that of the client's
+// body, -1 if unknown; length is that of the result. limit applies to the client's body;
+// unreadable translates its read errors.
 func (f *Form) Stream(src io.ReadCloser, model string, contentLength, limit int64, unreadable func(error) *fault.Fault) (u *Upload, length int64) {
 	head := f.head
 	if _, seen := f.Get("model"); (seen || f.Nameless) && model != "" && !f.Is("model", model) {
@@ -55,19 +54,18 @@ func (f *Form) Stream(src io.ReadCloser, model string, contentLength, limit int6
 	return u, length
 }
 
-// Upload is the body of a request that is streamed through. It does not give
-// the last bytes of a body that is cut short, so that a provider never takes it
-// for whole.
+// Upload is the body of a streamed request. It withholds the last bytes of a truncated body, so
+// that a provider never accepts it as complete.
 type Upload struct {
 	head       []byte
 	src        io.ReadCloser
-	left       int64 // bytes of src still to come; -1: not known
-	room       int64 // bytes that may still come
+	left       int64 // bytes of src not yet read; -1: unknown
+	room       int64 // bytes that may still arrive
 	limit      int64
 	closing    []byte
 	unreadable func(error) *fault.Fault
 	tail       []byte
-	fault      atomic.Pointer[fault.Fault] // what is wrong with the client's body
+	fault      atomic.Pointer[fault.Fault] // fault of the client's body
 }
 
 // Read implements io.Reader.
@@ -123,5 +121,5 @@ func (u *Upload) remember(p []byte) {
 // Close implements io.Closer. The server closes the client's body.
 func (u *Upload) Close() error { return nil }
 
-// Fault is what is wrong with the client's body; nil when nothing is.
+// Fault returns the fault of the client's body; nil if there is none.
 func (u *Upload) Fault() *fault.Fault { return u.fault.Load() }

@@ -8,25 +8,25 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// account holds what has begun and not ended, and books each thing once.
+// account tracks the charges that have started and not ended, and charges each once.
 type account struct {
 	desk session.Desk
 	mu   sync.Mutex
 	open map[string]*thing
-	seen map[string]struct{} // ids of what has ended
+	seen map[string]struct{} // ids of ended charges
 }
 
-// thing is something that costs money.
+// thing is a charge in progress.
 type thing struct {
-	turn    session.Turn // nil: it was refused after the provider had begun it
-	covered int64        // seconds that are reserved for
+	turn    session.Turn // nil: it was rejected after the provider had started it
+	covered int64        // seconds reserved
 }
 
-// maxSeen bounds the ids that are remembered.
+// maxSeen limits the remembered ids.
 const maxSeen = 4096
 
-// take takes steps. event is the message that tells of them. The error is a fault of the
-// key, of a limit or of a budget; the other steps are taken all the same.
+// take applies steps. event is the message that reports them. The error is a fault of the key,
+// of a limit or of a budget; the other steps are applied anyway.
 func (a *account) take(steps []wires.Step, event []byte) (refused error) {
 	for i := range steps {
 		if err := a.step(&steps[i], event); err != nil && refused == nil {
@@ -69,7 +69,7 @@ func (a *account) begins(s *wires.Step) error {
 	return err
 }
 
-// grows reserves for what something may use from now on.
+// grows reserves more for a charge in progress.
 func (a *account) grows(s *wires.Step) error {
 	a.mu.Lock()
 	t := a.open[s.ID]
@@ -112,7 +112,7 @@ func (a *account) ends(s *wires.Step, event []byte) {
 	}
 }
 
-// leave gives back what is reserved for things that never ended.
+// leave releases the reservations of charges that never ended.
 func (a *account) leave() {
 	a.mu.Lock()
 	open := a.open

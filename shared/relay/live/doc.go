@@ -1,8 +1,7 @@
-// Package live carries sessions that are passed through as they are between a client and a
-// provider, once the client's first message has named the model. What the provider tells of
-// money is asked of a desk and booked there, each thing once, by its own id; what is written
-// is judged before it is sent, and what is spoken as it is written down.
+// Package live passes sessions through between a client and a provider, once the client's first
+// message has named the model. A desk admits and records each charge that the provider reports,
+// once, by its id; text is judged before it is sent, and audio by its transcript.
 //
-// Two goroutines read, one each side, and write to the other: a side that does not read
-// holds the other back. None outlives Run.
+// Two goroutines read, one on each side, and write to the other: a side that does not read
+// blocks the other. None outlives Run.
 package live

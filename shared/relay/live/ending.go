@@ -13,8 +13,8 @@ func (s *Session) isOver() bool {
 	return s.over
 }
 
-// end sends the client away. What is under way at the provider is read to its end and
-// booked; then the provider is left.
+// end disconnects the client. Work in progress at the provider is read to its end and charged;
+// then the provider is disconnected.
 func (s *Session) end(code int, reason string, why *fault.Fault) {
 	s.mu.Lock()
 	if s.over {
@@ -40,7 +40,7 @@ func (s *Session) clientLeft(err error) {
 	s.part()
 }
 
-// part leaves the provider once it has told what is under way there, or after a while.
+// part disconnects the provider once it has reported all work in progress, or after a while.
 func (s *Session) part() {
 	s.mu.Lock()
 	begun := s.begun
@@ -60,7 +60,7 @@ func (s *Session) part() {
 	}
 }
 
-// leave leaves the provider, which has nothing more to tell, once the client has gone.
+// leave disconnects an idle provider after the client has disconnected.
 func (s *Session) leave() {
 	s.mu.Lock()
 	leaves := s.over && !s.leaving
@@ -79,7 +79,7 @@ func (s *Session) providerLeft(err error) {
 	s.Far.Drop()
 }
 
-// Drain implements session.Ender: the session ends, and what is under way is booked.
+// Drain implements session.Ender: the session ends, and work in progress is charged.
 func (s *Session) Drain() { s.end(session.GoingAway, session.Restarting, nil) }
 
 // Break implements session.Ender.

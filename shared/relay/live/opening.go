@@ -14,10 +14,10 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// MaxOpening bounds a first message, in bytes.
+// MaxOpening limits a first message, in bytes.
 const MaxOpening = 1 << 20
 
-// Open waits for a client's first message, for so long. The error is a fault of it, or a
+// Open waits for a client's first message, at most within. The error is a fault of it, or a
 // *session.Ended.
 func Open(ctx context.Context, within time.Duration, near session.Conn, wire wires.Wire, memory *egress.Memory, tenant string) (*session.Opened, error) {
 	tooLate := fmt.Sprintf("The first message of a session, which names its model, must come within %v", within)
@@ -42,7 +42,7 @@ func Open(ctx context.Context, within time.Duration, near session.Conn, wire wir
 	return o, err
 }
 
-// message reads the next message of a side whole. Its buffer is freed by the caller.
+// message reads the next message of a side completely. The caller frees its buffer.
 func message(ctx context.Context, c session.Conn, lease *egress.Lease, most int64) (binary bool, buf *buffer.Buffer, err error) {
 	binary, r, err := c.Next()
 	if err != nil {
@@ -56,7 +56,7 @@ func message(ctx context.Context, c session.Conn, lease *egress.Lease, most int6
 	return false, nil, session.Unheld(err)
 }
 
-// CodeOf is the code that a connection is closed with for a fault.
+// CodeOf returns the close code for a fault.
 func CodeOf(f *fault.Fault) int {
 	switch status := f.Status(); {
 	case f.Code == fault.ServiceUnavailable:
@@ -69,7 +69,7 @@ func CodeOf(f *fault.Fault) int {
 	return session.Policy
 }
 
-// reason is what a connection that is closed for a fault is told: of what, and why.
+// reason returns the close reason for a fault: the field and the message.
 func reason(f *fault.Fault) string {
 	if f.Field == "" || strings.Contains(f.Message, f.Field) {
 		return f.Message
@@ -77,13 +77,13 @@ func reason(f *fault.Fault) string {
 	return f.Field + ": " + f.Message
 }
 
-// Refuse tells a client why no session begins, and sends it away.
+// Refuse sends a client the reason why no session starts, and disconnects it.
 func Refuse(near session.Conn, wire wires.Wire, f *fault.Fault, id string) {
 	if told := wire.Error(f, "event_"+id, ""); told != nil {
-		_ = near.Write(false, told) // a client that has gone needs no reason
+		_ = near.Write(false, told) // a client that is gone needs no reason
 	}
 	near.Close(CodeOf(f), reason(f))
-	for { // until it has answered, or its time is over
+	for { // until it has responded, or its time is over
 		if _, _, err := near.Next(); err != nil {
 			break
 		}

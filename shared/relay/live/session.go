@@ -23,7 +23,7 @@ type Session struct {
 	Times     session.Times
 	Memory    *egress.Memory // of large messages
 	Tenant    string         // the organization charged for the memory
-	ID        string         // for ids of the gateway's own messages
+	ID        string         // for ids of messages by the gateway itself
 	Model     string         // the model of the upstream session
 	Opening   wires.Opening
 	First     int64 // bytes of the first message
@@ -34,14 +34,14 @@ type Session struct {
 	words   words
 
 	mu      sync.Mutex
-	begun   bool // the provider was told of it
+	begun   bool // the first message was sent to the provider
 	over    bool // the client gets nothing more
-	leaving bool // the provider was asked to end, or was left
+	leaving bool // the provider has received the end message, or was disconnected
 	ended   *session.Ended
 	why     *fault.Fault
 	left    error // with which the reader of the client ended; nil: the client was disconnected
 	events  int
-	late    *time.Timer // leaves the provider when it fires, whatever it does
+	late    *time.Timer // disconnects the provider when it fires, even if it is busy
 	in, out int64       // bytes of messages from the client and to it
 }
 
@@ -76,7 +76,7 @@ func (s *Session) Run(ctx context.Context) session.Result {
 	}
 	s.mu.Unlock()
 	if s.begun {
-		_ = s.account.take(s.Wire.Left(), nil) // what ends is not refused
+		_ = s.account.take(s.Wire.Left(), nil) // an ending charge is not rejected
 	}
 	s.account.leave()
 	s.words.free()
@@ -85,8 +85,7 @@ func (s *Session) Run(ctx context.Context) session.Result {
 	return s.result(fromNear)
 }
 
-// begin sends the client's first message on, once it is judged and what it begins is
-// reserved for.
+// begin forwards the client's first message once it is judged and its charges are reserved.
 func (s *Session) begin() error {
 	if err := s.may(&s.Opening.Asks); err != nil {
 		return err
@@ -111,7 +110,7 @@ func (s *Session) begin() error {
 	return nil
 }
 
-// may refuses models that may not work for the session.
+// may rejects models that the session may not use.
 func (s *Session) may(asks *wires.Asks) error {
 	for _, model := range asks.Models {
 		if err := s.Desk.Allows(model); err != nil {
@@ -177,7 +176,7 @@ func (s *Session) clientSaid(binary bool, p []byte) error {
 	if err == nil && h.Sound {
 		err = s.words.sounds(s)
 	}
-	if err == nil { // words may stand beside sound
+	if err == nil { // a message may contain both text and audio
 		p, err = s.words.written(s, p)
 	}
 	if err == nil {
@@ -191,7 +190,7 @@ func (s *Session) clientSaid(binary bool, p []byte) error {
 	return nil
 }
 
-// fromFar reads the provider until it leaves.
+// fromFar reads the provider until it disconnects.
 func (s *Session) fromFar() {
 	var lease egress.Lease
 	lease.Of(s.Memory, s.Tenant)
@@ -208,14 +207,14 @@ func (s *Session) fromFar() {
 	}
 }
 
-// providerSaid books what a message tells of, and sends it on.
+// providerSaid records the charges in a message, and forwards it.
 func (s *Session) providerSaid(binary bool, p []byte) {
 	h := s.Wire.Provider(p)
 	err := s.account.take(h.Steps, p)
 	if h.Again != "" {
 		if unnoted := s.Desk.Made(h.Again); unnoted != nil {
 			s.refuse(fault.From(unnoted), "")
-			return // whose it is could not be noted, so nobody gets it
+			return // its owner could not be recorded, so it is not sent
 		}
 	}
 	told, denied := s.words.spoken(s, &h, binary, p)
@@ -248,9 +247,9 @@ func (s *Session) give(binary bool, p []byte) {
 	}
 }
 
-// refuse tells the client of a fault. The provider may have begun already what was asked
-// for, and nothing can take that back; so the session ends with faults of keys, money and
-// limits, and where the wire cannot tell of others.
+// refuse reports a fault to the client. The provider may already have started the requested
+// work, which cannot be undone; so the session ends on faults of keys, money and limits, and if
+// the wire has no event for others.
 func (s *Session) refuse(f *fault.Fault, about string) {
 	s.mu.Lock()
 	s.events++
@@ -269,7 +268,7 @@ func (s *Session) refuse(f *fault.Fault, about string) {
 	}
 }
 
-// sendAway tells the client why the session does not begin.
+// sendAway sends the client the reason why the session does not start.
 func (s *Session) sendAway(f *fault.Fault) {
 	if told := s.Wire.Error(f, "event_"+s.ID, ""); told != nil {
 		s.tell(told, true)
@@ -277,7 +276,7 @@ func (s *Session) sendAway(f *fault.Fault) {
 	s.end(CodeOf(f), reason(f), f)
 }
 
-// tell sends the client an error; ends: without waiting for it for long.
+// tell sends the client an error; ends: without waiting long for it.
 func (s *Session) tell(told []byte, ends bool) {
 	write := func() { _ = s.Near.Write(false, told) } // a client that is gone is detected by its reader
 	if ends {

@@ -8,11 +8,11 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// Taken is a maker of connections that has the client's side already.
+// Taken is a session.Maker that already has the client's side.
 type Taken struct {
 	session.Maker
 	Near  session.Conn
-	Begun bool // the client's side was taken
+	Begun bool // the client's side was accepted
 }
 
 // Accept implements session.Maker.
@@ -21,10 +21,10 @@ func (t *Taken) Accept(http.ResponseWriter, *http.Request, string, http.Header) 
 	return t.Near, nil
 }
 
-// MaxRefusal bounds what is read of the answer to a session that was not opened, in bytes.
+// MaxRefusal limits the bytes read of a failed upgrade's response.
 const MaxRefusal = 64 << 10
 
-// Refused is what such an answer says; nil where it is no refusal.
+// Refused returns the fault of such a response; nil if it is not an error.
 func Refused(status int, body []byte) *fault.Fault {
 	if status < 300 {
 		return nil

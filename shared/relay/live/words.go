@@ -11,14 +11,13 @@ import (
 	"gateway/shared/relay/spoken"
 )
 
-// Judges are the guardrails of a session as they were read last.
+// Judges are the guardrails of a session as last loaded.
 type Judges = spoken.Judges
 
-// words judges what is said in a session: what a client writes before it is sent on, and
-// what the client speaks and the model says once it is whole. What is held back goes out as
-// a whole.
+// words judges the content of a session: client text before it is forwarded, and client audio
+// and model output once they are complete. Held messages are sent all at once.
 type words struct {
-	said, voice bytes.Buffer // since the last judgement; of the provider's reader alone
+	said, voice bytes.Buffer // since the last judgement; used only by the provider's reader
 	held        []told
 	size        int
 	lease       egress.Lease
@@ -30,10 +29,10 @@ type told struct {
 	body   []byte
 }
 
-// maxWords bounds what is judged at once, in bytes.
+// maxWords limits the text that is judged at a time, in bytes.
 const maxWords = 1 << 20
 
-// opens refuses a session in which what guardrails judge could not be read.
+// opens rejects a session with content that guardrails must judge and cannot read.
 func (w *words) opens(s *Session, asks *wires.Asks) error {
 	now := s.Judges()
 	switch {
@@ -47,7 +46,7 @@ func (w *words) opens(s *Session, asks *wires.Asks) error {
 
 const unheld = "Guardrails judge answers before they are sent, and a Live session cannot be held back: have them judge it afterwards, or open a realtime session"
 
-// sounds refuses sound that nobody could judge.
+// sounds rejects audio that cannot be judged.
 func (w *words) sounds(s *Session) error {
 	if s.Opening.Asks.Unheard && s.Judges().Hears() {
 		return fault.New(fault.InvalidRequest, "setup.inputAudioTranscription", "Guardrails judge what is said in this session: ask for inputAudioTranscription before sound is sent")
@@ -55,7 +54,7 @@ func (w *words) sounds(s *Session) error {
 	return nil
 }
 
-// item is what somebody says, in the shape of Responses.
+// item is a message in the Responses format.
 type item struct {
 	Type    string `json:"type"`
 	Role    string `json:"role"`
@@ -72,8 +71,7 @@ type asked struct {
 	Input []item `json:"input"`
 }
 
-// judge has what a client says judged. now is what stands in the place of the texts; nil:
-// they stay.
+// judge has client texts judged. now are the replaced texts; nil if they are unchanged.
 func (w *words) judge(s *Session, by Judges, texts []string) (now []string, err error) {
 	in := asked{s.Model, []item{{Type: "message", Role: "user"}}}
 	for _, t := range texts {
@@ -92,7 +90,7 @@ func (w *words) judge(s *Session, by Judges, texts []string) (now []string, err 
 	}
 	var out asked
 	if json.Unmarshal(word.Body, &out) != nil || len(out.Input) != 1 || len(out.Input[0].Content) != len(texts) {
-		return nil, word.Denial() // what was changed cannot be written back
+		return nil, word.Denial() // the change cannot be written back
 	}
 	for _, c := range out.Input[0].Content {
 		now = append(now, c.Text)
@@ -102,7 +100,7 @@ func (w *words) judge(s *Session, by Judges, texts []string) (now []string, err 
 
 func denied() *fault.Fault { return fault.New(fault.GuardrailDenied, "", chain.Denial(nil)) }
 
-// written judges the texts of a client's message, and returns what is sent on.
+// written judges the texts of a client's message, and returns the message to forward.
 func (w *words) written(s *Session, p []byte) ([]byte, error) {
 	by := s.Judges()
 	if !by.Hears() {
@@ -126,8 +124,8 @@ func (w *words) written(s *Session, p []byte) ([]byte, error) {
 	return p, nil
 }
 
-// spoken takes in what a message of the provider says. It returns what the client is told
-// now, and why the session ends, if it does.
+// spoken processes the content of a provider's message. It returns the messages for the client,
+// and the reason for ending the session, if it ends.
 func (w *words) spoken(s *Session, h *wires.Heard, binary bool, p []byte) (now []told, ends *fault.Fault) {
 	by := s.Judges()
 	if by.Hears() {
@@ -145,7 +143,7 @@ func (w *words) spoken(s *Session, h *wires.Heard, binary bool, p []byte) (now [
 			return nil, f
 		}
 	default:
-		now = append(w.held, told{binary, p}) // of guardrails that hold no longer
+		now = append(w.held, told{binary, p}) // of guardrails that no longer hold responses
 		w.held = nil
 	}
 	if !h.Whole && w.said.Len()+w.voice.Len() < maxWords && (!holds || s.Wire.Busy()) {
@@ -181,7 +179,7 @@ func (w *words) free() {
 	}
 }
 
-// whole judges what was said up to now.
+// whole judges the content so far.
 func (w *words) whole(s *Session, by Judges) *fault.Fault {
 	defer w.said.Reset()
 	defer w.voice.Reset()
@@ -193,14 +191,14 @@ func (w *words) whole(s *Session, by Judges) *fault.Fault {
 	if w.said.Len() == 0 {
 		return nil
 	}
-	about, _ := json.Marshal(asked{Model: s.Model, Input: []item{}}) // of texts alone
+	about, _ := json.Marshal(asked{Model: s.Model, Input: []item{}}) // texts only
 	answer, err := json.Marshal(map[string]any{"output": []item{{"message", "assistant", []text{{"output_text", w.said.String()}}}}})
 	if err != nil {
 		return fault.Internal(err)
 	}
 	if by.Holds() {
 		if word := by.Held(s.context, about, answer); word.Denied || word.Body != nil {
-			return denied() // nothing of it was sent, and what was changed cannot be told
+			return denied() // none of it was sent, and the change cannot be sent
 		}
 	}
 	by.Over(s.context, about, answer)

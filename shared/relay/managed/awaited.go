@@ -22,7 +22,7 @@ type Awaited struct {
 	Path    string      `json:"path,omitempty"` // path of the reads, below the base; empty: that of a response
 	Place   string      `json:"place"`
 	Org     bool        `json:"org,omitempty"` // Place belongs to the organisation, not to the workspace
-	Key     string      `json:"key"`           // hash of the API key that it was made with
+	Key     string      `json:"key"`           // hash of the API key that created it
 	Maker   Maker       `json:"maker"`
 	Headers http.Header `json:"headers"` // headers of the reads, which lead to the provider
 	Made    int64       `json:"made"`    // Unix seconds

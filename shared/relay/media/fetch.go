@@ -16,9 +16,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// Fetcher gets media from the web: by GET only, without any credential or
-// header of the caller, through the guarded transport, with every address of a
-// chain of redirects held to the rules for hosts that callers name.
+// Fetcher gets media from the web: by GET only, without any credential or header of the caller,
+// through the guarded transport, with every address of a redirect chain subject to the rules for
+// hosts that callers name.
 type Fetcher struct {
 	transport http.RoundTripper
 	policy    egress.Policy
@@ -30,7 +30,7 @@ func NewFetcher(rt http.RoundTripper, p egress.Policy, l *egress.Lease) *Fetcher
 	return &Fetcher{transport: rt, policy: p, lease: l}
 }
 
-// fetch fills m from address. The reasons of failures name no address: it may
+// fetch downloads address into m. The reasons of failures do not contain the address: it may
 // hold a signature.
 func (f *Fetcher) fetch(ctx context.Context, address string, m *medium) {
 	if ctx.Err() != nil {
@@ -61,8 +61,7 @@ func (f *Fetcher) fetch(ctx context.Context, address string, m *medium) {
 	m.data = base64.StdEncoding.EncodeToString(content)
 }
 
-// Image gets an image of at most so many bytes, in base64. Its errors are in words for
-// the caller.
+// Image gets an image of at most most bytes, in base64. Its errors are written for the caller.
 func (f *Fetcher) Image(ctx context.Context, address string, most int64) (mime, data string, err error) {
 	m := new(medium)
 	switch f.fetch(ctx, address, m); {
@@ -78,13 +77,12 @@ func (f *Fetcher) Image(ctx context.Context, address string, most int64) (mime, 
 	return m.mime, m.data, nil
 }
 
-// reason says why an address gives nothing, in words for the caller.
+// reason is the reason for a failed download, written for the caller.
 type reason string
 
 func (e reason) Error() string { return string(e) }
 
-// failed notes why nothing came. What the caller may not learn of a network
-// stays out of it.
+// failed records the reason for a failed download, without revealing details of the network.
 func (f *Fetcher) failed(ctx context.Context, m *medium, err error) {
 	var why reason
 	switch {
@@ -103,7 +101,7 @@ func (f *Fetcher) failed(ctx context.Context, m *medium, err error) {
 	}
 }
 
-// get follows redirects until an answer. name is the path that the answer came from.
+// get follows redirects to a response. name is the path of the final URL.
 func (f *Fetcher) get(ctx context.Context, address string) (resp *http.Response, name string, err error) {
 	for hop := 0; ; hop++ {
 		u, err := f.address(address)
@@ -166,7 +164,7 @@ func (f *Fetcher) address(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// read takes a body of up to maxMedium bytes, and of what is left of maxTotal.
+// read reads a body of up to maxMedium bytes, within the remainder of maxTotal.
 func (f *Fetcher) read(ctx context.Context, resp *http.Response) ([]byte, error) {
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
 		return nil, reason("its host compresses it, though it was asked not to")
@@ -176,13 +174,13 @@ func (f *Fetcher) read(ctx context.Context, resp *http.Response) ([]byte, error)
 	if errors.Is(err, buffer.ErrTooLarge) {
 		err = reason("it is larger than " + strconv.Itoa(maxMedium>>20) + " MB")
 	}
-	if err == nil { // base64 takes a third more
+	if err == nil { // base64 needs a third more
 		err = f.lease.Take(ctx, int64(len(content.B))/3*4)
 	}
 	return content.B, err
 }
 
-// shared is read as far as the bound of all media of a request goes.
+// shared is a reader limited by the total of all media of a request.
 type shared struct {
 	io.Reader
 	total *atomic.Int64

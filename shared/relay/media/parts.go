@@ -1,7 +1,6 @@
-// Package media fetches what a client names by a web address, for hosts that take
-// bytes only (chat.Traits.NeedsMediaBytes), once per request whatever targets are
-// tried. What cannot be had is a 400 that names the part, before anything is
-// sent to the provider.
+// Package media fetches web addresses in requests, for hosts that accept only bytes
+// (chat.Traits.NeedsMediaBytes), once per request regardless of the number of targets. A failed
+// download is a 400 that names the part, before anything is sent to the provider.
 package media
 
 import (
@@ -17,7 +16,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Bounds of what is fetched for a request.
+// Limits of the media of a request.
 const (
 	maxMedium = 20 << 20 // bytes of one address
 	maxTotal  = 50 << 20 // bytes of all of them
@@ -28,21 +27,21 @@ const (
 	Most      = 100 // addresses of a request
 )
 
-// Fetched is what was fetched for a request, by address, failures too.
+// Fetched holds the downloads of a request, by address, including failures.
 type Fetched struct {
 	got       map[string]*medium
-	Documents int64 // bytes of documents, for the bound of what they may cost
+	Documents int64 // bytes of documents, for the bound of their cost
 }
 
-// medium is what one address gave: type and content, or why there is none.
+// medium is the result of one address: type and content, or the reason for the failure.
 type medium struct {
 	mime    string
 	data    string // base64, or text when plain
 	text    bool
 	size    int64
-	why     string // why it cannot be used; "" when it can
+	why     string // reason for the failure; "" for none
 	blocked bool   // by the gateway's own rules for addresses
-	cut     bool   // broken off before it was known
+	cut     bool   // cancelled before it had a result
 	full    bool   // the gateway had no memory for it
 }
 
@@ -52,7 +51,7 @@ type Wanted struct {
 	at  string // messages[1].content[0]
 }
 
-// In lists the parts whose addresses the host does not read, in order.
+// In returns the parts with addresses that the host does not read, in order.
 func In(r *chat.Request, t *chat.Traits) (wanted []Wanted) {
 	if !t.NeedsMediaBytes {
 		return nil
@@ -88,7 +87,7 @@ func partPath(m *chat.Message, p *chat.Part) string {
 	return at + "[" + strconv.Itoa(p.At) + "]"
 }
 
-// webAddress is the web address of a part that must be fetched; "": none must.
+// webAddress returns the web address of a part that must be fetched; "" if it has none.
 func webAddress(p *chat.Part, t *chat.Traits) string {
 	if p.Media == nil || !isWeb(p.Media.URL) {
 		return ""
@@ -108,8 +107,8 @@ func isWeb(s string) bool {
 	return len(s) > 8 && (strings.EqualFold(s[:8], "https://") || strings.EqualFold(s[:7], "http://"))
 }
 
-// Want notes the addresses that are wanted, and returns those that are not fetched yet. A
-// rehearsal sends nothing: there each address gets an imagined content.
+// Want records the required addresses, and returns those that are not fetched yet. In a dry run,
+// which sends nothing, each address gets placeholder content.
 func (f *Fetched) Want(wanted []Wanted, rehearsing bool) (missing []string, err error) {
 	if f.got == nil {
 		f.got = make(map[string]*medium)
@@ -132,8 +131,7 @@ func (f *Fetched) Want(wanted []Wanted, rehearsing bool) (missing []string, err 
 	return missing, nil
 }
 
-// Failure is that of the first part whose address gave nothing; nil when all are
-// there.
+// Failure returns that of the first part with a failed download; nil if all succeeded.
 func (f *Fetched) Failure(wanted []Wanted) error {
 	for _, w := range wanted {
 		if m := f.got[w.url]; m != nil && m.why != "" {
@@ -155,8 +153,8 @@ func (f *Fetched) Failure(wanted []Wanted) error {
 	return nil
 }
 
-// FetchAll fetches what is missing of into, a few at once. The first failure ends the
-// others, and so does the client's going.
+// FetchAll fetches the missing addresses of into, several concurrently. The first failure
+// cancels the others, and so does the client's disconnect.
 func (f *Fetcher) FetchAll(ctx context.Context, into *Fetched, missing []string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -178,7 +176,7 @@ func (f *Fetcher) FetchAll(ctx context.Context, into *Fetched, missing []string)
 	running.Wait()
 	for _, address := range missing {
 		switch m := into.got[address]; {
-		case m.cut: // it says nothing of its address
+		case m.cut: // it is not a result of its address
 			delete(into.got, address)
 		case !strings.HasPrefix(m.mime, "image/"):
 			into.Documents += m.size
@@ -186,7 +184,7 @@ func (f *Fetcher) FetchAll(ctx context.Context, into *Fetched, missing []string)
 	}
 }
 
-// imagined stands for an address in a rehearsal, which sends nothing.
+// imagined returns the placeholder for an address in a dry run, which sends nothing.
 func imagined(address string) *medium {
 	m := &medium{mime: "image/png", data: base64.StdEncoding.EncodeToString([]byte("the bytes of " + address))}
 	if u, err := url.Parse(address); err == nil && strings.HasSuffix(strings.ToLower(u.Path), ".pdf") {
@@ -195,7 +193,7 @@ func imagined(address string) *medium {
 	return m
 }
 
-// Inlined is a copy of messages in which content stands for what was fetched.
+// Inlined returns a copy of messages with the fetched content instead of addresses.
 func (f *Fetched) Inlined(messages []chat.Message, t *chat.Traits) []chat.Message {
 	out := make([]chat.Message, len(messages))
 	for i := range messages {
@@ -222,8 +220,8 @@ func (f *Fetched) inlinedParts(parts []chat.Part, t *chat.Traits) []chat.Part {
 	return out
 }
 
-// part is p with the content in the place of the address. The content decides
-// what kind of part it is.
+// part returns p with the content instead of the address. The content determines the kind of
+// part.
 func (m *medium) part(p chat.Part) chat.Part {
 	own := *p.Media
 	own.URL, own.MIME, own.Data, own.Plain = "", m.mime, m.data, m.text

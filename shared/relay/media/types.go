@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// officeTypes are documents that cannot be told from their first bytes alone, by
-// the ends of their names.
+// officeTypes are documents that cannot be distinguished by their first bytes alone, by file
+// extension.
 var officeTypes = map[string]string{
 	"docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 	"xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 	"doc":  "application/msword", "xls": "application/vnd.ms-excel",
 }
 
-// textTypes are texts that look alike, by the ends of their names.
+// textTypes are texts that cannot be distinguished by content, by file extension.
 var textTypes = map[string]string{"csv": "text/csv", "md": "text/markdown", "json": "application/json", "xml": "text/xml"}
 
-// typeOf tells the type of what was fetched by its bytes. What its host
-// declares, and the end of its name, only tell types apart that look alike. why
-// is set for what no model takes.
+// typeOf determines the type of a download by its bytes. The declared type and the file
+// extension only distinguish formats with the same signature. why is set for a type that no
+// model accepts.
 func typeOf(content []byte, declared, name string) (mime, why string) {
 	declared, _, _ = strings.Cut(strings.ToLower(declared), ";")
 	declared = strings.TrimSpace(declared)

@@ -1,5 +1,5 @@
-// Package outgoing watches the bytes of bodies that are sent to providers, so that
-// their memory is not used again too early.
+// Package outgoing tracks when a transport has finished reading a request body, so that the
+// memory is not reused too early.
 package outgoing
 
 import (
@@ -12,19 +12,19 @@ import (
 	"gateway/shared/egress"
 )
 
-// Bytes watches the pooled bytes that a request sends to providers. A
-// transport may read a body after its answer has begun, even after the request
-// is over; bytes that went back to the pool too early would then be another
-// request's, sent to the wrong provider. It outlives the pooled call.
+// Bytes tracks the pooled bytes of requests to providers. A transport may read a body after its
+// response has started, even after the request is over; bytes returned to the pool too early
+// would then belong to another request and be sent to the wrong provider. It outlives the pooled
+// call.
 type Bytes struct {
-	trace   *httptrace.ClientTrace // nil: the bodies tell
-	handed  atomic.Int32           // readers that were given to the transport
+	trace   *httptrace.ClientTrace // nil: the bodies report
+	handed  atomic.Int32           // readers given to the transport
 	written atomic.Int32           // those of them that it has finished with
 	last    atomic.Pointer[sending]
 }
 
-// sending is one request, however often the transport sends it anew. What is told late of
-// an earlier request does not touch it.
+// sending is one request, however often the transport retries it. Late reports about an earlier
+// request do not affect it.
 type sending struct {
 	of    *Bytes
 	whole atomic.Bool
@@ -49,7 +49,7 @@ func New(t http.RoundTripper) *Bytes {
 	return o
 }
 
-// Whole tells whether the provider was sent all of the last request.
+// Whole reports whether all of the last request was sent to the provider.
 func (o *Bytes) Whole() bool {
 	if o == nil {
 		return false
@@ -58,11 +58,11 @@ func (o *Bytes) Whole() bool {
 	return s != nil && s.whole.Load()
 }
 
-// Busy tells whether the bytes may still be read. A transport that does not
-// tell is taken for one that does.
+// Busy reports whether the bytes may still be read. It is true for a transport that does not
+// report.
 func (o *Bytes) Busy() bool { return o != nil && o.written.Load() < o.handed.Load() }
 
-// Watch makes the transport tell when it has written a request.
+// Watch makes the transport report when it has written a request.
 func (o *Bytes) Watch(ctx context.Context) context.Context {
 	if o.trace == nil {
 		return ctx
@@ -70,7 +70,7 @@ func (o *Bytes) Watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, o.trace)
 }
 
-// Attach gives a request its body, which can be sent again on another connection.
+// Attach sets the body of a request, which can be sent again on another connection.
 func (o *Bytes) Attach(req *http.Request, body []byte) {
 	s := &sending{of: o}
 	o.last.Store(s)
@@ -86,8 +86,8 @@ func (o *Bytes) Attach(req *http.Request, body []byte) {
 	req.Body, _ = req.GetBody()
 }
 
-// Stream gives a request a body that is read once and cannot be sent again. It counts as
-// sent when the transport has read it to its end. Where o is nil it makes one.
+// Stream sets a request body that is read once and cannot be sent again. It counts as sent when
+// the transport has read it to its end. If o is nil it creates one.
 func (o *Bytes) Stream(req *http.Request, body io.ReadCloser, length int64) *Bytes {
 	if o == nil {
 		o = New(nil)
@@ -111,9 +111,10 @@ func (s *streamed) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Exactly ends a streamed body of known length by itself. A transport looks beyond the end
-// of a body; if a fast provider has answered by then, the server has closed the client's
-// body, and the transport would take that for a failed write and cut the answer off.
+// Exactly returns a streamed body of known length that reports its end without another read. A
+// transport reads beyond the end of a body; if a fast provider has responded by then, the server
+// has closed the client's body, and the transport would treat that as a failed write and abort
+// the response.
 func Exactly(body io.ReadCloser, length int64) io.ReadCloser {
 	if length < 0 {
 		return body

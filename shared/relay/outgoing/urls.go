@@ -8,13 +8,13 @@ import (
 	"gateway/shared/provider"
 )
 
-// URLs remembers addresses that were parsed. Nobody changes them. The zero value is good.
+// URLs caches parsed URLs, which are immutable. The zero value is ready to use.
 type URLs struct {
 	known sync.Map // raw address -> *url.URL
 	n     atomic.Int64
 }
 
-// maxURLs bounds the addresses remembered, since callers name hosts and models.
+// maxURLs limits the cached URLs, since callers name hosts and models.
 const maxURLs = 1000
 
 // Exact is provider.ExactURL.

@@ -12,27 +12,26 @@ import (
 	"gateway/shared/store"
 )
 
-// How breakers are shared between processes.
+// Limits for sharing breakers between processes.
 const (
-	fresh       = time.Second            // what was read is used so long without another read
-	stale       = 2 * time.Second        // and so long while another request reads
-	readTime    = 500 * time.Millisecond // most for a read; the states known before it stand
+	fresh       = time.Second            // how long a read is used without another one
+	stale       = 2 * time.Second        // and while another request reads
+	readTime    = 500 * time.Millisecond // for a read; on timeout the previous states remain
 	writeTime   = time.Second            // most for a write
 	claimTime   = 300 * time.Millisecond // most for claiming a probe, which a request waits for
-	mergeTime   = 100 * time.Millisecond // between two rounds of writes of a process that lives on
-	keepFor     = time.Hour              // a row lives so long past its last cooldown
+	mergeTime   = 100 * time.Millisecond // between two rounds of writes of a long-lived process
+	keepFor     = time.Hour              // lifetime of a row past its last cooldown
 	mostConfigs = 4096                   // configs that a process shares states of
 )
 
-// Breakers shares the circuit breakers of saved configs between processes. Each
-// version of a config has one row in the rate table. It is read at most once a
-// second, by a request of a config that has breakers, and written only after
-// failures and changes of a state: a healthy target costs no write.
+// Breakers shares the circuit breakers of saved configs between processes. Each version of a
+// config has one row in the rate table. It is read at most once a second, by a request of a
+// config that has breakers, and written only after failures and changes of a state: a healthy
+// target costs no write.
 //
-// A process that lives on writes in the background, rounds apart from each
-// other, so that failures are merged; the writing ends by itself when all is
-// told. Where a process may be frozen after an answer, the request writes when
-// its answer has gone out.
+// A long-lived process writes in the background, in spaced rounds, so that failures are merged;
+// the writing ends when all changes are stored. If a process may be frozen after a response, the
+// request writes after its response was sent.
 type Breakers struct {
 	now      func() time.Time
 	table    store.Table
@@ -48,8 +47,8 @@ func NewBreakers(now func() time.Time, t store.Table, fail func(string, error)) 
 	return &Breakers{now: now, table: t, fail: fail, circuits: route.NewCircuits(now), configs: make(map[route.ConfigKey]*ConfigBreakers)}
 }
 
-// Of gives the breakers of a saved config as they stand, at most stale
-// behind the store where the store answers.
+// Of returns the current breakers of a saved config, at most stale older than the store if the
+// store is available.
 func (b *Breakers) Of(ctx context.Context, key route.ConfigKey) *ConfigBreakers {
 	b.mu.Lock()
 	s, ok := b.configs[key]
@@ -71,17 +70,17 @@ type ConfigBreakers struct {
 	shared *Breakers
 	*route.ConfigCircuits
 	row  store.Key
-	read atomic.Int64 // Unix nanoseconds of the last read; 0: none
+	read atomic.Int64 // Unix nanoseconds of the last read; 0: no read
 	io   sync.Mutex   // one read or round of writes at a time
 
-	telling atomic.Bool // some request or goroutine is in Tell
+	telling atomic.Bool // a request or goroutine is in Tell
 
 	order    sync.Mutex
-	released int              // probes given back: a read that began before the last one is not taken over
-	leases   map[string]int64 // of probes of this process, by path: as they stand in the row
+	released int              // probes released: the result of a read that started before the last release is dropped
+	leases   map[string]int64 // of probes of this process, by path: as stored in the row
 }
 
-// refresh reads the row when what is known is older than fresh.
+// refresh reads the row if the last read is older than fresh.
 func (s *ConfigBreakers) refresh(ctx context.Context) {
 	age := s.age()
 	if age < fresh {
@@ -120,7 +119,7 @@ func (s *ConfigBreakers) releases() int {
 	return s.released
 }
 
-// takeOver merges what was read, unless a probe was given back since.
+// takeOver merges the states read, unless a probe was released since.
 func (s *ConfigBreakers) takeOver(all map[string]route.Shared, before int) bool {
 	s.order.Lock()
 	defer s.order.Unlock()
@@ -140,9 +139,8 @@ func (s *ConfigBreakers) age() time.Duration {
 	return stale
 }
 
-// Claim implements route.Breakers: the probe is claimed in the store, so that
-// all processes together make one. A store that does not answer is not waited
-// for: then each process makes one.
+// Claim implements route.Breakers: the probe is claimed in the store, so that only one of all
+// processes makes it. If the store does not respond in time, each process makes one.
 func (s *ConfigBreakers) Claim(path string, b *route.Breaker) bool {
 	if !s.ConfigCircuits.Claim(path, b) {
 		return false
@@ -154,7 +152,7 @@ func (s *ConfigBreakers) Claim(path string, b *route.Breaker) bool {
 	u := store.Update{Key: s.row, Set: []store.Assign{{Path: lease, Value: until}}, If: []store.Cond{store.IfMissing(lease)}, Expires: expiry(now, b)}
 	_, _, err := s.shared.table.Update(ctx, u)
 	clash, other := store.AsCondition(err)
-	if other && clash.Current.Int(lease.Attr) <= now.UnixMilli() { // its time is over
+	if other && clash.Current.Int(lease.Attr) <= now.UnixMilli() { // it is expired
 		u.If = []store.Cond{store.IfEqual(lease, clash.Current.Int(lease.Attr))}
 		_, _, err = s.shared.table.Update(ctx, u)
 		clash, other = store.AsCondition(err)
@@ -175,9 +173,9 @@ func (s *ConfigBreakers) Claim(path string, b *route.Breaker) bool {
 	return true
 }
 
-// Release implements route.Breakers: the row first, so that whoever claims the
-// probe here next does not meet the lease that is being given back. The lease of
-// another process, which came when this one's time was over, stands.
+// Release implements route.Breakers: the row first, so that the next claim of the probe in this
+// process does not find the lease being released. It does not remove the lease of another
+// process that claimed after this one's expired.
 func (s *ConfigBreakers) Release(path string) {
 	s.order.Lock()
 	until, claimed := s.leases[path]
@@ -194,12 +192,12 @@ func (s *ConfigBreakers) Release(path string) {
 	}
 	s.order.Lock()
 	defer s.order.Unlock()
-	s.released++ // what is being read now may show the lease still
+	s.released++ // a read in progress may still show the lease
 	s.ConfigCircuits.Release(path)
 }
 
-// Tell writes what other processes have not been told. wait passes the time
-// between two rounds; nil does not wait.
+// Tell writes the changes that other processes have not seen. wait sleeps between two rounds;
+// nil does not wait.
 func (s *ConfigBreakers) Tell(wait func(time.Duration)) {
 	for s.Untold() && s.telling.CompareAndSwap(false, true) {
 		s.io.Lock()
@@ -209,15 +207,15 @@ func (s *ConfigBreakers) Tell(wait func(time.Duration)) {
 		if !told {
 			return // the next request of the config tries again
 		}
-		// Callers that came meanwhile left the telling to this loop.
+		// Concurrent callers have left their changes to this loop.
 		if wait != nil && s.Untold() {
 			wait(mergeTime)
 		}
 	}
 }
 
-// round writes all there is. False: something could not be written, and is still
-// to be told.
+// round writes all pending changes. It returns false if one could not be written and remains
+// pending.
 func (s *ConfigBreakers) round() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), writeTime)
 	defer cancel()
@@ -234,7 +232,7 @@ func (s *ConfigBreakers) round() bool {
 	return true
 }
 
-// write tells one change.
+// write writes one change.
 func (s *ConfigBreakers) write(ctx context.Context, p route.Pending) error {
 	now := s.shared.now()
 	at := func(kind string) store.Path { return store.At(kind + p.Path) }
@@ -258,8 +256,7 @@ func (s *ConfigBreakers) write(ctx context.Context, p route.Pending) error {
 	return s.count(ctx, p, now)
 }
 
-// count adds failures to those that all processes have counted, or begins a new
-// count when the last is over.
+// count adds failures to the shared count, or starts a new count if the last is over.
 func (s *ConfigBreakers) count(ctx context.Context, p route.Pending, now time.Time) error {
 	failures, successes, first, last := store.At(attrFailures+p.Path), store.At(attrSuccesses+p.Path), store.At(attrFirst+p.Path), store.At(attrLast+p.Path)
 	since := now.Add(-p.Breaker.Cooldown).UnixMilli()
@@ -304,8 +301,8 @@ func expiry(now time.Time, b *route.Breaker) time.Time {
 	return now.Add(2*b.Cooldown + keepFor)
 }
 
-// The attributes of a row: one of these and the path of the target. Times are
-// Unix milliseconds.
+// The attributes of a row: one of these and the path of the target. Times are in Unix
+// milliseconds.
 const (
 	attrFailures  = "f:"
 	attrSuccesses = "s:"
@@ -343,8 +340,8 @@ func read(it store.Item) map[string]route.Shared {
 	return all
 }
 
-// TellSoon tells in the background, in rounds apart from each other.
+// TellSoon calls Tell in the background, in spaced rounds.
 func (s *ConfigBreakers) TellSoon() { s.shared.running.Go(func() { s.Tell(time.Sleep) }) }
 
-// Close waits until what this process knows is told to others.
+// Close waits until all changes of this process are written.
 func (b *Breakers) Close() { b.running.Wait() }

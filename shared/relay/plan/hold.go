@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Again is the time between the signs of life on a stream whose head has gone out before
-// its first content.
+// Again is the time between keep-alives on a stream with a head that was sent before its first
+// content.
 const Again = 15 * time.Second
 
-// Hold bounds how long something is held back while its owner waits in reads. Whoever has
-// its lock may touch what is held. The owner has the lock except while it reads; only then
-// can the timer's goroutine release what is held.
+// Hold limits how long data is held back while its owner blocks in reads. The holder of its lock
+// may access the data. The owner has the lock except while it reads; only then can the timer's
+// goroutine release the data.
 type Hold struct {
 	mu    sync.Mutex
 	over  bool
@@ -20,8 +20,8 @@ type Hold struct {
 	let   func()
 }
 
-// NewHold begins to hold; the caller has the lock and must call End. let is called after
-// most, and then every Again, until End.
+// NewHold starts to hold; the caller has the lock and must call End. let is called after most,
+// and then every Again, until End.
 func NewHold(most time.Duration, let func()) *Hold {
 	h := &Hold{let: let}
 	h.mu.Lock()
@@ -29,7 +29,7 @@ func NewHold(most time.Duration, let func()) *Hold {
 	return h
 }
 
-// Read reads while the lock is given away.
+// Read reads with the lock released.
 func (h *Hold) Read(from io.Reader, p []byte) (int, error) {
 	h.mu.Unlock()
 	n, err := from.Read(p)
@@ -37,7 +37,7 @@ func (h *Hold) Read(from io.Reader, p []byte) (int, error) {
 	return n, err
 }
 
-// End gives what was held back to its owner; from then on the timer releases nothing.
+// End returns the held data to its owner; from then on the timer releases nothing.
 func (h *Hold) End() {
 	h.over = true
 	h.timer.Stop()

@@ -11,7 +11,7 @@ import (
 // bytesPerToken estimates how many tokens a body has.
 const bytesPerToken = 4
 
-// measures are the figures for a tree whose strategies compare them; nil for others.
+// measures returns the metrics for a tree with strategies that compare them; nil for others.
 func (p *Plan) measures(from *Sources, tree *route.Tree) *route.Measures {
 	if !tree.Measured() || from.Figures == nil {
 		return nil
@@ -29,8 +29,8 @@ func (p *Plan) measures(from *Sources, tree *route.Tree) *route.Measures {
 	}
 }
 
-// estimate is what the request is expected to use: a token for every four bytes, the output
-// that it allows, and the units that it asks for.
+// estimate returns the expected usage of the request: a token for every four bytes, its output
+// limit, and the requested units.
 func (p *Plan) estimate(size int64) pricing.Usage {
 	u := p.Body.Own.Wanted.Assumed
 	if !u.Known() {
@@ -41,7 +41,8 @@ func (p *Plan) estimate(size int64) pricing.Usage {
 	return u
 }
 
-// priceOf is the price of a target of the config; false: it has none, or cannot be called.
+// priceOf returns the price of a target of the config; false if it has none, or cannot be
+// called.
 func (p *Plan) priceOf(from *Sources, l *route.Leaf, input int64) (pricing.Price, bool) {
 	prices := saved.Prices{Book: from.Book.Current(), By: p.Req.Org.Prices()}
 	slug := l.Slug

@@ -12,20 +12,20 @@ import (
 	"gateway/shared/route"
 )
 
-// Headers that bound the times of streams, in milliseconds. They override every level of a
-// config; 0 switches a config's bound off.
+// Headers that limit the times of streams, in milliseconds. They override every level of a
+// config; 0 disables a config's limit.
 const (
 	headerFirstToken = "X-Gateway-First-Token-Timeout"
 	headerStreamIdle = "X-Gateway-Stream-Idle-Timeout"
 )
 
-// Asked are the bounds that a request's headers ask for.
+// Asked are the limits in a request's headers.
 type Asked struct {
 	firstToken, idle       time.Duration
 	hasFirstToken, hasIdle bool
 }
 
-// Read reads the headers; each is a whole number of milliseconds.
+// Read reads the headers; each is an integer number of milliseconds.
 func (a *Asked) Read(h http.Header) (err error) {
 	if a.firstToken, a.hasFirstToken, err = milliseconds(h, headerFirstToken); err != nil {
 		return err
@@ -34,8 +34,7 @@ func (a *Asked) Read(h http.Header) (err error) {
 	return err
 }
 
-// Over gives the bounds that are in force: those of the headers before those of a
-// config.
+// Over returns the limits in force: the headers override a config.
 func (a *Asked) Over(firstToken, idle time.Duration) (time.Duration, time.Duration) {
 	if a.hasFirstToken {
 		firstToken = a.firstToken
@@ -62,28 +61,28 @@ func milliseconds(h http.Header, name string) (time.Duration, bool, error) {
 	return time.Duration(n) * time.Millisecond, true, nil
 }
 
-// The time of an attempt that ran out.
+// The timeout of an attempt that expired.
 const (
 	lateHead int32 = 1 + iota
 	lateFirstToken
 	lateIdle
 )
 
-// Patience ends an attempt whose time is over. It makes a timer only where a time is
-// bounded. The zero value bounds nothing.
+// Patience ends an attempt on timeout. It creates a timer only if there is a timeout. The zero
+// value has none.
 type Patience struct {
-	head, firstToken, idle time.Duration // 0: not bounded
+	head, firstToken, idle time.Duration // 0: no limit
 	started                time.Time
-	watch                  *watch // nil: nothing is bounded
-	begun                  bool   // the first content came
+	watch                  *watch // nil: no limits
+	begun                  bool   // the first content has arrived
 }
 
-// watch is the part that the timer's goroutine sees. It outlives the call.
+// watch is the part that the timer's goroutine uses. It outlives the call.
 type watch struct {
 	cancel context.CancelFunc
 	timer  *time.Timer
 	phase  atomic.Int32 // what the timer waits for
-	late   atomic.Int32 // what ran out; 0: nothing
+	late   atomic.Int32 // the timeout that expired; 0: none
 }
 
 func (w *watch) expire() {
@@ -91,9 +90,9 @@ func (w *watch) expire() {
 	w.cancel()
 }
 
-// Begin starts the patience with one attempt: what was begun before is stopped.
-// The context ends when a time is over. release must be called once the attempt's
-// answer is done with; it is nil when nothing is bounded.
+// Begin starts the timeouts of one attempt and stops those of the previous one. The context ends
+// on timeout. release must be called after the attempt's response is done; it is nil if there is
+// no limit.
 func (p *Patience) Begin(ctx context.Context, head, firstToken, idle time.Duration) (bounded context.Context, release func()) {
 	p.Stop()
 	*p = Patience{head: head, firstToken: firstToken, idle: idle}
@@ -122,14 +121,15 @@ func (p *Patience) wait(phase int32, d time.Duration) {
 	p.watch.timer.Reset(max(d, 0))
 }
 
-// HeadCame notes that the head of the answer came; false: too late.
+// HeadCame records that the head of the response has arrived; it returns false if it is too
+// late.
 func (p *Patience) HeadCame() bool {
 	if p.watch == nil {
 		return true
 	}
 	if p.watch.phase.Load() == lateHead {
 		if !p.watch.timer.Stop() {
-			p.watch.late.CompareAndSwap(0, lateHead) // it has just run out
+			p.watch.late.CompareAndSwap(0, lateHead) // it has just expired
 		}
 		if p.watch.late.Load() == 0 && p.firstToken > 0 {
 			p.wait(lateFirstToken, p.firstToken-time.Since(p.started))
@@ -138,7 +138,7 @@ func (p *Patience) HeadCame() bool {
 	return p.watch.late.Load() == 0
 }
 
-// Arrived notes that something of a stream came; content: there has been content.
+// Arrived records that part of a stream has arrived; content: it has had content.
 func (p *Patience) Arrived(content bool) {
 	if p.watch == nil || !content {
 		return
@@ -153,14 +153,14 @@ func (p *Patience) Arrived(content bool) {
 	}
 }
 
-// Stop ends the patience; what ran out is still known.
+// Stop stops the timeouts; an expired one is still known.
 func (p *Patience) Stop() {
 	if p.watch != nil {
 		p.watch.timer.Stop()
 	}
 }
 
-// Late is the refusal for the time that ran out; nil when none did.
+// Late returns the fault for the timeout that expired; nil if none did.
 func (p *Patience) Late() *fault.Fault {
 	if p.watch == nil {
 		return nil

@@ -14,31 +14,30 @@ import (
 	"gateway/shared/seal"
 )
 
-// Plan is the way of a request whose body was read: the compiled targets and where their
-// walk stands, or that the gateway answers itself.
+// Plan holds the compiled targets of a request and the position in them, or that the gateway
+// serves it without a provider.
 type Plan struct {
 	Req        *admission.Request
 	Body       *body.Body
-	Mine       bool            // the gateway answers itself: no provider is asked
+	Mine       bool            // the gateway serves it: no provider is called
 	Trial      bool            // the config is only tried out: nothing is sent
-	Config     UsedConfig      // the config that the targets come from; zero: none
-	Asked      Asked           // of the request's headers
-	Walker     *route.Walk     // nil: no route has been found
+	Config     UsedConfig      // the config of the targets; zero: none
+	Asked      Asked           // from the request's headers
+	Walker     *route.Walk     // nil: no route was found
 	way        route.Walk      // the memory of Walker
 	BreakersOf *ConfigBreakers // nil: the config has none
 }
 
-// UsedConfig names a config; ID, Slug and Version are zero for one that came with
-// the request.
+// UsedConfig identifies a config; ID, Slug and Version are zero for an inline one.
 type UsedConfig struct {
 	ID, Slug string
 	Version  int64
 	Mode     string
-	// RefusalEvents: final refusals of streamed requests are sent as an event.
+	// RefusalEvents: final rejections of streamed requests are sent as an event.
 	RefusalEvents bool
 }
 
-// Sources are what plans are made of, besides the request.
+// Sources are the dependencies of plans, besides the request.
 type Sources struct {
 	Sealer   seal.Sealer
 	Breakers *Breakers
@@ -48,15 +47,15 @@ type Sources struct {
 	Now      func() time.Time
 }
 
-// headerTree is the route of a request without a config: one target that takes
-// everything from the request.
+// headerTree is the route of a request without a config: one target with all settings from the
+// request.
 var headerTree = route.Single()
 
-// SlugAsked is the saved provider that the request itself names: header before
-// virtual key before the body's @slug/model.
+// SlugAsked returns the saved provider that the request itself names: the header overrides the
+// virtual key, which overrides the body's @slug/model.
 func (p *Plan) SlugAsked(leaf *route.Leaf) string { return p.SlugAskedOr(leaf, p.Body.Slug) }
 
-// SlugAskedOr is SlugAsked with another body, whose model names slug.
+// SlugAskedOr is SlugAsked with another body, with a model that names slug.
 func (p *Plan) SlugAskedOr(leaf *route.Leaf, slug string) string {
 	if s, ok := strings.CutPrefix(p.Req.Ask.Provider, "@"); ok {
 		return s
@@ -70,14 +69,14 @@ func (p *Plan) SlugAskedOr(leaf *route.Leaf, slug string) string {
 	return ""
 }
 
-// Routed tells whether the request names a provider or a config: then it wants that one's
-// list of models, not the gateway's own.
+// Routed reports whether the request names a provider or a config: then it gets that one's list
+// of models, not the gateway's.
 func (p *Plan) Routed() bool {
 	return p.Req.Ask.Provider != "" || p.Req.Ask.VirtualKey != "" || p.Config.ID != "" || p.Req.Ask.Config != ""
 }
 
-// SlugsOfRoute are the saved providers that the route's leaves name; nil when a
-// leaf takes its provider from the request and the request names none.
+// SlugsOfRoute returns the saved providers that the route's leaves name; nil if a leaf gets its
+// provider from the request and the request names none.
 func (p *Plan) SlugsOfRoute() []string {
 	slugs := p.Walker.Slugs()
 	if s := p.SlugAsked(&route.Leaf{}); s != "" {
@@ -86,8 +85,7 @@ func (p *Plan) SlugsOfRoute() []string {
 	return slugs
 }
 
-// ResolveAs resolves the route that a request of the same caller with other headers
-// would take.
+// ResolveAs resolves the route of a request by the same caller with other headers.
 func (p *Plan) ResolveAs(from *Sources, ask asked.Headers, h http.Header) error {
 	body := p.Body.With(ask, h)
 	other := Plan{Req: body.Req, Body: body}

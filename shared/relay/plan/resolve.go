@@ -12,11 +12,11 @@ import (
 	"gateway/shared/route/saved"
 )
 
-// maxInlineConfig bounds a config in a header, in bytes.
+// maxInlineConfig limits a config in a header, in bytes.
 const maxInlineConfig = 16 << 10
 
-// Resolve finds the tree of targets, and makes the body where a saved prompt does so. The
-// tree comes first, since its targets may name the prompts.
+// Resolve finds the tree of targets, and renders the body if a saved prompt does so. The tree
+// comes first, since its targets may name the prompts.
 func (p *Plan) Resolve(from *Sources) error {
 	if !p.Body.AsksPrompt() {
 		return p.resolve(from)
@@ -29,8 +29,8 @@ func (p *Plan) Resolve(from *Sources) error {
 	return p.fill()
 }
 
-// fill makes the body. Where each target has a prompt of its own, the one of the path
-// does not count, and the first of them says what the request is.
+// fill renders the body. If each target has its own prompt, the one of the path does not count,
+// and the first of them determines the type of the request.
 func (p *Plan) fill() error {
 	name := p.Body.ID
 	if p.Walker != nil {
@@ -45,9 +45,8 @@ func (p *Plan) fill() error {
 	return p.Body.Fill(by)
 }
 
-// resolve finds the tree of targets: the request's config, else the key's
-// default, else the workspace's for user keys, else its default config, else what
-// the headers and the model name.
+// resolve finds the tree of targets: the request's config, else the key's default, else the
+// workspace's for user keys, else its default config, else the one named by headers and model.
 func (p *Plan) resolve(from *Sources) error {
 	if p.Mine = p.Req.Route.Own && p.Req.Ask.Provider == OwnProvider; p.Mine {
 		return nil
@@ -61,7 +60,7 @@ func (p *Plan) resolve(from *Sources) error {
 	sent := strings.TrimSpace(p.Req.Ask.Config)
 	switch {
 	case p.Req.Settles() && strings.HasPrefix(p.Req.Ask.Provider, "@"):
-		p.startWalk(headerTree, p.routeContext()) // the target of what was begun is known
+		p.startWalk(headerTree, p.routeContext()) // the target of the earlier work is known
 		return nil
 	case sent != "" && p.Req.Who.Defaults.RefusesConfig():
 		return fault.New(fault.ConfigOverrideRefused, "x-gateway-config", "Requests with this API key may not bring a config of their own")
@@ -83,17 +82,17 @@ func (p *Plan) resolve(from *Sources) error {
 	return nil
 }
 
-// Follow begins the walk of a tree that no request asked for.
+// Follow starts the traversal of a tree that no request named.
 func (p *Plan) Follow(t *route.Tree) { p.startWalk(t, p.routeContext()) }
 
-// startWalk begins the walk of a tree.
+// startWalk starts the traversal of a tree.
 func (p *Plan) startWalk(t *route.Tree, ctx route.Context) {
 	p.Walker = &p.way
 	t.StartIn(p.Walker, ctx)
 }
 
-// checkInline refuses what a request brings along where only saved
-// configuration is taken; the first violation is named.
+// checkInline rejects inline settings where only saved configuration is allowed; the first
+// violation is named.
 func (p *Plan) checkInline() error {
 	if !p.Req.BlocksInline() {
 		return nil
@@ -183,12 +182,12 @@ func (p *Plan) useConfig(from *Sources, ref string) error {
 	return nil
 }
 
-// routeContext is what conditions and draws look at.
+// routeContext returns the input of conditions and draws.
 func (p *Plan) routeContext() route.Context {
 	return route.Context{Metadata: p.Body.Metadata, Params: p.Body.AsParams(), Path: p.Req.Req.URL.Path, Random: rand.Uint32}
 }
 
-// useTree starts the walk of a saved config.
+// useTree starts the traversal of a saved config.
 func (p *Plan) useTree(from *Sources, tree *route.Tree, config string, version int64) {
 	ctx := p.routeContext()
 	scope := p.Req.Who.Scope

@@ -1,5 +1,5 @@
-// Package record keeps what the log shows of a request and its answer: bounded, with
-// credentials hidden, and sealed.
+// Package record stores the logged parts of a request and its response: limited in size, with
+// credentials redacted, and sealed.
 package record
 
 import (
@@ -12,11 +12,10 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// MaxBody bounds each body in a log, in bytes.
+// MaxBody limits each body in a log, in bytes.
 const MaxBody = 1 << 20
 
-// Bodies are the bodies of one request. The zero value has none. Free gives their
-// memory back.
+// Bodies are the bodies of one request. The zero value has none. Free releases their memory.
 type Bodies struct {
 	of       usage.Bodies
 	answer   *buffer.Buffer
@@ -25,7 +24,7 @@ type Bodies struct {
 	sealed   *buffer.Buffer
 }
 
-// Answer keeps the next piece of what the client gets.
+// Answer appends a piece of the client's response.
 func (b *Bodies) Answer(p []byte) {
 	if b.answer == nil {
 		b.answer = buffer.New()
@@ -35,7 +34,7 @@ func (b *Bodies) Answer(p []byte) {
 	}
 }
 
-// Receive keeps what the provider said, in place of what it said before.
+// Receive stores the provider's response, and replaces an earlier one.
 func (b *Bodies) Receive(p []byte) {
 	if b.received == nil {
 		b.received = buffer.New()
@@ -44,19 +43,19 @@ func (b *Bodies) Receive(p []byte) {
 	b.of.Received = b.received.B
 }
 
-// Send keeps what a provider was sent, in place of what was sent before. The body is
-// not copied and must stand until Seal. The values of hidden headers, and secrets
-// anywhere in the others, are not shown.
+// Send stores a request to a provider, and replaces an earlier one. The body is not copied and
+// must not change until Seal. The values of hidden headers, and secrets anywhere in the others,
+// are redacted.
 func (b *Bodies) Send(h http.Header, body []byte, hidden, secrets []string) {
 	b.of.Sent = body[:min(len(body), MaxBody)]
 	b.of.SentHeaders = AppendHeaders(b.of.SentHeaders[:0], h, hidden)
 	mask.Bytes(b.of.SentHeaders, secrets)
 }
 
-// Unsent leaves out what was sent.
+// Unsent removes the request to the provider.
 func (b *Bodies) Unsent() { b.of.Sent, b.of.SentHeaders = nil, nil }
 
-// Head takes the headers of the answer; the answer is whole.
+// Head stores the headers of the response, which must be complete.
 func (b *Bodies) Head(h http.Header) {
 	if b.answer != nil {
 		b.of.Response = b.answer.B
@@ -66,13 +65,13 @@ func (b *Bodies) Head(h http.Header) {
 	b.of.ResponseHeaders = b.headers.B
 }
 
-// Rewrite changes what is stored of the answer. It is called after Head.
+// Rewrite changes the stored response. It is called after Head.
 func (b *Bodies) Rewrite(change func([]byte) []byte) { b.of.Response = change(b.of.Response) }
 
-// Unanswered leaves out the body of the answer.
+// Unanswered removes the body of the response.
 func (b *Bodies) Unanswered() { b.of.Response = nil }
 
-// Request takes what the client sent. It is called behind Head.
+// Request stores the client's request. It is called after Head.
 func (b *Bodies) Request(h http.Header, hidden []string, body []byte) {
 	n := len(b.headers.B)
 	b.headers.B = AppendHeaders(b.headers.B, h, hidden)
@@ -81,8 +80,8 @@ func (b *Bodies) Request(h http.Header, hidden []string, body []byte) {
 	b.of.Truncated = b.of.Truncated || len(body) > MaxBody
 }
 
-// Hide removes secrets from what the provider sent. Answers that went well are searched for
-// them as they are, not for other spellings.
+// Hide redacts secrets in the provider's response. Successful responses are searched for their
+// exact values, not for other encodings.
 func (b *Bodies) Hide(secrets []string) {
 	for _, s := range secrets {
 		mask.Plain(b.of.Response, s)
@@ -91,17 +90,16 @@ func (b *Bodies) Hide(secrets []string) {
 	}
 }
 
-// sealedRoom is how much longer than its plain text a sealed value may be; a wrong guess
-// costs a copy.
+// sealedRoom is the expected overhead of a sealed value; a wrong guess costs a copy.
 const sealedRoom = 512
 
-// writtenSealer is a Sealer that seals into memory that it is given, where the
-// value has written itself.
+// writtenSealer is a Sealer that seals into a given buffer, into which the value has written
+// itself.
 type writtenSealer interface {
 	SealWritten(ctx context.Context, dst []byte, b seal.Binding, plain seal.Writer) ([]byte, error)
 }
 
-// Seal gives the bodies sealed; they are valid until Free.
+// Seal returns the sealed bodies; they are valid until Free.
 func (b *Bodies) Seal(ctx context.Context, s seal.Sealer, to seal.Binding) ([]byte, error) {
 	b.sealed = buffer.For(b.of.Size() + sealedRoom)
 	if into, ok := s.(writtenSealer); ok {
@@ -115,7 +113,7 @@ func (b *Bodies) Seal(ctx context.Context, s seal.Sealer, to seal.Binding) ([]by
 	return s.Seal(ctx, to, b.sealed.B)
 }
 
-// Free gives the memory back and forgets what was kept.
+// Free releases the memory and clears the bodies.
 func (b *Bodies) Free() {
 	b.answer.Free()
 	b.received.Free()

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// Hides tells whether the value of a header never reaches a log, because it may
-// be a credential or because the caller named it as sensitive.
+// Hides reports whether the value of a header must not be logged, because it may be a credential
+// or because the caller named it as sensitive.
 func Hides(name string, sensitive []string) bool {
 	switch name {
 	case "Authorization", "X-Gateway-Api-Key", "X-Api-Key", "Api-Key", "Cookie", "Set-Cookie",
@@ -52,8 +52,7 @@ func AppendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
 // headerLine is a header with its first value.
 type headerLine struct{ name, value string }
 
-// secretHeader tells by its name whether a provider header of the gateway holds
-// a secret.
+// secretHeader reports by its name whether a provider header of the gateway holds a secret.
 func secretHeader(name string) bool {
 	if !strings.HasPrefix(name, "X-Gateway-") {
 		return false

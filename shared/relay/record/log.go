@@ -18,7 +18,7 @@ type Log struct {
 
 // Outcome is what the stages have added to a Log.
 type Outcome struct {
-	Status        int           // HTTP status of the response; of a failure after the head, the status that it stands for
+	Status        int           // HTTP status of the response; of a failure after the head, the status of that failure
 	Failure       *fault.Fault  // why the client got no good response; nil if it did
 	ProviderFault *fault.Fault  // the provider's fault that ended a response after its head; nil if none did
 	Bytes         int64         // of the response's body
@@ -27,14 +27,14 @@ type Outcome struct {
 	Waited        time.Duration // time spent waiting for providers and other hosts
 }
 
-// Kind says what a body is.
+// Kind is the kind of a body.
 type Kind uint8
 
 const (
-	// Response is the next piece of what the client gets.
+	// Response is a piece of the client's response.
 	Response Kind = iota + 1
-	// Received is what the provider sent, where the client gets something else. It replaces what
-	// was received before.
+	// Received is the provider's response, if the client gets another. It replaces an earlier
+	// one.
 	Received
 )
 
@@ -60,7 +60,7 @@ func (l *Log) Attempt(latency time.Duration) { l.outcome.Upstream = latency }
 // Retried records how often the target being tried was called again.
 func (l *Log) Retried(n int) { l.outcome.Retries = n }
 
-// Head records the status of the response whose head is sent, unless Status has set another.
+// Head records the status of the response when its head is sent, unless Status has set another.
 func (l *Log) Head(status int) {
 	if l.outcome.Status == 0 {
 		l.outcome.Status = status
@@ -98,7 +98,7 @@ func (l *Log) Close() bool {
 // Closed reports whether Close was called.
 func (l *Log) Closed() bool { return l.closed }
 
-// Outcome returns what was added so far.
+// Outcome returns everything added so far.
 func (l *Log) Outcome() Outcome { return l.outcome }
 
 // Free clears the log for another request.

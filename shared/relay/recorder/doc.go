@@ -1,3 +1,3 @@
-// Package recorder keeps the answers of requests that the gateway makes itself, on
-// behalf of somebody.
+// Package recorder buffers the responses to requests that the gateway makes itself, on behalf of
+// a caller.
 package recorder

@@ -5,11 +5,11 @@ import (
 	"net/http"
 )
 
-// Recorder is a ResponseWriter that keeps an answer of at most Max bytes.
+// Recorder is a ResponseWriter that buffers a response of at most Max bytes.
 type Recorder struct {
 	Max    int
 	Status int
-	Over   bool // the answer was longer
+	Over   bool // the response was longer
 	header http.Header
 	Body   bytes.Buffer
 }
@@ -34,7 +34,7 @@ func (r *Recorder) Write(p []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	if r.Over || r.Body.Len()+len(p) > r.Max {
 		r.Over = true
-		return len(p), nil // what comes is read on, so that it is booked
+		return len(p), nil // the rest is still read, so that it is charged
 	}
 	return r.Body.Write(p)
 }

@@ -1,3 +1,3 @@
-// Package rehearsal is what a dry run says and is told: a request that is to be
-// walked through without sending anything, and the targets that it would have.
+// Package rehearsal holds the request and the response of a dry run, which goes through the
+// pipeline without sending anything, and returns the targets that a request would have.
 package rehearsal

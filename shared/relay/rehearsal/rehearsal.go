@@ -14,22 +14,21 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// Request is the body of a dry run: a request that is walked through without sending
-// anything.
+// Request is the body of a dry run: a request that goes through the pipeline without being sent.
 type Request struct {
-	// Config is a config in JSON, or the id or slug of a saved one; absent: what
-	// the key and the workspace have as default.
+	// Config is a config in JSON, or the id or slug of a saved one; if absent, the defaults of
+	// the key and the workspace.
 	Config  json.RawMessage   `json:"config"`
 	Method  string            `json:"method"` // POST when empty
 	Path    string            `json:"path"`   // below the base URL
 	Headers map[string]string `json:"headers"`
 	Body    json.RawMessage   `json:"body"`
-	// Assume are the statuses that the targets are taken to answer with, in the
-	// order in which they are called; 200 for those beyond it.
+	// Assume are the statuses that the targets are assumed to return, in the order in which they
+	// are called; 200 for those beyond it.
 	Assume []int `json:"assume"`
 }
 
-// MaxTargets bounds the targets of one answer.
+// MaxTargets limits the targets of one response.
 const MaxTargets = 100
 
 // Read reads and checks the body of a dry run.
@@ -67,14 +66,14 @@ func headerText(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) })
 }
 
-// Brings tells whether a config comes with the dry run itself.
+// Brings reports whether the dry run contains an inline config.
 func (q *Request) Brings() bool {
 	config := bytes.TrimSpace(q.Config)
 	return len(config) > 0 && string(config) != "null"
 }
 
-// Imagined is the request that is walked through: the caller's own, with the headers of the
-// dry run.
+// Imagined returns the request of the dry run: the caller's own, with the headers of the dry
+// run.
 func (q *Request) Imagined(ctx context.Context) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, q.Method, "http://gateway"+routes.BasePath+q.Path, bytes.NewReader(q.Body))
 	if err != nil {
@@ -101,7 +100,7 @@ func (q *Request) Imagined(ctx context.Context) (*http.Request, error) {
 	return req, nil
 }
 
-// orEmpty shows no entries as an empty list.
+// orEmpty returns an empty list instead of nil.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -109,7 +108,7 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// Unsent is the answer that nobody gets.
+// Unsent discards the response.
 type Unsent struct{}
 
 func (Unsent) Header() http.Header { return http.Header{} }

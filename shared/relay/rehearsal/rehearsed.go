@@ -10,7 +10,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// Answer is the answer of a dry run.
+// Answer is the response of a dry run.
 type Answer struct {
 	Object   string            `json:"object"`
 	Endpoint string            `json:"endpoint"`
@@ -18,7 +18,7 @@ type Answer struct {
 	Targets  []Target          `json:"targets"`
 	Limits   []Limit           `json:"limits"` // of the key and the workspace
 	Decision rehearsedDecision `json:"decision"`
-	Error    *Error            `json:"error"` // why the request would be refused whatever the targets do
+	Error    *Error            `json:"error"` // why the request would be rejected regardless of the targets
 	Sent     bool              `json:"sent"`
 }
 
@@ -36,20 +36,20 @@ type Target struct {
 	Model      string            `json:"model"`
 	Method     string            `json:"method,omitempty"`
 	URL        string            `json:"url,omitempty"`
-	Headers    map[string]string `json:"headers,omitempty"` // secrets masked
+	Headers    map[string]string `json:"headers,omitempty"` // secrets redacted
 	Body       json.RawMessage   `json:"body,omitempty"`
 	Stream     bool              `json:"stream"`
 	PriceBound *Bound            `json:"price_bound,omitempty"`
 	Losses     []Loss            `json:"losses"`
 	Limits     []Limit           `json:"limits"`
 	Guardrails []string          `json:"guardrails"`
-	// Verdicts are what those before the target said, as far as they ask nobody outside
-	// of the gateway: before_request_hooks.
+	// Verdicts are those of the input guardrails that call no external service:
+	// before_request_hooks.
 	Verdicts  json.RawMessage `json:"hook_results,omitempty"`
 	Cache     *Cache          `json:"cache"`
 	Retries   int             `json:"retries"`
 	TimeoutMS int64           `json:"timeout_ms"`
-	Answered  bool            `json:"answered_here"` // the gateway answers for the provider
+	Answered  bool            `json:"answered_here"` // the gateway responds without the provider
 	Error     *Error          `json:"error"`
 	Assumed   int             `json:"assumed_status"`
 }
@@ -82,7 +82,7 @@ type Error struct {
 	Code    string `json:"code"`
 	Field   string `json:"field,omitempty"`
 	Message string `json:"message"`
-	// Errors are all that is wrong, where the fault is one of fields.
+	// Errors are all faults, if the fault lists fields.
 	Errors []rehearsedDetail `json:"errors,omitempty"`
 }
 
@@ -91,7 +91,7 @@ type rehearsedDetail struct {
 	Message string `json:"message"`
 }
 
-// rehearsedDecision is shown as the decision of a log is.
+// rehearsedDecision has the format of the decision in a log.
 type rehearsedDecision struct {
 	Draws    []map[string]any      `json:"draws"`
 	Measured []usage.MeasuredShown `json:"measured"`
@@ -100,7 +100,7 @@ type rehearsedDecision struct {
 	Skips    []map[string]any      `json:"skips"`
 }
 
-// orNull shows no text as null.
+// orNull returns nil for an empty text.
 func orNull(s string) any {
 	if s == "" {
 		return nil
@@ -139,7 +139,7 @@ func Told(err error) *Error {
 	return out
 }
 
-// Limits shows limits and where their budgets stand.
+// Limits returns limits and the state of their budgets.
 func Limits(ctx context.Context, from *ledger.Ledger, subjects ...*ledger.Subject) ([]Limit, error) {
 	out := []Limit{}
 	for _, s := range subjects {

@@ -1,4 +1,4 @@
-// Package reserved knows the paths of the administration, whether they are served or not.
+// Package reserved lists the paths of the administration API, whether they are served or not.
 // They are never passed through to a provider.
 package reserved
 
@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// Row is a row of the table.
+// Row is one row of the table.
 type Row struct {
 	Path   string // below the base URL; * is one segment, ** at the end any number
 	Passes bool   // it may be passed through
@@ -21,7 +21,7 @@ type Row struct {
 //go:embed reserved.txt
 var text string
 
-// Table is the table, in the order of the file.
+// Table returns the table, in the order of the file.
 var Table = sync.OnceValue(func() []Row {
 	rows, err := parse(text)
 	if err != nil {
@@ -60,13 +60,13 @@ var byFirst = sync.OnceValue(func() map[string][]Row {
 	return out
 })
 
-// Takes tells whether an escaped path below the base URL is reserved, as it came or as a
-// party on the way might read it.
+// Takes reports whether an escaped path below the base URL is reserved, unchanged or as another
+// parser could read it.
 func Takes(escapedPath string) bool {
 	var memory [16]string
 	segments := appendSegments(memory[:0], escapedPath)
 	for len(segments) > 1 && (segments[0] == "v1" || segments[0] == "v2") {
-		segments = segments[1:] // a client whose base URL has the version, and its path too
+		segments = segments[1:] // the client's base URL includes the version, and its path too
 	}
 	if len(segments) == 0 {
 		return false
@@ -80,7 +80,7 @@ func Takes(escapedPath string) bool {
 	return found && !best.Passes
 }
 
-// matches also gives how specific the row is.
+// matches also returns how specific the row is.
 func (r *Row) matches(segments []string) (rank int, ok bool) {
 	rest := r.Path[1:]
 	for i := 0; ; i++ {
@@ -140,7 +140,7 @@ func unescape(path string) string {
 	return path
 }
 
-// unescapeOnce leaves what is no escape as it stands.
+// unescapeOnce leaves invalid escapes unchanged.
 func unescapeOnce(s string) string {
 	if out, err := url.PathUnescape(s); err == nil {
 		return out

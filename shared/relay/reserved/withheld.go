@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Held is a row of the table of what is not passed on with stored credentials.
+// Held is a row of the table of paths that are not forwarded with stored credentials.
 type Held struct {
 	Row
 	Providers []string // ids; nil: all
@@ -57,8 +57,8 @@ var withheldByFirst = sync.OnceValue(func() map[string][]Held {
 	return out
 })
 
-// Withholds tells why a path of a provider, however it is spelled, is not passed on with a
-// stored credential; "" when it is.
+// Withholds returns the reason why a path of a provider, in any encoding, is not forwarded with
+// a stored credential; "" if it is.
 func Withholds(escapedPath, provider string) (why string) {
 	var memory [16]string
 	segments := appendSegments(memory[:0], escapedPath)
@@ -79,6 +79,5 @@ func Withholds(escapedPath, provider string) (why string) {
 	return ""
 }
 
-// versions may stand before a path where a provider's base address has none. openai is
-// what Azure has before them.
+// versions may precede a path if a provider's base URL has none. Azure prepends openai to them.
 var versions = map[string]bool{"v1": true, "v1beta": true, "v1alpha": true, "openai": true}

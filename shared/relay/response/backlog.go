@@ -6,14 +6,13 @@ import (
 	"gateway/shared/egress"
 )
 
-// Backlog is what a stream has brought that nothing could be made of yet: an event
-// that has not ended.
+// Backlog counts the bytes of an incomplete event at the end of a stream.
 type Backlog struct{ n, leased int64 }
 
-// maxBacklog is where the readers of events give up by themselves.
+// maxBacklog is the limit at which event parsers fail.
 const maxBacklog = 16 << 20
 
-// Came notes that in bytes were read and out bytes were made of them.
+// Came records that in bytes were read and out bytes were produced from them.
 func (b *Backlog) Came(ctx context.Context, l *egress.Lease, in, out int) error {
 	if out > 0 {
 		if b.n = 0; b.leased > 0 {

@@ -1,6 +1,6 @@
-// Package response handles a stream on its way from a provider to its client: passed on
-// in the dialect that both speak, or translated event by event. It puts one together
-// where the whole answer is wanted.
+// Package response forwards a stream from a provider to its client: unchanged if both use the
+// same dialect, otherwise translated event by event. It assembles streams where the complete
+// response is needed.
 package response
 
 import (
@@ -15,32 +15,32 @@ import (
 
 // Stream is one stream. The zero value is none.
 type Stream struct {
-	filter chat.StreamFilter // of what is passed on; or
+	filter chat.StreamFilter // of a forwarded stream; or
 	over   *translation
-	gather *gathering // of what is passed on; nil: it is not put together
+	gather *gathering // of a forwarded stream; nil: it is not assembled
 	opened bool       // its first byte was seen
 }
 
-// Pass is a stream that is passed on, as far as f lets it.
+// Pass returns a stream that is forwarded, as far as f allows it.
 func Pass(f chat.StreamFilter) Stream { return Stream{filter: f} }
 
-// Translate is a stream that dec reads and client's dialect writes into the memory of
-// out. What the client does not get is reported in loss.
+// Translate returns a stream that dec reads and client's dialect writes into the memory of out.
+// Content that the client does not get is reported in loss.
 func Translate(dec chat.StreamDecoder, client chat.AnswerWriter, o *chat.Options, loss *chat.Loss, out []byte) Stream {
 	t := &translation{parser: parserOf(dec), dec: dec, enc: client.NewStreamEncoder(o), missed: chat.MissedBy(client, o, loss), out: out}
 	t.onEvent, t.onDelta = t.event, t.delta
 	return Stream{over: t}
 }
 
-// Is tells whether there is a stream.
+// Is reports whether there is a stream.
 func (s *Stream) Is() bool { return s.filter != nil || s.over != nil }
 
-// Translated tells whether the client reads another dialect than the provider speaks.
+// Translated reports whether the client's dialect differs from the provider's.
 func (s *Stream) Translated() bool { return s.over != nil }
 
-// ComesWhole tells whether an answer is no stream of events although one was asked for: it
-// begins with an object, which no event does. It is asked for all bytes that come, and
-// decides by the first.
+// ComesWhole reports whether a response is not a stream of events although one was requested: it
+// starts with an object, which no event does. It is called with all bytes received, and decides
+// by the first.
 func (s *Stream) ComesWhole(in []byte) bool {
 	if s.opened {
 		return false
@@ -53,7 +53,7 @@ func (s *Stream) ComesWhole(in []byte) bool {
 	return first[0] == '{' && s.readsEvents()
 }
 
-// readsEvents tells whether server-sent events are expected.
+// readsEvents reports whether server-sent events are expected.
 func (s *Stream) readsEvents() bool {
 	if s.over == nil {
 		return true
@@ -65,13 +65,14 @@ func (s *Stream) readsEvents() bool {
 	return false
 }
 
-// Instead puts other in the place of s, which has begun.
+// Instead replaces s, which has started, by other.
 func (s *Stream) Instead(other Stream) {
 	*s = other
 	s.opened = true
 }
 
-// Feed gives what the client gets of the next bytes; it is valid until the next call.
+// Feed returns the client's bytes for the next bytes of the stream; they are valid until the
+// next call.
 func (s *Stream) Feed(in []byte) ([]byte, error) {
 	if s.over != nil {
 		return s.over.feed(in)
@@ -82,7 +83,7 @@ func (s *Stream) Feed(in []byte) ([]byte, error) {
 	return s.filter.Feed(in)
 }
 
-// Meter is what the stream has told so far.
+// Meter returns the usage that the stream has reported so far.
 func (s *Stream) Meter() chat.Meter {
 	if s.over != nil {
 		return s.over.dec.Meter()
@@ -90,8 +91,8 @@ func (s *Stream) Meter() chat.Meter {
 	return s.filter.Meter()
 }
 
-// End closes a stream and gives its last bytes. One that is not whole is
-// io.ErrUnexpectedEOF, or what its dialect says.
+// End closes a stream and returns its last bytes. The error of an incomplete one is
+// io.ErrUnexpectedEOF, or that of its dialect.
 func (s *Stream) End() ([]byte, error) {
 	if s.over != nil {
 		return s.over.end()
@@ -103,8 +104,8 @@ func (s *Stream) End() ([]byte, error) {
 	return last, nil
 }
 
-// Signed is the signed reasoning of a translated stream, which its client cannot
-// return.
+// Signed returns the signed reasoning of a translated stream with a client that cannot return
+// it.
 func (s *Stream) Signed() []chat.Signed {
 	if s.over == nil {
 		return nil
@@ -112,8 +113,7 @@ func (s *Stream) Signed() []chat.Signed {
 	return s.over.dec.Signed()
 }
 
-// AppendError ends a translated stream with an error; ok is false for one that is
-// passed on.
+// AppendError ends a translated stream with an error; ok is false for a forwarded one.
 func (s *Stream) AppendError(dst []byte, f *fault.Fault) (out []byte, ok bool) {
 	if s.over == nil {
 		return dst, false
@@ -121,7 +121,7 @@ func (s *Stream) AppendError(dst []byte, f *fault.Fault) (out []byte, ok bool) {
 	return s.over.enc.Error(dst, f), true
 }
 
-// TellsError tells whether the provider's own error has been passed on.
+// TellsError reports whether the provider's own error has been forwarded.
 func (s *Stream) TellsError() bool { return s.filter != nil && s.filter.Passed() }
 
 // translation translates a stream: provider events to canonical deltas to the
@@ -131,16 +131,16 @@ type translation struct {
 	dec    chat.StreamDecoder
 	enc    chat.StreamEncoder
 	out    []byte
-	missed chat.Missed // what of the answer the client does not get
-	gather *gathering  // nil: it is not put together
-	denied error       // a guardrail's refusal that nobody was told of yet
+	missed chat.Missed // content that the client does not get
+	gather *gathering  // nil: it is not assembled
+	denied error       // a guardrail's denial that was not returned yet
 
-	// The two methods as values, made once and not for every event.
+	// The two methods as values, created once and not for every event.
 	onEvent func(name string, data []byte) error
 	onDelta func(*chat.Delta) error
 }
 
-// parserOf takes the events apart that dec reads.
+// parserOf returns a parser for the events that dec reads.
 func parserOf(dec chat.StreamDecoder) chat.EventParser {
 	if framed, ok := dec.(chat.Framed); ok {
 		return framed.Parser()
@@ -154,8 +154,8 @@ func (t *translation) feed(in []byte) ([]byte, error) {
 	return t.out, t.refusal(err)
 }
 
-// event gives one event of the provider to the decoder. A refusal of guardrails is not
-// the parser's to know: it would read nothing more, and what follows tells the usage.
+// event passes one event of the provider to the decoder. It hides a guardrail's denial from the
+// parser, which would stop, because later events report the usage.
 func (t *translation) event(name string, data []byte) error {
 	err := t.dec.Event(name, data, t.onDelta)
 	if fault.ByGuardrail(err) {
@@ -165,7 +165,7 @@ func (t *translation) event(name string, data []byte) error {
 	return err
 }
 
-// refusal is that of guardrails, once, where there is one.
+// refusal returns the denial by guardrails, once, if there is one.
 func (t *translation) refusal(err error) error {
 	if t.denied != nil {
 		err, t.denied = t.denied, nil

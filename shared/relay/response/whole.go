@@ -6,13 +6,13 @@ import (
 	"gateway/shared/chat"
 )
 
-// IsEvents tells whether the body of an answer is a stream of server-sent events.
+// IsEvents reports whether the body of a response is a stream of server-sent events.
 func IsEvents(body []byte) bool {
 	body = bytes.TrimLeft(body, " \t\r\n")
 	return bytes.HasPrefix(body, []byte("data:")) || bytes.HasPrefix(body, []byte("event:")) || bytes.HasPrefix(body, []byte(":"))
 }
 
-// Collect puts a stream together that came at once. Its meter is there also when it
+// Collect assembles a stream that was received completely. Its meter is valid even if the stream
 // cannot be read to its end.
 func Collect(dec chat.StreamDecoder, body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
 	parser := parserOf(dec)
@@ -30,7 +30,7 @@ func Collect(dec chat.StreamDecoder, body []byte) (*chat.Response, chat.Meter, [
 	return into.Response(), m, dec.Signed(), err
 }
 
-// Replay tells a whole answer as a stream.
+// Replay encodes a complete response as a stream.
 func Replay(r *chat.Response, enc chat.StreamEncoder) []byte {
 	var out []byte
 	_ = r.Replay(func(d *chat.Delta) error {
@@ -40,9 +40,9 @@ func Replay(r *chat.Response, enc chat.StreamEncoder) []byte {
 	return enc.Finish(out)
 }
 
-// gathering puts a stream together to the whole answer.
+// gathering assembles a stream into the complete response.
 type gathering struct {
-	// Of a stream that is passed on as it is; nil where a translation gives its deltas.
+	// Of a forwarded stream; nil if a translation provides its deltas.
 	parser  chat.EventParser
 	dec     chat.StreamDecoder
 	onEvent func(name string, data []byte) error
@@ -53,15 +53,15 @@ type gathering struct {
 	size   int
 	hidden bool // only the text of the hidden tool counts
 	beside bool // there was other text
-	told   bool // the hidden tool has spoken
-	lost   bool // the answer cannot be kept
+	told   bool // the hidden tool has produced text
+	lost   bool // the response cannot be cached
 	ended  bool
-	judged bool // it is put together whatever it has: somebody looks at it
+	judged bool // it is assembled regardless of its content, for guardrails
 }
 
-// Gather begins to put the stream together, up to most bytes. dec reads a stream that is
-// passed on. hidden: of a translated stream, only the text of the hidden tool counts.
-// judged: even an answer that cannot be kept is put together, see Judged.
+// Gather starts to assemble the stream, up to most bytes. dec reads a forwarded stream. hidden:
+// of a translated stream, only the text of the hidden tool counts. judged: even a response that
+// cannot be cached is assembled, see Judged.
 func (s *Stream) Gather(most int, hidden, judged bool, dec chat.StreamDecoder) {
 	g := &gathering{most: most, judged: judged}
 	if s.over != nil {
@@ -76,14 +76,14 @@ func (s *Stream) Gather(most int, hidden, judged bool, dec chat.StreamDecoder) {
 	s.gather = g
 }
 
-// feed reads what arrived of a stream that is passed on.
+// feed reads bytes of a forwarded stream.
 func (g *gathering) feed(in []byte) {
 	if (!g.lost || g.judged) && g.parser.Feed(in, g.onEvent) != nil {
 		g.lost = true
 	}
 }
 
-// add takes one delta.
+// add adds one delta.
 func (g *gathering) add(d *chat.Delta) {
 	if g.lost && !g.judged {
 		return
@@ -97,7 +97,7 @@ func (g *gathering) add(d *chat.Delta) {
 	}
 	g.size += len(d.JSON)
 	if g.size > g.most || len(d.Logprobs) > 0 {
-		g.lost = true // too large, or a part that is not put together
+		g.lost = true // too large, or it has a part that is not assembled
 		if !g.judged {
 			g.into = chat.Collector{}
 			return
@@ -106,8 +106,8 @@ func (g *gathering) add(d *chat.Delta) {
 	g.into.Add(d)
 }
 
-// Gathered is the whole answer of a stream that has come to its end; nil where it was
-// not put together, or cannot be.
+// Gathered returns the complete response of a finished stream; nil if it was not assembled, or
+// cannot be.
 func (s *Stream) Gathered() *chat.Response {
 	g := s.gather
 	if s.over != nil {
@@ -123,8 +123,8 @@ func (s *Stream) Gathered() *chat.Response {
 	return g.into.Response()
 }
 
-// Judged is the answer of a stream that has come to its end, for who judges it: also
-// one that cannot be kept. nil where it was not put together for that.
+// Judged returns the response of a finished stream for guardrails, even if it cannot be cached;
+// nil if it was not assembled for that.
 func (s *Stream) Judged() *chat.Response {
 	g := s.gather
 	if s.over != nil {
@@ -137,7 +137,7 @@ func (s *Stream) Judged() *chat.Response {
 	return g.into.Response()
 }
 
-// end reads the end of a stream that is passed on.
+// end reads the end of a forwarded stream.
 func (g *gathering) end() {
 	if g.dec != nil && !g.ended {
 		g.ended = true

@@ -1,4 +1,3 @@
-// Package reused is the cache of answers on the walk of one request: what must be equal
-// or mean the same for an answer to be used again, which answers are kept, and what is
-// told of it.
+// Package reused is the response cache of one request: which requests match, exactly or
+// semantically, which responses are stored, and the cache status.
 package reused

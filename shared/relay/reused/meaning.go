@@ -9,8 +9,8 @@ import (
 	"gateway/shared/route"
 )
 
-// seek starts to make the vector of a question, in a semantic cache and where the
-// question has a meaning.
+// seek starts to compute the vector of a question, in a semantic cache and if the question has a
+// text.
 func (ca *Cache) seek(leaf *route.Leaf, q *cache.Question) bool {
 	k := ca.at
 	with := k.rule.Embedder
@@ -31,8 +31,7 @@ func (ca *Cache) seek(leaf *route.Leaf, q *cache.Question) bool {
 		return false
 	}
 	k.seeking = ca.Store.Seek(ca.Target.Req.Base, ca.Walk.Embedder(with), k.meaning.Text)
-	// It has been paid for and must be in the books before the process may be
-	// frozen.
+	// It has been paid for and must be recorded before the process may be frozen.
 	seeking := k.seeking
 	ca.Target.Req.After(func() {
 		if !seeking.Done() {
@@ -43,7 +42,7 @@ func (ca *Cache) seek(leaf *route.Leaf, q *cache.Question) bool {
 	return true
 }
 
-// threshold is how near two texts are that mean the same.
+// threshold returns the similarity of two texts with the same meaning.
 func (k *looking) threshold() float64 {
 	if k.rule.Threshold > 0 {
 		return k.rule.Threshold
@@ -51,8 +50,7 @@ func (k *looking) threshold() float64 {
 	return cache.DefaultThreshold
 }
 
-// near finds the answer to a question that means the same; nil when there is
-// none.
+// near finds the response to a question with the same meaning; nil if there is none.
 func (ca *Cache) near(ctx context.Context) (e *cache.Entry, waited time.Duration) {
 	k := ca.at
 	t := ca.Target.Req.Now()
@@ -71,8 +69,8 @@ func (ca *Cache) near(ctx context.Context) (e *cache.Entry, waited time.Duration
 	return e, waited
 }
 
-// learnMeaning lets a kept answer be found by its meaning. A refresh replaces all answers
-// of the same meaning.
+// learnMeaning makes a cached response available to semantic lookups. A refresh replaces all
+// responses with the same meaning.
 func (ca *Cache) learnMeaning(ctx context.Context, k *looking, e *cache.Entry) error {
 	vector, err := k.seeking.Vector(ca.Times.Embed)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Values of the cache status, in the answer's header and in the books.
+// Values of the cache status, in the response's header and in the record.
 const (
 	Disabled     = "DISABLED"
 	hit          = "HIT"
@@ -37,8 +37,8 @@ const (
 	maxNamespace         = 256 // bytes
 )
 
-// Times are how long a request waits for its cache. A store that does not answer
-// is a miss, an answer that cannot be kept in time is not kept.
+// Times are how long a request waits for its cache. A timeout of the store is a miss; a response
+// that cannot be stored in time is not cached.
 type Times struct {
 	LookUp time.Duration // 0: 1 s
 	Keep   time.Duration // 0: 2 s
@@ -50,29 +50,29 @@ func (t Times) OrStandard() Times {
 	return Times{LookUp: cmp.Or(t.LookUp, time.Second), Keep: cmp.Or(t.Keep, 2*time.Second), Embed: cmp.Or(t.Embed, 150*time.Millisecond)}
 }
 
-// Cache is the cache of answers for one request, at the target that is being tried.
+// Cache is the response cache of one request, at the current target.
 type Cache struct {
 	Target *target.Target
 	Bill   *accounting.Bill
 	Guards *guardrail.State
 	Stars  *stars.Mask
 	Walk   Walk
-	Store  *cache.Cache // nil: nothing is kept
+	Store  *cache.Cache // nil: nothing is cached
 	Times  Times
-	Status string       // for the answer's header and the books
-	Hit    *cache.Entry // id of the answer that is used
-	at     *looking     // nil: the target's answers are not kept
+	Status string       // for the response's header and the record
+	Hit    *cache.Entry // id of the response that is used
+	at     *looking     // nil: the target's responses are not cached
 }
 
-// Walk is what the cache asks of the request's walk.
+// Walk holds the operations of the pipeline that the cache calls.
 type Walk interface {
 	// Embedder makes vectors on behalf of the request.
 	Embedder(with *route.CacheEmbedder) cache.Embedder
-	// Flush sends what was gathered, before the process waits.
+	// Flush sends buffered output before the process waits.
 	Flush()
 }
 
-// Fresh forgets what the target before left.
+// Fresh clears the state of the previous target.
 func (ca *Cache) Fresh() { ca.at, ca.Status = nil, Disabled }
 
 // Use records that the response is a stored one.
@@ -81,35 +81,35 @@ func (ca *Cache) Use(e *cache.Entry) {
 	ca.Bill.Heard.Cached(e.Model, e.Finish)
 }
 
-// Keeps tells whether the target's answers are kept.
+// Keeps reports whether the target's responses are cached.
 func (ca *Cache) Keeps() bool { return ca.at != nil }
 
-// cacheable are the request types whose answers may be used again: request and answer are
-// JSON, and nothing is made that the provider keeps.
+// cacheable are the request types with responses that may be cached: request and response are
+// JSON, and no object is stored at the provider.
 var cacheable = map[string]bool{
 	"chatComplete": true, "complete": true, "messages": true, "messagesCountTokens": true, "createModelResponse": true,
 	"embed": true, "rerank": true, "ocr": true, "moderate": true, "imageGenerate": true,
 }
 
-// looking is what is looked for at one target.
+// looking is the lookup at one target.
 type looking struct {
 	rule    *route.Cache
-	age     time.Duration // how old an answer may be, and how long one is kept
+	age     time.Duration // maximum age of a response, and lifetime of a new one
 	key     cache.Key
 	refresh bool
 	// Of a semantic cache.
 	meaning cache.Meaning
-	seeking *cache.Seeking // nil: the request is compared exactly only
+	seeking *cache.Seeking // nil: only exact matches count
 }
 
-// Answer is a kept answer that is used again.
+// Answer is a cached response that is used again.
 type Answer struct {
 	Entry *cache.Entry
 	Whole *chat.Response // decoded, when it is sent as a stream
 }
 
-// LookUp looks for a kept answer to the body at its target; nil: there is none. A failure
-// of the cache counts as a miss; an error is a refusal of the request. waited is the time
+// LookUp looks for a cached response to the body at its target; nil if there is none. A failure
+// of the cache counts as a miss; an error is a rejection of the request. waited is the time
 // spent on the vector of a text.
 func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Answer, waited time.Duration, err error) {
 	if leaf.Cache == nil || !ca.mayCache(body) {
@@ -151,7 +151,7 @@ func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Answer, waited time.D
 	return a, waited, nil
 }
 
-// mayCache tells whether the request's answer may come from a cache or go to it.
+// mayCache reports whether the request may use the cache.
 func (ca *Cache) mayCache(body []byte) bool {
 	if ca.Store == nil || ca.Target.Req.Route.Shape != routes.Unified || ca.Target.Req.Req.Method != http.MethodPost || !cacheable[ca.Target.Req.Route.Endpoint] || len(body) == 0 {
 		return false
@@ -165,7 +165,7 @@ func (ca *Cache) mayCache(body []byte) bool {
 	return !ca.Target.Req.Ask.NoBodies && !ca.Target.Body.Background()
 }
 
-// question is what must be equal for an answer to be used again.
+// question returns the properties that must be equal for a response to be used again.
 func (ca *Cache) question(body []byte) (*cache.Question, error) {
 	namespace, err := asked.Identifier(ca.Target.Req.Req.Header, headerCacheNamespace, maxNamespace)
 	if err != nil {
@@ -188,8 +188,8 @@ func (ca *Cache) question(body []byte) (*cache.Question, error) {
 	return q, nil
 }
 
-// answerURL is the address that a plain answer comes from, which may differ from a
-// stream's. An answer of the gateway's own has none.
+// answerURL returns the URL of a buffered response, which may differ from a stream's. A response
+// by the gateway itself has none.
 func (ca *Cache) answerURL() (string, error) {
 	switch {
 	case ca.Target.To.Local:
@@ -204,8 +204,8 @@ func (ca *Cache) answerURL() (string, error) {
 	return ca.Target.To.Target.URL(ca.Target.To.Op, ca.Target.To.Model, false)
 }
 
-// usable prepares a kept answer for sending; nil: there is none, or it cannot be told as
-// the stream that the client wants.
+// usable prepares a cached response for sending; nil if there is none, or if it cannot be
+// encoded as the stream that the client requests.
 func (ca *Cache) usable(e *cache.Entry) *Answer {
 	if e == nil {
 		return nil
@@ -223,9 +223,9 @@ func (ca *Cache) usable(e *cache.Entry) *Answer {
 	return a
 }
 
-// Keep keeps a whole answer in the client's shape before its last byte goes
-// out, so that whoever has it finds it. The answer must be a plain success, as it
-// is before anything of the gateway's own is added to it.
+// Keep caches a complete response in the client's format before its last byte is sent, so that
+// the client's next request finds it. The response must be a success, without any additions by
+// the gateway.
 func (ca *Cache) Keep(out []byte) {
 	k := ca.at
 	if k == nil || !ca.Guards.Verdict.Passed() || !ca.complete(out) || ca.Stars.Tells(out) {
@@ -246,7 +246,7 @@ func (ca *Cache) Keep(out []byte) {
 	}
 }
 
-// complete tells whether an answer is whole. What is passed on as it came may be anything.
+// complete reports whether a response is complete. A forwarded one may have any content.
 func (ca *Cache) complete(out []byte) bool {
 	if wire.KindOf(bytes.TrimSpace(out)) != wire.KindObject || !json.Valid(out) {
 		return false

@@ -90,7 +90,7 @@ func CloseNear(near Conn, err error) {
 	if e.Code == Lost {
 		near.Drop()
 	} else {
-		near.Close(e.Code, e.Reason) // nothing is sent where the client has closed it
+		near.Close(e.Code, e.Reason) // nothing is sent if the client has closed it
 	}
 }
 

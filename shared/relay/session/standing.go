@@ -20,7 +20,7 @@ type standing struct {
 	byFar    bool         // the provider ended it
 	left     error        // with which the reader of the client ended; nil: the client was disconnected
 	events   int
-	late     *time.Timer // leaves the provider when it fires, whatever it does
+	late     *time.Timer // disconnects the provider when it fires, even if it is busy
 	in, out  int64       // bytes of messages from the client and to it
 }
 

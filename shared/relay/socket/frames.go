@@ -10,14 +10,14 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// inspected is a connection whose frames are checked as they come, for faults that the
-// library lets pass or reports with another code: lengths that are not in their shortest
-// form, a close of one byte, a reason that is no UTF-8 (RFC 6455, 5.2, 5.5.1 and 8.1).
+// inspected is a connection with frames that are checked on arrival, for faults that the library
+// ignores or reports with another code: lengths that are not in their shortest form, a close of
+// one byte, a reason that is not UTF-8 (RFC 6455, 5.2, 5.5.1 and 8.1).
 type inspected struct {
 	net.Conn
 	frames frames
-	broken *session.Ended           // why nothing more is read
-	tell   func(why *session.Ended) // tells the other end why, once
+	broken *session.Ended           // why reading has stopped
+	tell   func(why *session.Ended) // sends the reason to the peer, once
 }
 
 // Read implements net.Conn. Bytes before a faulty frame are still read.
@@ -40,7 +40,7 @@ func (c *inspected) Read(p []byte) (n int, err error) {
 	return 0, c.broken
 }
 
-// CloseWrite ends what is sent, where the connection can.
+// CloseWrite closes the write side, if the connection supports it.
 func (c *inspected) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -48,26 +48,26 @@ func (c *inspected) CloseWrite() error {
 	return net.ErrClosed
 }
 
-// maxControl bounds the payload of a control frame, in bytes.
+// maxControl limits the payload of a control frame, in bytes.
 const maxControl = 125
 
 const opClose = 8
 
-// frames reads the frames of one end.
+// frames parses the frames of the peer.
 type frames struct {
-	answer bool   // the head of the answer to a handshake comes first
-	off    bool   // which is none: no frames follow
+	answer bool   // the head of the handshake's response comes first
+	off    bool   // it is not an upgrade: no frames follow
 	line   []byte // the beginning of it
-	ended  int    // how much of its end has come
+	ended  int    // how much of its end was received
 
 	head    [14]byte
 	have    int    // bytes of head
-	left    uint64 // bytes of the payload still to come
+	left    uint64 // bytes of the payload not yet received
 	closing bool   // it is that of a close
 	reason  []byte
 }
 
-// feed checks what came; good is the number of bytes before a faulty frame.
+// feed checks received bytes; good is the number of bytes before a faulty frame.
 func (f *frames) feed(p []byte) (good int, why *session.Ended) {
 	i := f.skipAnswer(p)
 	for begin := i; i < len(p); {
@@ -102,7 +102,7 @@ func (f *frames) feed(p []byte) (good int, why *session.Ended) {
 	return len(p), nil
 }
 
-// skipAnswer gives the index behind the head of an answer.
+// skipAnswer returns the index after the head of a response.
 func (f *frames) skipAnswer(p []byte) (i int) {
 	const end, switching = "\r\n\r\n", "HTTP/1.1 101"
 	for ; f.answer && i < len(p); i++ {
@@ -161,8 +161,7 @@ func (f *frames) readHead() *session.Ended {
 	return nil
 }
 
-// readClose judges the reason of a close that has come whole; its code is judged by the
-// library.
+// readClose checks the reason of a complete close frame; the library checks its code.
 func (f *frames) readClose() *session.Ended {
 	if !f.closing || len(f.reason) < 2 {
 		return nil

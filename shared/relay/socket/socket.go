@@ -18,17 +18,17 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// Bounds of time.
+// Timeouts.
 const (
 	openTime  = 20 * time.Second // to open a connection to a provider
-	writeTime = 30 * time.Second // for the other end to take a message
-	silence   = 75 * time.Second // after which an end that says nothing is gone
-	closeTime = time.Second      // to answer a close
-	maxLinger = 1 << 20          // bytes read of an end that was closed
+	writeTime = 30 * time.Second // for the peer to receive a message
+	silence   = 75 * time.Second // after which a silent peer is gone
+	closeTime = time.Second      // to respond to a close
+	maxLinger = 1 << 20          // bytes read from a closed peer
 )
 
-// writeBuffer is lent while a message is written, so that connections that wait hold
-// none. A provider gets larger messages in pieces of it, as clients mask what they send.
+// writeBuffer is pooled and only used while a message is written, so that idle connections hold
+// none. A provider gets larger messages in pieces of it, because clients mask their frames.
 const (
 	readBuffer  = 4 << 10
 	writeBuffer = 16 << 10
@@ -42,8 +42,8 @@ type Maker struct{}
 // Accept implements session.Maker.
 func (Maker) Accept(w http.ResponseWriter, req *http.Request, protocol string, h http.Header) (session.Conn, error) {
 	up := websocket.Upgrader{
-		WriteBufferSize: writeBuffer, WriteBufferPool: &buffers, // and the server's buffer to read by
-		CheckOrigin: func(*http.Request) bool { return true }, // the key admits, wherever the page is from
+		WriteBufferSize: writeBuffer, WriteBufferPool: &buffers, // and the server's buffer to read with
+		CheckOrigin: func(*http.Request) bool { return true }, // the key authenticates, for any origin
 		Error:       func(http.ResponseWriter, *http.Request, int, error) {},
 	}
 	if protocol != "" {
@@ -57,7 +57,7 @@ func (Maker) Accept(w http.ResponseWriter, req *http.Request, protocol string, h
 	return wrap(ws, raw, 0), nil
 }
 
-// hijacker finds the connection of an answer behind what wraps it.
+// hijacker finds the connection of a wrapped response writer.
 type hijacker struct {
 	http.ResponseWriter
 	raw *inspected
@@ -67,16 +67,16 @@ type hijacker struct {
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, b, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	h.raw.Conn = conn
-	if err == nil && b.Reader.Buffered() > 0 { // the library closes, and says nothing
+	if err == nil && b.Reader.Buffered() > 0 { // the library would close it silently
 		_ = conn.SetWriteDeadline(time.Now().Add(closeTime))
-		_, _ = io.WriteString(conn, early) // who has gone needs no answer
+		_, _ = io.WriteString(conn, early) // a client that is gone needs no response
 	}
 	return h.raw, b, err
 }
 
-// early is the answer to a client that sends something before its handshake is answered. A
-// proxy on the way could take those bytes for another request while the gateway takes them
-// for the session's.
+// early is the response to a client that sends data before the response to its handshake. A
+// proxy could read those bytes as another request while the gateway reads them as part of the
+// session.
 const early = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 146\r\n\r\n" +
 	`{"error":{"message":"body: nothing may be sent behind a handshake before it is answered","type":"invalid_request_error","code":"invalid_request"}}`
 
@@ -113,8 +113,8 @@ func (Maker) Dial(ctx context.Context, to *session.Address) (session.Conn, *http
 // conn is one side.
 type conn struct {
 	ws    *websocket.Conn
-	fault int           // code of the session's end when this side breaks the rules; 0: the one that it is told
-	write chan struct{} // holds one while a message is written
+	fault int           // close code if this side breaks the protocol; 0: the code in the error
+	write chan struct{} // contains one element while a message is written
 	ends  atomic.Bool   // a close was sent
 	once  sync.Once
 }
@@ -129,7 +129,7 @@ func wrap(ws *websocket.Conn, raw *inspected, fault int) *conn {
 	return c
 }
 
-// alive notes that the other end has said something.
+// alive records that the peer has sent something.
 func (c *conn) alive() {
 	if !c.ends.Load() {
 		_ = c.ws.SetReadDeadline(time.Now().Add(silence))
@@ -146,7 +146,7 @@ func (c *conn) Next() (binary bool, r io.Reader, err error) {
 	return kind == websocket.BinaryMessage, r, nil
 }
 
-// ended is why nothing more is read.
+// ended returns the reason why reading has stopped.
 func (c *conn) ended(err error) error {
 	var closed *websocket.CloseError
 	if errors.As(err, &closed) {
@@ -158,7 +158,7 @@ func (c *conn) ended(err error) error {
 	}
 	why := &session.Ended{Code: websocket.CloseProtocolError, Reason: "the rules of WebSockets were broken"}
 	errors.As(err, &why)
-	c.Close(why.Code, why.Reason) // the library has told the most of it
+	c.Close(why.Code, why.Reason) // the library has usually sent it
 	if c.fault != 0 {
 		return &session.Ended{Code: c.fault, Reason: "the provider broke the rules of WebSockets"}
 	}
@@ -185,7 +185,7 @@ func (c *conn) Write(binary bool, p []byte) error {
 	if binary {
 		kind = websocket.BinaryMessage
 	}
-	_ = c.ws.SetWriteDeadline(time.Now().Add(writeTime)) // an error is the write's, too
+	_ = c.ws.SetWriteDeadline(time.Now().Add(writeTime)) // the write fails as well
 	return c.ws.WriteMessage(kind, p)
 }
 
@@ -194,7 +194,7 @@ func (c *conn) Ping() error {
 	return c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(closeTime))
 }
 
-// maxReason bounds the reason of a close, in bytes.
+// maxReason limits the reason of a close, in bytes.
 const maxReason = 123
 
 // Close implements session.Conn.
@@ -212,7 +212,7 @@ func (c *conn) Close(code int, reason string) {
 	_ = c.ws.SetReadDeadline(time.Now().Add(closeTime))
 }
 
-// sendable tells the codes that may stand in a close frame (RFC 6455, 7.4).
+// sendable reports whether a code may be sent in a close frame (RFC 6455, 7.4).
 func sendable(code int) bool {
 	switch {
 	case code >= 3000 && code <= 4999:
@@ -228,7 +228,7 @@ func (c *conn) Linger() {
 	raw := c.ws.NetConn()
 	if tcp, ok := raw.(interface{ CloseWrite() error }); ok && tcp.CloseWrite() == nil {
 		_ = raw.SetReadDeadline(time.Now().Add(closeTime))
-		_, _ = io.CopyN(io.Discard, raw, maxLinger) // what is unread would reset the connection
+		_, _ = io.CopyN(io.Discard, raw, maxLinger) // unread data would reset the connection
 	}
 	c.Drop()
 }

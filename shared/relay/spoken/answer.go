@@ -10,32 +10,32 @@ import (
 	"gateway/shared/relay/guardrail"
 )
 
-// MaxHeld bounds the bytes held of one response: a quarter of an hour of sound.
+// MaxHeld limits the bytes held of one response to 15 minutes of audio.
 const MaxHeld = 64 << 20
 
-// response is one that is under way.
+// response is a response in progress.
 type response struct {
 	id    string
-	by    Judges // as they were when it began
+	by    Judges // the guardrails at its start
 	held  [][]byte
-	size  int   // bytes of what is held and learned
-	lent  int64 // of them, what the memory's lease counts
+	size  int   // bytes of held events and collected text
+	lent  int64 // part of size that the memory's lease counts
 	parts []*part
 	args  map[string]*strings.Builder // of calls, by their item
 	calls []json.RawMessage
 	over  bool // it is too large: nothing more of it is held or learned
 }
 
-// part is a text of a response, or the transcript of its sound.
+// part is a text of a response, or the transcript of its audio.
 type part struct {
 	item  string
 	index int
-	kind  string // of its events, where it is none of kinds
+	kind  string // of its events, if it is not in kinds
 	sound bool   // it cannot be changed
 	text  strings.Builder
 }
 
-// piece is what is read of an event of a response.
+// piece holds the fields read of an event of a response.
 type piece struct {
 	ResponseID string `json:"response_id"`
 	ItemID     string `json:"item_id"`
@@ -62,14 +62,14 @@ type piece struct {
 	} `json:"response"`
 }
 
-// answer judges what a provider says.
+// answer judges a provider event.
 func (g *Guard) answer(e *realtime.Event) verdict {
 	if e.Response != "" && e.Type != realtime.ResponseCreated && e.Type != realtime.ResponseDone {
 		r := g.open[e.Response]
 		if r == nil {
 			return verdict{stays: !g.now().Holds()}
 		}
-		if e.Audio() || !r.by.Judges() { // the bulk of what comes; nothing of it is read
+		if e.Audio() || !r.by.Judges() { // most events; their content is not read
 			return g.keep(r, e.Body)
 		}
 	}
@@ -85,13 +85,13 @@ func (g *Guard) answer(e *realtime.Event) verdict {
 		} else if id := p.Response.ID; id != "" && len(id) <= maxID && len(g.open) < maxOpen {
 			g.open[id], g.last = &response{id: id, by: now}, id
 		}
-		if len(p.Response.Output) > 0 && now.Holds() { // it is told before anything is judged
+		if len(p.Response.Output) > 0 && now.Holds() { // it would be sent before anything is judged
 			return verdict{told: [][]byte{change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{"output": []any{}}))})}}
 		}
 		return verdict{stays: true}
 	case e.Type == realtime.ResponseDone:
 		r := g.open[p.Response.ID]
-		if r == nil { // it has been told already, or never began
+		if r == nil { // it was sent already, or never started
 			return verdict{stays: !g.now().Holds()}
 		}
 		delete(g.open, r.id)
@@ -137,7 +137,7 @@ func (g *Guard) item(e *realtime.Event, p *piece) verdict {
 	return verdict{stays: true}
 }
 
-// keep holds an event of a response back, where it is to be held.
+// keep holds an event of a response back if the response is held.
 func (g *Guard) keep(r *response, body []byte) verdict {
 	if !r.by.Holds() {
 		return verdict{stays: true}
@@ -145,13 +145,13 @@ func (g *Guard) keep(r *response, body []byte) verdict {
 	if v := g.count(r, len(body)); r.over {
 		return v
 	}
-	r.held = append(r.held, bytes.Clone(body)) // the connection's memory is used again
+	r.held = append(r.held, bytes.Clone(body)) // the connection reuses its memory
 	return verdict{}
 }
 
-// count takes memory for n more bytes of a response. One that becomes too large is no
-// longer held, and is ended if nothing of it was sent. Where there is no memory the session
-// ends, as with other large messages.
+// count reserves memory for n more bytes of a response. One that becomes too large is no longer
+// held, and is ended if none of it was sent. Without memory the session ends, as with other
+// large messages.
 func (g *Guard) count(r *response, n int) verdict {
 	if r.over {
 		return verdict{stays: !r.by.Holds()}
@@ -166,7 +166,7 @@ func (g *Guard) count(r *response, n int) verdict {
 		return verdict{back: [][]byte{realtime.Cancel(r.id)}}
 	}
 	if more := int64(r.size) - r.lent - egress.Uncounted; more > 0 {
-		more = max(more, egress.Uncounted) // not anew for each event
+		more = max(more, egress.Uncounted) // in steps, not for each event
 		if err := g.lease.Take(g.ctx, more); err != nil {
 			r.over, r.held = true, nil
 			return verdict{err: err}
@@ -176,7 +176,7 @@ func (g *Guard) count(r *response, n int) verdict {
 	return verdict{}
 }
 
-// kinds are the events that bring a text, and whether it is that of sound.
+// kinds are the events that carry a text, and whether it is that of audio.
 var kinds = map[string]bool{
 	"response.output_text.delta": false, "response.text.delta": false, "response.output_audio_transcript.delta": true, "response.audio_transcript.delta": true,
 }
@@ -194,7 +194,7 @@ func (r *response) learn(kind string, p *piece) {
 			r.args[p.ItemID] = new(strings.Builder)
 		}
 		r.args[p.ItemID].WriteString(p.Delta)
-	case p.Delta != "": // one that is not known yet
+	case p.Delta != "": // an unknown event
 		r.part(p.ItemID, p.Index, kind, true).text.WriteString(p.Delta)
 	}
 }
@@ -210,7 +210,7 @@ func (r *response) part(item string, index int, kind string, sound bool) *part {
 	return made
 }
 
-// whole reads from a response's end what its earlier events did not tell.
+// whole adds content from a response's final event that its earlier events did not contain.
 func (r *response) whole(p *piece) {
 	for _, item := range p.Response.Output {
 		if item.Type == "function_call" {
@@ -234,14 +234,14 @@ func (r *response) whole(p *piece) {
 			}
 		}
 	}
-	for item, a := range r.args { // the end says nothing of it, or something else
+	for item, a := range r.args { // the final event lacks it, or differs
 		if raw, err := json.Marshal(map[string]string{"type": "function_call", "call_id": item, "name": "", "arguments": a.String()}); err == nil {
 			r.calls = append(r.calls, raw)
 		}
 	}
 }
 
-// answered is a response as guardrails are shown it.
+// answered is a response in the input of guardrails.
 type answered struct {
 	Output []json.RawMessage `json:"output"`
 }

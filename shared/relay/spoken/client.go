@@ -8,7 +8,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// asked is what a client says, in the shape of Responses.
+// asked is client input in the Responses format.
 type asked struct {
 	Model        string            `json:"model,omitempty"`
 	Instructions string            `json:"instructions,omitempty"`
@@ -64,7 +64,7 @@ func (g *Guard) update(e *realtime.Event) ([]byte, error) {
 	return inside(e.Body, "session", e.About(), map[string]any{"instructions": now.Instructions})
 }
 
-// told notes what the session is told to do.
+// told stores the instructions of the session.
 func (g *Guard) told(instructions string) {
 	about, err := json.Marshal(asked{Model: g.of.Model, Instructions: instructions})
 	if err == nil {
@@ -72,7 +72,7 @@ func (g *Guard) told(instructions string) {
 	}
 }
 
-// respond judges what a client asks for a response with.
+// respond judges the client's request for a response.
 func (g *Guard) respond(e *realtime.Event) ([]byte, error) {
 	if !g.now().Hears() || e.Answer() == nil {
 		return nil, nil
@@ -105,8 +105,7 @@ func (g *Guard) respond(e *realtime.Event) ([]byte, error) {
 	return inside(e.Body, "response", e.Answer(), change)
 }
 
-// said judges items and instructions; the result is what is sent in their place, nil
-// where they stay.
+// said judges items and instructions; it returns their replacement, nil if they are unchanged.
 func (g *Guard) said(items []json.RawMessage, field, instructions string) (*asked, error) {
 	for _, item := range items {
 		if sounds(item) {
@@ -131,7 +130,7 @@ func (g *Guard) said(items []json.RawMessage, field, instructions string) (*aske
 	return now, nil
 }
 
-// sounds tells whether an item brings sound.
+// sounds reports whether an item contains audio.
 func sounds(item json.RawMessage) bool {
 	var in struct {
 		Content []struct {
@@ -139,7 +138,7 @@ func sounds(item json.RawMessage) bool {
 			Audio json.RawMessage `json:"audio"`
 		} `json:"content"`
 	}
-	_ = json.Unmarshal(item, &in) // the provider refuses what is no item
+	_ = json.Unmarshal(item, &in) // the provider rejects an invalid item
 	for _, part := range in.Content {
 		if part.Audio != nil || strings.Contains(part.Type, "audio") {
 			return true

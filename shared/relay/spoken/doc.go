@@ -1,11 +1,11 @@
-// Package spoken has guardrails judge what is said in a realtime session: what a client
-// writes before it is sent, what it has said by voice once that was written down, and
-// what a response says, before any of it is sent or once it is over.
+// Package spoken runs guardrails on the content of a realtime session: client text before it is
+// sent, client audio once it is transcribed, and responses, before any of them is sent or once
+// they have ended.
 //
-// The guardrails are looked up for each event of a client's when it comes. For a response they
-// are looked up when it begins, and the same guardrails judge it to its end.
+// The guardrails are looked up for each client event on arrival. For a response they are looked
+// up at its start, and the same guardrails judge it to its end.
 //
-// A response that is held comes as a whole: its sound, too, which nobody can judge but by
-// its transcript. What is denied of a client's never leaves; what was heard already is
-// taken out of the conversation, and the response to it is ended.
+// A held response is sent all at once, including its audio, which can only be judged by its
+// transcript. Denied client input is never forwarded; denied audio, which the provider already
+// has, is removed from the conversation, and the response to it is ended.
 package spoken

@@ -15,49 +15,49 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// Judges are the guardrails of a session as they were read last, as guardrail.Talk. It may
-// be asked by several goroutines at once.
+// Judges are the guardrails of a session as last loaded, such as guardrail.Talk. It must be safe
+// for concurrent use.
 type Judges interface {
-	Hears() bool  // something judges what clients say
-	Holds() bool  // something judges answers before they are sent
-	Judges() bool // something judges answers
+	Hears() bool  // client input is judged
+	Holds() bool  // responses are judged before they are sent
+	Judges() bool // responses are judged
 	Said(ctx context.Context, body []byte) guardrail.Word
 	Held(ctx context.Context, about, answer []byte) guardrail.Word
 	Over(ctx context.Context, about, answer []byte) guardrail.Word
 }
 
-// Guard judges what is said in one session.
+// Guard judges the content of one session.
 type Guard struct {
 	ctx   context.Context
 	now   func() Judges
 	of    Session
-	lease egress.Lease // of what is held of responses
-	owed  int64        // of it, what was told and is given back by the next event
+	lease egress.Lease // of held responses
+	owed  int64        // bytes of it that the next event releases, because they were sent
 
-	promised atomic.Bool            // the client has asked that its voice is written down
-	about    atomic.Pointer[[]byte] // what the session was told to do
+	promised atomic.Bool            // the client has requested a transcription of its audio
+	about    atomic.Pointer[[]byte] // instructions of the session
 	outcomes outcomes
 	mu       sync.Mutex
-	refused  *chain.Results // of the client's event that was refused last
+	refused  *chain.Results // of the last rejected client event
 	n        int
 
-	// Of the provider's reader alone.
+	// Used only by the provider's reader.
 	open  map[string]*response
 	runs  map[string]bool // responses under way
-	last  string          // response that was begun last
+	last  string          // response that was started last
 	items items
 }
 
-// Session is what a guard knows of its session.
+// Session describes the session of a guard.
 type Session struct {
 	ID, Model string
 	Strict    bool           // the client wants no results
-	Memory    *egress.Memory // that what is held is of; nil: nothing is counted
-	Tenant    string         // whose it is
+	Memory    *egress.Memory // for held responses; nil: not limited
+	Tenant    string         // charged for the memory
 }
 
-// New makes the guard of a session. now gives the guardrails that judge: it is called for
-// each event of the client, and for a response as it begins. The guard must be closed.
+// New returns the guard of a session. now returns the current guardrails: it is called for each
+// client event, and at the start of each response. The guard must be closed.
 func New(ctx context.Context, now func() Judges, of Session) *Guard {
 	g := &Guard{ctx: ctx, now: now, of: of, open: map[string]*response{}, runs: map[string]bool{}, items: newItems()}
 	g.lease.Of(of.Memory, of.Tenant)
@@ -65,10 +65,10 @@ func New(ctx context.Context, now func() Judges, of Session) *Guard {
 	return g
 }
 
-// Close gives back what was held.
+// Close releases the memory of held responses.
 func (g *Guard) Close() { g.lease.Free() }
 
-// verdict is session.Judged while it is made.
+// verdict is a session.Judged under construction.
 type verdict struct {
 	stays      bool
 	told, back [][]byte
@@ -87,7 +87,7 @@ func (g *Guard) Provider(e *realtime.Event) session.Judged {
 func (g *Guard) provider(e *realtime.Event) verdict {
 	switch e.Type {
 	case realtime.SessionUpdated, realtime.SessionUpdateOld, realtime.Failed:
-		g.promised.Store(false) // from now on it is as the provider says
+		g.promised.Store(false) // from now on the provider's session state counts
 	case realtime.ResponseCreated, realtime.ResponseDone:
 		if d, err := realtime.ReadResponse(e.Body); err == nil && d.ID != "" {
 			if e.Type == realtime.ResponseDone {
@@ -113,10 +113,10 @@ func (g *Guard) Judges() bool {
 	return now.Hears() || now.Judges()
 }
 
-// Of gives what was said of a response, once.
+// Of returns the guardrail outcome of a response, once.
 func (g *Guard) Of(response string) Outcome { return g.outcomes.take(response) }
 
-// denial is the fault of what a client has said.
+// denial returns the fault for denied client input.
 func (g *Guard) denial(w *guardrail.Word) *fault.Fault {
 	g.mu.Lock()
 	g.refused = &w.Results
@@ -133,7 +133,7 @@ func (g *Guard) Refusal(f *fault.Fault, id, about string) []byte {
 	return withResults(realtime.AppendError(nil, f, id, about), results)
 }
 
-// refuse is the event that tells the client of a denial.
+// refuse returns the event that reports a denial to the client.
 func (g *Guard) refuse(w *guardrail.Word) []byte {
 	return withResults(realtime.AppendError(nil, w.Denial(), g.eventID(), ""), &w.Results)
 }
@@ -145,7 +145,7 @@ func (g *Guard) eventID() string {
 	return "event_" + g.of.ID + "_g" + strconv.Itoa(g.n)
 }
 
-// results is the event that tells what hooks said; nil for clients that want none.
+// results returns the event with hook results; nil for clients in strict mode.
 func (g *Guard) results(r *chain.Results) [][]byte {
 	if g.of.Strict || r.Empty() {
 		return nil
@@ -153,7 +153,7 @@ func (g *Guard) results(r *chain.Results) [][]byte {
 	return [][]byte{withResults([]byte(`{"type":"hook_results"}`), r)}
 }
 
-// withResults puts what hooks said into an event.
+// withResults adds hook results to an event.
 func withResults(event []byte, r *chain.Results) []byte {
 	if r == nil {
 		return event
@@ -162,10 +162,10 @@ func withResults(event []byte, r *chain.Results) []byte {
 	return append(r.Append(out, true), '}')
 }
 
-// change sets members of an object. One that cannot be read is left without members.
+// change sets fields of an object. One that cannot be parsed loses its fields.
 func change(object []byte, set map[string]any) []byte {
 	in := map[string]json.RawMessage{}
-	_ = json.Unmarshal(object, &in) // what cannot be read is not sent
+	_ = json.Unmarshal(object, &in) // an unparsable value is not sent
 	for name, value := range set {
 		if raw, err := json.Marshal(value); err == nil {
 			in[name] = raw
@@ -178,12 +178,12 @@ func change(object []byte, set map[string]any) []byte {
 	return out
 }
 
-// with sets a member of a client's event.
+// with sets a field of a client event.
 func with(event []byte, name string, value json.RawMessage) ([]byte, error) {
 	return change(event, map[string]any{name: value}), nil
 }
 
-// inside sets members of a member of a client's event.
+// inside sets fields of a nested object of a client event.
 func inside(event []byte, name string, of []byte, set map[string]any) ([]byte, error) {
 	return with(event, name, change(of, set))
 }

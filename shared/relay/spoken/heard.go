@@ -7,8 +7,8 @@ import (
 	"gateway/shared/dialect/realtime"
 )
 
-// heard judges what a client has said by voice. The provider has heard it: what is denied
-// is taken out of the conversation, and no response to it goes on.
+// heard judges client audio by its transcript. The provider already has the audio: if it is
+// denied, it is removed from the conversation, and any response to it is ended.
 func (g *Guard) heard(e *realtime.Event, by Judges) verdict {
 	t, err := realtime.ReadTranscript(e.Body)
 	if err != nil {
@@ -32,7 +32,7 @@ func (g *Guard) heard(e *realtime.Event, by Judges) verdict {
 		for id := range g.runs {
 			v.back = append(v.back, realtime.Cancel(id))
 		}
-		if g.of.Model != "" && t.Item != "" { // a session that only writes down has no conversation
+		if g.of.Model != "" && t.Item != "" { // a session that only transcribes has no conversation
 			v.back = append(v.back, realtime.Delete(t.Item))
 		}
 		return v
@@ -44,8 +44,8 @@ func (g *Guard) heard(e *realtime.Event, by Judges) verdict {
 	return verdict{stays: true}
 }
 
-// retold is a transcript's event with another text, and without members that could tell
-// the old one, as the probabilities of its tokens do.
+// retold returns a transcript event with another text, and without fields that could reveal the
+// original, such as the probabilities of its tokens.
 func retold(event []byte, text string) []byte {
 	var in map[string]json.RawMessage
 	if json.Unmarshal(event, &in) != nil {
@@ -60,16 +60,15 @@ func retold(event []byte, text string) []byte {
 	return change([]byte("{}"), out)
 }
 
-// Events about the transcript of the client's voice begin like this. Only the whole
-// transcript is judged. An event that says there is none tells nothing.
+// Events about the transcript of the client's audio start with this. Only the complete
+// transcript is judged. An event that reports a failure reveals nothing.
 const (
 	transcribing = "conversation.item.input_audio_transcription."
 	unwritten    = transcribing + "failed"
 )
 
-// unheard holds back what a client has said by voice until it is judged: pieces of a
-// transcript, which nobody can judge, and transcripts inside items. A transcript comes once
-// as a whole.
+// unheard holds back the transcript of client audio until it is judged: partial transcripts,
+// which cannot be judged, and transcripts inside items. The complete transcript arrives once.
 func (g *Guard) unheard(e *realtime.Event) verdict {
 	switch {
 	case strings.HasPrefix(e.Type, transcribing) && e.Type != unwritten:
@@ -93,7 +92,7 @@ func (g *Guard) unheard(e *realtime.Event) verdict {
 	return v
 }
 
-// transcriptOf reads what guardrails made of a transcript.
+// transcriptOf reads a transcript as guardrails changed it.
 func transcriptOf(body []byte) *string {
 	var in struct {
 		Input []struct {

@@ -8,22 +8,22 @@ import (
 	"gateway/shared/dialect/realtime"
 )
 
-// Bounds of what is told apart: items of a session, and responses at once. Where answers
-// are held, responses beyond it are not sent.
+// Limits of the tracked items of a session, and of concurrent responses. If responses are held,
+// further ones are not sent.
 const (
 	maxItems = 10_000
 	maxOpen  = 64
-	maxID    = 512     // bytes of an id that is known
-	maxSwaps = 1 << 20 // bytes of texts that were changed
+	maxID    = 512     // bytes of a tracked id
+	maxSwaps = 1 << 20 // bytes of changed texts
 )
 
-// items are what is known of the items of a conversation: whose they are, and what of them
-// may be told.
+// items tracks the items of a conversation: their responses, and which of their texts may be
+// sent.
 type items struct {
-	of    map[string]string            // to their response
+	of    map[string]string            // by item, its response
 	gone  map[string]bool              // those that were denied
-	heeds map[[32]byte]struct{}        // transcripts that were judged and stayed, by approval
-	swaps map[string]map[string]string // texts that were changed, and what stands in their place
+	heeds map[[32]byte]struct{}        // transcripts that were judged and unchanged, by approval
+	swaps map[string]map[string]string // changed texts, with their replacements
 	swapt int                          // bytes of them
 }
 
@@ -31,8 +31,8 @@ func newItems() items {
 	return items{of: map[string]string{}, gone: map[string]bool{}, heeds: map[[32]byte]struct{}{}, swaps: map[string]map[string]string{}}
 }
 
-// belongs notes that an item is one of a response. "" is none; ok is false where it cannot
-// be noted.
+// belongs records that an item is part of a response. "" is none; ok is false if the limit is
+// reached.
 func (is *items) belongs(item, response string) (ok bool) {
 	switch {
 	case item == "" || is.of[item] == response:
@@ -44,17 +44,17 @@ func (is *items) belongs(item, response string) (ok bool) {
 	return true
 }
 
-// forget holds back what still comes of an item.
+// forget holds back all further events of an item.
 func (is *items) forget(item string) {
 	if item != "" && len(item) <= maxID && len(is.gone) < maxItems {
 		is.gone[item] = true
 	}
 }
 
-// swap has a text of an item told with another one in its place from now on.
+// swap replaces a text of an item in all further events.
 func (is *items) swap(item, old, now string) {
 	if is.swapt += len(old) + len(now); is.swapt > maxSwaps {
-		is.forget(item) // it cannot be told again
+		is.forget(item) // the item cannot be sent again
 		return
 	}
 	if is.swaps[item] == nil {
@@ -63,7 +63,7 @@ func (is *items) swap(item, old, now string) {
 	is.swaps[item][old] = now
 }
 
-// approve notes that a transcript was judged and stays.
+// approve records that a transcript was judged and is unchanged.
 func (is *items) approve(item, text string) {
 	if len(is.heeds) < maxItems {
 		is.heeds[approval(item, text)] = struct{}{}
@@ -75,11 +75,11 @@ func (is *items) approved(item, text string) bool {
 	return ok
 }
 
-// approval names a transcript of an item.
+// approval returns the key of an item's transcript.
 func approval(item, text string) [32]byte { return sha256.Sum256([]byte(item + "\x00" + text)) }
 
-// unwritten is an event without the transcripts that were not judged; nil where it has
-// none. ok is false of one that cannot be sent.
+// unwritten returns an event without unjudged transcripts; nil if it has none. ok is false if
+// the event cannot be sent.
 func (is *items) unwritten(e *realtime.Event) (now []byte, ok bool) {
 	var at struct{ ID, Role, Type string }
 	var item map[string]json.RawMessage

@@ -2,17 +2,16 @@ package spoken
 
 import "sync"
 
-// Outcome is what guardrails said of a response, for its record.
+// Outcome is the guardrail outcome of a response, for its record.
 type Outcome struct{ Denied, Failed bool }
 
-// outcomes are those of responses whose records are not made yet. The zero value has none.
+// outcomes are those of responses without a record yet. The zero value has none.
 type outcomes struct {
 	mu  sync.Mutex
 	all map[string]Outcome // by response
 }
 
-// note keeps what was said of a response. Of too many, some are dropped for which nobody
-// has asked.
+// note stores the outcome of a response. Above the limit, unread outcomes are dropped.
 func (o *outcomes) note(response string, is Outcome) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -28,7 +27,7 @@ func (o *outcomes) note(response string, is Outcome) {
 	o.all[response] = is
 }
 
-// take gives what was said of a response, once.
+// take returns the outcome of a response, once.
 func (o *outcomes) take(response string) Outcome {
 	o.mu.Lock()
 	defer o.mu.Unlock()

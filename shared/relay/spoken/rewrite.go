@@ -4,9 +4,8 @@ import (
 	"encoding/json"
 )
 
-// changed reads the texts of a response as guardrails changed them; nil where the change
-// cannot be told, because what a response speaks and what it calls tools with stays as it
-// is.
+// changed reads the texts of a response as guardrails changed them; nil if the change cannot be
+// sent, because audio and tool calls cannot be changed.
 func (r *response) changed(body []byte) []string {
 	var in answered
 	var m said
@@ -40,9 +39,8 @@ func same(a, b []byte) bool {
 	return true
 }
 
-// rewritten are the events of a response with other texts. The first piece of a text
-// carries all of the new text, and wherever the old text stood as a whole, the new one
-// stands.
+// rewritten returns the events of a response with other texts. The first delta of a text carries
+// all of the new text, and each occurrence of the complete old text is replaced.
 func (r *response) rewritten(now []string, done []byte) (events [][]byte, end []byte) {
 	whole := map[string]string{}
 	for i, p := range r.parts {
@@ -57,7 +55,7 @@ func (r *response) rewritten(now []string, done []byte) (events [][]byte, end []
 			piece
 		}
 		if json.Unmarshal(raw, &e) != nil {
-			continue // nobody can judge it
+			continue // it cannot be judged
 		}
 		if _, text := kinds[e.Type]; !text {
 			events = append(events, replaced(raw, whole))
@@ -78,7 +76,7 @@ func (r *response) rewritten(now []string, done []byte) (events [][]byte, end []
 	return events, replaced(done, whole)
 }
 
-// replaced is an event in which texts stand in the place of others.
+// replaced returns an event with texts replaced.
 func replaced(raw []byte, whole map[string]string) []byte {
 	var v any
 	if json.Unmarshal(raw, &v) != nil {

@@ -1,6 +1,6 @@
-// Package stars keeps the credentials of a target out of what is shown and stored,
-// whoever said them: providers repeat them in errors, and the log shows what was sent.
-// They are found by value and overwritten by stars of the same length.
+// Package stars redacts a target's credentials from responses, errors and logs: providers repeat
+// them in errors, and the log shows requests. They are found by value and overwritten by
+// asterisks of the same length.
 package stars
 
 import (
@@ -16,14 +16,13 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// Mask hides the credentials of one request's target by their value.
+// Mask redacts the credentials of one request's target by their value.
 type Mask struct {
 	Target *target.Target
-	Sent   http.Header // of the request that was sent last
+	Sent   http.Header // of the last request that was sent
 }
 
-// Secrets are those of the target that was called last, with the tokens that were
-// made of them.
+// Secrets returns those of the last called target, and the tokens derived from them.
 func (m *Mask) Secrets() []string {
 	all := m.Target.To.Target.Secrets(nil, true)
 	for name, values := range m.Sent {
@@ -39,7 +38,7 @@ func (m *Mask) Secrets() []string {
 	return all
 }
 
-// Head is mask.Header for the head of an answer that went well.
+// Head is mask.Header for the head of a successful response.
 func (m *Mask) Head(h http.Header) {
 	if m.Target.To.Target.Provider == nil {
 		return
@@ -48,7 +47,7 @@ func (m *Mask) Head(h http.Header) {
 	mask.Header(h, m.Target.To.Target.Secrets(room[:0], false))
 }
 
-// Fault takes secrets out of what an error says.
+// Fault redacts secrets in the text of an error.
 func (m *Mask) Fault(f *fault.Fault) {
 	if f == nil || m.Target.To.Target.Provider == nil {
 		return
@@ -60,15 +59,15 @@ func (m *Mask) Fault(f *fault.Fault) {
 	redactFault(f, secrets)
 }
 
-// Refusal takes secrets out of a provider's error answer, head and body.
+// Refusal redacts secrets in a provider's error response, head and body.
 func (m *Mask) Refusal(h http.Header, body []byte) {
 	secrets := m.Secrets()
 	mask.Bytes(body, secrets)
 	mask.Header(h, secrets)
 }
 
-// Raw has an error answer that is passed through read without secrets. One that
-// cannot be read is not passed on where the credential is a saved one.
+// Raw redacts secrets in a passed-through error response. An unreadable one is not forwarded if
+// the credential is a saved one.
 func (m *Mask) Raw(resp *http.Response) error {
 	secrets := m.Secrets()
 	if len(secrets) == 0 {
@@ -90,8 +89,8 @@ func (m *Mask) Raw(resp *http.Response) error {
 	return nil
 }
 
-// Tells tells whether an answer that went well repeats a credential, so that
-// it is not kept.
+// Tells reports whether a successful response repeats a credential, so that it must not be
+// cached.
 func (m *Mask) Tells(out []byte) bool {
 	for _, s := range m.Target.To.Target.Secrets(nil, false) {
 		if bytes.Contains(out, []byte(s)) {
@@ -101,8 +100,8 @@ func (m *Mask) Tells(out []byte) bool {
 	return false
 }
 
-// CustomNames are the headers that the target's credential adds, whose values may
-// be credentials whatever they are called.
+// CustomNames appends the names of headers that the target's credential adds. Their values may
+// be credentials regardless of the name.
 func (m *Mask) CustomNames(dst []string) []string {
 	for _, custom := range [...]map[string]string{m.Target.To.Target.CustomHeaders, m.Target.To.Target.Credential.CustomHeaders} {
 		for name := range custom {

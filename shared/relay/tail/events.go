@@ -5,7 +5,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// MeterEvents is what the last event of a stream that tells usage says of it.
+// MeterEvents returns the usage in the last event of a stream that reports usage.
 func MeterEvents(meter func([]byte) chat.Meter, tail []byte) (last chat.Meter) {
 	EachEvent(tail, func(data []byte) {
 		if m := meter(data); m.Usage.Known() {
@@ -15,8 +15,8 @@ func MeterEvents(meter func([]byte) chat.Meter, tail []byte) (last chat.Meter) {
 	return last
 }
 
-// EachEvent gives the data of the events of a stream that has ended, the last one
-// also without the empty line behind it. data is valid during the call.
+// EachEvent calls f with the data of the events of a complete stream, including a last one
+// without the final blank line. data is valid during the call.
 func EachEvent(stream []byte, f func(data []byte)) {
 	var p wire.SSEParser
 	give := func(_ string, data []byte) error {

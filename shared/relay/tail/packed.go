@@ -8,12 +8,12 @@ import (
 	"gateway/shared/egress"
 )
 
-// mostInflated bounds what is made of a compressed answer to find its usage, in
-// bytes. It is read in pieces; of a stream the end alone is kept.
+// mostInflated limits the inflated size of a compressed response that is searched for usage, in
+// bytes. It is inflated in pieces; of a stream only the end is retained.
 const mostInflated = 64 << 20
 
-// feedPacked keeps what came compressed, from its beginning: nothing can be read of
-// it from elsewhere.
+// feedPacked buffers a compressed response from its beginning: it can only be inflated from
+// there.
 func (m *Meter) feedPacked(p []byte) {
 	if len(m.Kept)+len(p) > most || !m.room(len(p)) {
 		m.forget()
@@ -22,16 +22,16 @@ func (m *Meter) feedPacked(p []byte) {
 	m.Kept = append(m.Kept, p...)
 }
 
-// forget gives up to meter what cannot be read.
+// forget stops metering an unreadable response.
 func (m *Meter) forget() {
 	m.Stream, m.JSON, m.lines, m.events, m.Kept = false, false, false, false, nil
 }
 
-// Unpack makes a compressed answer readable that nobody asked to be compressed. It is
-// called before the meter is read and does nothing for other answers. Nothing is read of an
-// answer that egress cannot inflate, that is inflated out of all proportion, or that is too
-// large to keep. Of one that broke off, the beginning is read. unread: the usage is unknown
-// for one of these reasons.
+// Unpack inflates a response that was compressed without a request for it. It is called before
+// the meter is read and does nothing for other responses. A response is not read if egress
+// cannot inflate it, if its compression ratio is excessive, or if it is too large to buffer. Of
+// a truncated one, the beginning is read. unread reports that the usage is unknown for one of
+// these reasons.
 func (m *Meter) Unpack() (unread bool) {
 	if !m.packed {
 		return false
@@ -52,7 +52,7 @@ func (m *Meter) Unpack() (unread bool) {
 			continue
 		}
 		inner.Cut = inner.Cut || err != io.EOF
-		if err != io.EOF && err != io.ErrUnexpectedEOF { // no answer that was cut: it is damaged, or a bomb
+		if err != io.EOF && err != io.ErrUnexpectedEOF { // not truncated: it is damaged, or a decompression bomb
 			m.forget()
 			return true
 		}

@@ -1,5 +1,5 @@
-// Package tail reads the usage out of answers that are passed on as they come: from
-// their end, where providers tell it.
+// Package tail reads usage from passed-through responses: from their end, where providers report
+// it.
 package tail
 
 import (
@@ -14,30 +14,30 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Meter reads usage out of one answer that is passed through: it keeps the
-// end of it, where providers report usage.
+// Meter reads usage from one passed-through response: it retains the end of it, where providers
+// report usage.
 type Meter struct {
 	Stream bool
 	events bool // a stream of server-sent events
 	JSON   bool
 	lines  bool // a stream of JSON objects, one on each line
-	Cut    bool // the answer broke off
+	Cut    bool // the response was truncated
 	head   http.Header
-	Wide   bool // the end of a stream may be long
+	Wide   bool // the retained end of a stream may be large
 	Total  int64
 	Kept   []byte
 	ctx    context.Context
 	lease  *egress.Lease // nil: its memory is not counted
 	leased int64
-	packed bool // what is kept is the beginning of what came compressed; see Unpack
+	packed bool // the buffer is the beginning of a compressed response; see Unpack
 }
 
 const (
 	keep = 32 << 10
-	most = 4 << 20 // plain JSON answers are kept whole up to this
+	most = 4 << 20 // JSON responses are buffered completely up to this
 )
 
-// New makes a meter for the body of resp.
+// New returns a meter for the body of resp.
 func New(resp *http.Response) *Meter {
 	kind := resp.Header.Get("Content-Type")
 	m := &Meter{
@@ -52,10 +52,10 @@ func New(resp *http.Response) *Meter {
 	return m
 }
 
-// Memory counts what the meter keeps on a lease.
+// Memory counts the meter's buffer on a lease.
 func (m *Meter) Memory(ctx context.Context, l *egress.Lease) { m.ctx, m.lease = ctx, l }
 
-// room tells whether n bytes more may be kept.
+// room reports whether n more bytes may be buffered.
 func (m *Meter) room(n int) bool {
 	need := int64(len(m.Kept) + n)
 	if m.lease == nil || need <= max(egress.Uncounted, m.leased) {
@@ -69,7 +69,7 @@ func (m *Meter) room(n int) bool {
 	return true
 }
 
-// Feed takes what arrived of the body.
+// Feed consumes bytes of the body.
 func (m *Meter) Feed(p []byte) {
 	m.Total += int64(len(p))
 	if !m.JSON && !m.Stream {
@@ -80,7 +80,7 @@ func (m *Meter) Feed(p []byte) {
 		return
 	}
 	if !m.room(len(p)) {
-		m.Kept = m.Kept[len(m.Kept)-min(len(m.Kept), keep):] // what counts stands at the end
+		m.Kept = m.Kept[len(m.Kept)-min(len(m.Kept), keep):] // usage is at the end
 	}
 	m.Kept = append(m.Kept, p...)
 	bound := most
@@ -92,8 +92,8 @@ func (m *Meter) Feed(p []byte) {
 	}
 }
 
-// WholeEvents is the tail of a stream of server-sent events without the event in whose
-// middle it may begin.
+// WholeEvents returns the tail of a stream of server-sent events without a partial event at its
+// start.
 func (m *Meter) WholeEvents() []byte {
 	if m.Total > int64(len(m.Kept)) {
 		for _, end := range []string{"\n\n", "\r\n\r\n"} {
@@ -105,7 +105,7 @@ func (m *Meter) WholeEvents() []byte {
 	return m.Kept
 }
 
-// Read gives the usage in the dialect of the provider.
+// Read returns the usage in the dialect of the provider.
 func (m *Meter) Read(d chat.Passer) chat.Meter {
 	if d == nil || len(m.Kept) == 0 {
 		return chat.Meter{OutputBytes: m.Total}
@@ -121,7 +121,7 @@ func (m *Meter) Read(d chat.Passer) chat.Meter {
 		_, _ = f.Feed(m.WholeEvents())
 		f.End()
 		if got = f.Meter(); !got.Usage.Known() && m.events {
-			// An event may hold a plain answer, as those of older APIs do at the end.
+			// An event may hold a complete response, as those of older APIs do at the end.
 			if last := MeterEvents(d.MeterResponse, m.WholeEvents()); last.Usage.Known() {
 				return last
 			}
@@ -138,8 +138,8 @@ func lastLine(text []byte) []byte {
 	return text[bytes.LastIndexByte(text, '\n')+1:]
 }
 
-// toldInHeaders is what Bedrock tells of a call of InvokeModel in its headers, whatever
-// the shape of the model is.
+// toldInHeaders returns the usage that Bedrock reports in the headers of an InvokeModel
+// response, for any model format.
 func toldInHeaders(h http.Header) (u pricing.Usage) {
 	for name, class := range map[string]pricing.Class{"X-Amzn-Bedrock-Input-Token-Count": pricing.Input, "X-Amzn-Bedrock-Output-Token-Count": pricing.Output} {
 		if n, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil && n >= 0 {

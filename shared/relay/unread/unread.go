@@ -1,6 +1,6 @@
-// Package unread notices prompts whose marked beginning is written to a provider's
-// cache again and again and never read: what stands there changes from one request to
-// the next, or nobody asks again in time. Writing costs more than not marking it.
+// Package unread detects prompts with a marked prefix that is repeatedly written to a provider's
+// cache and never read: the prefix changes with each request, or requests are too infrequent.
+// Writing to the cache costs more than not marking the prefix.
 package unread
 
 import (
@@ -9,18 +9,18 @@ import (
 	"sync/atomic"
 )
 
-// Times is how often a beginning is written in a row before callers are told.
+// Times is how often a prefix is written in succession before callers get a warning.
 const Times = 3
 
-// most bounds what is remembered; what is forgotten is counted anew.
+// most limits the remembered prompts; evicted ones are counted from zero.
 const most = 8192
 
-// Of is whose prompts are counted together: those of one caller, in one session where it
+// Of identifies prompts that are counted together: those of one caller, in one session if it
 // names one, to one model.
 type Of struct{ Org, Workspace, Key, Provider, Model, Session string }
 
-// Prompts counts in one process: what another one saw is not known here. The zero value
-// is good, and safe for concurrent use.
+// Prompts counts in one process only. The zero value is ready to use, and safe for concurrent
+// use.
 type Prompts struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
@@ -28,7 +28,7 @@ type Prompts struct {
 	any     atomic.Bool
 }
 
-// Note takes what an answer told of its prompt.
+// Note records the cache usage in a response.
 func (p *Prompts) Note(of Of, written, read bool) {
 	if !written && !read || read && !p.any.Load() {
 		return
@@ -54,10 +54,10 @@ func (p *Prompts) Note(of Of, written, read bool) {
 	p.any.Store(true)
 }
 
-// Any tells whether anything is remembered: asked for each request.
+// Any reports whether any prompt is remembered. It is cheap enough to call for each request.
 func (p *Prompts) Any() bool { return p.any.Load() }
 
-// Unread tells whether the beginnings have been written Times in a row.
+// Unread reports whether the prefix was written Times in succession.
 func (p *Prompts) Unread(of Of) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
