@@ -20,7 +20,7 @@ type Answer struct {
 	ContentType string      // "": the route's
 	Body        []byte      // as it is sent
 	JSON        any         // in place of Body
-	// Stream is in place of Body what is sent as it is read, and then closed.
+	// Stream replaces Body: it is forwarded as it is read, and then closed.
 	Stream io.ReadCloser
 }
 
@@ -35,8 +35,8 @@ type Refusals struct {
 	Schema      Schema
 	// Challenge is the WWW-Authenticate of a 401; "": it has none.
 	Challenge string
-	// Body is what is written as JSON, or an Answer that is written as it is, with the
-	// fault's status.
+	// Body returns the value that is written as JSON with the fault's status, or an Answer that
+	// is written unchanged.
 	Body func(c *Call, f *fault.Fault) any
 }
 
@@ -82,7 +82,7 @@ func (r *Route) consumes() string {
 	return jsonType
 }
 
-// answer is what is written for what a Do gave.
+// answer returns the response for the result of a Do.
 func (r *Route) answer(v any) (Answer, error) {
 	a, whole := v.(Answer)
 	if !whole {
@@ -105,7 +105,7 @@ func (r *Route) answer(v any) (Answer, error) {
 	return a, err
 }
 
-// refuse is what is written for a refusal.
+// refuse returns the response for an error.
 func refuse(c *Call, f *fault.Fault) Answer {
 	a := Answer{Status: f.Status(), ContentType: jsonType}
 	refusals := c.refusals
@@ -153,7 +153,7 @@ func (a *Answer) write(w http.ResponseWriter) {
 		w = flushed{w}
 	}
 	if _, err := io.Copy(w, a.Stream); err != nil {
-		panic(http.ErrAbortHandler) // so that what came does not look whole
+		panic(http.ErrAbortHandler) // so that a truncated response does not look complete
 	}
 }
 
@@ -166,7 +166,7 @@ func (f flushed) Write(p []byte) (int, error) {
 	n, err := f.ResponseWriter.Write(p)
 	if err == nil {
 		err = http.NewResponseController(f.ResponseWriter).Flush()
-		if errors.Is(err, http.ErrNotSupported) { // the host sends answers whole
+		if errors.Is(err, http.ErrNotSupported) { // the host buffers responses
 			err = nil
 		}
 	}

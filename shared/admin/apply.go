@@ -35,8 +35,8 @@ func (w writer[T]) apply(c *Call, in Values, ch *Change[T]) error {
 	return nil
 }
 
-// applyFields gives the members of a form with what in says, and puts into the record
-// what stands there.
+// applyFields merges the request's values into the fields of a form, and stores record-level
+// fields in the record.
 func applyFields(c *Call, fields []Field, in Values, rec *resource.Record, form any, p *problems) (map[string]json.RawMessage, error) {
 	stored, err := json.Marshal(form)
 	if err != nil {
@@ -65,7 +65,7 @@ func applyFields(c *Call, fields []Field, in Values, rec *resource.Record, form 
 	return body, nil
 }
 
-// check gives the room's errors of the form.
+// check returns the family's validation errors for the form.
 func (w writer[T]) check(c *Call, ch *Change[T]) []fault.Detail {
 	if w.col.Check != nil {
 		return w.col.Check(c, ch)
@@ -93,7 +93,7 @@ func setColumn(in Values, rec *resource.Record, f *Field) {
 	}
 }
 
-// setSecret seals a secret and keeps its masked form beside the other fields.
+// setSecret seals a secret and stores its masked form beside the other fields.
 func setSecret(c *Call, in Values, rec *resource.Record, body map[string]json.RawMessage, f *Field) error {
 	masked := make(map[string]string)
 	if raw, ok := body[maskedMember]; ok {
@@ -188,9 +188,9 @@ func formOf[T any](body map[string]json.RawMessage) (*T, []fault.Detail) {
 	return form, nil
 }
 
-// decodeForm reads the members of a stored form into form, and tells whether all of them
-// could be read. Each member that its type refuses is named. another makes one more value
-// of the type.
+// decodeForm decodes the fields of a stored form into form, and reports whether all of them
+// could be decoded. It returns a detail for each field with a value of the wrong type. another
+// returns one more value of the type.
 func decodeForm(body map[string]json.RawMessage, form any, another func() any) (out []fault.Detail, whole bool) {
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 // is for counts, the generation and the audit record.
 const rowsPerChange = 90
 
-// Rounds is for changes that have more rows than one transaction takes. It runs f in one
-// transaction after another while f says that there is more; the last one carries the audit
-// record of the call. Each time f reads anew what is left and stages a part of it; the last
-// round stages what makes the whole count.
+// Rounds makes changes with more rows than fit one transaction. It runs f in successive
+// transactions while f returns more; the last one includes the audit record of the call. Each
+// run of f reads what remains and stages a part of it; the last run stages the rows that make
+// the change effective.
 func Rounds(c *Call, f func(tx *resource.Tx) (more bool, err error)) error {
 	first := !c.recorded
 	for range maxRounds {
@@ -45,12 +45,11 @@ func Rounds(c *Call, f func(tx *resource.Tx) (more bool, err error)) error {
 	return fault.New(fault.Conflict, "", "It grows faster than it is changed; try again")
 }
 
-// InChunks changes many things in as many transactions as they need: stage gets
-// one part after the other, each entry of at most rows rows. All but the last
-// are changes of their own; the last one carries the audit record.
+// InChunks changes many resources in as many transactions as they need: stage gets consecutive
+// parts, each entry of at most rows rows. The last transaction includes the audit record.
 //
-// When one fails, what was done stays done, and the refusal tells how far it
-// came. stage must therefore be idempotent: the same call again finishes it.
+// If one fails, earlier transactions remain and the error states how many entries are saved.
+// stage must therefore be idempotent: repeating the call completes it.
 func InChunks[E any](c *Call, all []E, rows int, stage func(tx *resource.Tx, part []E) error) error {
 	size := max(1, rowsPerChange/max(rows, 1))
 	for done := 0; ; done += size {
@@ -72,7 +71,7 @@ func InChunks[E any](c *Call, all []E, rows int, stage func(tx *resource.Tx, par
 	}
 }
 
-// partly tells in a refusal how much was done before it.
+// partly adds the number of saved entries to an error.
 func partly(err error, done, all int) error {
 	if done == 0 {
 		return err
@@ -118,9 +117,9 @@ func Drain(c *Call, sc store.Scope, kind resource.Kind, rows int, f func(tx *res
 	return fault.New(fault.Conflict, "", "It fills faster than it is emptied; try again")
 }
 
-// Refer keeps a reference to another resource of a scope: what is referred to
-// cannot be deleted. was and now are ids or slugs, "" for none. The record is
-// that of now; an archived one, and one that does not exist, is refused.
+// Refer stores a reference to another resource of a scope, which prevents its deletion. was and
+// now are ids or slugs, "" for none. It returns the record of now, and an error if that is
+// archived or missing.
 func Refer(tx *resource.Tx, by resource.Ref, in store.Scope, kind resource.Kind, field, was, now string) (resource.Record, error) {
 	if was != "" && was != now {
 		old, ok, err := tx.Get(in, kind, was)
@@ -195,7 +194,7 @@ type Many struct {
 	Max    int64 // entries; default 1000
 	Rows   int   // rows that one entry takes at most; default 4
 	Answer Schema
-	Reply  any // what is answered; default {}
+	Reply  any // response body; default {}
 	// Finish runs in the last change, for the members beside the entries.
 	Finish func(c *Call, tx *resource.Tx) error
 }

@@ -22,7 +22,7 @@ type Call struct {
 	Scope     store.Scope // where the call acts
 	Query     Values
 	Body      Values
-	Each      []Values  // of a route whose bodies may be lists
+	Each      []Values  // for routes that accept lists
 	Now       time.Time // the time of the call; changes have their own
 
 	Resources *resource.Resources
@@ -50,17 +50,17 @@ func (c *Call) Keep(name string, v any) {
 	c.kept[name] = v
 }
 
-// Kept is what Keep held; nil when it held nothing.
+// Kept returns the value that Keep stored under a name, or nil.
 func (c *Call) Kept(name string) any { return c.kept[name] }
 
 // Param is a path variable, unescaped.
 func (c *Call) Param(name string) string { return c.params[name] }
 
-// About tells the audit log which resource the call is about.
+// About sets the resource of the call in the audit log.
 func (c *Call) About(id string) { c.resourceID = id }
 
-// AuditAs tells the audit log the resource type, where it depends on the
-// resource and not on the route alone.
+// AuditAs sets the resource type in the audit log, if it depends on the resource and not on the
+// route alone.
 func (c *Call) AuditAs(resourceType string) { c.audited = resourceType }
 
 // AuditDetails are special fields of the call's audit record, with masked

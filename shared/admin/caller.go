@@ -23,8 +23,8 @@ type Caller struct {
 	Scope  store.Scope
 	Role   Role   // in the workspace or the organisation
 	Scopes Scopes // what the credential was granted
-	// Rank is the rank behind Role. That of a key is at most its creator's, and that of a
-	// user's key at most the user's own.
+	// Rank is the rank of Role. That of a key is at most its creator's, and that of a user's
+	// key at most the user's own.
 	Rank identity.Rank
 
 	// For people who have signed in. Workspaces are those that they are members of; Scope
@@ -35,12 +35,12 @@ type Caller struct {
 	Since      time.Time
 }
 
-// Reaches tells whether the caller may act in a workspace.
+// Reaches reports whether the caller may act in a workspace.
 func (c *Caller) Reaches(workspace string) bool {
 	return c.OfOrganisation() || c.Scope.Workspace == workspace || slices.Contains(c.Workspaces, workspace)
 }
 
-// several tells that the caller is a member of several workspaces and none was chosen.
+// several reports whether the caller is a member of several workspaces and selected none.
 func (c *Caller) several() bool { return len(c.Workspaces) > 1 && !c.OfOrganisation() }
 
 // Scopes is a set of granted scopes, such as identity.ScopeSet.
@@ -50,7 +50,7 @@ type Scopes interface{ Has(scope string) bool }
 // none.
 type Authenticate func(ctx context.Context, r *http.Request, requestID string) (Caller, error)
 
-// OfOrganisation reports whether the caller reaches the whole organisation.
+// OfOrganisation reports whether the caller can access the entire organization.
 func (c *Caller) OfOrganisation() bool { return c.Scope.Workspace == "" }
 
 // HasAny reports whether the caller holds one of the scopes.
@@ -107,8 +107,8 @@ func lacksScope(scopes []string) *fault.Fault {
 	return fault.New(fault.NotAllowed, "", "You do not have enough permissions to execute this request: it needs "+word+strings.Join(scopes, ", "))
 }
 
-// Denied is the one refusal for callers who are known. It does not tell which check failed,
-// nor whether the thing that was named exists.
+// Denied is the only error for authenticated callers without access. It reveals neither which
+// check failed nor whether the resource exists.
 func Denied() *fault.Fault {
 	return fault.New(fault.NotAllowed, "", "You do not have enough permissions to execute this request")
 }

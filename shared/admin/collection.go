@@ -14,9 +14,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Collection describes a family of stored resources; Routes makes its routes
-// from it. T is the stored form, the room's type: its JSON is the body of the
-// record.
+// Collection describes a family of stored resources; Routes derives its routes. T is the stored
+// form: its JSON is the body of the record.
 type Collection[T any] struct {
 	Kind    resource.Kind
 	Object  string // the object field of answers, and the word in prose: config
@@ -32,8 +31,8 @@ type Collection[T any] struct {
 	Scopes   func(action string) []string
 	Resource string // of the audit log; default Scope
 	Where    Where
-	// PlacedBy are fields of bodies and lists whose record decides the workspace of a call
-	// that names none, with the kind of that record.
+	// PlacedBy are fields of bodies and lists that refer to a record, with the kind of that
+	// record. The record determines the workspace of a call that names none.
 	PlacedBy  map[string]resource.Kind
 	ReadRole  Role
 	WriteRole Role
@@ -54,9 +53,8 @@ type Collection[T any] struct {
 	// Without names routes that the family does not have: list, read, create,
 	// update, delete.
 	Without []string
-	// ArchiveOnDelete keeps deleted records as archived ones, which are then
-	// missing for all routes but lists that ask for them. ArchivedReachable
-	// lets reads and updates reach them.
+	// ArchiveOnDelete archives deleted records. All routes treat them as missing, except lists
+	// that request them. ArchivedReachable lets reads and updates access them.
 	ArchiveOnDelete   bool
 	ArchivedReachable bool
 	// ReadQuery are query parameters of the single read; DeleteBody is the body
@@ -64,9 +62,9 @@ type Collection[T any] struct {
 	ReadQuery  []Field
 	DeleteBody []Field
 
-	// Admit refuses a call before anything is read; it may move the call to the
-	// scope that its path means. May tells whether the caller may act on a record:
-	// lists leave out what it refuses.
+	// Admit rejects a call before anything is read; it may also move the call to the scope that
+	// its path implies. May reports whether the caller may act on a record; lists omit the
+	// others.
 	Admit func(c *Call, action string) error
 	May   func(c *Call, action string, row *resource.Row) bool
 	// Across are the scopes that a list covers; nil: the call's.
@@ -74,8 +72,8 @@ type Collection[T any] struct {
 
 	// New gives the form that a create starts from; nil: the zero value.
 	New func(c *Call) T
-	// Check gives the room's errors of a form that is about to be stored; nil: T's
-	// own Validate() []fault.Detail, if it has one.
+	// Check returns validation errors of a form that is about to be stored. If nil, T's
+	// Validate() []fault.Detail is used, if T has one.
 	Check func(c *Call, ch *Change[T]) []fault.Detail
 	// Before and After run around the staging of a create or update. Before may
 	// still change record and form; After may add rows that name the record (Use,
@@ -87,7 +85,7 @@ type Collection[T any] struct {
 	// Committed runs once after a create, update or delete (Rec nil).
 	Committed func(c *Call, ch *Change[T])
 
-	// Decorate adds what is not stored to a page or a single object.
+	// Decorate adds computed fields to a page or a single object.
 	Decorate func(c *Call, items []Item[T], objects []Members) error
 	// Wrapped adds success and data, a copy of the object, to reads of one.
 	Wrapped bool

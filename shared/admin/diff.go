@@ -8,11 +8,12 @@ import (
 	"gateway/shared/resource"
 )
 
-// changesDetail is the detail of an audit record that tells what an update
-// changed: {"field":[before,after]}, secrets masked.
+// changesDetail is the detail of an audit record with the changes of an update:
+// {"field":[before,after]}, secrets masked.
 const changesDetail = "changes"
 
-// maxChanges bounds it, in bytes; beyond, only the names of the fields are told.
+// maxChanges is the limit of that detail, in bytes; a longer one lists only the names of the
+// fields.
 const maxChanges = 4096
 
 // NoteChanges adds what an update changed to the audit record of the call.

@@ -92,7 +92,7 @@ func (d *Document) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body) // a caller who went away needs no answer
 }
 
-// known tells whether the caller has the document (RFC 9110, 13.1.2).
+// known reports whether the caller's cached document is current (RFC 9110, 13.1.2).
 func (d *Document) known(h http.Header) bool {
 	for _, v := range h.Values("If-None-Match") {
 		for tag := range strings.SplitSeq(v, ",") {

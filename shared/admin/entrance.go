@@ -12,7 +12,7 @@ import (
 
 const workspaceID = "workspace_id"
 
-// welcome finds who calls a public route. A credential that is not accepted counts as none.
+// welcome authenticates the caller of a public route. An invalid credential is ignored.
 func welcome(c *Call) error {
 	caller, err := c.authenticate()
 	if err != nil {
@@ -25,9 +25,9 @@ func welcome(c *Call) error {
 	return nil
 }
 
-// locate finds the scope of the call and checks the caller's role there. Faults of
-// workspace_id are added to p, so that they are told with those of other fields; the call
-// then ends before it acts anywhere.
+// locate determines the scope of the call and checks the caller's role there. Faults of
+// workspace_id are added to p, so that the response lists them with those of other fields; the
+// call then ends before it changes anything.
 func locate(c *Call, raw map[string]json.RawMessage, p *problems) error {
 	q := c.Request.URL.Query()
 	if org, ok := raw["organisation_id"]; ok && !isText(org) {
@@ -146,7 +146,7 @@ func settle(c *Call, workspace string) error {
 	return nil
 }
 
-// checkRecent refuses somebody who has to sign in again first.
+// checkRecent rejects users who must sign in again first.
 func checkRecent(c *Call) error {
 	if !c.Route.Recent {
 		return nil

@@ -44,9 +44,9 @@ type Field struct {
 	// Required fields must be there on create and cannot be null. All others
 	// may be null: on create that is as absent, on update it clears the field.
 	Required bool
-	// Min and Max bound characters of a String, entries of an Array or Map and
-	// the value of an Integer or Number. Max 0 is no bound of its own; strings
-	// then have at most defaultMaxString characters.
+	// Min and Max limit the characters of a String, the entries of an Array or Map and the
+	// value of an Integer or Number. Max 0 means no specific limit; strings then have at most
+	// defaultMaxString characters.
 	Min, Max int64
 	Pattern  *regexp.Regexp
 	Enum     []string
@@ -56,9 +56,9 @@ type Field struct {
 	Default  any                   // for the document only
 	Example  any                   // for the document only, where none can be made of the rest
 	Form     Schema                // for the document: what Check or Convert takes, where Type does not say it
-	FormOf   func() map[string]any // makes Form when the document is asked for, where it is large
-	// Refers is the path of the collection whose items the value names, such as
-	// /configs; for the document, so that a client knows what has to be there first.
+	FormOf   func() map[string]any // returns Form while the document is generated, for large forms
+	// Refers is the path of the collection that the value refers to, such as /configs. It
+	// documents what a client must create first.
 	Refers string
 	// Check gives errors that the description cannot express. Field names are
 	// below the field ("" is the field itself).
@@ -74,15 +74,15 @@ type Field struct {
 	CreateOnly bool // not in updates; there it is ignored
 	UpdateOnly bool // not in creates; there it is ignored
 	Fixed      bool // an update may repeat the value but not change it
-	Merge      bool // an update changes the members that it names, not the whole object
+	Merge      bool // an update changes the fields that it names, not the entire object
 	Secret     bool // sealed; reads show masked_<name>
 	Address    bool // the host that the record's secrets are sent to; an update needs them too
 	Trigger    bool // not stored: a hook acts on it
 	Hidden     bool // stored but not shown
 	// In is the JSON name in the stored form, where it is another than Name.
 	In string
-	// Listed keeps the text in the list rows and lets lists filter by it: a query
-	// parameter of the same name.
+	// Listed stores the text in list rows and lets lists filter by it, with a query parameter
+	// of the same name.
 	Listed bool
 
 	// The following say how answers show the field.
@@ -104,8 +104,8 @@ type Field struct {
 	Column bool
 }
 
-// Member is a member of an Object, to complete what was read from a type; it
-// panics where there is none, which is a mistake of the description.
+// Member returns a field of an Object, to complete a description derived from a type. It panics
+// if there is none, which is an error in the description.
 func (f *Field) Member(name string) *Field {
 	for i := range f.Fields {
 		if f.Fields[i].Name == name {
@@ -377,7 +377,7 @@ func fieldNames(fields []Field) []string {
 	return out
 }
 
-// clip keeps a caller's text short in an error message.
+// clip shortens a caller's text for an error message.
 func clip(s string) string {
 	if len(s) > 64 {
 		return strings.ToValidUTF8(s[:64], "") + "..."

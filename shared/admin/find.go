@@ -15,8 +15,8 @@ var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}
 // IsUUID reports whether s has the form of a UUID.
 func IsUUID(s string) bool { return uuidForm.MatchString(s) }
 
-// Find reads the record that the path names, with its form. Custom actions use
-// it; the error is the family's answer for what is out of reach.
+// Find reads the record that the path names, with its form. Custom actions use it; the error is
+// the family's response for inaccessible resources.
 func (col *Collection[T]) Find(c *Call) (Item[T], error) {
 	return finder[T]{col}.find(c, func(sc store.Scope, k resource.Kind, id string) (resource.Record, bool, error) {
 		return c.Resources.Get(c.Context, sc, k, id)

@@ -25,12 +25,12 @@ type Deps struct {
 	Sealer       seal.Sealer // seals the secrets of families that have some
 	Authenticate Authenticate
 	Audit        Recorder
-	// Rights tells what the settings allow users by their role; nil: they say nothing.
+	// Rights evaluates the settings for users by role; nil if no settings apply.
 	Rights Rights
 }
 
-// Rights tells whether settings allow a user what a scope stands for, whatever
-// the route asks of its role; decided is false where they say nothing.
+// Rights reports whether the settings grant a user the permission of a scope, regardless of the
+// role that the route requires. decided is false if the settings do not cover it.
 type Rights func(ctx context.Context, c *Caller, scope string) (allowed, decided bool, err error)
 
 // Recorder takes audit records that have no change to go with; *audit.Sender.
@@ -105,7 +105,7 @@ func (h *Handler) Pattern(method, escapedPath string) (path string, ok bool) {
 	return n.routes[method].path, true
 }
 
-// maxCallTime bounds one call of the administration; API Gateway gives up at 29 s.
+// maxCallTime limits one call of the administration API; API Gateway times out after 29 s.
 const maxCallTime = 28 * time.Second
 
 // requestIDHeader carries the id that errors and audit records name.
@@ -238,8 +238,8 @@ func (h *Handler) route(w http.ResponseWriter, c *Call) error {
 	return nil
 }
 
-// checkRole refuses a caller whose role is lower than the route asks for, unless the settings
-// decide about the role. They do not bind owners.
+// checkRole rejects a caller with a role below the route's, unless the settings decide for the
+// role. Settings do not apply to owners.
 func (c *Call) checkRole() error {
 	if c.bound() {
 		for _, scope := range c.Route.Scopes {
@@ -260,7 +260,7 @@ func (c *Call) checkRole() error {
 	return nil
 }
 
-// RecentFor is how recently somebody must have signed in for a route that is Recent.
+// RecentFor is the maximum age of a sign-in for routes with Recent.
 const RecentFor = 15 * time.Minute
 
 func (c *Call) signedInLately() error {
@@ -316,8 +316,8 @@ func (c *Call) Allows(scope string) (ok, bySettings bool, err error) {
 	return allowed || !decided, allowed && decided, err
 }
 
-// Sees tells whether the settings let the caller see more than a route shows to everybody,
-// such as tenant.SeeOthers. Where they do not say, the caller may.
+// Sees reports whether the settings let the caller see more than a route shows by default, such
+// as tenant.SeeOthers. It is true if the settings do not cover it.
 func (c *Call) Sees(what string) (bool, error) {
 	if !c.bound() {
 		return true, nil

@@ -7,22 +7,21 @@ import (
 	"gateway/shared/store"
 )
 
-// Levels says that a resource belongs to the organisation or to one workspace. That decides
-// which scope a call needs, who may change the resource and who sees it.
+// Levels states that a resource belongs to the organization or to one workspace. That
+// determines the scope that a call needs, and who may see and change the resource.
 //
-// A call that names a workspace, or whose key is bound to one, acts there; with a key of
-// the organisation it also finds the organisation's resources. A call of the organisation
-// that names no workspace finds a resource wherever it is, and lists all of them.
+// A call that names a workspace, or with a key bound to one, acts there; with an organization
+// key it also finds the organization's resources. A call of the organization that names no
+// workspace finds a resource in any workspace, and lists all of them.
 type Levels[T any] struct {
 	Organisation, Workspace string // families of scopes: <family>.<action>
-	// Role is the least role of a user that changes what is the organisation's;
-	// default Admin.
+	// Role is the least role of a user that may change the organization's resources; default
+	// Admin.
 	Role Role
 	// Shared lets keys of a workspace read those resources of the organisation that are
 	// open to the workspace; without it they can only list them.
 	Shared bool
-	// Open tells whether a workspace sees a resource of the organisation; nil:
-	// every one.
+	// Open reports whether a workspace sees a resource of the organization; nil: always.
 	Open func(it Item[T], workspace string) bool
 	// Filter adds the query parameter type to lists: workspace, organisation, all.
 	Filter bool
@@ -63,7 +62,7 @@ func (l *Levels[T]) describe(col *Collection[T]) {
 	}
 }
 
-// visible leaves out what is the organisation's and not open to the workspace.
+// visible omits the organization's resources that are not open to the workspace.
 func (l *Levels[T]) visible(list lister[T], c *Call, sc store.Scope, rows []resource.Row) ([]resource.Row, error) {
 	if l.Open == nil || sc.Workspace != "" || c.Scope.Workspace == "" || len(rows) == 0 {
 		return rows, nil
@@ -177,7 +176,7 @@ func (l *places) locate(c *Call) error {
 		return nil
 	}
 	if c.Scope.Workspace != "" {
-		return nil // the family's answer for what is missing follows
+		return nil // the family's response for missing resources follows
 	}
 	return PlaceByName(c, kind, name, title(l.object))
 }

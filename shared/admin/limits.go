@@ -15,18 +15,17 @@ import (
 type Limits[T any] struct {
 	Ledger *ledger.Ledger
 	Place  ledger.Place
-	// Budgets is where the form keeps its budgets, Budget where it keeps one; one
-	// of the two is set. Both are stored as usage_limits, rates as rate_limits.
+	// Budgets returns the form's list of budgets, Budget its only one; one of the two is set.
+	// Both are stored as usage_limits, rates as rate_limits.
 	Budgets func(*T) *[]ledger.UsageLimit
 	Budget  func(*T) **ledger.UsageLimit
-	// Rates is where the form keeps its rate limits; only Set needs it.
+	// Rates returns the form's rate limits; only Set needs it.
 	Rates func(*T) *[]ledger.RateLimit
-	// Reset is where the form keeps the time of the last reset by hand; nil: only
-	// the counters know it.
+	// Reset returns the form's time of the last manual reset; nil if only the counters have it.
 	Reset func(*T) **time.Time
 	// Subject is what the limits count; nil without limits.
 	Subject func(it Item[T]) *ledger.Subject
-	// Status shows a resource as exhausted whose budget is.
+	// Status shows a resource with an exhausted budget as exhausted.
 	Status bool
 	// Flat is for resources that are a limit themselves, such as policies: the
 	// members of the budget, or of the rate limit at Rate, are those of the body.
@@ -148,7 +147,7 @@ func (l *Limits[T]) prepare(in Values, ch *Change[T], now time.Time) []fault.Det
 	return nil
 }
 
-// past refuses dates that lie behind now; those that were stored before may stay.
+// past rejects dates before now; those that were already stored may remain.
 func (l *Limits[T]) past(budgets, was []*ledger.UsageLimit, now time.Time) (bad []fault.Detail) {
 	for i, u := range budgets {
 		bad = append(bad, pastDates(u, was, l.at(i), now)...)
@@ -179,10 +178,9 @@ func (l *Limits[T]) reset(form *T, now time.Time) {
 	}
 }
 
-// Set puts what in says about limits into a form that is not a resource of its own, such as
-// the access of one workspace. in has been checked with LimitFields; form shares no list of
-// limits with what is stored. Dates that are wrong by now are told as faults of fields
-// below in.
+// Set copies the limits of in into a form that is not a separate resource, such as the access
+// of one workspace. in has been checked with LimitFields; form shares no list of limits with
+// the stored one. Dates that have passed are reported as faults of fields below in.
 func (l *Limits[T]) Set(in Values, form *T, now time.Time) (bad []fault.Detail) {
 	if in.Has(usageField) {
 		was := l.budgets(form)
@@ -199,8 +197,8 @@ func (l *Limits[T]) Set(in Values, form *T, now time.Time) (bad []fault.Detail) 
 	return bad
 }
 
-// PrepareBudgets makes budgets ready to be stored at now in place of was: each
-// keeps what the one of its measure had.
+// PrepareBudgets completes budgets that replace was at now: each inherits the state of the
+// previous budget of its type.
 func PrepareBudgets(budgets, was []*ledger.UsageLimit, now time.Time) {
 	for _, u := range budgets {
 		var old *ledger.UsageLimit
@@ -228,7 +226,7 @@ func (l *Limits[T]) committed(c *Call, ch *Change[T]) {
 	}
 }
 
-// Decorate shows each budget with what is used of it, all in one read.
+// Decorate shows the usage of each budget, with one read for all.
 func (l *Limits[T]) Decorate(c *Call, items []Item[T], objects []Members) error {
 	if l.Flat {
 		for i, it := range items {

@@ -11,10 +11,10 @@ import (
 	"gateway/shared/resource"
 )
 
-// fallbacks refuses budgets that send requests to a saved provider which the workspace does
-// not have. Which models it has is the provider's to say, since new ones come every week.
-// What was stored before may stay, and a provider may name itself. A budget of what
-// stands above workspaces is not looked at: their providers may still come.
+// fallbacks rejects budgets that reroute requests to a saved provider that the workspace does
+// not have. Models are not checked, since new ones appear every week. References that were
+// stored before may remain, and a provider may name itself. Budgets above workspaces are not
+// checked: their workspaces may get the provider later.
 func (l *Limits[T]) fallbacks(tx *resource.Tx, ch *Change[T]) error {
 	if ch.Rec.Scope.Workspace == "" || l.Budget == nil && l.Budgets == nil {
 		return nil
@@ -39,7 +39,7 @@ func (l *Limits[T]) fallbacks(tx *resource.Tx, ch *Change[T]) error {
 	return nil
 }
 
-// at is where the members of the budget i stand in a body.
+// at returns the path prefix of the fields of budget i in a body.
 func (l *Limits[T]) at(i int) string {
 	switch {
 	case l.Flat:

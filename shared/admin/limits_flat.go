@@ -9,8 +9,8 @@ import (
 	"gateway/shared/ledger"
 )
 
-// Limits that are a resource themselves: the members of the limit stand in the
-// body beside the others.
+// Limits that are resources themselves: the fields of the limit are top-level fields of the
+// body.
 
 // flatNames are those members.
 func (l *Limits[T]) flatNames() []string {
@@ -133,7 +133,7 @@ func flatMembers(names []string, in Values, was map[string]json.RawMessage) (map
 		if kind, ok := was["type"]; ok && in.Has("type") && string(kind) != string(in.Raw("type")) {
 			return nil, []fault.Detail{{Field: "type", Message: "cannot be changed"}}
 		}
-		if in.Given("periodic_reset") || in.Given("periodic_reset_days") { // a new cadence replaces what was set before
+		if in.Given("periodic_reset") || in.Given("periodic_reset_days") { // a new cadence replaces the previous one
 			for _, name := range []string{"periodic_reset", "periodic_reset_days", "next_usage_reset_at"} {
 				delete(members, name)
 			}

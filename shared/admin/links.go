@@ -13,11 +13,11 @@ import (
 
 // Extensions of the document.
 const (
-	refersTo  = "x-gateway-refers-to" // the collection whose items a value names
+	refersTo  = "x-gateway-refers-to" // the collection that a value refers to
 	immutable = "x-gateway-immutable" // an update may repeat the value, not change it
 )
 
-// use tells how clients go about a field.
+// use adds hints for clients to a field's schema.
 func (f *Field) use(s Schema) {
 	if f.Refers != "" {
 		s[refersTo] = f.Refers
@@ -36,8 +36,8 @@ func (f *Field) use(s Schema) {
 // actions on what a create made, by the methods of its path.
 var actions = map[string]string{"get": "read", "put": "update", "delete": "delete"}
 
-// link tells, in the answer of a route that makes something, which operations are
-// there for it and where in answer and request their variables stand.
+// link adds the OpenAPI links of a route that creates a resource: the operations on it, and the
+// runtime expressions of their variables.
 func (r *Route) link(paths map[string]map[string]any) {
 	if r.Makes == "" {
 		return

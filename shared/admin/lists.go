@@ -151,7 +151,7 @@ func (l lister[T]) rows(c *Call) (merged, error) {
 	return l.col.List.rows(c, scopes, l.col.kind(c), l.col.List.filter(c, l.m.fields, l.col.May), open)
 }
 
-// rows reads those of some scopes. open leaves out what is not open to the caller.
+// rows reads the rows of some scopes. open omits those that are not open to the caller.
 func (list *List) rows(c *Call, scopes []store.Scope, kind resource.Kind, wanted func(*resource.Row) bool, open func(*Call, store.Scope, []resource.Row) ([]resource.Row, error)) (merged, error) {
 	live, archived, err := wantedStatus(c.Query.Text("status"), list.Status)
 	if err != nil {
@@ -183,7 +183,7 @@ func (list *List) rows(c *Call, scopes []store.Scope, kind resource.Kind, wanted
 	return out, nil
 }
 
-// filter is what the query asks of a row; nil where it asks nothing.
+// filter returns the predicate of a query's filters; nil if it has none.
 func (list *List) filter(c *Call, fields []Field, may func(c *Call, action string, row *resource.Row) bool) func(*resource.Row) bool {
 	tags, search := c.Query.TextMap("tags"), strings.ToLower(c.Query.Text("search"))
 	var ids []string

@@ -14,7 +14,7 @@ type run struct {
 	at       int // of the next one
 }
 
-// keep leaves out what is not wanted.
+// keep selects the wanted rows.
 func (r *run) keep(wanted func(*resource.Row) bool) {
 	r.filtered = true
 	for i := range r.rows {
@@ -38,8 +38,8 @@ func (r *run) row(i int) *resource.Row {
 	return &r.rows[i]
 }
 
-// merged is one list, newest first, made of several runs. A page of it is found without
-// sorting the whole.
+// merged is a list, newest first, merged from several runs. A page is found without sorting all
+// rows.
 type merged []*run
 
 func (m merged) total() (n int) {
@@ -66,9 +66,9 @@ func (m merged) page(start, size int64) []placed {
 	return out
 }
 
-// skip passes over the n newest rows. Look at the next n/k rows of each of k runs: those of
-// the run whose last one is the newest are all among the n newest, because each other run
-// has fewer than n/k rows before that one.
+// skip advances past the n newest rows. Consider the next n/k rows of each of k runs: the rows
+// of the run with the newest last row are all among the n newest, because each other run has
+// fewer than n/k rows before that one.
 func (m merged) skip(n int) {
 	for n > 0 {
 		step := max(1, n/max(1, len(m)))
@@ -84,8 +84,8 @@ func (m merged) skip(n int) {
 	}
 }
 
-// newest is the run whose row at a distance is the newest, 1 for the next; nil where
-// none has so many. A run that has less has nothing there, which is older than any.
+// newest returns the run with the newest row at a distance, 1 for the next; nil if every run is
+// shorter. A shorter run counts as older than any.
 func (m merged) newest(distance int) *run {
 	var best *run
 	for _, r := range m {

@@ -113,7 +113,7 @@ func (f *Field) objectSchema(s Schema) Schema {
 	return s
 }
 
-// nullable lets null stand for "clear".
+// nullable allows null, which means "clear".
 func nullable(s Schema) Schema {
 	t, ok := s["type"].(string)
 	if !ok {

@@ -10,9 +10,9 @@ import (
 // maxOpened bounds the records of an openCache.
 const maxOpened = 20_000
 
-// openCache remembers whether workspaces see a record of the organisation, so that a list
-// need not read every record to leave some out. A list row tells the revision of its
-// record; an entry of an older revision is not used.
+// openCache caches whether workspaces see a record of the organization, so that a list need not
+// read every record to omit some. A list row contains the revision of its record; an entry of
+// an older revision is not used.
 type openCache[T any] struct {
 	mu    sync.Mutex
 	items map[resource.Ref]Item[T]

@@ -22,7 +22,7 @@ type Page struct {
 	start        int64 // entries before it
 }
 
-// maxPage keeps page times size within bounds.
+// maxPage prevents page times size from overflowing.
 const maxPage = 1_000_000
 
 func (p Paging) filled() Paging {
@@ -54,7 +54,7 @@ func (p Paging) Fields() []Field {
 	return fields
 }
 
-// Of reads the page that a query asks for.
+// Of reads the page that a query requests.
 func (p Paging) Of(q Values) (Page, error) {
 	p = p.filled()
 	out := Page{Number: p.First, Size: p.DefaultSize}

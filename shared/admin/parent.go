@@ -5,13 +5,13 @@ import (
 	"gateway/shared/store"
 )
 
-// Parent is the resource that the resources of a collection belong to: members of a
-// workspace, capabilities of a server, entities of a policy. These are found only through
-// their parent, have ids, lists and counts of their own, and are deleted with it.
+// Parent is the resource that the resources of a collection belong to: members of a workspace,
+// capabilities of a server, entities of a policy. These are found only through their parent,
+// have separate ids, lists and counts, and are deleted with it.
 //
-// A collection below a parent that names no scopes of its own takes the parent's: who may
-// read the parent reads what is below it, who may update the parent changes it. It is
-// always in the parent's scope.
+// A collection that names no scopes uses the parent's: callers that may read the parent read
+// what is below it, and callers that may update the parent change it. It is always in the
+// parent's scope.
 type Parent struct {
 	// ready compiles the parent; describe gives the child what it takes from it.
 	ready    func() error
@@ -25,11 +25,11 @@ type Parent struct {
 	enter func(c *Call) error
 	// inside puts the children into the scope of a workspace, which is the parent.
 	inside bool
-	// inherits says that the child has no scopes of its own.
+	// inherits states that the child uses the parent's scopes.
 	inherits bool
 }
 
-// ofChild is the action on a parent whose child has scopes of its own.
+// ofChild is the action on a parent for a child with separate scopes.
 const ofChild = "child"
 
 // AsParent is a collection as the parent of one other; the path of that one has
@@ -88,10 +88,10 @@ func (p *Parent) describe(kind resource.Kind, where *Where, scopes *func(string)
 	return nil
 }
 
-// AsWorkspace is AsParent for workspaces: what is below them is in their scope.
+// AsWorkspace is AsParent for workspaces: the resources below them are in their scope.
 func (col *Collection[T]) AsWorkspace() *Parent {
 	p := col.AsParent()
-	p.inside, p.adopt = true, func(resource.Kind) {} // a workspace that goes takes along what is in it
+	p.inside, p.adopt = true, func(resource.Kind) {} // deleting a workspace deletes its contents
 	find := p.enter
 	p.enter = func(c *Call) error {
 		if err := find(c); err != nil {

@@ -20,8 +20,8 @@ const (
 	// InEither: in the workspace that is named or the key's own, else in the
 	// organisation.
 	InEither
-	// Shared: in the organisation, also for workspace keys; the family makes sure that they
-	// reach only what is theirs.
+	// Shared: in the organization, also for workspace keys; the family restricts them to their
+	// workspace's resources.
 	Shared
 )
 
@@ -38,12 +38,11 @@ type Route struct {
 	// Public is set.
 	Scopes []string
 	Public bool // no credential
-	// Welcomes has a public route find out who calls when a valid credential is sent. With
-	// no credential, or one that is not accepted, Caller is nobody.
+	// Welcomes authenticates the caller of a public route that sends a valid credential.
+	// Without one, or with an invalid one, Caller is empty.
 	Welcomes bool
 	Role     Role // least role of a user; empty: any
-	// Recent refuses people who signed in longer ago than RecentFor; they must sign in
-	// again first. Keys are not asked.
+	// Recent requires users to have signed in within RecentFor. It does not apply to keys.
 	Recent bool
 	// KeyHeader takes the credential in x-gateway-api-key and in no other header.
 	KeyHeader bool
@@ -51,7 +50,7 @@ type Route struct {
 	// Unplaced routes accept organization keys without workspace_id although they are
 	// InWorkspace: Do finds the workspace (see PlaceByName) or covers all of them.
 	Unplaced bool
-	// WhereOf takes the place of Where in a call whose path decides it.
+	// WhereOf replaces Where if the path of the call determines it.
 	WhereOf func(*Call) Where
 
 	Query    []Field
@@ -69,16 +68,16 @@ type Route struct {
 
 	// Params describe path variables that are no ids, such as the kinds of a thing.
 	Params []Field
-	// Makes is the path of the item that a create makes; Named tells, as runtime
-	// expressions of OpenAPI, where its variables stand when not in the answer, and
-	// which query shows what was written.
+	// Makes is the path of the item that a create makes. Named contains OpenAPI runtime
+	// expressions for its variables if the response does not have them, and the query that
+	// shows the written version.
 	Makes string
 	Named map[string]string
 
 	Status int    // of an answer; default 200
 	Answer Schema // of that status
-	// AnswerOf makes Answer when the document is asked for, where it is large: most
-	// processes are never asked.
+	// AnswerOf returns a large Answer while the document is generated, which most processes
+	// never do.
 	AnswerOf func() Schema
 	Errors   []int // statuses to document beside those of every route
 
@@ -203,7 +202,7 @@ type described struct {
 	fields                    []Field
 	listQuery, readQuery      []Field
 	deleteBody                []Field
-	latest                    bool // reads show what was written only when they ask for the latest version
+	latest                    bool // reads return a new version only if they request the latest one
 }
 
 // article returns a or an, by the sound of the names of resources.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// versions are the prefixes that stand for the base URL; a path may begin with one of them.
+// versions are the prefixes of the base URL; a path may begin with one of them.
 var versions = []string{"/v1/", "/v2/"}
 
 // router finds the route of a method and an escaped path. Segments are split

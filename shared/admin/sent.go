@@ -18,10 +18,10 @@ import (
 type sent struct {
 	request *http.Request
 	route   *Route
-	raw     []byte // as it came
+	raw     []byte // unparsed
 }
 
-// read reads what was sent, also for the audit record of a refusal.
+// read reads the body, also for the audit record of a rejected call.
 func (b *sent) read(w http.ResponseWriter) error {
 	if b.route.Body == nil || b.request.Body == nil {
 		return nil

@@ -23,8 +23,8 @@ type Item[T any] struct {
 // changes how that field is shown.
 type Shown[T any] struct {
 	Field
-	// Value gives what is shown; nil is null, and nothing where the field is
-	// Optional. Without a Value, Decorate sets the member.
+	// Value returns the value in responses; nil is null, and is omitted if the field is
+	// Optional. Without a Value, Decorate sets the field.
 	Value func(c *Call, it Item[T]) any
 }
 
@@ -61,8 +61,8 @@ type shownMember struct {
 	value showing
 }
 
-// newShape lists the members: what every record has, the fields, the limits, and
-// what is shown beside them.
+// newShape lists the fields of responses: those of every record, the described fields, the
+// limits, and computed ones.
 func newShape(object string, where Where, slugs bool, list *List, fields, limits []Field) *shape {
 	s := &shape{object: object}
 	s.base(where, slugs, slices.Contains(list.Leave, "object"), fields)
@@ -280,8 +280,8 @@ func (f *Field) shownSchema() Schema {
 	return nullable(out)
 }
 
-// readSchema is the schema of a value that is there. It has no bounds, since those are for
-// writes: what was stored before a bound became narrower is still shown.
+// readSchema is the schema of a value in responses. It has no limits, since those apply to
+// writes: a value stored under a wider limit is still shown.
 func (f *Field) readSchema() Schema {
 	s := Schema{}
 	if f.Doc != "" {

@@ -14,26 +14,25 @@ import (
 	"gateway/shared/store"
 )
 
-// Singleton describes settings: one form T of the organisation, read and changed in
-// sections. A value that is not set, or is set back by null, is that of Standard.
+// Singleton describes settings: one form T of the organization, read and changed in sections. A
+// value that is not set, or is reset with null, is that of Standard.
 //
-// With Overrides a workspace has the same sections. A value that it sets wins; what it does
-// not set is the organisation's. Reads of a workspace tell each value that holds and where
-// it comes from.
+// With Overrides a workspace has the same sections. Its values override the organization's.
+// Reads of a workspace return each effective value and its source.
 type Singleton[T any] struct {
 	Object, Path string
-	Kind         resource.Kind // of the record, whose id is the organisation's
+	Kind         resource.Kind // of the record, with the organization's id
 	In           string        // member of the record's body that holds T; "": all of it
 	Scope        string        // family of scopes: .read and .update
 	Role         Role
 	Title        string  // in prose: settings of the organisation
-	Sections     []Field // objects, whose members are members of T
+	Sections     []Field // objects; their fields are fields of T
 	Standard     T
 	// Recent are sections that only people change who have signed in just now, as by
 	// Route.Recent.
 	Recent []string
-	// Changed sees the stored members before and after a change of the
-	// organisation's, to which it may add; nil: nobody does.
+	// Changed gets the stored fields before and after a change of the organization's, and may
+	// add to the latter; may be nil.
 	Changed func(was, now map[string]json.RawMessage) error
 	// Guard sees the effective members before and after a change by a caller, of the
 	// organisation or of one workspace, and refuses what the caller may not give; nil: nothing.
@@ -124,7 +123,7 @@ type settings struct {
 	set  map[string]json.RawMessage // of T
 }
 
-// load reads settings; what is not stored yet has the members of initial.
+// load reads settings; fields that are not stored yet are those of initial.
 func load(get getter, rec resource.Record, in string, initial map[string]json.RawMessage) (settings, error) {
 	out := settings{rec: rec, body: map[string]json.RawMessage{}, set: map[string]json.RawMessage{}}
 	stored, ok, err := get(rec.Scope, rec.Kind, rec.ID)
@@ -270,7 +269,7 @@ func apply(sections []Field, body Values, set, initial map[string]json.RawMessag
 	}
 }
 
-// noteSections tells the audit log what a change of settings did.
+// noteSections adds the changed settings to the audit record.
 func noteSections(c *Call, sections []Field, was, now map[string]json.RawMessage) {
 	diff := map[string][2]any{}
 	for member, path := range paths(sections) {
@@ -281,8 +280,7 @@ func noteSections(c *Call, sections []Field, was, now map[string]json.RawMessage
 	NoteChanges(c, diff)
 }
 
-// check reads the members as T, which may refuse them, and keeps them as T writes
-// them.
+// check validates the fields as T, and normalizes them to the JSON that T writes.
 func (s *Singleton[T]) check(set map[string]json.RawMessage) error {
 	form, bad := formOf[T](set)
 	if v, ok := any(form).(interface{ Validate() []fault.Detail }); ok && form != nil {
@@ -306,7 +304,7 @@ func (s *Singleton[T]) check(set map[string]json.RawMessage) error {
 		return fmt.Errorf("admin: encode %s: %w", s.Kind, err)
 	}
 	for member := range set {
-		if raw, ok := written[member]; ok { // it leaves out what is nothing
+		if raw, ok := written[member]; ok { // T omits zero values
 			set[member] = raw
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Overrides are the settings of one workspace: those settings of the organisation for which
-// it may have values of its own. Members are named as they are stored.
+// Overrides are the settings of one workspace: those settings of the organization that it may
+// override. Fields have their stored names.
 type Overrides[T any] struct {
 	Path    string // with the variable of Parent
 	Aliases []string
@@ -20,14 +20,14 @@ type Overrides[T any] struct {
 	Scope   string
 	Role    Role
 	Title   string
-	// Ever tells whether a workspace can have a member at all; nil: every one.
+	// Ever reports whether a workspace can ever have a field; nil: all of them.
 	Ever func(member string) bool
-	// Allowed tells whether the organisation lets its workspaces set a member; nil:
-	// every one.
+	// Allowed reports whether the organization lets its workspaces set a field; nil: all of
+	// them.
 	Allowed func(of *T, member string) bool
-	// Kept gives what holds of what a workspace has set; nil: everything that is Allowed.
+	// Kept returns the effective ones of a workspace's values; nil: all that are Allowed.
 	Kept func(of *T, own map[string]json.RawMessage) map[string]json.RawMessage
-	// Mark adds to what a workspace sets whatever Kept needs later; nil: nothing.
+	// Mark adds to a workspace's values what Kept needs later; nil: nothing.
 	Mark func(of *T, own map[string]json.RawMessage) error
 }
 
@@ -96,7 +96,7 @@ func (s *Singleton[T]) ownSettings(c *Call, get getter) (of, own settings, form 
 	}
 	form, bad := formOf[T](of.set)
 	if refused := fault.Invalids(bad); refused != nil {
-		return of, own, nil, refused // of what is stored: not the caller's
+		return of, own, nil, refused // of stored values: not the caller's fault
 	}
 	own, err = load(get, resource.Record{Scope: c.Scope, Kind: s.Overrides.Kind, ID: tenant.OverridesID, Status: "active"}, "", nil)
 	return of, own, form, err
@@ -161,8 +161,8 @@ func over(of, own map[string]json.RawMessage) map[string]json.RawMessage {
 	return out
 }
 
-// allowed refuses members that the organisation keeps to itself. To give up a whole
-// section, a workspace must be allowed at least one of its members.
+// allowed rejects fields that the organization reserves. To reset an entire section, a
+// workspace must be allowed at least one of its fields.
 func (s *Singleton[T]) allowed(c *Call, of *T) error {
 	var bad []fault.Detail
 	refuse := func(field string) {

@@ -39,7 +39,7 @@ func (s Slugs) Make(name string) string {
 	return s.Prefix + base + "-" + hex.EncodeToString(b[:])
 }
 
-// slugify keeps letters and digits of ASCII and joins the rest by single dashes.
+// slugify retains ASCII letters and digits and joins the rest with single hyphens.
 func slugify(name string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(name) {

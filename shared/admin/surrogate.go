@@ -10,9 +10,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// checkSurrogates refuses \u escapes of half a surrogate pair in a checked JSON text. They
-// stand for no character: some readers replace them, others refuse the whole text, so that
-// what is stored would not be what is read. The fault names the path of the first one.
+// checkSurrogates rejects \u escapes of half a surrogate pair in a checked JSON text. They
+// encode no character: some readers replace them and others reject the text, so that a stored
+// value would differ from the one read. The fault names the path of the first one.
 func checkSurrogates(body []byte) error {
 	for at := 0; ; {
 		next := bytes.IndexByte(body[at:], '\\')

@@ -137,8 +137,8 @@ func (m mode) wanted(f *Field) bool {
 	return (m != creating || !f.UpdateOnly) && (m != updating || !f.CreateOnly)
 }
 
-// checkFields takes the described fields out of raw and tests them. ignored
-// lists what is not described, and what the mode does not take, sorted.
+// checkFields extracts and validates the described fields of raw. ignored lists the names that
+// are not described or that the mode does not accept, sorted.
 func checkFields(raw map[string]json.RawMessage, fields []Field, m mode, p *problems) (v Values, ignored []string) {
 	v = Values{raw: make(map[string]json.RawMessage, len(raw))}
 	var kept []string // known, and as absent
@@ -179,8 +179,8 @@ func decodeAny(raw json.RawMessage) any {
 	return v
 }
 
-// checkQuery reads query parameters as their fields describe. Others are
-// ignored; a described one may stand only once.
+// checkQuery validates query parameters against their fields. Others are ignored; a described
+// one may occur only once.
 func checkQuery(query string, fields []Field, p *problems) Values {
 	v := Values{raw: make(map[string]json.RawMessage)}
 	q, err := url.ParseQuery(query)
@@ -213,9 +213,9 @@ func checkQuery(query string, fields []Field, p *problems) Values {
 	return v
 }
 
-// AsInQuery reads an object whose members may be written as in a query (an array as a text
-// with commas, for example) or as the JSON of their fields. A member that is not described
-// is refused; null counts as absent. The paths of errors begin with the members.
+// AsInQuery reads an object with fields written as in a query (an array as comma-separated
+// text, for example) or as the JSON of their fields. Unknown fields are rejected; null counts
+// as absent. The paths of errors begin with the fields.
 func AsInQuery(raw json.RawMessage, fields []Field) (Values, []fault.Detail) {
 	members, err := parseObject(raw)
 	if err != nil {
@@ -252,8 +252,7 @@ func AsInQuery(raw json.RawMessage, fields []Field) (Values, []fault.Detail) {
 	return v, p.list
 }
 
-// spelled is a list whose entries are texts in a query, with the numbers in it as
-// texts.
+// spelled converts the numbers in a list of strings to strings, as in a query.
 func spelled(f *Field, entries []any, sent json.RawMessage) json.RawMessage {
 	if f.Type != Array || f.Of == nil || f.Of.Type != String {
 		return sent

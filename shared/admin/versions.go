@@ -29,8 +29,8 @@ type Versions[T any] struct {
 	// of the resource.
 	Shown  []Shown[T]
 	Paging Paging
-	// Publish keeps versions from being the content until they are published, by
-	// PUT {item}/makeDefault, which takes the scope Publish names.
+	// Publish separates saving a version from publishing it by PUT {item}/makeDefault, which
+	// requires the scope Publish.
 	Publish string
 	// Patch adds the field patch to updates. With true, the fields of Of that are not named
 	// keep the values of the newest version; without it, all of Together must be given.
@@ -105,8 +105,8 @@ func (h *history[T]) content(in Values) bool {
 	return slices.ContainsFunc(h.Of, func(name string) bool { return in.Has(name) && !slices.Contains(h.Beside, name) })
 }
 
-// rewrite changes the version row of what is published, where the body changed
-// only what stands beside the content.
+// rewrite updates the version row of the published version if the body changed only fields
+// beside the content.
 func (h *history[T]) rewrite(c *Call, tx *resource.Tx, it Item[T]) error {
 	if !slices.ContainsFunc(h.Beside, c.Body.Has) {
 		return nil
@@ -239,7 +239,7 @@ func (h *history[T]) label(c *Call, name string) (resource.Row, bool, error) {
 	return resource.Row{}, false, nil
 }
 
-// as is the item with the content of a version; what is no content stays.
+// as returns the item with the content of a version; fields outside the content are unchanged.
 func (h *history[T]) as(it Item[T], v *resource.Record) (Item[T], error) {
 	rec := *it.Record
 	rec.Body, rec.Version, rec.VersionID, rec.Sealed = v.Body, v.Version, v.VersionID, v.Sealed

@@ -246,7 +246,7 @@ func (w writer[T]) delete(c *Call) (any, error) {
 	return nil, err
 }
 
-// emptyAll deletes what is below a record, unless something uses the record.
+// emptyAll deletes the records below a record, unless the record is in use.
 func emptyAll(c *Call, of resource.Ref, kinds []resource.Kind) error {
 	users, err := c.Resources.Users(c.Context, of)
 	if err == nil {

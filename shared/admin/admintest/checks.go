@@ -93,9 +93,9 @@ func documentMatchesRouter(t *testing.T, h *House) {
 	}
 }
 
-// wrongCallersAreRefused calls every route that needs a credential without one,
-// with a wrong one, with an expired one, without scopes, and for things that
-// are another tenant's or nobody's.
+// wrongCallersAreRefused calls every route that needs a credential without one, with an invalid
+// one, with an expired one, without scopes, and for resources that belong to another tenant or
+// do not exist.
 func wrongCallersAreRefused(t *testing.T, h *House) {
 	t.Helper()
 	for _, f := range h.Families {

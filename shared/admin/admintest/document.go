@@ -53,9 +53,9 @@ func NewDocument(raw []byte) (*Document, error) {
 	return d, nil
 }
 
-// Check tells what is wrong with an answer of an operation, whose path is as the
-// document writes it: a status or a content type that it does not tell of, or a
-// body of another form. "" is an answer as documented.
+// Check compares a response of an operation with the document; path is written as in the
+// document. It returns the problem (an undocumented status or content type, or a body that does
+// not match the schema), or "" if there is none.
 func (d *Document) Check(method, path string, status int, contentType string, body []byte) string {
 	at := []string{"paths", path, strings.ToLower(method), "responses", strconv.Itoa(status)}
 	response, ok := d.at(at).(map[string]any)
@@ -78,7 +78,7 @@ func (d *Document) Check(method, path string, status int, contentType string, bo
 	}
 	times := d.answers
 	if strings.HasPrefix(path, "/analytics/") || path == "/reconciliations" || path == "/simulations" {
-		times = d.bodies // whole minutes, in the offset that the caller asked for
+		times = d.bodies // entire minutes, in the UTC offset that the caller requested
 	}
 	schema, err := d.schema(times, append(at, "content", contentType, "schema"))
 	if err != nil {
@@ -94,8 +94,8 @@ func (d *Document) Check(method, path string, status int, contentType string, bo
 	return ""
 }
 
-// Takes tells what is wrong with a body by the document; "" is one that the schema
-// of the operation's body allows.
+// Takes validates a body against the operation's schema. It returns the problem, or "" if the
+// schema allows the body.
 func (d *Document) Takes(method, path string, body []byte) string {
 	schema, err := d.schema(d.bodies, []string{"paths", path, strings.ToLower(method), "requestBody", "content", "application/json", "schema"})
 	if err != nil {
@@ -111,7 +111,7 @@ func (d *Document) Takes(method, path string, body []byte) string {
 	return ""
 }
 
-// Tells reports whether the document has the operation.
+// Tells reports whether the document contains the operation.
 func (d *Document) Tells(method, path string) bool {
 	return d.at([]string{"paths", path, strings.ToLower(method)}) != nil
 }

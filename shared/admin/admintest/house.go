@@ -30,7 +30,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Organisations and workspaces of a House. Workspace ids are in House.
+// Organizations and workspaces of the test installation. Workspace ids are fields of House.
 const (
 	Org      = "o1"
 	OtherOrg = "o2"
@@ -38,7 +38,7 @@ const (
 	OneSlug, TwoSlug, ThreeSlug = "ws-one-000001", "ws-two-000002", "ws-three-000003"
 )
 
-// Keys of a House; each is the value of x-gateway-api-key.
+// Keys of the test installation; each is the value of x-gateway-api-key.
 const (
 	AdminKey    = "key-admin"     // organisation key of Org with every scope
 	OtherAdmin  = "key-admin-o2"  // organisation key of OtherOrg with every scope
@@ -53,7 +53,7 @@ const (
 	UnknownKey  = "key-not-there" // refused with 401
 )
 
-// House is an installation in a temporary folder.
+// House is a test installation in a temporary folder.
 type House struct {
 	Handler         *admin.Handler
 	Families        []admin.Family
@@ -85,13 +85,13 @@ func (l ScopeList) Has(scope string) bool {
 	return false
 }
 
-// New builds a House that serves the families.
+// New returns a House that serves the families.
 func New(t testing.TB, families ...admin.Family) *House {
 	t.Helper()
 	return Build(t, func(admin.Deps) []admin.Family { return families })
 }
 
-// Build is New for families that need the House's stores.
+// Build is New for families that need the stores.
 func Build(t testing.TB, make func(admin.Deps) []admin.Family) *House {
 	t.Helper()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
@@ -133,7 +133,7 @@ func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.D
 	return h
 }
 
-// For is the same House, reporting to another test.
+// For returns the same installation, reporting to another test.
 func (h *House) For(t testing.TB) *House {
 	c := *h
 	c.t = t
@@ -380,7 +380,7 @@ func (h *House) Audit() []audit.Entry {
 	return res.Records
 }
 
-// memoryQueue keeps what was sent.
+// memoryQueue is a queue in memory.
 type memoryQueue struct {
 	mu   sync.Mutex
 	sent []queue.Message
@@ -409,8 +409,8 @@ func (q *memoryQueue) Receive(context.Context, int, time.Duration, time.Duration
 func (q *memoryQueue) Delete(context.Context, ...queue.Message) error             { return nil }
 func (q *memoryQueue) Extend(context.Context, queue.Message, time.Duration) error { return nil }
 
-// Sealer is a seal.Sealer that binds a value to its place; it hides the value
-// from a search for its text, and from nobody else.
+// Sealer is a seal.Sealer for tests. It binds a value to its place and obscures it from text
+// searches, without encryption.
 type Sealer struct{}
 
 // Seal implements seal.Sealer.

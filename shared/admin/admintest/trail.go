@@ -11,8 +11,8 @@ import (
 	"gateway/shared/store"
 )
 
-// trailTells holds each record that a test leaves against the audit trail: rebuilt
-// from the trail alone it is what is read, secrets masked.
+// trailTells compares each record that a test leaves with the state rebuilt from the audit log
+// alone, with secrets masked.
 func (h *House) trailTells() {
 	h.t.Helper()
 	h.Audit()

@@ -1,5 +1,5 @@
-// Package instant describes and reads points in time of query strings, with the
-// offset that they were given in. What a query asks for belongs to its family.
+// Package instant describes and parses points in time of query strings, with their UTC offset.
+// The meaning of a query belongs to its family.
 package instant
 
 import (
@@ -17,8 +17,8 @@ var forms = []string{
 	"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", time.DateOnly,
 }
 
-// lostPlus finds an offset whose plus sign arrived as a space, which is what a
-// plus sign that is not escaped means in a query string.
+// lostPlus matches an offset with a space for its plus sign: an unescaped plus sign in a query
+// string decodes to a space.
 var lostPlus = regexp.MustCompile(`^(.*:\d\d(?:\.\d+)?) (\d\d:?\d\d)$`)
 
 // Years that a time may lie in.
@@ -27,7 +27,7 @@ const (
 	lastYear  = 2200
 )
 
-// Parse reads a point in time; ok is false for what is none.
+// Parse parses a point in time; ok is false if s is not valid.
 func Parse(s string) (t time.Time, ok bool) {
 	t, _, ok = parse(s)
 	return t, ok
@@ -75,9 +75,9 @@ func Of(q admin.Values, name string) time.Time {
 	return t
 }
 
-// Range reads the two ends of a range of time; an end is the zero time when it is absent. Both
-// ends are included, so that a date without a time as the last one stands for the whole day. A
-// range that ends before it begins is wrong.
+// Range reads the ends of a time range; an absent end is the zero time. Both ends are included:
+// a date without a time as the last one includes that entire day. A range that ends before it
+// begins is a fault.
 func Range(q admin.Values, from, to string) (start, end time.Time, wrong *fault.Detail) {
 	start = Of(q, from)
 	end, date, _ := parse(q.Text(to))

@@ -68,9 +68,9 @@ func Accept(c *admin.Call, token, firstName, lastName string) (*Accepted, error)
 	return out, nil
 }
 
-// CanSignIn reports whether somebody with an address can sign in, and so can collect a key.
-// Whoever has the link of an invitation, such as its author, may accept it, but does not
-// prove to be the person whom it names; only a sign-in proves that.
+// CanSignIn reports whether a user with this email address can sign in, and so can collect a
+// key. Anyone with the link of an invitation, such as its author, may accept it without proving
+// to be the person named in it; only a sign-in proves that.
 func CanSignIn(c *admin.Call, org store.Scope, email string) (bool, error) {
 	ways, err := c.Resources.List(c.Context, org, sso.KindConnection)
 	if err != nil || len(ways) == 0 {

@@ -23,7 +23,7 @@ func New(status int, title, body string, forms ...string) admin.Answer {
 	return write(status, "", title, body, forms)
 }
 
-// Leading is a page that the browser leaves by itself, for next.
+// Leading returns a page that redirects the browser to next.
 func Leading(next string) admin.Answer {
 	to := Escape(next)
 	return write(http.StatusOK, `<meta http-equiv="refresh" content="0;url=`+to+`">`, "One moment", `<p><a href="`+to+`">Go on</a></p>`, nil)

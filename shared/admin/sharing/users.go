@@ -22,8 +22,8 @@ type Users[T any] struct {
 	// Default is the member of the server's form that holds for users without an
 	// entry.
 	Default func(form *T) *string
-	// Connected tells which users have signed in upstream; nil: the members of
-	// answers about it are left out.
+	// Connected returns which users have signed in upstream; if nil, responses omit the fields
+	// about it.
 	Connected func(c *admin.Call, server *resource.Record, users []string) (map[string]bool, error)
 }
 
@@ -71,7 +71,7 @@ func (u Users[T]) schema() admin.Schema {
 	})
 }
 
-// before refuses an entry for somebody who is nothing in the workspace.
+// before rejects an entry for a user who is not a member of the workspace.
 func (u Users[T]) before(c *admin.Call, tx *resource.Tx, ch *admin.Change[access.User]) error {
 	if !ch.Creates() {
 		return nil

@@ -19,8 +19,7 @@ import (
 // maxNamed is how many workspaces, or users, one call names.
 const maxNamed = 1000
 
-// Workspaces describes the routes of a collection whose records are opened to
-// workspaces.
+// Workspaces describes the routes that open the records of a collection to workspaces.
 type Workspaces[T any] struct {
 	Of   *admin.Collection[T]
 	Name string // of the resource in operation ids: McpIntegration
@@ -178,8 +177,8 @@ func named(c *admin.Call, sent []admin.Values) ([]string, error) {
 	return Named(c, names, func(n int) string { return fmt.Sprintf("workspaces[%d].id", n) })
 }
 
-// Named gives the ids of workspaces, by id or slug; field is where the n-th stands in
-// the body.
+// Named returns the ids of workspaces given by id or slug; field returns the path of the n-th
+// in the body.
 func Named(c *admin.Call, names []string, field func(n int) string) ([]string, error) {
 	spaces, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
 	if err != nil {

@@ -21,7 +21,7 @@ const MaxKeptTraces = 5_000
 // and clients may name traces beforehand.
 const early = time.Hour
 
-// Workspaces are the scopes that feedback of a scope is kept in.
+// Workspaces returns the workspace scopes that store the feedback of a scope.
 func Workspaces(c *admin.Call, sc store.Scope) ([]store.Scope, error) {
 	if sc.Workspace != "" {
 		return []store.Scope{sc}, nil
@@ -66,8 +66,8 @@ func Ratings(c *admin.Call, rated *feedback.Store, sc store.Scope, from time.Tim
 	return out, nil
 }
 
-// Rated turns bounds on weighted feedback into the traces whose feedback lies within
-// them in the mean, at most so many. A filter without such bounds stays as it is.
+// Rated replaces limits on weighted feedback by the traces with a mean within them, at most
+// most. A filter without such limits is unchanged.
 func Rated(c *admin.Call, rated *feedback.Store, sc store.Scope, f *report.Filter, most int) error {
 	if f.Feedback.Unlimited() {
 		return nil

@@ -1,6 +1,6 @@
-// Package usagequery is what the routes of logs and analytics have in common:
-// the query parameters that choose usage records, where a caller may look, and
-// pages. What is done with the records belongs to the families.
+// Package usagequery is the common part of the routes of logs and analytics: the query
+// parameters that select usage records, the scopes that a caller may query, and pages.
+// Processing the records belongs to the families.
 package usagequery
 
 import (
@@ -30,7 +30,7 @@ const (
 const (
 	maxTokens    = 1 << 53
 	maxCents     = 100_000_000_000 // a billion dollars
-	mostFeedback = 10              // weighted feedback lies from -10 to 10
+	mostFeedback = 10              // weighted feedback is in [-10, 10]
 	maxEntries   = 100             // of a comma list
 	maxEntry     = 255             // characters of an entry
 	maxPairs     = 20              // of metadata
@@ -118,8 +118,8 @@ func checkCache(s string) string {
 	return ""
 }
 
-// List describes a parameter with several values and commas between them. check
-// gives what is wrong with one of them; it may be nil.
+// List describes a parameter with several comma-separated values. check validates one of them;
+// it may be nil.
 func List(name, doc string, check func(entry string) string) admin.Field {
 	return admin.Field{
 		Name: name, Type: admin.Array, Of: &admin.Field{Type: admin.String}, Max: maxEntries,
@@ -267,11 +267,10 @@ func Scope(c *admin.Call) (store.Scope, error) {
 	return sc, nil
 }
 
-// maxPage keeps page times size within bounds.
+// maxPage prevents page times size from overflowing.
 const maxPage = 1_000_000
 
-// PageFields are the parameters of a page. A page_size of 0 asks for the total
-// alone.
+// PageFields are the parameters of a page. A page_size of 0 requests only the total.
 func PageFields(size, maxSize int64) []admin.Field {
 	return []admin.Field{
 		{Name: "current_page", Type: admin.Integer, Max: maxPage, Default: 0, Doc: "Number of the page; the first is 0."},

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// Restrict limits a filter to what the caller may see. Users whose role may not see others'
-// requests see those of their own keys, and service keys with such a rank their own.
+// Restrict limits a filter to what the caller may see. Users without the permission to see
+// others' requests see those of their keys, and service keys with such a rank see their own.
 // Requests of service keys and of signed tokens belong to no user.
 func Restrict(c *admin.Call, f *report.Filter) error {
 	all, err := c.Sees(tenant.SeeOthers)
@@ -26,7 +26,7 @@ func Restrict(c *admin.Call, f *report.Filter) error {
 	return err
 }
 
-// Shows tells whether the caller may see a record, by the same rule.
+// Shows reports whether the caller may see a record, by the same rule.
 func Shows(c *admin.Call, r *usage.Record) (bool, error) {
 	all, err := c.Sees(tenant.SeeOthers)
 	if c.Caller.UserID == "" {

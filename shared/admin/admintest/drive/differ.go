@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Differences are the members of sent that read shows otherwise, by the schema of
-// the body. What is only written is left out. names tells the names of what a
-// reference means.
+// Differences returns the fields of sent that differ in read, by the schema of the body.
+// Write-only fields are skipped. names resolves the names that a reference may be returned as.
 func Differences(body Schema, sent, read map[string]any, names func(collection, name string) []string) (out []string) {
 	properties := object(body["properties"])
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
@@ -51,7 +50,7 @@ func (d differ) compare(at string, s Schema, sent, got any, out *[]string) {
 	case map[string]any:
 		o := object(got)
 		if a := list(got); len(a) == 1 {
-			o = object(a[0]) // one where several may stand
+			o = object(a[0]) // the single schema of a list that allows several
 		}
 		for _, k := range slices.Sorted(maps.Keys(x)) {
 			below := object(object(s["properties"])[k])

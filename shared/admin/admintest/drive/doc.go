@@ -1,5 +1,5 @@
-// Package drive uses an API by its OpenAPI document alone, as tools do that keep
-// resources as they are declared: it makes what a body refers to first, fills
-// bodies from examples and schemas, finds what it made by the links of the answer,
-// and compares what is read with what was sent. It knows no resource by name.
+// Package drive uses an API by its OpenAPI document alone, as declarative tools do. It creates
+// the resources that a body refers to first, fills bodies from examples and schemas, finds
+// created resources by the links of the response, and compares what it reads with what it sent.
+// No resource is hard-coded.
 package drive

@@ -49,8 +49,8 @@ type Document struct {
 	whole      map[string]any
 }
 
-// provision is the scope of a protocol whose callers are identity providers: none of its
-// operations is called as those of the administration are.
+// provision is the scope of a protocol for identity providers; its operations do not follow the
+// conventions of the administration API.
 const provision = "scim.provision"
 
 var aliasID = regexp.MustCompile(`Alias\d+$`)

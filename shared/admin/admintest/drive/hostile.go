@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Hostile is a body that somebody sends who means no good, or errs.
+// Hostile is a malicious or malformed body.
 type Hostile struct {
 	Name  string
 	Field string // that is wrong, as a refusal names it; "": the body
@@ -37,7 +37,7 @@ func (h *hostiles) add(name, field, body string, broken bool) {
 	h.out = append(h.out, Hostile{name, field, []byte(body), broken})
 }
 
-// broken are bodies that are wrong as a whole.
+// broken adds bodies that are not valid JSON objects.
 func (h *hostiles) broken() {
 	raw, _ := json.Marshal(h.whole)
 	valid := string(raw)
@@ -63,7 +63,7 @@ func (h *hostiles) broken() {
 	}
 }
 
-// set is the whole body with another value at a path.
+// set adds the complete body with another value at a path.
 func (h *hostiles) set(name, field string, at []any, value string) {
 	const hole = "@@hole@@"
 	raw, err := json.Marshal(put(h.whole, at, hole))
@@ -115,7 +115,7 @@ func (h *hostiles) object(field string, s Schema, body map[string]any, at []any)
 			}
 		}
 		whole, v := h.whole, body[name]
-		if v == nil { // all that is wrong is what is tried
+		if v == nil { // one fault per body
 			v = Sample(object(properties[name]), name, 1)
 			h.whole = object(put(whole, below, v))
 		}

@@ -11,8 +11,8 @@ import (
 // tries is how often a body is mended by what its refusal names.
 const tries = 6
 
-// Make makes a thing. Where the schema does not say all, as with members that only
-// some kinds of a thing need, the refusal names what is missing or too much.
+// Make creates a resource. Where the schema is incomplete, as with fields that only some types
+// require, the error response names the missing or superfluous field.
 func (w *World) Make(create *Operation, place Place, enums map[string]string) (*Thing, error) {
 	path, err := w.Path(create, place, enums)
 	if err != nil {
@@ -152,7 +152,7 @@ func (w *World) Update(t *Thing, body map[string]any) error {
 	return err
 }
 
-// Whole is a body of an update that says all that was sent of a thing.
+// Whole returns an update body with every field that was sent for the resource.
 func (w *World) Whole(update *Operation, t *Thing) map[string]any {
 	whole := map[string]any{}
 	for name := range object(update.Body["properties"]) {
@@ -201,8 +201,8 @@ func (w *World) Confirm(op *Operation, t *Thing) (map[string]any, error) {
 	return out, nil
 }
 
-// required are the members that the example of a body shows, which has what is
-// required.
+// required returns the required fields: those that the schema lists and those of the example,
+// which is complete.
 func required(op *Operation) []string {
 	out := texts(op.Body["required"])
 	for name := range object(op.Example) {

@@ -84,7 +84,7 @@ func some(s Schema, n int) map[string]any {
 	return map[string]any{}
 }
 
-// plain tells whether all members are true or false.
+// plain reports whether all fields are booleans.
 func plain(o map[string]any) bool {
 	for _, v := range o {
 		if _, ok := v.(bool); !ok {
@@ -141,8 +141,8 @@ func word(s Schema, name string, n int) string {
 	return tries[0]
 }
 
-// Other is a value that fits and is not v; ok is false where the schema has none
-// that can be told.
+// Other returns a valid value that differs from v; ok is false if the schema does not determine
+// one.
 func Other(s Schema, name string, v any) (any, bool) {
 	if s[RefersTo] != nil {
 		return nil, false

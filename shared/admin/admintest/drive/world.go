@@ -154,8 +154,8 @@ func (w *World) Adopt(collection string, place Place, names ...string) {
 	w.things[fmt.Sprint(collection, place)] = &Thing{Place: place, Variables: map[string]string{}, Key: names[0], Names: names, adopted: true}
 }
 
-// ForgetIn makes the next Need make other things of a collection, and of what is
-// below it.
+// ForgetIn clears the resources of a collection and of the collections below it, so that the
+// next Need creates new ones.
 func (w *World) ForgetIn(collection string) {
 	maps.DeleteFunc(w.things, func(at string, t *Thing) bool { return strings.HasPrefix(at, collection) && !t.adopted })
 }
@@ -301,8 +301,8 @@ func (w *World) Values(op *Operation, place Place, known map[string]string) (map
 
 func collectionAs(at string) string { return at }
 
-// keyAt is the key of something in the collection at a path, whose own variables
-// have values.
+// keyAt returns the map key of a resource in the collection at a path, with the path's
+// variables replaced by values.
 func (w *World) keyAt(collection string, place Place, values map[string]string) (string, error) {
 	if len(Variables(collection)) > 0 && w.Doc.created[collection] == nil {
 		op := w.Doc.At("GET", collection)
@@ -329,8 +329,8 @@ func (w *World) keyAt(collection string, place Place, values map[string]string) 
 	return t.Key, nil
 }
 
-// Path is the path of an operation with values in it, and its query: what is
-// required, and the workspace.
+// Path returns the path of an operation with its variables replaced, and a query with the
+// required parameters and the workspace.
 func (w *World) Path(op *Operation, place Place, known map[string]string) (string, error) {
 	values, err := w.Values(op, place, known)
 	if err != nil {
@@ -352,7 +352,7 @@ func (w *World) Path(op *Operation, place Place, known map[string]string) (strin
 			}
 			query.Set(p.Name, ws)
 		case p.Name == workspaceID:
-		case known[p.Name] != "": // what a link asks for
+		case known[p.Name] != "": // required by a link
 			query.Set(p.Name, known[p.Name])
 		case p.Schema["format"] == "date-time" && p.Required:
 			year := "2026"
@@ -446,7 +446,7 @@ func (w *World) fill(s Schema, body map[string]any, place Place) error {
 	return nil
 }
 
-// own are members whose value no other thing may have.
+// own are fields that must be unique per resource.
 var own = []string{"name", "slug", "email", "domain"}
 
 func (w *World) filled(s Schema, name string, v any, place Place) (any, error) {
