@@ -72,7 +72,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 	return fault.Invalid("agent_integration_id", "names no integration that is open to this workspace")
 }
 
-// whole returns the server in the path, and its integration.
+// whole returns the server in the path and its integration.
 func (f *family) whole(c *admin.Call) (server, integration, error) {
 	it, err := f.servers.Find(c)
 	if err != nil {

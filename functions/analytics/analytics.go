@@ -1,6 +1,5 @@
-// Package analytics is the family of questions about usage: graphs over time,
-// the summary of the cache, and groups. Answers count a request about a second
-// after it ended, when its record has been kept.
+// Package analytics is the family of usage queries: graphs over time, the cache summary, and
+// groups. A request is counted about a second after it ended, when its record has been stored.
 package analytics
 
 import (

@@ -39,7 +39,7 @@ type Methods struct {
 
 var methods = Methods{"Wilson score", "normal approximation", "Newcombe", "Welch, normal approximation"}
 
-// Measures are what is known of one version, or by how much it is above the first.
+// Measures are the measurements of one version, or its differences from the first version.
 type Measures struct {
 	ErrorRate    Estimate `json:"error_rate" doc:"Per cent of requests that failed; those that guardrails refused are not among them."`
 	DeniedRate   Estimate `json:"denied_rate" doc:"Per cent that guardrails refused."`

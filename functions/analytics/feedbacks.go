@@ -12,7 +12,7 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// feedbackGraphs are the routes of graphs of what clients said of answers.
+// feedbackGraphs returns the routes of graphs of client feedback.
 func (f *family) feedbackGraphs(query []admin.Field) (routes []admin.Route) {
 	for _, name := range report.FeedbackGraphs() {
 		r := f.graph(name, query)
@@ -82,7 +82,7 @@ func (f *family) marks(c *admin.Call, sc store.Scope, filter *report.Filter, mod
 	return passed, nil
 }
 
-// timeAlone tells whether a filter says nothing but a time.
+// timeAlone reports whether a filter restricts only the time.
 func timeAlone(f *report.Filter) bool {
 	rest := *f
 	rest.From, rest.To = report.Filter{}.From, report.Filter{}.To

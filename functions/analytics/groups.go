@@ -36,7 +36,7 @@ type grouping struct {
 	feedback        bool     // rows have the members about feedback
 }
 
-// columns that can be asked for. requests is always there.
+// columns that a query may select. requests is always included.
 var columns = slices.DeleteFunc(report.Columns(), func(name string) bool { return name == "requests" })
 
 // groupQuery are the parameters of all groups.

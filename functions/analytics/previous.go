@@ -11,7 +11,7 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// compare is the parameter that asks for the time before, too.
+// compare is the parameter that adds the previous period.
 const compare = "compare"
 
 // comparing are the parameters of questions that can be compared.
@@ -20,13 +20,13 @@ func comparing(query []admin.Field) []admin.Field {
 		Doc: "previous: the answer has the same of the time just before, which is as long, as previous."})
 }
 
-// compared is an answer with that of the time before, where it was asked for.
+// compared is a graph with the previous period, if requested.
 type compared struct {
 	report.Graph
 	Previous *previous `json:"previous,omitempty"`
 }
 
-// previous is what an answer tells of the time before.
+// previous is the part of a response about the previous period.
 type previous struct {
 	Summary any           `json:"summary"`
 	Points  []any         `json:"data_points,omitempty"`
@@ -34,8 +34,8 @@ type previous struct {
 	To      admin.Instant `json:"time_of_generation_max"`
 }
 
-// draw answers with what of gives for the time of the question and, where the question asks
-// for it, for the time before.
+// draw returns the result of of for the requested period and, with compare, for the previous
+// one.
 func (f *family) draw(c *admin.Call, of func(store.Scope, *report.Filter) (report.Graph, error)) (any, error) {
 	sc, filter, err := ask(c)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // Bounds of one reconciliation.
 const (
 	maxRequests  = 500_000 // of our books that are read
-	maxNamed     = 100     // requests named behind one line
+	maxNamed     = 100     // requests listed for one line
 	requestsPage = 1000
 )
 
@@ -58,7 +58,7 @@ type entry struct {
 	Requests   []behind  `json:"requests" doc:"Of a line with a difference: up to 100 requests, the doubtful ones first."`
 }
 
-// side is what one of the two sides tells; null: it does not tell.
+// side has the figures of one of the two sides; null where it has none.
 type side struct {
 	Requests *int64   `json:"requests"`
 	Input    *int64   `json:"input_tokens"`
@@ -67,7 +67,7 @@ type side struct {
 	Cost     *float64 `json:"cost" doc:"US dollars."`
 }
 
-// behind is a request of ours.
+// behind is a recorded request that belongs to a line.
 type behind struct {
 	LogID string   `json:"log_id"`
 	Cost  float64  `json:"cost" doc:"US dollars."`
@@ -127,7 +127,7 @@ func (f *family) count(ctx context.Context, sc store.Scope, filter *report.Filte
 	}
 }
 
-// books gathers what ours say of the lines of theirs.
+// books matches the gateway's records with the lines of the provider's invoice.
 type books struct {
 	provider string
 	slugs    []string // empty: of all
@@ -194,8 +194,8 @@ func (b *books) line(p [2]time.Time, asked, answered string) *line {
 	return all
 }
 
-// sameModel tells whether two names are of one model: the same, or one with the date
-// of its version.
+// sameModel reports whether two names denote the same model: equal names, or one with a version
+// date appended.
 func sameModel(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -226,7 +226,7 @@ func (l *line) count(r *usage.Record, a *usage.Attempt) {
 	l.name(r, a)
 }
 
-// name keeps a request behind the line: doubtful ones before others.
+// name lists a request of the line; doubtful ones come first.
 func (l *line) name(r *usage.Record, a *usage.Attempt) {
 	n := behind{LogID: r.ID, Cost: dollars(a.Cost), Doubt: []string{}}
 	for word, doubtful := range map[string]bool{"estimated": a.Usage.Estimated, "limited": a.Usage.Limited, "unpriced": !r.Priced, "unconfirmed": r.Unconfirmed, "failed": !r.Success(), "client_gone": r.ClientGone} {

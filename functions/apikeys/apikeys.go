@@ -74,7 +74,7 @@ func (f *family) describe() *admin.Collection[identity.Key] {
 			}
 		},
 		New: func(c *admin.Call) identity.Key {
-			t, _ := typeOf(c) // admit has refused what is none
+			t, _ := typeOf(c) // admit has rejected invalid types
 			return identity.Key{Type: t, CreationMode: "api"}
 		},
 		Check: check, Before: f.before, After: stage, Retire: retire,
@@ -112,8 +112,8 @@ func check(c *admin.Call, ch *change) []fault.Detail {
 	})
 }
 
-// admit checks a new key, and moves other calls to the scope in which the key lives:
-// callers that reach the whole organisation name a key by its id alone.
+// admit checks a new key, and moves other calls to the scope of the key: callers that can
+// access the entire organization name a key by its id alone.
 func (f *family) admit(c *admin.Call, action string) error {
 	switch {
 	case action == "create":
@@ -139,7 +139,7 @@ func placeNew(c *admin.Call) error {
 		return admin.Denied() // members have keys of their own at most
 	}
 	if t == identity.OrganisationService && (c.Body.Text(workspaceID) != "" || c.Request.URL.Query().Get(workspaceID) != "") {
-		// If it were ignored, the key would reach more than was asked for.
+		// If it were ignored, the key would have more access than requested.
 		return fault.Invalid(workspaceID, "is for workspace keys: an organisation key reaches every workspace")
 	}
 	return nil

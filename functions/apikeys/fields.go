@@ -51,7 +51,7 @@ const hidden = "*****"
 // createRoute is the name of the route that creates keys.
 const createRoute = "createApiKey"
 
-// rawKey is where a call keeps the raw key for its answer.
+// rawKey is the name under which a call stores the raw key for its response.
 const rawKey = "raw key"
 
 // shown are members of reads beside the fields.
@@ -69,7 +69,7 @@ func shown() []admin.Shown[identity.Key] {
 				return c.Kept(rawKey)
 			}
 			if it.Form.UserID != "" && c.Caller.UserID != "" && it.Form.UserID != c.Caller.UserID {
-				return hidden // of somebody else
+				return hidden // key of another user
 			}
 			return it.Form.Secret.Masked
 		}),

@@ -39,9 +39,8 @@ func rights(tx *resource.Tx, rec *resource.Record, k *identity.Key) (authority.R
 	return authority.Rights{Rank: own.Min(rank), Scopes: k.Scopes}, err
 }
 
-// grants checks that a new key, or what a change adds to a key, is within the rights of the
-// caller. Scopes that the key had before may stay; a key that lasts longer is given as a
-// whole.
+// grants checks that a new key, or an extension of a key, is within the caller's permissions.
+// Scopes that the key had before may remain; a longer lifetime is checked like a new key.
 func grants(c *admin.Call, tx *resource.Tx, ch *change) error {
 	k, by := ch.Form, c.Caller.Grantor()
 	if ch.Creates() {

@@ -40,8 +40,8 @@ func byTheRules(c *admin.Call, tx *resource.Tx, ch *change) error {
 	return nil
 }
 
-// ownerOf makes sure that a new key's user is one of the workspace, and that the
-// workspace has room for it. It gets the workspace's config where it names none.
+// ownerOf checks that a new key's user is a member of the workspace, and that the workspace's
+// limit on keys is not reached. A key that names no config gets the workspace's default.
 func ownerOf(c *admin.Call, tx *resource.Tx, ch *change, s *tenant.Settings) error {
 	if !ch.Creates() {
 		return nil
@@ -91,7 +91,7 @@ func expiry(c *admin.Call, ch *change, s *tenant.Settings) []fault.Detail {
 	return nil
 }
 
-// rotation gives a key the period that is asked for, and refuses another.
+// rotation sets the rotation period that the settings require, and rejects any other.
 func rotation(c *admin.Call, ch *change, s *tenant.Settings) []fault.Detail {
 	if s.RotationPeriod == 0 || !ch.Creates() && !c.Body.Has("rotation_policy") {
 		return nil

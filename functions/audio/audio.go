@@ -35,9 +35,9 @@ func Routes() []relay.Route {
 func checkTranscription(f relay.Form) error { return openai.CheckTranscription(f) }
 func checkTranslation(f relay.Form) error   { return openai.CheckTranslation(f) }
 
-// spoken is what speech may cost: by characters, or by tokens, which only
-// streams report. A token is at least one character; speech takes about
-// tokensSpoken tokens for a character.
+// spoken estimates the cost of speech synthesis: by characters, or by tokens, which only
+// streams report. A token is at least one character; speech takes about tokensSpoken tokens per
+// character.
 func spoken(get relay.Get, _ int64) (d relay.Demand) {
 	const tokensSpoken = 2
 	n := int64(utf8.RuneCountInString(get("input")))
@@ -58,8 +58,7 @@ const (
 	usualSound = 16_000
 )
 
-// heard is what listening may cost: by seconds, or by tokens, of which there are
-// about ten in a second.
+// heard estimates the cost of transcription: by seconds, or by tokens, about ten per second.
 func heard(_ relay.Get, bytes int64) (d relay.Demand) {
 	d.Most.Set(pricing.Seconds, bytes/leastSound+1)
 	d.Most.Set(pricing.AudioIn, bytes/leastSound*10+1)

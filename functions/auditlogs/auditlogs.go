@@ -1,6 +1,6 @@
-// Package auditlogs is the family that reads the audit log. Only organisation
-// keys may: it tells about all workspaces. There is nothing here that changes or
-// deletes a record, and reading makes none.
+// Package auditlogs is the family that reads the audit log. It requires an organization key,
+// because the log covers all workspaces. No route changes or deletes a record, and reading
+// creates none.
 package auditlogs
 
 import (

@@ -55,15 +55,15 @@ var otherNames = map[string]string{
 	"virtual_keys": "provider", "organisation_settings": "organisation", "workspace_users": "member", "policies": "policy",
 }
 
-// isType tells whether a kind is what a caller calls its type: config, configs, or the
-// longer names by which scopes tell levels apart, as workspace_service_api_keys.
+// isType reports whether a caller's type name denotes a kind: config, configs, or the longer
+// names of scopes that distinguish levels, such as workspace_service_api_keys.
 func isType(kind resource.Kind, name string) bool {
 	name = strings.ToLower(name)
 	if other, ok := otherNames[name]; ok {
 		name = other
 	}
 	plain := func(s string) string { return strings.ReplaceAll(strings.TrimSuffix(strings.ToLower(s), "s"), "_", "") }
-	k, _, _ := strings.Cut(string(kind), "@") // what is below a parent
+	k, _, _ := strings.Cut(string(kind), "@") // kinds below a parent
 	return strings.HasSuffix(plain(name), plain(k)) || strings.HasSuffix(plain(k), plain(name))
 }
 

@@ -27,7 +27,7 @@ type browserSession struct {
 	Object         string         `json:"object"`
 	Type           string         `json:"type"` // none, session, or the type of the API key
 	OrganisationID *string        `json:"organisation_id"`
-	WorkspaceID    *string        `json:"workspace_id"` // null: the whole organization, or none is chosen yet
+	WorkspaceID    *string        `json:"workspace_id"` // null: the entire organization, or no workspace is selected yet
 	UserID         *string        `json:"user_id"`
 	APIKeyID       *string        `json:"api_key_id"`
 	Role           *string        `json:"role"`

@@ -61,7 +61,7 @@ func errNoLogin() error {
 	return fault.New(fault.NotFound, "", "There is nothing to sign in with: no organisation of this name or domain has an identity provider")
 }
 
-// login starts a sign-in. It asks for confirmation if the user may not expect it: a sign-in
+// login starts a sign-in. It requires confirmation if the user may not expect it: a sign-in
 // replaces the browser's session, and an identity provider may respond without a page.
 func (f *family) login(c *admin.Call) (any, error) {
 	a, err := f.readLogin(c, c.Query)
@@ -191,8 +191,7 @@ func redirect(to string, cookies ...*http.Cookie) admin.Answer {
 	return a
 }
 
-// told returns the description of an identity provider's failure for users; it never quotes the
-// provider in full.
+// told returns a description of an identity provider's failure for users, of at most 300 bytes.
 func told(err error) string {
 	s := fault.From(err).Message
 	if f := (*fault.Fault)(nil); !errors.As(err, &f) {

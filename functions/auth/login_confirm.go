@@ -60,8 +60,8 @@ func otherSession(f *family, c *admin.Call, a *loginRequest) (email string, err 
 	return u.Email, nil
 }
 
-// askLogin shows the confirmation page of a sign-in. signedIn is the address of the user whose
-// session would be replaced, or "".
+// askLogin shows the confirmation page of a sign-in. signedIn is the address of the user of the
+// session that would be replaced, or "".
 func (f *family) askLogin(c *admin.Call, a *loginRequest, signedIn string) admin.Answer {
 	rows := [][2]string{{"Organization", a.by.Scope.Org}, {"You sign in as", a.email}, {"You are signed in as", signedIn}}
 	body := "<p>Continue only if you want to sign in here. A session that you have in this browser is replaced.</p><dl>"

@@ -29,7 +29,7 @@ func (f *granting) arrive(c *admin.Call, again string) (p *deciding, first *admi
 	return p, nil, err
 }
 
-// signInFirst asks for the email address, which determines the organisation's identity
+// signInFirst requests the email address, which determines the organization's identity
 // provider.
 func (f *granting) signInFirst(c *admin.Call, again string) admin.Answer {
 	back := again

@@ -96,7 +96,7 @@ func (f *granting) renew(c *admin.Call) (any, error) {
 	return f.give(c, &held.Grant, scopes, audit.Rotate, func(tx *resource.Tx) (*oauthserver.Tokens, error) { return held.Renew(tx, scopes) })
 }
 
-// give issues tokens for a grant whose user still exists. If the code or token was used
+// give issues tokens for a grant of an existing user. If the code or token was used
 // concurrently, the grant ends.
 func (f *granting) give(c *admin.Call, g *oauthserver.Grant, scopes []string, action string, stage func(*resource.Tx) (*oauthserver.Tokens, error)) (any, error) {
 	view, err := f.family.Loader.Fresh(c.Context, g.Scope.Org)

@@ -67,7 +67,7 @@ var (
 	})}
 )
 
-// maxNested is how deep collections stand in each other.
+// maxNested is the maximum depth of nested collections.
 const maxNested = 10
 
 func before(_ *admin.Call, tx *resource.Tx, ch *change) error {
@@ -98,7 +98,7 @@ func before(_ *admin.Call, tx *resource.Tx, ch *change) error {
 	return tx.Hold(hold)
 }
 
-// retire keeps a collection that is not empty, and the default one.
+// retire prevents the deletion of the default collection and of collections that are not empty.
 func retire(c *admin.Call, tx *resource.Tx, it item) error {
 	if it.Form.IsDefault {
 		return fault.New(fault.NotFound, "collectionId", "The default collection cannot be deleted")

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/store"
 )
 
-// labelName is what stands behind the @ of a prompt's name.
+// labelName matches the label after the @ of a prompt's name.
 var labelName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // taken are names that mean a version by themselves.
@@ -64,7 +64,7 @@ func checkLabel(c *admin.Call, ch *admin.Change[prompt.Label]) []fault.Detail {
 	return nil
 }
 
-// beforeLabel keeps names apart: a name means one label in a workspace.
+// beforeLabel ensures that a name denotes only one label in a workspace.
 func beforeLabel(c *admin.Call, _ *resource.Tx, ch *admin.Change[prompt.Label]) error {
 	if err := mine(ch.Was); err != nil {
 		return err

@@ -115,8 +115,8 @@ func check(raw json.RawMessage) []fault.Detail {
 	return bad
 }
 
-// setContent puts a config into the record: as it is, or when it holds secrets
-// sealed as a whole, with a masked copy to show.
+// setContent stores a config in the record: unchanged or, if it contains secrets, sealed with a
+// masked copy for display.
 func (f *family) setContent(c *admin.Call, tx *resource.Tx, rec *resource.Record, form *content, raw json.RawMessage) error {
 	if err := f.references(c, tx, rec, raw); err != nil {
 		return err

@@ -15,8 +15,8 @@ const isDefault = "is_default"
 // defaultFlag is 1 for the default config of its workspace, else 0.
 func defaultFlag(rec *resource.Record) int { return admin.Flag(rec.Fields[isDefault] == "1") }
 
-// setDefault makes the config the workspace's default, or no longer, as the body
-// says. An archived config is nobody's default.
+// setDefault sets or clears the config as the workspace's default. An archived config cannot be
+// the default.
 func setDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
 	wanted := c.Body.Given("isDefault") && c.Body.Int("isDefault") == 1
 	switch {

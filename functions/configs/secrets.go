@@ -11,9 +11,9 @@ import (
 	"gateway/shared/route"
 )
 
-// sealedConfig is the name under which a config that holds secrets is sealed as
-// a whole; its body is then the masked copy. Whoever routes by a saved config
-// reads resource.Record.OpenSecrets(...)[sealedConfig] when HasSecret says so.
+// sealedConfig is the name under which a config with secrets is sealed; its body is then the
+// masked copy. Routing reads resource.Record.OpenSecrets(...)[sealedConfig] if HasSecret is
+// set.
 const sealedConfig = route.SealedConfig
 
 // secretFields are the members of a target that hold credentials: those of all
@@ -34,8 +34,8 @@ var secretFields = func() map[string]bool {
 	return names
 }()
 
-// hookFields are the members of a target whose checks may hold credentials of vendors; only
-// the members' names tell them.
+// hookFields are the fields of a target with checks that may contain vendor credentials,
+// recognizable only by their field names.
 var hookFields = map[string]bool{
 	"input_guardrails": true, "output_guardrails": true, "before_request_hooks": true, "after_request_hooks": true,
 	"inputGuardrails": true, "outputGuardrails": true, "beforeRequestHooks": true, "afterRequestHooks": true,
@@ -88,7 +88,7 @@ func (m *masker) node(n map[string]any, path string) {
 	}
 }
 
-// hook masks what is called like a secret below v.
+// hook masks fields below v that have the name of a secret.
 func (m *masker) hook(v any, path string) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -24,7 +24,7 @@ const Path = "/console/"
 // style, no other host and no embedding.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
-// assets is the folder of files whose names contain a hash of their content.
+// assets is the folder of files that have a hash of their content in the name.
 const assets = "assets/"
 
 var mediaTypes = map[string]string{

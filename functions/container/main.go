@@ -1,7 +1,6 @@
-// Command container serves the whole data plane in one long-running process:
-// what a function cannot serve, such as exact pass-through and large bodies, and
-// everything else that is sent to it. Usage events go through a journal on its
-// disk to the queue.
+// Command container serves the entire data plane in one long-running process, including
+// requests that a function cannot serve, such as exact pass-through and large bodies. Usage
+// events are written to a journal on disk and forwarded to the queue.
 package main
 
 import (
@@ -119,8 +118,8 @@ func run(ctx context.Context) error {
 	return errors.Join(err, left, journal.Close())
 }
 
-// serveOptions are for a process behind a load balancer: all connections come from a
-// few addresses, and it is the balancer that ends those that are idle.
+// serveOptions are for a process that only a load balancer connects to: connections come from a
+// few addresses, and the balancer closes idle ones.
 func serveOptions(core *app.Core) (host.Options, error) {
 	o := host.DefaultOptions()
 	o.Standard, o.MaxPerAddress = core.StandardHTTP, 0

@@ -62,7 +62,7 @@ type (
 	change = admin.Change[access.Deployment]
 )
 
-// tokenKey is where a call keeps the token for its answer.
+// tokenKey is the name under which a call stores the token for its response.
 const tokenKey = "token"
 
 const maxNamed = 1000
@@ -155,7 +155,7 @@ func (f *family) before(c *admin.Call, _ *resource.Tx, ch *change) error {
 	}
 	if !ch.Creates() {
 		if form.URL != ch.Was.URL {
-			ch.Rec.Status = access.Inactive // until somebody asks
+			ch.Rec.Status = access.Inactive // until it is verified
 		}
 		return nil
 	}
@@ -211,7 +211,7 @@ var verifiedSchema = admin.Closed(map[string]admin.Schema{
 	"response_time_ms": {"type": "integer"}, "error": {"type": []string{"string", "null"}},
 })
 
-// verify asks a deployment and notes what came.
+// verify calls a deployment and records the result.
 func (f *family) verify(c *admin.Call) (any, error) {
 	it, err := f.col.Find(c)
 	if err != nil {

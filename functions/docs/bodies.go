@@ -13,7 +13,7 @@ import (
 type body struct {
 	doc             string
 	request, answer admin.Schema
-	streams         bool // the answer is a stream when the request asks for one
+	streams         bool // the response is a stream if the request sets stream
 	query           []parameter
 }
 
@@ -30,8 +30,7 @@ func object(required []string, members map[string]admin.Schema) admin.Schema {
 	return s
 }
 
-// request is an object whose members that are not required may be null, which
-// counts as absent.
+// request is an object; its fields that are not required may be null, which counts as absent.
 func request(required []string, members map[string]admin.Schema) admin.Schema {
 	for name, s := range members {
 		if kind, ok := s["type"].(string); ok && !slices.Contains(required, name) {

@@ -2,8 +2,7 @@ package docs
 
 import "gateway/shared/admin"
 
-// jobAnswer is an answer that describes something that a provider or the gateway keeps or
-// works on.
+// jobAnswer is a response that describes a stored object or a job.
 func jobAnswer(kind string, members map[string]admin.Schema) admin.Schema {
 	members["id"], members["object"] = text, constant(kind)
 	return object([]string{"id", "object"}, members)

@@ -2,8 +2,8 @@ package docs
 
 import "gateway/shared/admin"
 
-// besideResponses are the bodies of the other operations on responses, by the names of
-// their routes. These requests go to providers as they came.
+// besideResponses are the bodies of the other operations on responses, by route name. These
+// requests are forwarded unchanged.
 var besideResponses = map[string]body{
 	"compactModelResponse": {
 		doc:     "Compact what a conversation holds, for further responses.",

@@ -29,8 +29,8 @@ const (
 	Version = release.Version
 )
 
-// New makes the family. The document tells about the routes, the families, and
-// this family itself. Tools of the MCP server call by api.
+// New returns the family of the document, which covers the routes, the families, and this
+// family itself. Tools of the MCP server call api.
 func New(api toolbox.API, routes []relay.Route, families ...admin.Family) admin.Family {
 	all := append(families[:len(families):len(families)], serve(nil, nil))
 	return serve(api, func() (json.RawMessage, error) { return build(routes, all) })
@@ -41,7 +41,7 @@ func Serve(api toolbox.API, document json.RawMessage) admin.Family {
 	return serve(api, func() (json.RawMessage, error) { return document, nil })
 }
 
-// serve makes the family of a document that is built when somebody asks for it.
+// serve returns the family of a document that is built on the first request for it.
 func serve(api toolbox.API, text func() (json.RawMessage, error)) admin.Family {
 	text = sync.OnceValues(text)
 	document := sync.OnceValues(func() (*admin.Document, error) {
@@ -203,8 +203,8 @@ func operation(rt *relay.Route, path, method, id string) map[string]any {
 	return op
 }
 
-// bodyOf is what is known about a route's bodies; any object for routes that
-// this package does not know yet.
+// bodyOf returns the description of a route's bodies; any object for routes that this package
+// does not know yet.
 func bodyOf(rt *relay.Route) body {
 	for _, name := range []string{rt.Name, rt.Endpoint} {
 		for _, known := range []map[string]body{bodies, jobBodies, besideResponses, realtimeBodies} {
@@ -225,7 +225,7 @@ func bodyOf(rt *relay.Route) body {
 	return b
 }
 
-// summaries are those of operations whose names are no sentences.
+// summaries are those of operations with names that do not read as phrases.
 var summaries = map[string]string{
 	"imageEdit": "Edit an image.", "imageVariation": "Create variations of an image.", "listFinetunes": "List fine-tuning jobs.",
 	"realtime": "Open a realtime session over a WebSocket.",

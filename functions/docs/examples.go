@@ -56,8 +56,8 @@ var shown = map[string]map[string]any{
 
 type exampler struct{ schemas map[string]any }
 
-// into puts the example of a body beside its schema, with the members besides. That of an
-// answer is whole.
+// into adds the example of a body beside its schema, with the additional fields of besides. The
+// example of a response is complete.
 func (x exampler) into(body, besides map[string]any, whole bool) {
 	contents, _ := body["content"].(map[string]any)
 	for media, c := range contents {

@@ -252,7 +252,7 @@ func typeOf(s map[string]any) string {
 	return strings.Join(slices.Compact(all), " or ")
 }
 
-// bounds are what a schema asks of a value, in words.
+// bounds describes the constraints of a schema in words.
 func bounds(s map[string]any) string {
 	var out []string
 	if choice := values(s["enum"]); len(choice) > 0 {
@@ -282,7 +282,7 @@ func sentence(doc, bounds string) string {
 	return strings.TrimSpace(doc + " " + bounds)
 }
 
-// plain writes a JSON value the way people do: whole numbers without an exponent.
+// plain formats a JSON value for readers: integers without an exponent.
 func plain(v any) string {
 	if n, ok := v.(float64); ok {
 		return strconv.FormatFloat(n, 'f', -1, 64)

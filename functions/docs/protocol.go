@@ -30,7 +30,7 @@ var protocolAnswers = map[string]map[string]string{
 	http.MethodDelete: {"204": "The session is over."},
 }
 
-// protocolOperation describes a route that is answered by a protocol of its own.
+// protocolOperation describes a route that serves a protocol other than the gateway's API.
 func protocolOperation(rt *relay.Route, path, method, id string) map[string]any {
 	b := body{doc: map[string]string{
 		http.MethodPost:   "Send a message of the Model Context Protocol to a server.",

@@ -25,7 +25,7 @@ var script string
 // hyper writes HTML. Text that is put in with text is escaped.
 type hyper struct{ strings.Builder }
 
-// put writes a format whose arguments are texts: each is escaped.
+// put writes a format with text arguments, each escaped.
 func (w *hyper) put(format string, args ...string) {
 	escaped := make([]any, len(args))
 	for i, a := range args {
@@ -177,7 +177,7 @@ func (w *hyper) operation(o *operationPage) {
 	w.WriteString("</section>\n")
 }
 
-// table lists parameters or members; where says where each parameter stands.
+// table lists parameters or fields; where adds a column with each parameter's location.
 func (w *hyper) table(caption string, rows []row, where bool) {
 	if len(rows) == 0 {
 		return

@@ -1,5 +1,5 @@
-// Package dryrun is the family that tells what a request would do: which targets
-// would be called with what, at what price, within which limits. Nothing is sent.
+// Package dryrun is the family that predicts what a request would do: which targets would be
+// called with what, at what price, within which limits. Nothing is sent.
 package dryrun
 
 import (

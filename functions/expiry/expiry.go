@@ -1,11 +1,10 @@
-// Package expiry is the worker that brings API keys and invitations up to date with
-// the clock: secrets whose transition has ended are removed, keys whose policy says so
-// are rotated, keys and invitations past their time are marked, and people are told a
-// day before. Requests check both ends themselves; the worker makes them visible.
+// Package expiry is the worker that applies time-based changes to API keys and invitations: it
+// removes old secrets at the end of their transition, rotates keys with a rotation policy,
+// marks expired keys and invitations, and sends notices a day in advance. Requests check expiry
+// themselves; the worker makes it visible.
 //
-// The new secret of a rotated key is sealed in its record until somebody with
-// the right to rotate it collects it, once; the old one works until then or
-// until its transition ends.
+// The new secret of a rotated key is sealed in its record until a user with the permission to
+// rotate it collects it, once; the old one works until then or until its transition ends.
 package expiry
 
 import (
@@ -25,8 +24,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Bounds of how far back a run looks for what is due: to the last run that was noted, but
-// not further than this.
+// Limits on how far a run looks back for due entries: to the last recorded run, but not further
+// than this.
 const (
 	firstLookBack = 7 * 24 * time.Hour
 	lookBack      = 400 * 24 * time.Hour
@@ -40,7 +39,7 @@ var progress = store.System("KEYS-DUE").Key("PROGRESS")
 // Worker does the due work of keys and invitations.
 type Worker struct {
 	Resources *resource.Resources
-	Sealer    seal.Sealer // keeps new secrets until they are collected
+	Sealer    seal.Sealer // seals new secrets until they are collected
 	// since is where the next run starts to look; runs that follow one another
 	// need not walk the past again.
 	since time.Time

@@ -13,10 +13,10 @@ import (
 	"gateway/shared/resource"
 )
 
-// ahead is how long before something happens people are told.
+// ahead is how long in advance users are notified.
 const ahead = 24 * time.Hour
 
-// tell raises a notice with a change.
+// tell stages a notice within a change.
 func tell(tx *resource.Tx, e notice.Event) error {
 	a, err := notice.Stage(e, tx.Now())
 	if err == nil {
@@ -25,15 +25,16 @@ func tell(tx *resource.Tx, e notice.Event) error {
 	return err
 }
 
-// warnings are what is said of a key ahead: what is due, the notice, the words around
-// the time, and the detail that has it.
+// warnings are the advance notices about a key: the due entry, the notice, the text around the
+// time, and the detail with the time.
 var warnings = []struct{ due, kind, before, after, detail string }{
 	{identity.DueOldSecret, notice.OldSecretExpiring, "is open with its old secret until ", " only", "transition_expires_at"},
 	{identity.DueRotation, notice.KeyRotationDue, "is rotated at ", "", "next_rotation_at"},
 	{identity.DueExpiry, notice.KeyExpiring, "expires at ", "", "expires_at"},
 }
 
-// warn tells of what happens within a day, once: what is due is marked with the notice.
+// warn sends notices for what happens within a day, once: the due entry is marked with the
+// notice.
 func (w *Worker) warn(ctx context.Context, now time.Time) error {
 	for _, of := range warnings {
 		err := w.warnOf(ctx, now, of.due, func(d resource.Due) (e notice.Event, ok bool, err error) {
@@ -55,8 +56,8 @@ func (w *Worker) warn(ctx context.Context, now time.Time) error {
 	return w.warnOf(ctx, now, membership.DueInvite, func(d resource.Due) (notice.Event, bool, error) { return w.inviteEnds(ctx, d) })
 }
 
-// toldBefore tells that a transition is shorter than the warning ahead of it: its end was
-// told when the key was rotated.
+// toldBefore reports whether a transition is shorter than the advance notice: its end was
+// announced when the key was rotated.
 func toldBefore(k *identity.Key, d resource.Due) bool {
 	return k.RotatedAt == nil || d.At.Sub(*k.RotatedAt) <= ahead
 }

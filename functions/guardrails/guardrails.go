@@ -128,8 +128,8 @@ func link(tx *resource.Tx, by resource.Ref, who hostpin.Caller, was, now []guard
 	}, was, now)
 }
 
-// before stores the checks in the record: as they are, or sealed as a whole with a masked copy
-// if they contain secrets.
+// before stores the checks in the record: unchanged or, if they contain secrets, sealed with a
+// masked copy.
 func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if c.Caller.OfOrganisation() && ch.Rec.Scope.Workspace == "" {
 		c.AuditAs("organisation_guardrails")

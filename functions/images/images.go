@@ -66,7 +66,7 @@ func demand(get relay.Get, _ int64) (d relay.Demand) {
 	return d
 }
 
-// mostPixels bounds an image whose size the request does not state.
+// mostPixels is the assumed maximum size of an image if the request states none.
 const mostPixels = 2_000_000
 
 // maxSide bounds a width and a height, so that no product of them overflows.

@@ -87,7 +87,7 @@ func customPrice(raw json.RawMessage) []fault.Detail {
 	return below(bad)
 }
 
-// root is the name for a value whose faults are told below another field.
+// root is the name for a value with faults that are reported below another field.
 const root = "value"
 
 func below(bad []fault.Detail) []fault.Detail {

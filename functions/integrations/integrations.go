@@ -134,8 +134,7 @@ func defaultProvider(c *admin.Call, tx *resource.Tx, ch *change) error {
 	return d.Stage(tx, rec, ch.Form)
 }
 
-// countWorkspaces shows how many workspaces may call an integration; lists do
-// not tell.
+// countWorkspaces adds the number of workspaces that may use an integration; lists omit it.
 func countWorkspaces(c *admin.Call, items []item, objects []admin.Members) error {
 	for n, it := range items {
 		if _, told := objects[n]["workspace_count"]; !told || it.Scope.Workspace != "" {

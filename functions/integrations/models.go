@@ -121,8 +121,7 @@ func (f *family) putModels(c *admin.Call) (any, error) {
 	})
 }
 
-// mergeModels puts what was sent over what is stored, model by model and member
-// by member.
+// mergeModels merges the sent models into the stored ones, by model and field.
 func (f *family) mergeModels(i *provider.Integration, sent []admin.Values) error {
 	catalogue := pricing.Default().Models(i.AIProviderID)
 	named := make(map[string]bool, len(sent))

@@ -179,7 +179,7 @@ func (f *family) putWorkspaces(c *admin.Call) (any, error) {
 type plan struct {
 	next     *provider.Integration
 	defaults []provider.Default // providers to make
-	limited  []string           // workspaces whose budgets were named
+	limited  []string           // workspaces with budgets in the request
 }
 
 func (f *family) plan(c *admin.Call, it item) (*plan, error) {
@@ -222,7 +222,7 @@ func within(path string, details []fault.Detail) []fault.Detail {
 	return details
 }
 
-// own sets the settings of the named workspaces. It returns what was asked, by workspace
+// own sets the settings of the named workspaces. It returns the requested changes by workspace
 // id; bad are faults found before.
 func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resource.Row, bad []fault.Detail) (map[string]wish, error) {
 	ids := make(map[string]string, 2*len(spaces))

@@ -16,8 +16,7 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// step is one thing that happened to a request, told in words beside the values
-// that it was decided on.
+// step is one decision about a request: a text, and the values that it was based on.
 type step struct {
 	Step     string   `json:"step" enum:"config,condition,draw,measure,breaker,guardrail,skip,attempt,cache,translation,answer"`
 	Path     *string  `json:"path"` // of the config
@@ -51,7 +50,7 @@ type times struct {
 	FirstCall *float64 `json:"first_call_ms" doc:"To the first call to a provider; null: none was called."`
 }
 
-// explain tells why a request went where it went.
+// explain returns the reasons for the routing of a request.
 func (f *family) explain(c *admin.Call) (any, error) {
 	rec, err := f.record(c)
 	if err != nil {
@@ -82,7 +81,7 @@ func steps(r *usage.Record) []step {
 	within = append(within, skips(r)...)
 	slices.SortStableFunc(within, func(a, b step) int { return comparePaths(*a.Path, *b.Path) })
 	out = append(out, within...)
-	hit := strings.HasSuffix(r.CacheStatus, "HIT") // of the target that came after those that were called
+	hit := strings.HasSuffix(r.CacheStatus, "HIT") // of the target after those that were called
 	if r.CacheStatus != "" && !hit {
 		out = append(out, cached(r))
 	}
@@ -165,7 +164,7 @@ func draws(r *usage.Record) []step {
 	return out
 }
 
-// measured tells by which figures targets were chosen.
+// measured returns the figures by which targets were chosen.
 func measured(r *usage.Record) []step {
 	out := make([]step, len(r.Measured))
 	for i := range r.Measured {
@@ -212,7 +211,7 @@ func breakers(r *usage.Record) []step {
 	return out
 }
 
-// guards tells what guardrails said, of each target that was tried.
+// guards returns the results of guardrails, for each attempted target.
 func guards(r *usage.Record) []step {
 	out := make([]step, len(r.Guards))
 	for i := range r.Guards {

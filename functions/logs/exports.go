@@ -185,7 +185,7 @@ func (x *exports) checkFilters(raw json.RawMessage) []fault.Detail {
 	return f.Validate(usagequery.From, usagequery.To)
 }
 
-// query reads stored filters as they are asked at the time of a run.
+// query reads stored filters as they apply at the time of a run.
 func (x *exports) query(c *admin.Call, form *export.Export) (q report.LogQuery, err error) {
 	v, wrong := admin.AsInQuery(form.Filters, x.filters)
 	if wrong != nil {
@@ -219,16 +219,15 @@ func (x *exports) query(c *admin.Call, form *export.Export) (q report.LogQuery, 
 	return q, usagequery.Rated(c, x.family.Rated, c.Scope, &q.Filter, usagequery.MaxKeptTraces)
 }
 
-// Members of a record's fields that say whose key made the export, or which key if it is
-// none of a user's.
+// Fields of a record with the user who created the export, or the key if it belongs to no user.
 const (
 	byUser = "user"
 	byKey  = "key"
 )
 
-// mayReach reports whether the caller reaches an export, whose file may have whatever its
-// author could see: users reach their own, and service keys their own and, if they may read
-// all logs with their bodies, all others.
+// mayReach reports whether the caller can access an export. Its file may contain whatever its
+// author could see: users can access their own exports, and service keys their own and, if they
+// may read all logs with their bodies, all others.
 func mayReach(c *admin.Call, _ string, row *resource.Row) bool {
 	if c.Caller.UserID != "" {
 		return row.Fields[byUser] == c.Caller.UserID
@@ -236,8 +235,8 @@ func mayReach(c *admin.Call, _ string, row *resource.Row) bool {
 	return row.Fields[byKey] == c.Caller.KeyID && c.Caller.KeyID != "" || readsAll(c)
 }
 
-// readsAll reports whether the caller may read the logs of everybody with their bodies. A
-// list asks for each of its rows.
+// readsAll reports whether the caller may read the logs of all users with their bodies. The
+// result is cached in the call, because lists need it for each row.
 func readsAll(c *admin.Call) bool {
 	const kept = "reads all logs"
 	if all, known := c.Kept(kept).(bool); known {
@@ -252,8 +251,7 @@ func readsAll(c *admin.Call) bool {
 	return all
 }
 
-// before refuses fields that may not be exported, and changes of what is being
-// written.
+// before rejects fields that may not be exported, and changes of a running export.
 func (x *exports) before(c *admin.Call, tx *resource.Tx, ch *exportChange) error {
 	of, err := tenant.ReadSettings(tx, ch.Rec.Scope)
 	if err != nil {

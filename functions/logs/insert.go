@@ -14,7 +14,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Bounds of what is told.
+// Limits of reported requests.
 const (
 	maxTold     = 100     // requests of one call
 	maxToldBody = 4 << 20 // bytes of one call
@@ -30,7 +30,7 @@ var (
 	providerForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 )
 
-// Both scopes are needed, because only a caller who may make requests may tell of them.
+// Both scopes are required: only a caller that may send requests may report them.
 const (
 	insertScope = "logs.write"
 	makeScope   = "completions.write"
@@ -77,7 +77,7 @@ func (f *family) insertRoute() admin.Route {
 func toldTime(raw json.RawMessage) []fault.Detail {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
-		return nil // its type is told already
+		return nil // its type is reported already
 	}
 	at, err := admin.ParseTime(text)
 	if now := time.Now(); err == nil && (at.Before(now.Add(-maxToldPast)) || at.After(now.Add(maxAhead))) {
@@ -96,7 +96,7 @@ var traceNames = map[string]string{
 func toldMetadata(raw json.RawMessage) (wrong []fault.Detail) {
 	var pairs map[string]string
 	if json.Unmarshal(raw, &pairs) != nil {
-		return nil // its type is told already
+		return nil // its type is reported already
 	}
 	given := map[string]bool{}
 	for _, name := range keys(pairs) {

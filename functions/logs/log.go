@@ -17,14 +17,13 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// content is what a log keeps of a request beside its metrics.
+// content is the part of a request that a log stores beside its metrics.
 type content struct {
 	usage.Bodies
 	unreadable bool // there are bodies and they cannot be opened any more
 }
 
-// open unseals the bodies of a record. A log whose bodies are lost keeps its
-// metrics.
+// open unseals the bodies of a record. If they are lost, the log has only its metrics.
 func (f *family) open(ctx context.Context, rec *usage.Record) (c content, err error) {
 	if len(rec.Bodies) == 0 {
 		return c, nil
@@ -107,7 +106,7 @@ type (
 	}
 )
 
-// whole is a record with its bodies.
+// whole returns a record with its bodies.
 func whole(r *usage.Record, c *content, organisation, configVersion string) log {
 	out := log{
 		ID: r.ID, Object: "log", Organisation: r.Org, Created: admin.Instant(r.Start),
@@ -127,7 +126,7 @@ func whole(r *usage.Record, c *content, organisation, configVersion string) log 
 	return out
 }
 
-// fromClient tells what client library made the request.
+// fromClient sets the client library of the request.
 func fromClient(m *metrics, h map[string]string) {
 	m.Source, m.Runtime = orNull(h["user-agent"]), orNull(h["x-stainless-runtime"])
 	m.RuntimeVersion, m.SdkVersion = orNull(h["x-stainless-runtime-version"]), orNull(h["x-stainless-package-version"])
@@ -178,7 +177,7 @@ func attempts(r *usage.Record) []attempt {
 	return out
 }
 
-// decision is what the routing was decided on, and what was lost between shapes.
+// decision contains the inputs of the routing decision, and the losses of format conversion.
 type decision struct {
 	Draws    []draw                `json:"draws"`
 	Measured []usage.MeasuredShown `json:"measured" doc:"Choices by latency, cost or load."`

@@ -1,8 +1,8 @@
-// Package logs is the family that reads logs: the list, and one log with what
-// was asked and answered.
+// Package logs is the family that reads logs: the list, and one log with its request and
+// response.
 //
-// A log appears about a second after its request ended: a worker keeps records
-// in batches. Until then its id is one that does not exist.
+// A log appears about a second after its request ended, because a worker stores records in
+// batches. Until then its id does not exist.
 package logs
 
 import (
@@ -41,13 +41,13 @@ const defaultSpan = 30 * 24 * time.Hour
 type Deps struct {
 	Reader  *report.Reader
 	Sealer  seal.Sealer     // opens the bodies of logs
-	Rated   *feedback.Store // what clients said about answers
+	Rated   *feedback.Store // client feedback
 	Exports *export.Runs
 	Bucket  blob.Bucket // of the files of exports
 	Tail    TailOptions
 	// Book is what simulations price by; nil: the list that comes with the gateway.
 	Book *pricing.Book
-	Told *ingest.Maker // takes what was asked elsewhere
+	Told *ingest.Maker // accepts reports of requests made elsewhere
 	// Store has the rows that remember which spans of a trace were counted.
 	Store store.Store
 }
@@ -214,8 +214,7 @@ func (w workspaceNames) read(c *admin.Call, ids iter.Seq[string]) error {
 	return err
 }
 
-// record finds the log that the path names.
-// readScopes open the logs of all keys. A key with another scope of the route, such as
+// readScopes allow reading the logs of all keys. A key with another scope of the route, such as
 // completions.write, reads only the logs of its own requests.
 var readScopes = []string{"logs.read", "logs.view"}
 

@@ -223,7 +223,7 @@ type row struct {
 	Object  string        `json:"object" enum:"log"`
 }
 
-// orNull is null for what is empty.
+// orNull returns nil for a zero value.
 func orNull[T comparable](v T) *T {
 	if v == *new(T) {
 		return nil

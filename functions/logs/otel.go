@@ -24,7 +24,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// Bounds of what is told by OpenTelemetry.
+// Limits of OpenTelemetry requests.
 const (
 	maxOTLP   = 4 << 20  // bytes of a body as it is sent
 	maxPlain  = 16 << 20 // of one that was packed
@@ -42,7 +42,7 @@ const (
 	rpcUnknownWho  = 16
 )
 
-// kind is one of the two things that are told: where its parts stand.
+// kind is one of the two signals, with the names of its parts.
 type kind struct {
 	path, name, member, rejected string
 	fromJSON, fromProtobuf       func([]byte) ([]otlp.Told, error)
@@ -120,7 +120,7 @@ func refused(c *admin.Call, f *fault.Fault) any {
 	return admin.Answer{ContentType: protobufType, Body: otlp.Refused(code, why)}
 }
 
-// observe keeps what a request of OTLP tells.
+// observe stores the entries of an OTLP request.
 func (f *family) observe(c *admin.Call, k *kind) (any, error) {
 	if !c.Caller.HasAny([]string{makeScope}) {
 		return nil, admin.Denied()
@@ -180,7 +180,7 @@ func unpacked(c *admin.Call) ([]byte, error) {
 	}
 }
 
-// rejections count what is not taken, by reason.
+// rejections counts rejected entries by reason.
 type rejections struct {
 	n    int
 	whys []string
@@ -201,7 +201,7 @@ func (r *rejections) String() string { return strings.Join(r.whys, "; ") }
 // pool has readings that are reused: they are large, and a request has many.
 var pool = sync.Pool{New: func() any { return new([]instrumentation.Reading) }}
 
-// ingest stores what a request reports, and returns what was not accepted. Entries become
+// ingest stores the entries of a request, and returns those that were rejected. Entries become
 // records one at a time, so that a request needs little more memory than its entries.
 func (f *family) ingest(c *admin.Call, by *ingest.Teller, all []otlp.Told, k *kind) (no rejections, err error) {
 	kept := pool.Get().(*[]instrumentation.Reading)

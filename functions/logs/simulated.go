@@ -22,7 +22,7 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// question reads what is different. All that is wrong with it is told at once.
+// question reads the changes to simulate. All faults are reported together.
 func (f *family) question(c *admin.Call, sc store.Scope, filter *report.Filter) (q replay.Question, m *means, err error) {
 	view, err := resource.NewLoader(c.Resources).Fresh(c.Context, sc.Org)
 	if err != nil {
@@ -78,8 +78,7 @@ func unknown(c *admin.Call) (bad []fault.Detail) {
 
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// needsWorkspace is the fault for a saved thing that is named while nothing tells in which
-// workspace.
+// needsWorkspace is the fault for a saved resource that is named without its workspace.
 func needsWorkspace(field string) *fault.Fault {
 	return fault.Invalid(field, "names something of a workspace: an organisation key says workspace_id, its id or slug")
 }

@@ -19,7 +19,7 @@ import (
 
 // Bounds of one call of a simulation.
 const (
-	simulated     = 100_000   // requests that are read, where nothing else is said
+	simulated     = 100_000   // default limit of requests
 	maxSimulated  = 1_000_000 // and at most
 	simulatedPage = 2048      // of them in memory
 	simulating    = 20 * time.Second
@@ -141,8 +141,8 @@ func (f *family) simulate(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-// replay gives a run the records of a query, at most so many, and returns the cursor behind
-// the last one; empty: there are no more.
+// replay feeds the records of a query to a run, at most most, and returns the cursor after the
+// last one; empty if there are no more.
 func (f *family) replay(ctx context.Context, sc store.Scope, q *report.LogQuery, run *replay.Run, most int) (next string, err error) {
 	until := time.Now().Add(simulating)
 	for seen := 0; ; {
@@ -166,8 +166,7 @@ func (f *family) replay(ctx context.Context, sc store.Scope, q *report.LogQuery,
 	}
 }
 
-// readable gives the bodies that guardrails and conditions can be asked about: whole
-// ones.
+// readable returns the bodies that guardrails and conditions can evaluate: complete ones.
 func (f *family) readable(ctx context.Context, rec *usage.Record) (b replay.Bodies, err error) {
 	opened, err := f.open(ctx, rec)
 	if err != nil || opened.unreadable || opened.Truncated {
@@ -176,7 +175,7 @@ func (f *family) readable(ctx context.Context, rec *usage.Record) (b replay.Bodi
 	return replay.Bodies{Request: opened.Request, Response: opened.Response}, nil
 }
 
-// details puts what is wrong with a member in its place.
+// details prefixes the paths of faults in a field.
 func details(bad []fault.Detail, at string) (out []fault.Detail) {
 	for _, d := range bad {
 		switch {
@@ -192,7 +191,7 @@ func details(bad []fault.Detail, at string) (out []fault.Detail) {
 	return out
 }
 
-// items are the entries of a list of the body, as they came.
+// items returns the entries of a list of the body, unparsed.
 func items(c *admin.Call, name string) (out []json.RawMessage) {
 	_ = json.Unmarshal(c.Body.Raw(name), &out) // its description is a list's
 	return out

@@ -27,7 +27,7 @@ const (
 
 // TailOptions are what hosts differ in.
 type TailOptions struct {
-	Brief time.Duration   // where answers are sent whole: ends with the first logs, or after this; 0: goes on for an hour
+	Brief time.Duration   // if responses are buffered: ends with the first logs, or after this; 0: continues for an hour
 	Pace  time.Duration   // between looks; 0: a second
 	Ends  <-chan struct{} // closed when the process stops; nil: never
 }

@@ -94,7 +94,7 @@ type named struct {
 }
 
 // toggle enables or disables the capabilities in the body. of is the integration with the
-// capabilities; owner is the resource whose records are written.
+// capabilities; owner is the resource that owns the records.
 func (f *family) toggle(c *admin.Call, of *resource.Record, owner resource.Ref, kind resource.Kind, write func(*admin.Call, *resource.Tx, resource.Record, bool, named) error) (any, error) {
 	rows, err := c.Resources.List(c.Context, of.Scope, mcp.KindCapability.Of(of.ID))
 	if err != nil {

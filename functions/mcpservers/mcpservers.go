@@ -31,7 +31,7 @@ type Deps struct {
 	// Sessions and Loader identify the user and the browser of a sign-in.
 	Sessions *signin.Sessions
 	Loader   *resource.Loader
-	// Signing are the keys whose public halves are published.
+	// Signing are the keys with published public halves.
 	Signing *signing.Keys
 }
 

@@ -154,8 +154,8 @@ func (f directory) pageOf(c *admin.Call, rows []catalogued, limit int) (*listing
 	return out, nil
 }
 
-// placesOf returns the workspaces whose servers the caller may list: the one that it names, or
-// all that it can access. An inaccessible one is treated like one that does not exist.
+// placesOf returns the workspaces with servers that the caller may list: the named one, or all
+// that it can access. An inaccessible one is treated like one that does not exist.
 func (f directory) placesOf(c *admin.Call) ([]*resource.Record, error) {
 	if named := c.Query.Text("workspace_id"); named != "" {
 		rec, ok, err := c.Workspace(named)

@@ -36,8 +36,8 @@ func nothing([]byte) chat.Meter {
 	return m
 }
 
-// estimate counts for providers that cannot. The answer says that it is no count
-// of theirs: {"input_tokens":n,"estimated":true}.
+// estimate counts tokens for providers that cannot. The response says that it is an estimate:
+// {"input_tokens":n,"estimated":true}.
 func estimate(body []byte) ([]byte, error) {
 	r, err := anthropic.Messages{}.DecodeRequest(body)
 	if err != nil {

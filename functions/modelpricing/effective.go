@@ -12,11 +12,11 @@ import (
 	"gateway/shared/tenant"
 )
 
-// asks are the scopes of which a caller needs one to be told its own prices.
+// asks are the scopes of which a caller needs one to see its effective prices.
 var asks = []string{"completions.write", "models.list", "virtual_keys.read", "providers.read"}
 
-// priceRoute tells what a model costs the caller. With a key, prices and multipliers of its
-// organisation count, and for a saved provider also those of its integration.
+// priceRoute returns the price of a model for the caller. With a key, prices and multipliers of
+// its organization apply, and for a saved provider also those of its integration.
 func priceRoute(b *pricing.Book) admin.Route {
 	return admin.Route{
 		Method: "GET", Path: "/model-configs/pricing/{provider}/{model}", Name: "getModelPrice", Public: true, Welcomes: true,

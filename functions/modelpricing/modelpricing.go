@@ -82,7 +82,7 @@ var plain = admin.Refusals{
 	},
 }
 
-// notFound is said of what is not there, and of what is not the caller's.
+// notFound is the error for missing and inaccessible models.
 func notFound() error { return fault.New(fault.NotFound, "", "Model not found") }
 
 var (

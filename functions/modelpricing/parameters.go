@@ -29,15 +29,14 @@ type parameter struct {
 type listed struct {
 	Type      string      // chat, text, responses, embedding, image...
 	Supported []string    // tools, image, cache_control, json_mode...
-	Params    []parameter // of its own, before those of the provider
+	Params    []parameter // specific to the model; they precede the provider's
 	Without   []string    // keys of the provider's parameters that it does not have
 	MaxOutput any         // the most tokens of an answer
 	Roles     []string    // roles of messages, where they differ from the provider's
 	IsDefault bool
 }
 
-// file is what is known of a provider: Params and Roles hold for all its models of
-// conversations.
+// file describes a provider: Params and Roles apply to all its chat models.
 type file struct {
 	Params []parameter
 	Roles  []string
@@ -56,7 +55,7 @@ func open(provider string) (f file, known bool, err error) {
 	return f, true, nil
 }
 
-// document is what is told of a model.
+// document returns the description of a model.
 func (f *file) document(m listed) admin.Members {
 	params, roles := slices.Clone(m.Params), m.Roles
 	talks := m.Type == "chat" || m.Type == "text" || m.Type == "responses"

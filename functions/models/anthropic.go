@@ -63,8 +63,8 @@ func anthropicPage(all []model, routed bool, q url.Values) ([]byte, error) {
 	return append(wire.AppendJSONString(out, ids[to-1]), '}'), nil
 }
 
-// between gives the part of a list that a page asks for: of limit, 0 being all of it,
-// behind after_id or before before_id.
+// between returns the part of a list that a page requests: at most limit entries (0: all),
+// after after_id or before before_id.
 func between(ids []string, q url.Values, limit int) (from, to int, err error) {
 	to = len(ids)
 	find := func(name string) (int, error) {

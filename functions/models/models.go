@@ -173,7 +173,7 @@ func encode(models []model, total int) []byte {
 	return fmt.Appendf(out, `],"total_count":%d}`, total)
 }
 
-// appendPrice tells the list price, in US cents per token or unit.
+// appendPrice adds the list price, in US cents per token or unit.
 func (m *model) appendPrice(out []byte) []byte {
 	d, ok := pricing.Default().Document(m.service, m.name)
 	if !ok {
@@ -186,7 +186,8 @@ func (m *model) appendPrice(out []byte) []byte {
 	return append(append(out, `,"pricing":`...), raw...)
 }
 
-// appendKnown tells of window, kinds of input and end, as far as they are known.
+// appendKnown adds the context window, input modalities and end of life, as far as they are
+// known.
 func (m *model) appendKnown(out []byte) []byte {
 	k := modelmeta.Of(m.service, m.name)
 	if k == nil {

@@ -112,8 +112,8 @@ func writeDefaults(c *admin.Call) (any, error) {
 	})
 }
 
-// guardrails gives the ids of those that are named. They cannot go while they stand
-// in a list.
+// guardrails returns the ids of the named guardrails. They cannot be deleted while a list
+// contains them.
 func guardrails(tx *resource.Tx, field string, names []string) (ids []string, bad []fault.Detail, err error) {
 	for i, name := range names {
 		rec, ok, err := tx.Get(tx.Scope().Organisation(), kindGuardrail, name)

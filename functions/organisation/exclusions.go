@@ -104,7 +104,7 @@ func (x exclusion) put(c *admin.Call) (any, error) {
 	})
 }
 
-// asked are the workspaces of a call that are to be changed.
+// asked returns the workspaces that a call changes.
 func (x exclusion) asked(c *admin.Call, rows []resource.Row) ([]switched, error) {
 	sent, override := c.Body.Objects("workspaces"), c.Body.Bool("override_existing")
 	if len(sent) == 0 && !override {

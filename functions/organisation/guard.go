@@ -32,7 +32,7 @@ var guarded = []struct {
 	}},
 }
 
-// guard checks that a change of settings gives nobody what the caller does not have.
+// guard checks that a change of settings grants no permission that the caller lacks.
 func guard(c *admin.Call, was, now map[string]json.RawMessage) error {
 	by := c.Caller.Grantor()
 	for _, g := range guarded {

@@ -36,8 +36,8 @@ func New() admin.Family {
 	}
 }
 
-// workspaces are those whose settings are read and changed. Their own family serves
-// them.
+// workspaces are the workspaces with settings that can be read and changed. Their family serves
+// the rest of them.
 func workspaces() *admin.Collection[tenant.Workspace] {
 	return &admin.Collection[tenant.Workspace]{
 		Kind: tenant.KindWorkspace, Object: "workspace", Path: "/admin/workspaces", Scope: "workspaces", Where: admin.Shared,

@@ -157,8 +157,8 @@ const (
 	maxAnswer = 4 << 20
 )
 
-// call signs and makes one call. An error names the status and the kind that AWS
-// gave, and nothing of what was sent or answered.
+// call signs and makes one call. Errors contain the status and the kind that AWS returned, and
+// no content of the request or response.
 func (c *Cloud) call(ctx context.Context, service, region, method, path string, h http.Header, body []byte) ([]byte, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()

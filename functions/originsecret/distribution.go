@@ -10,7 +10,7 @@ import (
 	"gateway/shared/host/originauth"
 )
 
-// place is where a value stands in a document.
+// place is the position of a value in a document.
 type place struct {
 	from, to int64
 	value    string

@@ -1,14 +1,14 @@
-// Package originsecret is the worker that replaces the secret by which the edge
-// proves itself to the functions and the container. Each run does the step that is
-// due, and no step is done before the one before it has reached every process:
+// Package originsecret is the worker that rotates the secret by which CloudFront authenticates
+// to the functions and the container. Each run performs the step that is due; a step starts
+// only after the previous one has reached every process:
 //
-//	in use     current                the edge sends it; after Every, or when asked to, a next one is made
-//	announced  current and next       both are let in; after Wait the next one becomes the current one
-//	switched   current and previous   the edge is told to send the current one; once all of it does, and
-//	                                  after Wait, the previous one is retired
+//	in use     current                the edge sends it; after Every, or on request, a next one is created
+//	announced  current and next       both are accepted; after Wait the next one becomes the current one
+//	switched   current and previous   the edge is configured to send the current one; once all of it does,
+//	                                  and after Wait, the previous one is retired
 //
-// So two are let in at most, and the one that any part of the edge still sends
-// always is. A run that fails, or dies between two writes, is made good by the next.
+// At most two secrets are accepted, and the one that any part of the edge still sends is always
+// among them. The next run completes a run that failed or died between two writes.
 package originsecret
 
 import (
@@ -29,7 +29,7 @@ const (
 	Wait  = 10 * time.Minute // longer than any process goes by what it has read
 )
 
-// Secret is what stands in the secret store. The template of the edge reads current.
+// Secret is the value in the secret store. The template of the edge reads current.
 type Secret struct {
 	Current  string    `json:"current"`
 	Previous string    `json:"previous"`
@@ -38,7 +38,7 @@ type Secret struct {
 	Rotated  time.Time `json:"rotated,omitzero"` // when current was made, or seen first
 }
 
-// Vault keeps the secret.
+// Vault stores the secret.
 type Vault interface {
 	Load(context.Context) (Secret, error)
 	Save(context.Context, Secret) error
@@ -61,11 +61,11 @@ type Rotation struct {
 	Now   func() time.Time // nil: time.Now
 }
 
-// Run does what is due.
+// Run performs the step that is due.
 func (r *Rotation) Run(ctx context.Context) error { return r.run(ctx, false) }
 
-// Begin begins a rotation whatever the secret's age, for one that somebody may have
-// seen; runs that follow end it.
+// Begin starts a rotation regardless of the secret's age, for a secret that may have leaked;
+// later runs complete it.
 func (r *Rotation) Begin(ctx context.Context) error { return r.run(ctx, true) }
 
 func (r *Rotation) run(ctx context.Context, begin bool) error {
@@ -86,8 +86,8 @@ func (r *Rotation) run(ctx context.Context, begin bool) error {
 	return nil
 }
 
-// step does one step. The tables are written before the secret store, so that a failure in
-// between leaves only a secret that is accepted and that nobody knows.
+// step performs one step. The tables are written before the secret store, so that a failure in
+// between leaves only a secret that is accepted but unknown to any client.
 func (r *Rotation) step(ctx context.Context, s Secret, now time.Time, begin bool) error {
 	ring, err := originauth.Load(ctx, r.Store, true)
 	if err != nil {

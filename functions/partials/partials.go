@@ -56,8 +56,8 @@ func describe() *admin.Collection[prompt.Partial] {
 	}
 }
 
-// template tells what is wrong with a text that is no template, beside the errors of
-// other fields.
+// template returns the faults of a text that is not a valid template, in addition to the errors
+// of other fields.
 func template(raw json.RawMessage) []fault.Detail {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -83,7 +83,7 @@ func check(c *admin.Call, ch *change) []fault.Detail {
 	return bad
 }
 
-// keptPartials is where a call keeps that some version takes in others.
+// keptPartials is the name under which a call stores that a version includes other partials.
 const keptPartials = "some version takes in partials"
 
 // before refuses a text that includes a partial which does not exist, or itself. It also
@@ -121,7 +121,7 @@ func before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	return nil
 }
 
-// retire keeps a partial that others take in.
+// retire prevents the deletion of a partial that is included elsewhere.
 func retire(c *admin.Call, _ *resource.Tx, it item) error { return unused(c, it.Record) }
 
 func unused(c *admin.Call, rec *resource.Record) error {

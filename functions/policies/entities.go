@@ -142,7 +142,7 @@ func list(c *admin.Call, read func(after string) ([]entity, string, error)) (any
 	case len(part) > 0 && part[len(part)-1].place != all[len(all)-1].place:
 		more = part[len(part)-1].place
 	case len(part) == 0 && len(all) > 0:
-		more = "" // a page behind the last
+		more = "" // a page after the last
 	}
 	if more != "" {
 		out["next_cursor"] = base64.RawURLEncoding.EncodeToString([]byte(more))
@@ -150,7 +150,7 @@ func list(c *admin.Call, read func(after string) ([]entity, string, error)) (any
 	return out, nil
 }
 
-// placeOf is where a call goes on.
+// placeOf returns the position at which a listing continues.
 func placeOf(c *admin.Call) (string, error) {
 	if !c.Query.Given("cursor") {
 		return "", nil
@@ -213,7 +213,7 @@ func (f *family) resetValue(c *admin.Call, ch *change) {
 	_ = f.ledger.Reset(c.Context, subject(ch.Item(), c.Body.Text(resetValue))) // what fails can be sent again
 }
 
-// decorate adds what the counters say, where that is asked for.
+// decorate adds the values of the counters, on request.
 func (f *family) decorate(c *admin.Call, items []item, objects []admin.Members) error {
 	if !c.Query.Bool(includeUsage) || c.Route.Method != "GET" || len(items) != 1 {
 		return nil

@@ -51,8 +51,8 @@ func base(object, path string, kind resource.Kind, listed ...admin.Field) *admin
 	}
 }
 
-// may keeps archived policies from reads that do not ask for them, and from being
-// deleted again.
+// may hides archived policies from reads that do not request them, and prevents their repeated
+// deletion.
 func may(c *admin.Call, action string, row *resource.Row) bool {
 	archived := row.Status == resource.StatusArchived
 	switch action {
@@ -84,7 +84,7 @@ func choice(name string, of ...string) admin.Field {
 	return admin.Field{Name: name, Type: admin.String, Enum: of, Doc: "Only those of this " + name + "."}
 }
 
-// note keeps what lists filter by.
+// note stores the fields that lists filter by.
 func note(ch *change, fields map[string]string) {
 	if ch.Rec.Fields == nil {
 		ch.Rec.Fields = make(map[string]string, len(fields))

@@ -1,5 +1,5 @@
-// Package promptruns is the family that uses saved prompts: it fills them in, and
-// asks models what comes of them.
+// Package promptruns is the family that uses saved prompts: it renders them and sends the
+// result to models.
 package promptruns
 
 import (

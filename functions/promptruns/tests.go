@@ -25,7 +25,7 @@ const (
 	atOnce    = 4 // cases
 	caseTime  = 2 * time.Minute
 	maxAnswer = 4 << 20 // bytes of an answer
-	maxShown  = 4 << 10 // bytes of it that are told
+	maxShown  = 4 << 10 // bytes of it in the response
 )
 
 // table is the body of a run: cases in place of the saved ones.
@@ -55,7 +55,7 @@ func readTable(body []byte) (t table, err error) {
 	return t, nil
 }
 
-// misread tells which member of a body has the wrong type, or is not known.
+// misread returns the fault for a body field that has the wrong type or is unknown.
 func misread(err error) error {
 	if wrong, ok := err.(*json.UnmarshalTypeError); ok && wrong.Field != "" {
 		return fault.Invalid(wrong.Field, "must not be a %s", wrong.Value)
@@ -80,7 +80,7 @@ type result struct {
 	Name       string   `json:"name"`
 	Passed     bool     `json:"passed"`
 	Rendered   string   `json:"rendered,omitempty"`
-	Answer     *string  `json:"answer"` // null: no model was asked, or none answered
+	Answer     *string  `json:"answer"` // null: no model was called, or none responded
 	Status     int      `json:"status,omitempty"`
 	Took       int64    `json:"latency_ms,omitempty"`
 	Problem    string   `json:"problem,omitempty"`
@@ -155,7 +155,7 @@ func (x exam) keep(table []prompt.Case, r *report) error {
 	return prompt.Tests{Store: x.Store}.Keep(x.Context, x.found.Scope, x.found.ID, r.Version, &t)
 }
 
-// run renders a case, asks the model where it is to be asked, and judges both.
+// run renders a case, calls the model if requested, and evaluates both.
 func (x exam) run(c *prompt.Case) result {
 	out := result{Name: c.Name, Assertions: []judged{}}
 	ctx, cancel := context.WithTimeout(x.Context, caseTime)

@@ -87,8 +87,8 @@ func fields() []admin.Field {
 	}, testFields()...)
 }
 
-// template tells what is wrong with a text that is no template, whichever kind of
-// prompt it is for, beside the errors of other fields.
+// template returns the faults of a text that is not a valid template for any kind of prompt, in
+// addition to the errors of other fields.
 func template(raw json.RawMessage) []fault.Detail {
 	var p prompt.Prompt
 	if json.Unmarshal(raw, &p.String) != nil || p.String == "" {
@@ -178,8 +178,8 @@ func check(c *admin.Call, ch *change) []fault.Detail {
 	return bad
 }
 
-// retire keeps a prompt that other workspaces see or that configs name. If it is not
-// shared, only configs of its own workspace can name it.
+// retire prevents the deletion of a prompt that other workspaces see or that configs name. If
+// it is not shared, only configs of its own workspace can name it.
 func (f *family) retire(c *admin.Call, tx *resource.Tx, it item) error {
 	_, shared, err := tx.Get(it.Scope.Organisation(), prompt.KindShare, it.ID)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"gateway/shared/resource"
 )
 
-// Names of what a call keeps for its hooks.
+// Names of values that a call stores for its hooks.
 const (
 	keptCollection = "collection of the list"
 	keptPartials   = "some version takes in partials"
@@ -51,7 +51,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	return nil
 }
 
-// note keeps what lists go by.
+// note stores the fields that lists filter by.
 func note(tx *resource.Tx, ch *change) {
 	if ch.Rec.Fields == nil {
 		ch.Rec.Fields = map[string]string{}
@@ -61,7 +61,7 @@ func note(tx *resource.Tx, ch *change) {
 	ch.Rec.Fields[prompt.FieldUpdated] = strconv.FormatInt(tx.Now().UnixMilli(), 10)
 }
 
-// provider keeps the slug of the saved provider.
+// provider stores the slug of the saved provider.
 func (f *family) provider(tx *resource.Tx, ch *change) ([]fault.Detail, error) {
 	if ch.Form.VirtualKey == ch.Was.VirtualKey {
 		return nil, nil

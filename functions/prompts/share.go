@@ -65,8 +65,8 @@ func keepLabels(c *admin.Call) error {
 	return nil
 }
 
-// follow moves the call to the workspace of a shared prompt, unless the workspace
-// has one of its own by that name.
+// follow moves the call to the workspace of a shared prompt, unless the workspace has a prompt
+// with that name.
 func (f *family) follow(c *admin.Call) error {
 	name := prompt.ParseReference(c.Param("promptId")).Name
 	shares, err := c.Resources.List(c.Context, c.Organisation(), prompt.KindShare)
@@ -152,7 +152,7 @@ func across(c *admin.Call) ([]store.Scope, error) {
 	return admin.WorkspaceScopes(c)
 }
 
-// decorate adds who else sees the prompts, where that is asked for.
+// decorate adds the other workspaces that see the prompts, on request.
 func (f *family) decorate(c *admin.Call, items []item, objects []admin.Members) error {
 	if !c.Query.Bool(showShare.Name) || c.Route.Method != "GET" {
 		return nil

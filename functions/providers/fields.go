@@ -57,6 +57,6 @@ func shown(more ...admin.Shown[provider.Instance]) []admin.Shown[provider.Instan
 	}, more...)
 }
 
-// statusDisabled is that of a provider whose integration is closed to the
-// workspace; it works again when it opens.
+// statusDisabled is the status of a provider with an integration that is not open to the
+// workspace; it works again once it is.
 const statusDisabled = "disabled"

@@ -1,6 +1,6 @@
-// Package providers is the family of saved providers: an integration made
-// callable in one workspace under a slug. Virtual keys are the older form of
-// the same: a provider with an integration of its own.
+// Package providers is the family of saved providers: an integration made callable in one
+// workspace under a slug. Virtual keys are the older form: a provider with a dedicated
+// integration.
 package providers
 
 import (
@@ -97,7 +97,8 @@ func bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 	return fault.Invalid("integration_id", "names no integration that is open to this workspace")
 }
 
-// use notes that the provider uses its integration, which keeps it in place.
+// use records that the provider uses its integration, which prevents deletion of the
+// integration.
 func use(_ *admin.Call, tx *resource.Tx, ch *change) error {
 	if !ch.Creates() {
 		return nil
@@ -114,9 +115,9 @@ func inFuture(c *admin.Call, ch *change) error {
 	return nil
 }
 
-// retire keeps a provider that configs or prompts name, and gives up what a provider holds;
-// the engine archives it. The integration of a virtual key goes with it, unless another
-// provider uses it too.
+// retire prevents the deletion of a provider that configs or prompts name, and releases the
+// resources of a provider; the engine archives it. The integration of a virtual key is deleted
+// with it, unless another provider uses it.
 func retire(c *admin.Call, tx *resource.Tx, it item) error {
 	rec, in := it.Record, it.Form
 	named, err := namedBy(c, rec)

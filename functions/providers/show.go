@@ -57,9 +57,8 @@ func integrationsOf(c *admin.Call, items []item) (map[string]integration, error)
 	return out, nil
 }
 
-// showIntegration shows what the integration says of the provider. Of one that
-// belongs to the organisation the workspace sees the configurations only when
-// it asks for them.
+// showIntegration adds the integration's data to the provider. A workspace sees the
+// configurations of an organization's integration only on request.
 func showIntegration(c *admin.Call, it item, of integration, o admin.Members) {
 	in := it.Form
 	if of.form == nil || !of.form.OpenTo(&of.rec, it.Scope.Workspace) {

@@ -35,7 +35,7 @@ func (f *family) keys() *admin.Collection[provider.Instance] {
 	})
 }
 
-// bringIntegration makes the integration that stands behind a new virtual key.
+// bringIntegration creates the integration of a new virtual key.
 func (f *family) bringIntegration(c *admin.Call, tx *resource.Tx, rec *resource.Record, in *provider.Instance) error {
 	p, ok := provider.ByID(c.Body.Text("provider"))
 	if !ok {
@@ -77,8 +77,8 @@ func (f *family) keeper(c *admin.Call) provider.Keeper {
 	return provider.Keeper{Sealer: c.Sealer, CheckURL: f.CheckURL}
 }
 
-// changeIntegration changes the credentials behind a virtual key. Those of an
-// integration that others share are changed there.
+// changeIntegration changes the credentials of a virtual key. Credentials of a shared
+// integration are changed there.
 func (f *family) changeIntegration(c *admin.Call, tx *resource.Tx, rec *resource.Record, in *provider.Instance) error {
 	p, ok := provider.ByID(in.AIProviderID)
 	if !ok {

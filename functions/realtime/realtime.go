@@ -49,5 +49,5 @@ func Routes() []relay.Route {
 	})
 }
 
-// timed reads a Live session of OpenAI. Decisions are told as responses are.
+// timed reads a Live session of OpenAI. Decisions are reported like responses.
 func timed() live.Wire { return sessions.New(responses.Responses{}.MeterResponse) }

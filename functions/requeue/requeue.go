@@ -26,8 +26,8 @@ type line struct {
 // Worker sends events again.
 type Worker struct{ Queue queue.Queue }
 
-// Handle takes the lines of one delivery. An error makes it come again; an event
-// that is sent twice is kept once.
+// Handle processes the lines of one delivery. An error causes redelivery; an event that is sent
+// twice is stored once.
 func (w *Worker) Handle(ctx context.Context, ev events.CloudwatchLogsEvent) error {
 	data, err := ev.AWSLogs.Parse()
 	if err != nil {

@@ -27,7 +27,7 @@ func Routes() []relay.Route {
 	}, stored()...)
 }
 
-// of is a route to an operation that is not a conversation. It goes, as it came, to
+// of returns a route to an operation other than a conversation. It is forwarded unchanged to
 // providers that have this operation.
 func of(path, name string, op provider.Operation, m func([]byte) chat.Meter) relay.Route {
 	return relay.Route{
@@ -55,5 +55,5 @@ func estimate(body []byte) ([]byte, error) {
 	return append(out, `,"estimated":true}`...), nil
 }
 
-// meter reads the usage of an answer that tells its usage as a response does.
+// meter reads the usage of a response that reports it like the Responses API.
 func meter(answer []byte) chat.Meter { return responses.Responses{}.MeterResponse(answer) }

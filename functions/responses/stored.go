@@ -6,8 +6,7 @@ import (
 	"gateway/shared/relay"
 )
 
-// stored are the routes to responses that a provider keeps. They are for
-// providers that have responses of their own.
+// stored are the routes to stored responses, for providers that implement the Responses API.
 func stored() []relay.Route {
 	read := one("GET", "/responses/{id}", "getModelResponse", provider.ResponsesGet)
 	read.Retold = &relay.Retold{Endpoint: "createModelResponse", Client: responses.Responses{}}

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/signin/scim"
 )
 
-// discovery tells clients what is served: RFC 7644, 4.
+// discovery describes the service to clients: RFC 7644, 4.
 func (f *family) discovery() []admin.Route {
 	return []admin.Route{
 		{Method: "GET", Path: "/scim/ServiceProviderConfig", Name: "getScimServiceProviderConfig", Doc: "What of the protocol is served.", Do: func(c *admin.Call) (any, error) { return providerConfig(f.base(c)), nil }},

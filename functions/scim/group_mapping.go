@@ -15,8 +15,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// mapByName gives a group the mapping that its name stands for, and removes the one that an
-// earlier name stood for.
+// mapByName sets the mapping that a group's name implies, and removes that of an earlier name.
 func (f *groups) mapByName(tx *resource.Tx, c *admin.Call, rec resource.Record) error {
 	org, err := tenant.ReadSettings(tx, c.Organisation())
 	if err != nil {
@@ -142,10 +141,9 @@ func (f *groups) makeWorkspace(tx *resource.Tx, c *admin.Call, name string) (*re
 	return rec, provider.OpenDefaults(tx, c.Resources, rec, 0)
 }
 
-// onlyOne is the row that tells which workspace groups last made for a name. It is read
-// before the existing workspaces are: a workspace that another group makes between then and
-// the end of the transaction is seen in one of the two places, and the slower transaction
-// runs again.
+// onlyOne is the row with the workspace that groups last created for a name. It is read before
+// the existing workspaces are: a workspace that another group creates between then and the end
+// of the transaction is seen in one of the two places, and the slower transaction runs again.
 type onlyOne struct {
 	key       store.Key
 	unchanged store.Cond

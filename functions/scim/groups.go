@@ -14,7 +14,7 @@ import (
 	"gateway/shared/signin/scim"
 )
 
-// groupDoc is a group as a resource. It has members only where they are asked for.
+// groupDoc returns a group as a resource. It has members only on request.
 func groupDoc(base string, rec *resource.Record, g *membership.Group, members []string, with bool) map[string]any {
 	doc := map[string]any{
 		"schemas": []any{scim.GroupURN}, "id": rec.ID, "displayName": rec.Name, "meta": meta("Group", base+"/Groups/"+rec.ID, rec),
@@ -273,8 +273,8 @@ func (f *groups) changeGroup(c *admin.Call, become func(now map[string]any) (map
 	return f.fill(c, id, with(before, w.members))
 }
 
-// claim makes sure, where the client sent If-Match, that nobody else changes the group
-// meanwhile: of two calls that have seen the same version, one is refused.
+// claim ensures, if the client sent If-Match, that the group is not changed concurrently: of
+// two calls that have seen the same version, one is rejected.
 func (f *groups) claim(tx *resource.Tx, c *admin.Call, rec *resource.Record, g *membership.Group) error {
 	if len(c.Request.Header.Values("If-Match")) == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// fills tells who is to be in a group, sorted. If partly is set, only into and out are
-// changed, and other members stay.
+// fills states the wanted members, sorted. If partly is set, only into and out are changed, and
+// other members stay.
 type fills struct {
 	all       []string
 	partly    bool

@@ -189,7 +189,7 @@ func meta(kind, location string, rec *resource.Record) map[string]any {
 	}
 }
 
-// tagged tells whether a list of entity tags has a record's.
+// tagged reports whether a list of entity tags contains a record's.
 func tagged(header string, rec *resource.Record) bool {
 	for tag := range strings.SplitSeq(header, ",") {
 		if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == strings.TrimPrefix(version(rec), "W/") {
@@ -226,7 +226,7 @@ func answer(c *admin.Call, rec *resource.Record, doc map[string]any) admin.Answe
 	return admin.Answer{JSON: doc, Header: h}
 }
 
-// chosen keeps only the attributes that the client asks for.
+// chosen removes attributes that the client did not request.
 func chosen(c *admin.Call, docs ...map[string]any) {
 	only, without := names(c.Query.Text("attributes")), names(c.Query.Text("excludedAttributes"))
 	for _, doc := range docs {
@@ -243,7 +243,7 @@ func names(list string) (out []string) {
 	return out
 }
 
-// asks tells whether an attribute is wanted in the answer.
+// asks reports whether an attribute is requested.
 func asks(c *admin.Call, attribute string) bool {
 	has := func(list []string) bool {
 		for _, n := range list {
@@ -271,7 +271,7 @@ const (
 	maxCount      = 200
 )
 
-// page tells which resources of a list are asked for.
+// page returns the requested range of a list.
 func page(c *admin.Call, total int) (from, until, start int) {
 	start, count := 1, standardCount
 	if c.Query.Given("startIndex") {

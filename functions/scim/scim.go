@@ -124,7 +124,7 @@ func spelled(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 	return out, nil
 }
 
-// asked is the name under which a call keeps the workspace that it asks for.
+// asked is the name under which a call stores the workspace that it requests.
 const asked = "workspace"
 
 func matches(c *admin.Call, row *resource.Row) bool {
@@ -180,7 +180,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 	return membership.Map(tx, ch.Rec, ch.Form, of, g, c.Actor())
 }
 
-// mapped is the name under which a call keeps the group that it maps.
+// mapped is the name under which a call stores the group that it maps.
 const mapped = "group"
 
 // joinAll makes all members of a group that was mapped join the workspace.

@@ -15,8 +15,8 @@ import (
 // kindToken is the kind of the tokens of identity providers.
 const kindToken resource.Kind = "SCIM_TOKEN"
 
-// token is the stored form of a token, which nobody can read back. Rank is that of its
-// creator, and empty in tokens from before ranks were stored.
+// token is the stored form of a token, which cannot be read back. Rank is that of its creator,
+// and empty in tokens from before ranks were stored.
 type token struct {
 	Hash   string        `json:"hash"`
 	Masked string        `json:"masked_token"`

@@ -34,8 +34,8 @@ func (f *users) patchUser(c *admin.Call) (any, error) {
 		name, address := scim.Text(now, "userName"), scim.Primary(now, "emails")
 		err := schema.Patch(now, sent)
 		if to := scim.Text(now, "userName"); strings.EqualFold(name, address) && to != name && scim.Primary(now, "emails") == address {
-			// The address was the name and was not changed by itself. Whoever gets the old address
-			// later must not inherit the account.
+			// The address was the name and was not changed separately. A later owner of the old
+			// address must not inherit the account.
 			delete(now, "emails")
 		}
 		return now, err
@@ -90,7 +90,7 @@ func (f *users) changeUser(c *admin.Call, become func(now map[string]any) (map[s
 	return f.finish(c, id, w)
 }
 
-// write puts what is wanted of a user into its record.
+// write applies the wanted values to a user's record.
 func (f *users) write(tx *resource.Tx, c *admin.Call, rec *resource.Record, u *membership.User, w *wanted) error {
 	if err := mayWrite(c, u, w); err != nil {
 		return err

@@ -92,7 +92,7 @@ func (w *wanted) name(doc map[string]any) (bad []fault.Detail) {
 		bad = append(bad, fault.Detail{Field: "externalId", Message: "must have at most 254 bytes"})
 	}
 	w.first, w.last = strings.TrimSpace(scim.Text(doc, "name.givenName")), strings.TrimSpace(scim.Text(doc, "name.familyName"))
-	if w.first == "" && w.last == "" { // the last word of a whole name is the last name
+	if w.first == "" && w.last == "" { // the last word of a full name is the last name
 		whole := strings.Fields(scim.Text(doc, "name.formatted"))
 		if len(whole) == 0 && scim.Text(doc, "displayName") != w.login.UserName {
 			whole = strings.Fields(scim.Text(doc, "displayName"))
@@ -170,7 +170,7 @@ func (f *users) groupsOf(c *admin.Call, w *wanted, doc map[string]any) (bad []fa
 	return bad, nil
 }
 
-// profile keeps the attributes that the gateway does not use itself.
+// profile returns the attributes that the gateway stores without using them.
 func (w *wanted) profile(doc map[string]any) []fault.Detail {
 	rest, _ := scim.Copy(doc).(map[string]any)
 	for _, name := range own {

@@ -180,7 +180,7 @@ func (f *users) userDocs(c *admin.Call, rows []resource.Row, filter *scim.Filter
 // body reads what a client sends.
 func body(c *admin.Call) (map[string]any, error) { return scim.Parse(c.Raw()) }
 
-// sent is the whole user that a client sends.
+// sent returns the complete user that a client sends.
 func (f *users) sent(c *admin.Call) (map[string]any, error) {
 	sent, err := body(c)
 	if err != nil {

@@ -33,7 +33,7 @@ const (
 	scope        = "secret_references"
 	path         = "/secret-references"
 	maxAllowed   = 1000
-	maxOfMembers = 100 // that a check tells of
+	maxOfMembers = 100 // field names in the response of a check
 )
 
 // New makes the family.
@@ -248,8 +248,8 @@ func (f *family) delete(c *admin.Call) (any, error) {
 // reference that no longer exists; nothing reads them.
 const mostGone = 80
 
-// verifyRoute asks the manager once, so that a mistake is known before a request
-// meets it.
+// verifyRoute requests the secret from the manager once, so that a mistake is found before a
+// request depends on it.
 func (f *family) verifyRoute() []admin.Route {
 	return f.col.Below(admin.Route{
 		Method: "POST", Path: path + "/{secretReferenceId}/verify", Name: "verifySecretReference", Action: audit.Manage,
@@ -298,7 +298,7 @@ func (f *family) ask(ctx context.Context, source *reference.Source, key string) 
 	return told(value), nil
 }
 
-// told describes the value of a secret, by the names of its members alone.
+// told describes the value of a secret, by its field names alone.
 func told(v *reference.Value) string {
 	names := v.Members()
 	if len(names) == 0 {

@@ -1,5 +1,5 @@
-// Package usage is the worker that keeps usage events: it turns batches of
-// messages into segments and settles what requests reserved.
+// Package usage is the worker that stores usage events: it turns batches of messages into
+// segments and settles the reservations of requests.
 package usage
 
 import (
@@ -10,16 +10,15 @@ import (
 	"gateway/shared/usage"
 )
 
-// Worker keeps the events of messages.
+// Worker stores the events of messages.
 type Worker struct {
 	Ingester usage.Ingester
 	Settler  usage.Settler
 	Kept     func(ctx context.Context, records []usage.Record) // as usage.Worker's
 }
 
-// Handle keeps the events of all messages that can be read, and gives back those that
-// cannot. An error means that all messages must come again; an event that comes twice is
-// kept once.
+// Handle stores the events of all readable messages, and returns the others. An error means
+// that all messages must be redelivered; an event that arrives twice is stored once.
 func (w *Worker) Handle(ctx context.Context, messages []queue.Message) (unread []queue.Message, err error) {
 	var records []usage.Record
 	for _, m := range messages {

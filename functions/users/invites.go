@@ -25,7 +25,7 @@ type (
 	inviteChange = admin.Change[membership.Invite]
 )
 
-// tokenKey is where a call keeps the token for its answer and its mail.
+// tokenKey is the name under which a call stores the token for its response and its mail.
 const tokenKey = "token"
 
 func (f *family) describeInvites() *admin.Collection[membership.Invite] {
@@ -111,7 +111,7 @@ func matchesInvite(c *admin.Call, row *resource.Row) bool {
 	return matches(c, row) && (!c.Query.Given("status") || membership.StateOf(row, c.Now) == c.Query.Text("status"))
 }
 
-// checkInvite tells what is wrong with the workspaces and scopes of a body.
+// checkInvite returns the faults of the workspaces and scopes of a body.
 func checkInvite(_ *admin.Call, ch *inviteChange) (bad []fault.Detail) {
 	form := ch.Form
 	if form.Keys == nil {
@@ -189,7 +189,7 @@ func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
 	return tell(tx, ch.Rec, form)
 }
 
-// tell raises the notice of an invitation that is sent.
+// tell stages the notice of a sent invitation.
 func tell(tx *resource.Tx, rec *resource.Record, i *membership.Invite) error {
 	a, err := notice.Stage(i.Notice(rec, notice.InviteSent, i.Email+" was invited"), tx.Now())
 	if err == nil {

@@ -47,7 +47,7 @@ func (f *family) organisation(c *admin.Call) string {
 	return rec.Name
 }
 
-// plain keeps a name within one line of a mail.
+// plain replaces control characters, so that a name stays within one line of a mail.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x2028 || r == 0x2029 || r >= 0x80 && r < 0xa0 {
@@ -67,8 +67,8 @@ func invitation(organisation string, i *membership.Invite, link string) notice.M
 	}
 }
 
-// accepting is the page behind a link. Only its button accepts the invitation, because some
-// mail programs open links to check them.
+// accepting is the page that an invitation links to. Only its button accepts the invitation,
+// because some mail programs open links to check them.
 const accepting = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Invitation</title></head>
 <body style="font-family:sans-serif;max-width:32em;margin:3em auto;padding:0 1em">

@@ -85,7 +85,7 @@ func matches(c *admin.Call, row *resource.Row) bool {
 	return (!c.Query.Given("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.Given("email") || row.Fields["email"] == membership.Spelled(c.Query.Text("email")))
 }
 
-// allWorkspaces is where a call keeps the ids of all workspaces.
+// allWorkspaces is the name under which a call stores the ids of all workspaces.
 const allWorkspaces = "all workspaces"
 
 func workspaces(c *admin.Call, it item) any {

@@ -28,7 +28,7 @@ var (
 	})
 )
 
-// deliverySchema are the members of a delivery; whole has those that lists leave out.
+// deliverySchema returns the fields of a delivery; whole adds those that lists omit.
 func deliverySchema(whole bool) map[string]admin.Schema {
 	text, instant := admin.Schema{"type": "string"}, admin.Schema{"type": "string", "format": "date-time"}
 	orNull := admin.Schema{"type": []string{"string", "null"}}
@@ -49,7 +49,7 @@ func deliverySchema(whole bool) map[string]admin.Schema {
 	return m
 }
 
-// place is whose deliveries a call is about.
+// place is the scope of a call's deliveries.
 type place struct {
 	store.Scope
 	to string

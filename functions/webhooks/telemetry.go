@@ -10,7 +10,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// telemetryPath is the path of destinations that are told of each request by OTLP.
+// telemetryPath is the path of destinations to which each request is exported by OTLP.
 const telemetryPath = "/telemetry-destinations"
 
 // maxDestinations is how many destinations the organisation may have, and each workspace.

@@ -1,6 +1,5 @@
-// Package webhooks is the family of everything that tells others: webhooks and the log of
-// their deliveries, mails that were sent, and destinations of telemetry, which are told of
-// every request.
+// Package webhooks is the family of outgoing notifications: webhooks and the log of their
+// deliveries, mails, and telemetry destinations, to which every request is exported.
 package webhooks
 
 import (
@@ -96,7 +95,7 @@ func (f *family) describe() *admin.Collection[notice.Webhook] {
 
 var secretSchema = admin.Schema{"type": "string", "description": "whsec_ and base64."}
 
-// keptSecret is the name under which a call keeps a secret for its answer.
+// keptSecret is the name under which a call stores a secret for its response.
 const keptSecret = "secret"
 
 func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
@@ -124,7 +123,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	return f.renew(c, tx, ch.Rec, ch.Form)
 }
 
-// renew gives a webhook a new secret, and keeps it for the answer.
+// renew replaces a webhook's secret, and stores the new one for the response.
 func (f *family) renew(c *admin.Call, tx *resource.Tx, rec *resource.Record, w *notice.Webhook) error {
 	secret, err := notices.Renew(c.Context, c.Sealer, rec, w, tx.Now())
 	if err != nil {

@@ -79,14 +79,14 @@ func confirm(c *admin.Call, it item) error {
 	return fault.Invalid("name", "must be the name of the workspace, to confirm that it is meant")
 }
 
-// errNotEmpty names what is in the way of a deletion.
+// errNotEmpty names the resources that prevent a deletion.
 func errNotEmpty(counts []string) error {
 	return fault.Newf(fault.Conflict, "force_delete", "The workspace still has %s; delete them first, or send force_delete true", strings.Join(counts, ", "))
 }
 
-// empty archives what is in the workspace, unless something refuses. Keys go
-// first, so that nobody adds anything with them. When it fails half way, the
-// workspace is still there and the call can be repeated.
+// empty archives the contents of the workspace, unless something prevents it. Keys are first,
+// so that none of them can add resources. If it fails midway, the workspace still exists and
+// the call can be repeated.
 func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 	kinds := append([]resource.Kind{provider.KindProvider, route.KindConfig, prompt.KindPrompt, prompt.KindPartial, guard.KindGuardrail, mcp.KindServer, a2a.KindServer}, f.Dependants...)
 	sc := inside(rec)
@@ -197,7 +197,7 @@ func release(tx *resource.Tx, rec *resource.Record) error {
 		return mcp.Release(tx, rec)
 	case a2a.KindServer:
 		return a2a.Release(tx, rec)
-	case prompt.KindPrompt: // nobody can see it any more
+	case prompt.KindPrompt: // no longer visible anywhere
 		share, ok, err := tx.Get(rec.Scope.Organisation(), prompt.KindShare, rec.ID)
 		if err != nil || !ok {
 			return err

@@ -216,7 +216,7 @@ func (f *family) addMember(c *admin.Call, tx *resource.Tx, id, role, field strin
 	return err
 }
 
-// withinMember refuses to touch a member whose role is above the caller's.
+// withinMember rejects changes to a member with a role above the caller's.
 func withinMember(c *admin.Call, rec *resource.Record) error {
 	form, err := membership.DecodeMembership(*rec)
 	if err != nil {

@@ -206,8 +206,8 @@ func inside(rec *resource.Record) store.Scope {
 	return store.Scope{Org: rec.Scope.Org, Workspace: rec.ID}
 }
 
-// useConfig makes sure that the default config is one of the workspace, keeps
-// it by its slug, and keeps it from being deleted.
+// useConfig checks that the default config belongs to the workspace, stores its slug, and
+// prevents its deletion.
 func useConfig(tx *resource.Tx, rec *resource.Record, was string, w *tenant.Workspace) error {
 	ref := &w.Defaults.UserAPIKeyConfig
 	if *ref == was {

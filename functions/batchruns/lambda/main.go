@@ -1,6 +1,5 @@
-// Command lambda is the worker of batches that the gateway runs, as a function:
-// each message asks for one step of one batch, or for a look at batches that
-// nobody goes on with.
+// Command lambda is the Lambda function of the worker of gateway-managed batches: each message
+// requests one step of one batch, or a check for abandoned batches.
 package main
 
 import (

@@ -47,8 +47,8 @@ func each(paths map[string]any, f func(op map[string]any)) {
 	}
 }
 
-// An object that occurs again is a component from this number of bytes on: a reference to it
-// has about 60, and one to a schema within a schema, whose name is longer, about 100.
+// Sizes in bytes from which a repeated object becomes a component: a reference to it has about
+// 60, and one to a schema within a schema, with its longer name, about 100.
 const (
 	repeated       = 60
 	repeatedSchema = 160

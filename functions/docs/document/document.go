@@ -1,6 +1,5 @@
-// Package document holds the OpenAPI document as it was built last, so that the
-// function that serves it need not link what it describes. A test of the assembly
-// keeps it current.
+// Package document contains the generated OpenAPI document, so that the function that serves it
+// need not link the described packages. A test of the assembly verifies that it is current.
 package document
 
 import _ "embed"

@@ -15,7 +15,7 @@ import (
 // API is the administration that tools call. r has a path below the base URL.
 type API interface {
 	// Ask makes a call on behalf of the caller of another one: with that caller's credential
-	// and, where possible, address. At most most bytes of the answer are kept; large tells
+	// and, where possible, address. At most most bytes of the response are read; large reports
 	// that there were more.
 	Ask(by, r *http.Request, most int) (a Answer, err error)
 }
@@ -55,7 +55,7 @@ func (i Inside) Ask(by, r *http.Request, most int) (Answer, error) {
 	return w.answer(), nil
 }
 
-// kept is an answer of which no more is held than is wanted.
+// kept is a response that stores at most the wanted number of bytes.
 type kept struct {
 	most   int
 	header http.Header
@@ -90,8 +90,8 @@ func (k *kept) answer() Answer {
 	return Answer{k.status, k.header.Get("Content-Type"), k.body.Bytes(), k.large}
 }
 
-// Outside asks the gateway at its own address, for processes that serve only a part of it.
-// The audit log then shows the address of the process as the caller's.
+// Outside calls the gateway at its own address, for processes that serve only a part of it. The
+// audit log then contains the address of the process as the caller's.
 type Outside struct {
 	Base string // with /v1; "": there is none
 	Via  http.RoundTripper

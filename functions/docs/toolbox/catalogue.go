@@ -39,7 +39,7 @@ type param struct {
 // bodyName is the argument that is sent as the body.
 const bodyName = "body"
 
-// Reads tells whether the tool changes nothing.
+// Reads reports whether the tool is read-only.
 func (t *Tool) Reads() bool { return t.Method == "GET" }
 
 // operation is an operation of the document, with the members that matter here.
@@ -96,8 +96,8 @@ func Catalogue(document json.RawMessage) ([]Tool, error) {
 
 const jsonType = "application/json"
 
-// serves tells whether an operation can be a tool. An operation that has several paths is a
-// tool once.
+// serves reports whether an operation can be a tool. An operation with several paths is one
+// tool.
 func (o *operation) serves() bool {
 	if len(o.Tags) != 1 || o.Tags[0] == inference || len(o.Scopes) == 0 || strings.Contains(o.ID, "Alias") ||
 		!slices.ContainsFunc(o.Security, func(s map[string]any) bool { _, ok := s[ofKeys]; return ok }) {
@@ -168,7 +168,7 @@ func (t *Tool) shown() map[string]any {
 	return map[string]any{"name": t.Name, "title": hints["title"], "description": t.describe(), "inputSchema": t.input(), "annotations": hints}
 }
 
-// describe tells a model what the tool does and what it needs.
+// describe returns the description of the tool and of its requirements for a model.
 func (t *Tool) describe() string {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s (%s %s, family %s; scope %s)", t.Doc, t.Method, t.Path, t.Family, strings.Join(t.Scopes, " or "))

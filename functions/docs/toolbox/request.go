@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// request is the API call that the arguments stand for. why says what is wrong with the
-// arguments. The API checks values, as it does for any caller.
+// request returns the API call for the arguments. why is the reason if the arguments are
+// invalid. The API validates values, as for any caller.
 func (t *Tool) request(ctx context.Context, arguments json.RawMessage) (req *http.Request, why string) {
 	args := map[string]json.RawMessage{}
 	if len(arguments) > 0 && (json.Unmarshal(arguments, &args) != nil || args == nil) {

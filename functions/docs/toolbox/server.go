@@ -71,7 +71,7 @@ type visit struct {
 	*Server
 	call  *admin.Call
 	req   *protocolversion.Request
-	tools []Tool // those that the address asks for
+	tools []Tool // those that the address selects
 }
 
 func (s *Server) serve(c *admin.Call) (any, error) {
@@ -98,15 +98,15 @@ func (s *Server) serve(c *admin.Call) (any, error) {
 	return v.answer()
 }
 
-// fromHere tells by the Origin header whether a page may call. Callers that are not
-// browsers send none.
+// fromHere reports whether a page may call, by the Origin header. Clients other than browsers
+// send none.
 func fromHere(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	u, err := url.Parse(origin)
 	return origin == "" || err == nil && u.Host != "" && u.Host == r.Host
 }
 
-// choose finds the tools that the address asks for.
+// choose selects the tools by the address.
 func (v *visit) choose() error {
 	all, err := v.Server.tools()
 	if err != nil {
@@ -252,7 +252,7 @@ func (v *visit) unknown(name string) string {
 	return "unknown tool"
 }
 
-// said is a result that a model reads.
+// said returns a tool result with a text for the model.
 func (v *visit) said(text string, failed bool) admin.Answer {
 	out := map[string]any{"content": []any{map[string]string{"type": "text", "text": text}}}
 	if failed {

@@ -1,5 +1,5 @@
-// Command lambda is the worker of exports of logs, as a function: each message asks
-// for one step of one export.
+// Command lambda is the Lambda function of the worker of log exports: each message requests one
+// step of one export.
 package main
 
 import (

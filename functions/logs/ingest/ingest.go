@@ -24,7 +24,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// Exchange is a request with its answer, as a client tells it. It has passed the bounds
+// Exchange is a request and its response as reported by a client, validated against the limits
 // of its description.
 type Exchange struct {
 	ID      string    // of the client's choice; "": none
@@ -39,27 +39,27 @@ type Exchange struct {
 
 	TraceID, SpanID, ParentSpanID, SpanName string
 	Metadata                                map[string]string
-	Seen                                    *Seen // nil: the bodies tell it
+	Seen                                    *Seen // nil: read the bodies instead
 }
 
-// Seen is what was told in numbers, by a span, in place of what is read out of bodies.
+// Seen contains the figures that a span reported, which replace those read from bodies.
 type Seen struct {
-	Endpoint     string // type of request; "": it asked no model and costs nothing
-	Asked, Model string // the model that was asked for, and that which answered
+	Endpoint     string // type of request; "": no model was called and there is no cost
+	Asked, Model string // the requested model, and the one that responded
 	Finish       string
 	Usage        pricing.Usage
 	Mode         string              // of the price list; "" for the standard one
 	Reported     pricing.NanoDollars // cost by the sender, used if the model has no price; 0 if there is none
-	FirstByte    time.Duration       // 0: not told
+	FirstByte    time.Duration       // 0: not reported
 	Agent        usage.Agent
 }
 
-// Teller is who tells it.
+// Teller is the reporting client.
 type Teller struct {
 	Scope                  store.Scope
 	Slug                   string // of the workspace
 	KeyID, KeyType, UserID string
-	Bodies                 bool // bodies of the workspace's logs are kept
+	Bodies                 bool // the workspace's logs include bodies
 }
 
 var errNowhere = errors.New("told: this process takes no usage events")
@@ -72,8 +72,8 @@ type Maker struct {
 	Book   *pricing.Book // nil: the one that comes with the gateway
 }
 
-// Emit keeps what was told and gives the ids of its logs, in its order. Where a later one
-// fails the first are kept; with ids of their own they can all be sent again.
+// Emit stores the exchanges and returns their log ids in the same order. If one fails, those
+// before it are stored; exchanges with client-chosen ids can be sent again.
 func (m *Maker) Emit(ctx context.Context, by *Teller, all []Exchange) (ids []string, err error) {
 	if m.Sink == nil {
 		return nil, fault.Unavailable(errNowhere)
@@ -91,7 +91,7 @@ func (m *Maker) Emit(ctx context.Context, by *Teller, all []Exchange) (ids []str
 	return ids, nil
 }
 
-// record is what an exchange leaves behind.
+// record returns the usage record of an exchange.
 func (m *Maker) record(by *Teller, x *Exchange) *usage.Record {
 	start := x.Created
 	if start.IsZero() {
@@ -114,8 +114,7 @@ func (m *Maker) record(by *Teller, x *Exchange) *usage.Record {
 	return r
 }
 
-// count reads the usage, from the numbers that were told or else from the bodies, and
-// prices it.
+// count determines the usage, from the reported figures or else from the bodies, and prices it.
 func (m *Maker) count(r *usage.Record, x *Exchange) {
 	seen := x.Seen
 	if seen == nil {
@@ -219,8 +218,8 @@ func headersOf(h map[string]string) http.Header {
 	return out
 }
 
-// logID is the id of a log: that of an exchange which has one of its own is always the
-// same, and no other workspace can have it.
+// logID returns the id of a log. A client-chosen id always maps to the same log id, which is
+// unique to the workspace.
 func logID(sc store.Scope, id string, start time.Time) string {
 	if id == "" {
 		return ulid.MustNewDefault(start).String()

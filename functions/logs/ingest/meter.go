@@ -55,7 +55,7 @@ func plainText(body []byte) []byte {
 	return body
 }
 
-// shape tells by their members which provider's shape an answer has.
+// shape has the fields that identify a provider's response format.
 type shape struct {
 	Object        string          `json:"object"`
 	Type          string          `json:"type"`

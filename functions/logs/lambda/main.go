@@ -16,7 +16,7 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// tailTime is how long a tail waits for logs: API Gateway gives up at 29 s.
+// tailTime is how long a tail waits for logs; API Gateway times out after 29 s.
 const tailTime = 20 * time.Second
 
 func main() {

@@ -1,7 +1,6 @@
-// Command lambda is the worker of everything that is due by the clock: budgets
-// of requests that died, audit records left in the outbox, keys and invitations past
-// their time, notices and the deliveries of webhooks, and small segments to be merged.
-// It also sets an empty installation up when it is asked to.
+// Command lambda is the worker of scheduled tasks: reservations of requests that died, audit
+// records left in the outbox, expired keys and invitations, notices and webhook deliveries, and
+// merging of small segments. On request it also initializes an empty installation.
 package main
 
 import (

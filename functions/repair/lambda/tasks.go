@@ -53,7 +53,8 @@ func tasks(core *onaws.Installation) map[string]host.Task {
 		},
 		"vectors": onaws.SweepVectors,
 		"origin":  rotation(core, (*originsecret.Rotation).Run),
-		// For a secret that somebody may have seen: aws lambda invoke --payload '{"task":"origin-now"}'
+		// For a secret that may have leaked: aws lambda invoke --payload
+		// '{"task":"origin-now"}'
 		"origin-now": rotation(core, (*originsecret.Rotation).Begin),
 	}
 }
