@@ -37,7 +37,7 @@ func openAPI(o options, title string, arn func(family string) string) map[string
 	var nowhere []placement.Route
 	for _, r := range placement.Table() {
 		if _, runs := places[r.Family]; !runs {
-			nowhere = append(nowhere, r) // the pass-through's path: the container serves it, or nobody does
+			nowhere = append(nowhere, r) // the pass-through's path is served only by the container
 			continue
 		}
 		if r.Place == placement.Buffered {
@@ -151,9 +151,8 @@ func gatewayResponses() map[string]any {
 	return out
 }
 
-// gathered are path prefixes below which one family serves everything. The API, whose
-// number of resources is limited, has one resource for each; the family knows which paths
-// there are.
+// gathered are path prefixes that one family serves entirely. The API, which has a limited
+// number of resources, has one resource for each; the family resolves the paths below.
 var gathered = []string{"/analytics/", "/agent/", "/.well-known/", "/oauth/", "/auth/", "/otel/", "/policies/", "/webhooks/", "/model-configs/"}
 
 // apart are the beginnings of paths below gathered ones that belong to another family.

@@ -22,8 +22,7 @@ const containerPort = 8080
 // stopSeconds is how long a task may take to finish its answers; Fargate allows no more.
 const stopSeconds = 120
 
-// containerService is the long-running data plane behind an internal load
-// balancer.
+// containerService is the long-running data plane with an internal load balancer.
 type containerService struct {
 	vpc      awsec2.Vpc
 	cluster  awsecs.Cluster
@@ -93,9 +92,9 @@ func (c *containerService) newTask(stack awscdk.Stack, d *dataStack, o options) 
 }
 
 func (c *containerService) newBalancer(stack awscdk.Stack, d *dataStack) {
-	// Requests from the edge come from addresses of CloudFront, whose prefix list has another
-	// id in each region. The balancer is private, and a request without the edge's secret is
-	// refused.
+	// Requests from the edge have source addresses of CloudFront, and its prefix list has a
+	// different id in each region. The balancer is private, and a request without the edge's
+	// secret is rejected.
 	front := awsec2.NewSecurityGroup(stack, jsii.String("BalancerGroup"), &awsec2.SecurityGroupProps{Vpc: c.vpc, Description: jsii.String("Load balancer; the edge reaches it from within the network")})
 	front.AddIngressRule(awsec2.Peer_AnyIpv4(), awsec2.Port_Tcp(jsii.Number(80)), jsii.String("From the edge's private origin"), nil)
 	c.balancer = awselasticloadbalancingv2.NewApplicationLoadBalancer(stack, jsii.String("Balancer"), &awselasticloadbalancingv2.ApplicationLoadBalancerProps{

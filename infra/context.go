@@ -120,7 +120,7 @@ func contextText(v any) (string, error) {
 func shownContext(v any) string {
 	text, err := contextText(v)
 	if err != nil {
-		raw, _ := json.Marshal(v) // it came from JSON
+		raw, _ := json.Marshal(v) // parsed from JSON
 		text = string(raw)
 	}
 	if len(text) > 80 {
@@ -239,7 +239,7 @@ func setFormerKeys(o *options, v string) bool {
 	return len(v) <= maxList
 }
 
-// workerNames are the functions whose result no caller waits for.
+// workerNames are the asynchronous functions.
 var workerNames = []string{"usage", "audit", "repair", "requeue", "batchruns", "exports"}
 
 func setReserved(o *options, v string) bool {

@@ -105,9 +105,9 @@ func (d *dataStack) buckets() {
 			AbortIncompleteMultipartUploadAfter: day(1),
 			Transitions:                         &[]*awss3.Transition{{StorageClass: awss3.StorageClass_INTELLIGENT_TIERING(), TransitionAfter: day(30)}},
 		}, {
-			Prefix: jsii.String(cachedAnswers), Expiration: day(302), // the cache keeps no answer for longer
+			Prefix: jsii.String(cachedAnswers), Expiration: day(302), // the cache's maximum age is shorter
 		}, {
-			Prefix: jsii.String(heldFiles), Expiration: day(31), // files that the gateway keeps for providers without a store
+			Prefix: jsii.String(heldFiles), Expiration: day(31), // files that the gateway stores for providers without a file API
 		}, {
 			Prefix: jsii.String(exported), Expiration: day(8), // files of exports can be fetched for seven days
 		}, {

@@ -66,7 +66,7 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 		more["/v2"], more["/v2/*"] = behaviour(api, toAPI), behaviour(api, toAPI)
 		more["/.well-known/*"] = behaviour(api, toAPI)
 		more["/v1/v1/*"], more["/v1/openai/*"] = behaviour(api, toAPI), behaviour(api, toAPI)
-		more["/v1/mcp/*"] = behaviour(api, toAPI) // tells clients of MCP where to sign in
+		more["/v1/mcp/*"] = behaviour(api, toAPI) // metadata that directs MCP clients to the authorization server
 		for _, first := range versionless {
 			more["/"+first+"*"] = behaviour(api, toAPI)
 		}
@@ -92,8 +92,8 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 	return e, firewall
 }
 
-// unkept are the statuses of errors that CloudFront would keep for ten seconds and give to
-// everybody who asks for the path, whatever the answer says, unless it is told not to.
+// unkept disables caching of error statuses. By default CloudFront caches them for ten seconds
+// for every client that requests the path, regardless of the response headers.
 func unkept() *[]*awscloudfront.ErrorResponse {
 	var out []*awscloudfront.ErrorResponse
 	for _, status := range []float64{400, 403, 404, 405, 414, 416, 500, 501, 502, 503, 504} {

@@ -19,17 +19,17 @@ func firewallName(o options) string { return o.name + "-edge" }
 // rules only count.
 var bodyRules = append([]string{"SizeRestrictions_BODY", "GenericRFI_BODY"}, settingRules...)
 
-// settingRules also block, but only on paths whose bodies are nothing but settings. The
-// other two rules of bodyRules do not: lists of models and members are longer than the size
-// limit of one, and people name their own hosts by address, which the other blocks.
+// settingRules also block, but only on paths with bodies of settings. The other two rules of
+// bodyRules do not: lists of models and members exceed the size limit of one, and users
+// configure hosts by IP address, which the other one blocks.
 var settingRules = []string{"CrossSiteScripting_BODY", "GenericLFI_BODY", "EC2MetaDataSSRF_BODY"}
 
 // queryRules only count: clients of MCP and of sign-in give addresses of their own machine
 // to return to, and send codes and states that are longer than the size limit.
 var queryRules = []string{"SizeRestrictions_QUERYSTRING", "GenericRFI_QUERYARGUMENTS", "EC2MetaDataSSRF_QUERYARGUMENTS"}
 
-// wordy are the families whose bodies are not only settings: words of people and models,
-// files, descriptions of tools, and XML of identity providers.
+// wordy are the families with bodies beyond settings: text of users and models, files,
+// descriptions of tools, and XML of identity providers.
 var wordy = []string{"agentservers", "analytics", "auth", "dryrun", "feedback", "guardrails", "logs", "mcp", "mcpservers", "partials", "promptruns", "prompts"}
 
 // newFirewall makes the web ACL of the distribution. The API needs none: its functions
@@ -138,7 +138,7 @@ func settingPatterns() []string {
 	return out
 }
 
-// settingPrefixes are the first segments of paths whose bodies are nothing but settings.
+// settingPrefixes are the first segments of paths with bodies of settings only.
 func settingPrefixes() []string {
 	out := administrationPrefixes()
 	for _, r := range placement.Table() {

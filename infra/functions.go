@@ -13,9 +13,9 @@ import (
 	"gateway/shared/host/placement"
 )
 
-// Shapes of the functions that serve requests. The data plane spends most of its time
-// waiting for models: it has the smallest memory that keeps the p99. reservedConcurrency
-// limits the administration where it must not take concurrency from the data plane.
+// Sizes of the functions that serve requests. The data plane spends most of its time waiting
+// for models: it has the smallest memory that maintains the p99. reservedConcurrency limits the
+// administration where it must not take concurrency from the data plane.
 var (
 	dataPlaneShape      = shape{memory: 192, timeout: 900}
 	administrationShape = shape{memory: 256, timeout: 29}

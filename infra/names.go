@@ -9,7 +9,7 @@ import (
 // use the name of a table or a queue again. The names contain the id of the stack, which is
 // new each time a stack is made.
 
-// kept is what happens to resources that hold data: a first deploy that fails removes them
+// kept is the removal policy of resources with data: a first deployment that fails removes them
 // again, nothing else deletes them.
 const kept = awscdk.RemovalPolicy_RETAIN_ON_UPDATE_OR_DELETE
 

@@ -28,7 +28,7 @@ type options struct {
 	budget      float64 // USD a month that the installation should cost at most; 0: not set
 	dist        string  // folder with the output of scripts/lambdas.sh
 	alarms      string  // ARN of a topic that alarms are sent to; empty: none
-	// Days for which logged bodies and usage records are kept; empty: the default.
+	// Retention of logged bodies and usage records in days; empty: the default.
 	bodyDays, recordDays string
 	vectorBucket         string // S3 vector bucket of the semantic cache; empty: the vectors are in the tables
 	vectorDimensions     []int  // numbers of dimensions of the vector indexes of a separate DynamoDB table; none: no such table

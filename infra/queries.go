@@ -36,16 +36,15 @@ func setQueryHourly(o *options, v string) bool {
 	return err == nil && n >= 0 && n <= 1_000_000
 }
 
-// queries tells where the files of usage can be queried by SQL; nil: nowhere.
+// queries is the location of the usage files for SQL queries; nil if disabled.
 type queries struct {
 	workgroup, database string
 	hourly              int // GB; 0: no bound
 }
 
-// newQueries defines the table of the files in Glue's catalogue, and the workgroup in which
-// people and the function analytics ask Athena. Athena computes the partitions from the
-// query, so that nobody has to register new ones; for this a query must name the
-// organisation.
+// newQueries defines the table of the files in the Glue catalog, and the workgroup in which
+// users and the function analytics query Athena. Athena computes the partitions from the query,
+// so that none have to be registered; for this a query must name the organization.
 func (d *dataStack) newQueries(o options) *queries {
 	if o.queryLimit == 0 {
 		return nil
@@ -121,7 +120,7 @@ func (d *dataStack) onQueries(allow allower) {
 	allow(nil, []string{"s3:GetBucketLocation"}, d.bucket.BucketArn())
 }
 
-// queryEnvironment tells a process where the table is.
+// queryEnvironment sets the variables with the location of the table.
 func (d *dataStack) queryEnvironment(env map[string]*string) {
 	if d.queries == nil {
 		return

@@ -14,24 +14,24 @@ import (
 type rights struct {
 	tables  map[string][]string // actions on a table, without their service
 	outbox  bool                // adds and deletes rows of the outbox, in the control table
-	gets    []string            // prefixes of the bucket whose objects are read,
+	gets    []string            // bucket prefixes with objects that are read,
 	puts    []string            // written,
 	deletes []string            // deleted
 	lists   []string            // and listed
-	aborts  []string            // prefixes whose uploads in parts may be given up
-	// absent: S3 tells when an object below gets does not exist; without this right it
-	// answers with a refusal like any other.
+	aborts  []string            // prefixes with multipart uploads that may be aborted
+	// absent: S3 reports a missing object below gets as missing; without this permission it
+	// responds with an access error.
 	absent  bool
 	vectors bool     // the index of the semantic cache
 	sends   []string // queues
-	names   []string // queues whose address a process needs to start
+	names   []string // queues with an address that the process needs to start
 	// Purposes in KMS's encryption context for which data keys may be made and opened: the
 	// tables of sealed values, "log" for bodies, "held" for files, "mcp" for sessions and for
 	// states that clients of MCP bring back.
 	seals, opens []string
 	mails        bool // sends mails, from the installation's identity
-	asks         bool // asks Athena where there is too much for itself to read
-	retains      bool // keeps things for as long as usage records are kept
+	asks         bool // queries Athena for ranges that are too large to read itself
+	retains      bool // sets retention periods like those of usage records
 }
 
 // outboxKeys are the partitions of the outbox, and of notices.
@@ -51,9 +51,9 @@ var (
 	manage   = []string{"GetItem", "BatchGetItem", "Query", "PutItem", "UpdateItem", "DeleteItem", "ConditionCheckItem"}
 )
 
-// dataPlane reads what the administration wrote, counts and settles, and sends its events.
-// The table rate also holds the state of circuit breakers, which is read. The table usage
-// also holds answers of the cache and what is known of things that providers keep.
+// dataPlane reads configuration, counts and settles, and sends events. The table rate also
+// contains the state of circuit breakers, which is read. The table usage also contains cached
+// responses and the ownership of provider objects.
 var dataPlane = rights{
 	tables: map[string][]string{
 		"control": readAll, "keys": lookUp, "rate": {"GetItem", "UpdateItem"},
@@ -108,16 +108,16 @@ func reader(of string, actions ...string) rights {
 	return rights{tables: map[string][]string{"control": readMany, "keys": lookUp, of: actions}, names: []string{"audit", "usage"}}
 }
 
-// exceptions are the functions whose rights differ from those of their kind.
+// exceptions are the functions with permissions that differ from those of their kind.
 var exceptions = func() map[string]rights {
 	analytics := reader("usage", "GetItem", "Query", "PutItem") // it notes how much its queries of Athena have read
-	analytics.tables["control"] = readAll                       // for the organisation's workspaces, whose feedback is summed up
+	analytics.tables["control"] = readAll                       // for the feedback of the organization's workspaces
 	analytics.gets, analytics.absent, analytics.asks = []string{segments}, true, true
-	logs := analytics                                                                                                              // it also keeps exports, and makes links to their files
+	logs := analytics                                                                                                              // also stores exports, and links to them
 	logs.tables = map[string][]string{"control": manage, "keys": lookUp, "usage": {"GetItem", "BatchGetItem", "Query", "PutItem"}} // it remembers which spans of a trace are counted
 	logs.asks = false
 	logs.gets, logs.opens, logs.sends, logs.names = []string{segments, loggedBodies, exported}, []string{"log"}, []string{"audit", "exports", "usage"}, nil
-	logs.puts, logs.seals = []string{loggedBodies}, []string{"log"} // it keeps logs of requests that it is sent
+	logs.puts, logs.seals = []string{loggedBodies}, []string{"log"} // stores logs of requests reported by clients
 	logs.deletes = []string{exported}                               // files of deleted exports
 	apikeys := limited("GetItem", "PutItem", "DeleteItem")
 	apikeys.opens = []string{"control"} // secrets that automatic rotations made
@@ -128,9 +128,9 @@ var exceptions = func() map[string]rights {
 	users.tables, users.mails = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}}, true
 	references := administration
 	references.opens = []string{"control"} // the credential of a reference that is checked
-	registries := administration           // they call what is registered, to test it
+	registries := administration           // call registered servers, to test them
 	registries.opens = []string{"control"}
-	mcpservers := registries                                                                                                                                // users sign in at servers: it keeps the tokens
+	mcpservers := registries                                                                                                                                // users sign in at MCP servers
 	mcpservers.tables = map[string][]string{"control": manage, "keys": {"GetItem", "PutItem", "DeleteItem"}, "usage": {"GetItem", "PutItem", "DeleteItem"}} // and it publishes the gateway's keys
 	mcpservers.seals, mcpservers.opens = []string{"control", "mcp"}, []string{"control", "mcp"}
 	plain := administration

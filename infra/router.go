@@ -25,7 +25,7 @@ var versionless = []string{"chat", "completions", "embeddings", "messages", "mod
 // mcpScope is the scope that clients of MCP ask for: All of shared/mcp/granted.
 const mcpScope = "mcp"
 
-// variable is a segment of a path that stands for a value.
+// variable matches a path segment with a variable.
 var variable = regexp.MustCompile(`\{[A-Za-z]+\}`)
 
 // router is the code of the edge's function with the table filled in.

@@ -43,7 +43,7 @@ func (o *options) inward(d *dataStack) map[string]*string {
 	return env
 }
 
-// lends tells whether saved providers may use the process's own credentials for Bedrock.
+// lends reports whether saved providers may use the process's credentials for Bedrock.
 func (o *options) lends() bool { return o.bedrock || len(o.lentRoles) > 0 }
 
 // lend gives a process that calls providers the rights for which its own credentials are
@@ -58,13 +58,14 @@ func (o *options) lend(stack awscdk.Stack, env map[string]*string, add func(awsi
 			return stack.FormatArn(&awscdk.ArnComponents{Service: jsii.String("bedrock"), Region: jsii.String("*"), Account: jsii.String(account), Resource: jsii.String(resource), ResourceName: jsii.String("*")})
 		}
 		own := *stack.Account()
-		// Two rights cover every wire format of the host of Bedrock's runtime: whole answers of
-		// InvokeModel, Converse, chat completions, Responses and Messages, and their streams.
+		// Two permissions cover every wire format of Bedrock's runtime host: complete responses
+		// of InvokeModel, Converse, chat completions, Responses and Messages, and their
+		// streams.
 		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 			Actions:   jsii.Strings("bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream", "bedrock:CountTokens"),
 			Resources: &[]*string{any("foundation-model", ""), any("inference-profile", own), any("application-inference-profile", own)},
 		}))
-		// To find out which model an inference profile stands for.
+		// Resolves the model of an inference profile.
 		add(awsiam.NewPolicyStatement(&awsiam.PolicyStatementProps{
 			Actions:   jsii.Strings("bedrock:GetInferenceProfile"),
 			Resources: &[]*string{any("inference-profile", own), any("application-inference-profile", own)},

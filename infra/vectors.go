@@ -75,7 +75,7 @@ func (d *dataStack) onVectorTable(allow allower) {
 	allow(nil, []string{"dynamodb:SearchVectors"}, jsii.String(*d.vectors.TableArn()+"/index/"+layout.Index+"*"))
 }
 
-// vectorEnvironment tells a process where the table is.
+// vectorEnvironment sets the variables with the location of the table.
 func (d *dataStack) vectorEnvironment(o options, env map[string]*string) {
 	if d.vectors == nil {
 		return

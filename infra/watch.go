@@ -14,8 +14,8 @@ import (
 	"gateway/shared/host/metric"
 )
 
-// watched is a condition that somebody must be told of. RUNBOOK.md explains for each name
-// what it means and what to do.
+// watched is a condition that raises an alarm. RUNBOOK.md explains the meaning of each name and
+// what to do.
 type watched struct {
 	name    string
 	says    string

@@ -44,9 +44,9 @@ var batches = map[string]struct {
 // unwaited is how many messages Lambda takes at once where it waits for no more.
 const unwaited = 10
 
-// schedules are the tasks of the repair worker and how often they run. Records in the
-// outbox and steps of batches normally go to their queues at once; the schedules are a
-// safety net for what a process left behind when it died.
+// schedules are the tasks of the repair worker and how often they run. Records in the outbox
+// and steps of batches normally go to their queues immediately; the schedules are a safety net
+// for work left by a process that died.
 var schedules = map[string]awsscheduler.ScheduleExpression{
 	"outbox":  awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(15))),
 	"keys":    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(5))),
@@ -62,7 +62,7 @@ var schedules = map[string]awsscheduler.ScheduleExpression{
 type workerStack struct {
 	stack     awscdk.Stack
 	functions map[string]awslambda.Function
-	live      map[string]awslambda.Alias // what is called
+	live      map[string]awslambda.Alias // the aliases that are invoked
 	dead      awssqs.Queue               // events of scheduled tasks that failed
 }
 

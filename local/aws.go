@@ -53,9 +53,9 @@ func becomeLinked(ctx context.Context, o options, args []string) error {
 	return become(ctx, program, args)
 }
 
-// standIn starts stand-ins of AWS when the command line asks for AWS and nothing says where
-// it is. The folder for this run's journals is deleted with them; only the binaries of the
-// functions stay. end stops the stand-ins.
+// standIn starts AWS emulators if the command line selects AWS and no variable names an
+// endpoint. The folder for this run's journals is deleted with them; only the function binaries
+// remain. end stops the emulators.
 func standIn(ctx context.Context, o *options, log io.Writer) (end func() error, err error) {
 	if o.store != "aws" {
 		return func() error { return nil }, nil

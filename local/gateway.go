@@ -54,14 +54,14 @@ type gateway struct {
 	made    *app.Made    // the keys that were made for an empty store
 	given   app.First    // keys that the environment sets for an empty store
 	relay   *relay.Relay // nil where the container's own main serves
-	metrics *host.Server // nil: nobody asked for them
+	metrics *host.Server // nil: not enabled
 	workers []worker
 }
 
-// worker is a part of the process that works until it is told to stop.
+// worker is a part of the process that runs until its context ends.
 type worker func(ctx context.Context) error
 
-// sweepEvery is how often to look for records that a dead process left behind.
+// sweepEvery is the interval between checks for records left by a dead process.
 const sweepEvery = 10 * time.Second
 
 // open makes the gateway from its folder.
@@ -345,8 +345,8 @@ func (g *gateway) announce(out io.Writer) {
 	fmt.Fprintf(out, "gateway ready on %s\n", base)
 }
 
-// shown is how a key is printed: only a key that was made here is shown. A key that
-// somebody set is known to them, and printed text often ends up in a log.
+// shown returns the printed form of a key: only a generated key is shown. A configured key is
+// known to its user, and printed text often ends up in a log.
 func shown(key, given, variable string) string {
 	if given != "" {
 		return "(as in " + variable + ")"

@@ -1,5 +1,5 @@
-// Command local runs the whole gateway in one process: every family, the
-// workers and a mock provider, on embedded stores in one folder.
+// Command local runs the complete gateway in one process: every family, the workers and a mock
+// provider, on embedded stores in one folder.
 package main
 
 import (
@@ -39,10 +39,10 @@ type usageError struct{ text string }
 
 func (e usageError) Error() string { return e.text }
 
-// garbage is how much the heap may grow before a collection, in percent of what is in use,
-// unless GOGC is set. The memory in use is small beside what a busy gateway allocates.
-// Compared with Go's default of 100 it saves 4 MiB at the peak of the benchmark; it costs
-// about 2 percent of the time of a chat call and 5 to 10 percent of an MCP call.
+// garbage is the heap growth that triggers a collection, in percent of the live heap, unless
+// GOGC is set. The live heap is small compared with what a busy gateway allocates. Compared
+// with Go's default of 100 it saves 4 MiB at the peak of the benchmark; it costs about 2
+// percent of the time of a chat call and 5 to 10 percent of an MCP call.
 const garbage = 70
 
 func main() {
@@ -63,7 +63,7 @@ func processEnv(args []string) cli.Env {
 	return e
 }
 
-// serveVerb runs the gateway until it is told to stop.
+// serveVerb runs the gateway until its context ends.
 func serveVerb(ctx context.Context, e cli.Env) int {
 	host.QuietLog()
 	if os.Getenv("GOGC") == "" {

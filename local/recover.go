@@ -14,9 +14,9 @@ import (
 	"gateway/shared/host"
 )
 
-// recoverVerb makes an admin key in the stores of a folder. Whoever can write these files
-// owns the gateway already, so it asks for nothing else. It talks to no gateway: the folder
-// must not be in use.
+// recoverVerb creates an admin key in the stores of a folder. Anyone who can write these files
+// owns the gateway already, so no further authentication is needed. It connects to no gateway:
+// the folder must not be in use.
 func recoverVerb(ctx context.Context, e cli.Env) int {
 	fs := cli.Flags("recover")
 	data := fs.String("data", ".gateway", "folder of the embedded stores")

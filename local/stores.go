@@ -11,17 +11,17 @@ import (
 	"gateway/shared/usage"
 )
 
-// stores are what the process keeps its state in.
+// stores are the stores of the process.
 type stores struct {
 	app.Backends
 	Journal *usage.Journal
 	close   func() error
 }
 
-// Close closes what is open.
+// Close closes the open stores.
 func (s *stores) Close() error { return s.close() }
 
-// openStores opens the stores that the command line asks for.
+// openStores opens the stores that the command line selects.
 func openStores(ctx context.Context, o options) (*stores, error) {
 	if err := os.MkdirAll(o.data, 0o700); err != nil {
 		return nil, err

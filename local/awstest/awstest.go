@@ -1,4 +1,4 @@
-// Package awstest runs the stand-ins of AWS for one test. The gateway finds them by its
+// Package awstest runs the AWS emulators for one test. The gateway finds them through its
 // environment, like an installation.
 package awstest
 
@@ -15,12 +15,11 @@ import (
 // Services are the services of one test.
 type Services struct {
 	*standin.Services
-	Env []string // variables that tell where the services are, as name=value; they are set for this process too
+	Env []string // variables with the service addresses, as name=value; they are set for this process too
 }
 
-// Start starts the services and, until the test ends, sets the variables that tell where
-// they are. If the emulator is not installed, the test is skipped; when CI is set, it
-// fails.
+// Start starts the services and, until the test ends, sets the variables with their addresses.
+// If the emulator is not installed, the test is skipped; when CI is set, it fails.
 func Start(t *testing.T) *Services {
 	t.Helper()
 	if testing.Short() {

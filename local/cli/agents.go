@@ -9,7 +9,7 @@ import (
 	"gateway/local/cli/settings"
 )
 
-// agent is a coding agent whose settings setup can write.
+// agent is a coding agent with settings that setup can write.
 type agent struct {
 	name   string
 	file   func(Env) string // its settings file
@@ -21,7 +21,7 @@ type agent struct {
 	header  []string // of the small request
 }
 
-// setting is what an agent is told.
+// setting contains the values written into an agent's settings.
 type setting struct {
 	base    string // of the gateway, without /v1
 	key     string
@@ -131,7 +131,7 @@ func editCodex(src []byte, s *setting) ([]byte, error) {
 		`http_headers = { "x-gateway-api-key" = `+settings.QuoteTOML(s.key)+`, "x-gateway-refusals" = "event" }`)
 }
 
-// editOpencode adds a provider whose key is in a file of this program.
+// editOpencode adds a provider that reads its key from a file of this program.
 func editOpencode(src []byte, s *setting) ([]byte, error) {
 	s.usesKeyFile = true
 	models := map[string]any{s.model: map[string]any{}, s.small: map[string]any{}}

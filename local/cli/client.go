@@ -23,7 +23,7 @@ const (
 // defaultURL is where a gateway on this machine listens.
 const defaultURL = "http://127.0.0.1:8787"
 
-// maxAnswer bounds an answer that is read whole.
+// maxAnswer limits a response that is read completely.
 const maxAnswer = 64 << 20
 
 // Client calls the API of a gateway.

@@ -18,7 +18,7 @@ var envVerb = Verb{
 type sdk struct {
 	name  string
 	url   []string // variables of the base URL
-	path  string   // behind the address of the gateway
+	path  string   // appended to the address of the gateway
 	key   []string // variables of the key
 	unset []string // variables that would take precedence
 }

@@ -35,8 +35,8 @@ func readSettings(name string) (raw []byte, mode fs.FileMode, err error) {
 	return raw, info.Mode().Perm(), err
 }
 
-// writeFile replaces a file as a whole: a reader sees the old bytes or the new ones. A
-// symbolic link stays one. It returns the folders that it made, outermost first.
+// writeFile replaces a file atomically: a reader sees the old bytes or the new ones. A symbolic
+// link remains one. It returns the folders that it created, outermost first.
 func writeFile(name string, raw []byte, mode fs.FileMode) (made []string, err error) {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target
@@ -101,7 +101,7 @@ type done struct {
 	Existed bool     `json:"existed"`
 	Mode    uint32   `json:"mode"`
 	Before  []byte   `json:"before"`
-	Written string   `json:"written"` // SHA-256 of what was written
+	Written string   `json:"written"` // SHA-256 of the written file
 	Folders []string `json:"folders"` // that were made for it
 }
 

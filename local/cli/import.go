@@ -64,7 +64,7 @@ func importFrom(ctx context.Context, e Env) int {
 	return e.Fail(e.carryOut(ctx, result, f, asJSON))
 }
 
-// source reads what is imported.
+// source reads the configuration to import.
 func (e Env) source(ctx context.Context, args []string, f importFlags) (*migrate.Result, error) {
 	file := ""
 	if len(args) == 2 {
@@ -144,7 +144,7 @@ func (e Env) records(ctx context.Context, result *migrate.Result, f importFlags)
 	return nil
 }
 
-// aliased sends requests to a gateway whose headers have another prefix.
+// aliased sends requests to a gateway with another prefix of header names.
 type aliased struct {
 	Client
 	prefix, key string
@@ -215,8 +215,8 @@ func readSecrets(path string) (map[string]string, error) {
 	return out, nil
 }
 
-// carryOut compares the result of an import with the gateway, reports, and writes it if that
-// is asked for.
+// carryOut compares the result of an import with the gateway, reports the differences, and
+// writes them on request.
 func (e Env) carryOut(ctx context.Context, result *migrate.Result, f importFlags, asJSON bool) error {
 	out := &outcome{Report: result.Report, Steps: []*declare.Step{}}
 	if n := len(result.Access.Keys); n > 0 && f.keys == "" {

@@ -23,7 +23,7 @@ type Keyring interface {
 // keyringTime limits how long a key store of the system may take: it may ask its user.
 const keyringTime = 2 * time.Minute
 
-// commandKeyring is a key store behind a program. The token never is an argument: other
+// commandKeyring is a key store accessed by a program. The token never is an argument: other
 // users could read it in the list of processes.
 type commandKeyring struct {
 	program string
@@ -99,7 +99,7 @@ func (k *commandKeyring) Delete(ctx context.Context, address string) error {
 	return err
 }
 
-// fileKeyring keeps the token in a file that only its user may read.
+// fileKeyring stores the token in a file that only its user may read.
 type fileKeyring struct{ dir string }
 
 func (k fileKeyring) name(address string) string {

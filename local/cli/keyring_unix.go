@@ -16,7 +16,7 @@ func SystemKeyring(getenv func(string) string) Keyring {
 		}
 		return nil
 	}
-	// Without a session bus there is no service behind the program.
+	// Without a session bus the program has no service to talk to.
 	if program, err := exec.LookPath("secret-tool"); err == nil && getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
 		return secretService(program)
 	}

@@ -175,7 +175,7 @@ func (c Client) form(ctx context.Context, path string, v url.Values, out any) er
 	return nil
 }
 
-// store keeps the token, in the key store of the system if there is one, and the profile. It
+// store saves the token, in the key store of the system if there is one, and the profile. It
 // returns where the token is.
 func (e Env) store(ctx context.Context, base, token string) (where string, err error) {
 	dir, err := e.dir()

@@ -62,7 +62,7 @@ func setup(ctx context.Context, e Env) int {
 // key is an API key that setup makes.
 type key struct {
 	agent            *agent
-	model, workspace string // as asked for
+	model, workspace string // as requested
 
 	client Client // of who makes it
 	own    Client // that uses it
@@ -121,7 +121,7 @@ func (e Env) setup(ctx context.Context, a *agent, k *key, yes, asJSON bool) (err
 		return fmt.Errorf("nothing was written, because a small request with the new key failed: %w", err)
 	}
 	d := &done{Agent: a.name, URL: k.client.Base, KeyID: k.id, File: file, Existed: current != nil, Mode: uint32(mode), Before: current, Written: sum(edited)}
-	if former != nil && former.File == file { // what was there before the first setup
+	if former != nil && former.File == file { // the contents before the first setup
 		d.Existed, d.Mode, d.Before, d.Folders = former.Existed, former.Mode, former.Before, former.Folders
 	}
 	if err := e.writeDone(d); err != nil {
@@ -190,7 +190,7 @@ func mask(diff, secret string, former *done) string {
 	return strings.Join(list, "\n")
 }
 
-// confirm asks a question on the terminal; false without an error: the answer was no.
+// confirm asks for confirmation on the terminal; false without an error means no.
 func (e Env) confirm(yes bool, question string) (bool, error) {
 	if yes {
 		return true, nil
@@ -357,8 +357,8 @@ func (c Client) costOf(ctx context.Context, trace string) string {
 	return ""
 }
 
-// undo restores the bytes of the settings file from before setup. What was changed in the
-// file since is stored beside the record.
+// undo restores the bytes of the settings file from before setup. Later changes to the file are
+// saved beside the record.
 func (e Env) undo(ctx context.Context, a *agent, yes, asJSON bool) error {
 	d, err := e.readDone(a.name)
 	if err != nil {

@@ -66,7 +66,7 @@ const (
 	kindLiteLLM = "litellm import"
 )
 
-// kindOf tells what a file is by its members.
+// kindOf determines the kind of a file by its fields.
 func kindOf(n *document.Node) string {
 	switch {
 	case n.Get("model_list") != nil || n.Get("litellm_settings") != nil || n.Get("router_settings") != nil || n.Get("general_settings") != nil:

@@ -13,14 +13,14 @@ import (
 // Exit codes of every verb.
 const (
 	ExitDone        = 0
-	ExitRefused     = 1 // the gateway, the input or a check said no
+	ExitRefused     = 1 // rejected by the gateway, the input or a check
 	ExitUsage       = 2 // the command line is wrong
 	ExitUnreachable = 3 // no gateway answers
 )
 
 // Env is everything a verb may use of the process that runs it.
 type Env struct {
-	Args           []string // behind the verb
+	Args           []string // after the verb
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Getenv         func(string) string
@@ -40,7 +40,7 @@ type Env struct {
 // Verb is one command.
 type Verb struct {
 	Name    string
-	Args    string // the usage behind the name, such as "<file>"
+	Args    string // the usage after the name, such as "<file>"
 	Summary string // one imperative phrase
 	Words   []string
 	Run     func(context.Context, Env) int
@@ -84,10 +84,10 @@ func Flags(verb string) *flag.FlagSet {
 	return fs
 }
 
-// Parse reads the arguments of a verb. Flags may stand before, between and behind the
-// positional arguments; everything behind "--" is positional. It returns the positional
-// arguments, of which there must be at least least and at most most (no bound below 0),
-// and whether --json was given. After --help it prints the usage and returns flag.ErrHelp.
+// Parse reads the arguments of a verb. Flags may be anywhere among the positional arguments;
+// everything after "--" is positional. It returns the positional arguments, of which there must
+// be at least least and at most most (no limit below 0), and whether --json was given. After
+// --help it prints the usage and returns flag.ErrHelp.
 func (e Env) Parse(fs *flag.FlagSet, least, most int) (args []string, asJSON bool, err error) {
 	fs.BoolVar(&asJSON, "json", false, "print JSON")
 	rest := e.Args

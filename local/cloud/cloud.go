@@ -8,7 +8,7 @@ import (
 	"gateway/shared/app/onaws/profiles"
 )
 
-// Side does what the local gateway asks of AWS.
+// Side provides the AWS parts of the local gateway.
 type Side struct{}
 
 // Configure makes the process find its credentials as AWS's command line does.
@@ -17,7 +17,7 @@ func (Side) Configure() { onaws.Use(profiles.Load) }
 // Advise puts advice in front of an error of AWS.
 func (Side) Advise(err error) error { return onaws.Advise(err) }
 
-// Backends are the backends of a gateway whose usage events wait in a journal, as in the
+// Backends returns the backends of a gateway that writes usage events to a journal, like the
 // container.
 func (Side) Backends(ctx context.Context) (app.Backends, error) {
 	if err := prepareEndpoint(ctx); err != nil {
@@ -26,7 +26,7 @@ func (Side) Backends(ctx context.Context) (app.Backends, error) {
 	return onaws.Backends(ctx, onaws.Bucket, onaws.AuditQueue, onaws.Keys)
 }
 
-// Core is the core of a gateway whose requests are served by functions.
+// Core returns the core of a gateway that serves requests by functions.
 func (Side) Core(ctx context.Context) (*app.Core, error) {
 	if err := prepareEndpoint(ctx); err != nil {
 		return nil, err

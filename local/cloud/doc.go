@@ -1,6 +1,5 @@
-// Package cloud is what `-store aws` of the local gateway needs: the stores, on AWS or on
-// what AWS_ENDPOINT_URL names; stand-ins of AWS where no variable names one; and the real
-// function binaries. The SDK of AWS is a fifth of a program, and half of the memory that an
-// idle gateway uses. A laptop's gateway that keeps its own files is therefore built without
-// it.
+// Package cloud implements `-store aws` of the local gateway: the stores, on AWS or at
+// AWS_ENDPOINT_URL; AWS emulators if no variable names an endpoint; and the real function
+// binaries. The AWS SDK is a fifth of a program, and half of the memory of an idle gateway. The
+// default local gateway, with stores in files, is therefore built without it.
 package cloud

@@ -16,7 +16,7 @@ import (
 	"gateway/shared/app/onaws"
 )
 
-// Names of what is made on an endpoint that does not have it yet.
+// Names of the resources that are created on an endpoint that lacks them.
 const (
 	localBucket = "gateway"
 	localKey    = "alias/gateway-local"
@@ -55,12 +55,12 @@ func prepareEndpoint(ctx context.Context) error {
 	return nil
 }
 
-// elsewhere tells whether the tables are on an endpoint that is not AWS itself.
+// elsewhere reports whether the tables are on an endpoint other than AWS.
 func elsewhere() bool {
 	return os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_DYNAMODB") != ""
 }
 
-// setDefault sets a variable unless it is set, and tells whether it did.
+// setDefault sets a variable unless it is set, and reports whether it did.
 func setDefault(name, value string) bool {
 	if os.Getenv(name) != "" {
 		return false

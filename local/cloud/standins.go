@@ -13,10 +13,10 @@ import (
 	"gateway/shared/store/dynamo/emulator"
 )
 
-// StandIn starts stand-ins of AWS unless the environment says which AWS to use, by an
-// endpoint or by the name of a resource. The stand-ins keep nothing after the process ends,
-// so this run's journals are kept in a temporary folder: StandIn returns it, or "" when
-// there are no stand-ins. end stops the stand-ins and deletes the folder.
+// StandIn starts AWS emulators unless the environment selects an AWS, by an endpoint or by the
+// name of a resource. The emulators lose their data when the process ends, so this run's
+// journals are in a temporary folder: StandIn returns it, or "" without emulators. end stops
+// the emulators and deletes the folder.
 func (Side) StandIn(ctx context.Context, log io.Writer) (data string, end func() error, err error) {
 	if elsewhere() || named() {
 		return "", func() error { return nil }, nil
@@ -32,7 +32,7 @@ func (Side) StandIn(ctx context.Context, log io.Writer) (data string, end func()
 	if err != nil {
 		return "", nil, err
 	}
-	// A profile of the user would take precedence over the access key of the stand-ins.
+	// A profile of the user would take precedence over the access key of the emulators.
 	for _, name := range []string{"AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION"} {
 		err = errors.Join(err, os.Unsetenv(name))
 	}
@@ -52,7 +52,7 @@ func (Side) StandIn(ctx context.Context, log io.Writer) (data string, end func()
 	}, nil
 }
 
-// named tells whether a variable names a resource of an installation.
+// named reports whether a variable names a resource of an installation.
 func named() bool {
 	for _, name := range []string{onaws.EnvTablePrefix, onaws.EnvBucket, onaws.EnvAuditQueue, onaws.EnvUsageQueue, onaws.EnvRunQueue, onaws.EnvExportQueue, onaws.EnvKey,
 		"AWS_ENDPOINT_URL_SQS", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL_KMS"} {

@@ -40,8 +40,8 @@ const (
 	nounKey    = "API key"
 )
 
-// AddAccess adds steps for people who are neither members nor invited, and for keys whose
-// name their workspace does not have. keep gets the value of each new key, once.
+// AddAccess adds steps for users who are neither members nor invited, and for keys with a name
+// that does not exist in their workspace. keep gets the value of each new key, once.
 func (p *Plan) AddAccess(ctx context.Context, a Access, keep func(k Key, id, value string) error) error {
 	known := map[string]bool{}
 	if len(a.Invites) > 0 {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// deletions plans the deletion of what is not declared.
+// deletions plans the deletion of resources that are not declared.
 func (b *planner) deletions(d *Document, live *state, spaces []*space) {
 	if !b.o.Prune {
 		return
@@ -60,7 +60,7 @@ func (p *Plan) Check() error {
 	return nil
 }
 
-// Apply carries out a plan. It stops at the first step that fails; a further plan goes on
+// Apply carries out a plan. It stops at the first step that fails; a further plan continues
 // from there. done is called after each step. Nothing is written if Check fails.
 func (p *Plan) Apply(ctx context.Context, done func(*Step)) error {
 	if err := p.Check(); err != nil {

@@ -11,7 +11,8 @@ import (
 // version is the form of documents that this package reads and writes.
 const version = "1"
 
-// Document is a declared state. A section that is nil is not declared: what is live stays.
+// Document is a declared state. A section that is nil is not declared: its live resources are
+// unchanged.
 type Document struct {
 	Organization *Organization
 	Workspaces   []*Workspace
@@ -19,13 +20,13 @@ type Document struct {
 	listsWorkspaces bool
 }
 
-// Organization is what is declared of the organization.
+// Organization is the declared state of the organization.
 type Organization struct {
 	Settings, Defaults map[string]any
 	Sections           map[string][]*Resource
 }
 
-// Workspace is what is declared of one workspace. Slug and Name both empty is the workspace
+// Workspace is the declared state of one workspace. Slug and Name both empty is the workspace
 // of a workspace key.
 type Workspace struct {
 	Slug, Name string

@@ -6,7 +6,7 @@ import (
 	"net/url"
 )
 
-// extra is a part of a resource that the API serves at an address of its own.
+// extra is a part of a resource that the API serves at a separate address.
 type extra struct {
 	names []string // fields of the document
 	at    level    // where resources have it

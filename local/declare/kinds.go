@@ -16,7 +16,8 @@ type kind struct {
 	// but is neither exported nor deleted. Nil means none does.
 	builtIn func(m map[string]any) bool
 	extras  []extra
-	// referredBy are sections whose reads name resources of this kind by their ids.
+	// referredBy are sections with references to resources of this kind that reads return as
+	// ids.
 	referredBy []string
 }
 
@@ -33,8 +34,8 @@ type field struct {
 	name    string // in reads and in the document
 	write   string // in bodies, if that differs
 	fixed   bool   // cannot be changed
-	exact   bool   // a change replaces the whole value
-	partial bool   // a change keeps the members that it does not name
+	exact   bool   // a change replaces the entire value
+	partial bool   // a change leaves the members that it does not name
 	strip   []string
 }
 

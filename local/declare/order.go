@@ -21,8 +21,8 @@ func inNameOrder(items []*item, k *kind) []*item {
 }
 
 // dependenciesFirst orders resources of one kind so that each comes after those that it
-// mentions: a collection after its parent, a partial after those that it includes. A cycle
-// keeps its order; the gateway rejects it.
+// mentions: a collection after its parent, a partial after those that it includes. A cycle is
+// left in its order; the gateway rejects it.
 func dependenciesFirst(list []*Resource) []*Resource {
 	out := make([]*Resource, 0, len(list))
 	seen := map[*Resource]bool{}

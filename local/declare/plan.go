@@ -197,7 +197,7 @@ func findItem(k *kind, fields map[string]any, items []*item) *item {
 	return nil
 }
 
-// generated is the form of slugs that a gateway makes; they may stand inside a text.
+// generated matches the suffix of generated slugs; they may occur inside a text.
 var generated = regexp.MustCompile(`-[0-9a-f]{6}$`)
 
 // rewrite replaces the slugs of the document by live ones.
@@ -317,7 +317,7 @@ func (b *planner) target(w *Workspace, live *space) *target {
 	return to
 }
 
-// workspace plans what is declared of one workspace.
+// workspace plans the declared state of one workspace.
 func (b *planner) workspace(w *Workspace, live *space, to *target) {
 	have := map[string]any{}
 	var items []*item

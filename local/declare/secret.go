@@ -14,8 +14,8 @@ type secret struct {
 // mask is a live secret as the API shows it.
 type mask string
 
-// placeholder is the form of a named secret: the whole text. A text of the same form is
-// written with a second $ before it.
+// placeholder matches a text that is a named secret. Any other text of this form is written
+// with a second $ before it.
 var placeholder = regexp.MustCompile(`^(\$+)\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 
 // maskForm is what the API shows in place of a secret.
@@ -61,7 +61,7 @@ func Escape(text string) string {
 	return text
 }
 
-// fits reports whether a value can be the secret behind a mask.
+// fits reports whether a value can be the secret that a mask shows.
 func (m mask) fits(value string) bool {
 	begin := strings.Index(string(m), "*")
 	end := strings.LastIndex(string(m), "*")
@@ -95,7 +95,7 @@ func masked(v any) any {
 	return v
 }
 
-// allMasked returns a live value that is masked as a whole.
+// allMasked returns a live value with every string masked.
 func allMasked(v any) any {
 	switch v := v.(type) {
 	case string:
@@ -112,8 +112,8 @@ func allMasked(v any) any {
 	return v
 }
 
-// reveal returns v as it is sent, with the names of the secrets that are unknown. With drop
-// these are left out of the mappings that contain them: the API keeps what it has.
+// reveal returns v as it is sent, with the names of the unknown secrets. With drop these are
+// omitted from the mappings that contain them: the API retains its values.
 func reveal(v any, drop bool) (sent any, missing []string) {
 	switch v := v.(type) {
 	case secret:

@@ -32,7 +32,7 @@ func Open(path string, max int) (*Folder, string, error) {
 // Close closes the folder.
 func (f *Folder) Close() error { return f.root.Close() }
 
-// Read parses a file of the folder. at is where the name stands, for errors.
+// Read parses a file of the folder. at is the place of the name, for errors.
 func (f *Folder) Read(name string, at Place) (*Node, error) {
 	refuse := func(message string) error {
 		if at.File == "" {

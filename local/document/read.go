@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Limits of what is read.
+// Limits of the input.
 const (
 	MaxBytes = 16 << 20 // of one file
 	maxMarks = 300_000  // characters that can begin a value: bounds the memory of the parser
@@ -22,8 +22,8 @@ const (
 	maxDepth = 64
 )
 
-// Parse reads one YAML or JSON document. name stands in the places of its values. An empty
-// document is null.
+// Parse reads one YAML or JSON document. name is the file name in the places of its values. An
+// empty document is null.
 func Parse(name string, raw []byte) (n *Node, err error) {
 	if len(raw) > MaxBytes {
 		return nil, Errorf(Place{File: name}, "", "has %d bytes; %d are allowed", len(raw), MaxBytes)

@@ -85,7 +85,7 @@ func (s *Stores) openTables(dir string, o Options) error {
 	return late
 }
 
-// Close closes what is open.
+// Close closes the open stores.
 func (s *Stores) Close() error {
 	var errs []error
 	if s.Journal != nil {

@@ -21,12 +21,12 @@ type Result struct {
 	Report   *Report
 	Access   declare.Access // people and keys
 
-	literal map[string]string // secrets that stand in the source itself
+	literal map[string]string // secrets contained in the source
 	getenv  func(string) string
 }
 
-// Secrets returns the values of the secrets that the document names: those that stand in the
-// source, and the environment.
+// Secrets returns the values of the secrets that the document names, from the source and the
+// environment.
 func (r *Result) Secrets(name string) (string, bool) {
 	if v, ok := r.literal[name]; ok {
 		return v, true
@@ -40,7 +40,7 @@ type builder struct {
 	marks
 	*Result
 	space   *declare.Workspace
-	origin  string            // begins the slugs of what is imported
+	origin  string            // prefix of the slugs of imported resources
 	environ map[string]string // variables that the source sets itself
 	todo    map[string]bool
 }
@@ -83,7 +83,7 @@ func (b *builder) env(name string) (string, bool) {
 }
 
 // secretText returns the form in the document of a secret of the source: a reference to the
-// environment, or a text that is kept out of the document. at names it.
+// environment, or a literal secret, which the document only names. at determines that name.
 func (b *builder) secretText(text, at string) string {
 	if name, ok := strings.CutPrefix(text, environPrefix); ok {
 		return b.secretEnv(name)

@@ -138,7 +138,7 @@ func (m *accounts) line(kind, key string, s Status, note string) {
 	m.r.Report.Lines = append(m.r.Report.Lines, Line{Key: "database." + kind + "." + key, Status: s, Note: note})
 }
 
-// limits maps budgets and rates of a record. notes say what is not the same.
+// limits maps budgets and rates of a record. notes describe differences.
 func (m *accounts) limits(row map[string]any) (budget map[string]any, rates []any, notes []string) {
 	from := row
 	if b := m.budgets[text(row, "budget_id")]; b != nil && row["max_budget"] == nil {

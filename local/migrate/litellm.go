@@ -6,7 +6,7 @@ import (
 	"gateway/local/document"
 )
 
-// Limits of what is read of a source.
+// Limits of a source.
 const (
 	maxSource   = 4 << 20 // bytes of all files
 	maxIncluded = 32

@@ -23,7 +23,7 @@ type credential struct {
 	model  string
 
 	key     string // form in the document
-	literal bool   // the key stands in the file
+	literal bool   // the file contains the key
 	conf    map[string]any
 	source  map[string]string // what the file says of the configurations: it names the integration
 }
@@ -125,7 +125,7 @@ func (c *credential) takeKey() {
 		base, _ := c.get("api_base", "base_url")
 		if base != nil && c.vendor.id == "openai" && c.vendor.keys == "OPENAI_API_KEY" {
 			if _, set := c.l.env(c.vendor.keys); !set {
-				return // a host of its own that needs no key
+				return // a custom host that needs no key
 			}
 		}
 		if c.vendor.id != "vllm" {

@@ -83,8 +83,8 @@ func readModel(l *importer, item *document.Node, at string) error {
 	return nil
 }
 
-// addDeployment puts a deployment into the group of its name. A name with a wildcard stands
-// for the models of the price list.
+// addDeployment adds a deployment to the group of its name. A name with a wildcard expands to
+// the models of the price list.
 func addDeployment(l *importer, name *document.Node, d *deployment) {
 	text := name.Scalar()
 	if !strings.Contains(text, "*") {

@@ -24,8 +24,8 @@ const (
 // ConfigName is the name of the config that routes bare model names.
 const ConfigName = "Imported models"
 
-// writeRouter writes the config by which models are asked for by their bare names. It becomes
-// the default of the workspace. Any other model is asked for as @slug/model, as before.
+// writeRouter writes the config that routes requests for bare model names. It becomes the
+// default of the workspace. Any other model is requested as @slug/model, as before.
 func writeRouter(l *importer) error {
 	for _, f := range l.shared.aliases {
 		readAlias(l, f)

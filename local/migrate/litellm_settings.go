@@ -34,8 +34,7 @@ const (
 	keysByHand = "see --database-url-env and --api-url for keys, budgets, users and teams"
 )
 
-// notes are settings that need no rule of their own, by section. A name that ends with *
-// stands for all that begin so.
+// notes are settings without a specific rule, by section. A name that ends with * is a prefix.
 var notes = map[string]map[string]mark{
 	"litellm_settings": {
 		"set_verbose": {NotMapped, ownLogs}, "json_logs": {Mapped, "logs are JSON"}, "suppress_debug_info": {NotMapped, ownLogs}, "log_raw_request_response": {NotMapped, "request_logging decides what is stored"},

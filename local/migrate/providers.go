@@ -47,7 +47,7 @@ var vendors = map[string]vendor{
 	"cometapi": {id: "cometapi", keys: "COMETAPI_KEY"}, "siliconflow": {id: "siliconflow", keys: "SILICONFLOW_API_KEY"}, "ovhcloud": {id: "ovhcloud", keys: "OVHCLOUD_API_KEY"}, "v0": {id: "openai", keys: "V0_API_KEY", host: "https://api.v0.dev/v1"}, "heroku": {id: "openai", keys: "HEROKU_API_KEY", base: "HEROKU_API_BASE"},
 }
 
-// beginnings say whose a model without a prefix is.
+// beginnings maps prefixes of model names without a provider to providers.
 var beginnings = []struct{ begin, prefix string }{
 	{"gpt-", "openai"}, {"chatgpt-", "openai"}, {"o1", "openai"}, {"o3", "openai"}, {"o4", "openai"}, {"ft:", "openai"}, {"text-embedding-3", "openai"}, {"text-embedding-ada", "openai"}, {"dall-e", "openai"}, {"whisper-", "openai"}, {"tts-", "openai"}, {"omni-moderation", "openai"}, {"codex-", "openai"}, {"sora-", "openai"},
 	{"claude-", "anthropic"}, {"gemini-", "vertex_ai"}, {"text-embedding-0", "vertex_ai"}, {"command", "cohere"}, {"embed-", "cohere"}, {"rerank-", "cohere"}, {"jamba-", "ai21"}, {"mistral-", "mistral"},
@@ -84,7 +84,7 @@ func vendorOf(model, explicit string, hosted bool) (v vendor, prefix, name strin
 	return vendor{}, prefix, model, false
 }
 
-// bedrockRoutes stand between the prefix and a model of Bedrock.
+// bedrockRoutes occur between the prefix and the model of a Bedrock name.
 var bedrockRoutes = []string{"converse/", "converse_like/", "invoke/", "agent/", "async_invoke/"}
 
 // azureResource returns the name of an Azure resource from its address.

@@ -30,7 +30,7 @@ type Line struct {
 // Report has a line for every key of a source.
 type Report struct {
 	Lines []Line   `json:"lines"`
-	Todo  []string `json:"todo,omitempty"` // what is left to do by hand
+	Todo  []string `json:"todo,omitempty"` // steps that remain to be done manually
 }
 
 // Count returns how many lines have a status.
@@ -61,7 +61,7 @@ func (r *Report) Print(w io.Writer) {
 	}
 }
 
-// mark is what a rule said of a value.
+// mark is the result of a rule for a value.
 type mark struct {
 	status Status
 	note   string

@@ -51,7 +51,7 @@ type job struct {
 	st        *steering
 }
 
-// call is one tool call of an answer. args is the whole JSON text.
+// call is one tool call of a response. args is the complete JSON text.
 type call struct {
 	name   string
 	args   string
@@ -176,8 +176,8 @@ func (j *job) chooseCalls(seed uint32) []call {
 	return calls
 }
 
-// scripted is the call whose name and arguments the conversation gives; nil when it gives
-// none, or names a tool that the request does not have.
+// scripted returns the call that the conversation prescribes; nil if there is none, or if the
+// request does not have the tool.
 func (j *job) scripted() []call {
 	if j.st.call == "" {
 		return nil
@@ -190,8 +190,8 @@ func (j *job) scripted() []call {
 	return nil
 }
 
-// mentions tells whether a message names a tool: by its name, or by a word of the name that
-// has at least five letters ("weather" for get_weather).
+// mentions reports whether a message mentions a tool: by its name, or by a word of the name
+// that has at least five letters ("weather" for get_weather).
 func mentions(message, name string) bool {
 	if message == "" {
 		return false

@@ -50,7 +50,7 @@ func countTokens(x *exchange) *apiError {
 	return listed(x, append(strconv.AppendInt([]byte(`{"input_tokens":`), q.prompt, 10), '}'))
 }
 
-// messageAnswer writes a message, whole or as events.
+// messageAnswer writes a message, complete or as events.
 type messageAnswer struct {
 	q      *messageRequest
 	x      *exchange
@@ -188,7 +188,7 @@ func (m *messageAnswer) stream() {
 	}
 }
 
-// blocks sends all content blocks and tells whether the stream goes on.
+// blocks sends all content blocks and reports whether the stream continues.
 func (m *messageAnswer) blocks(s *stream) bool {
 	a := &m.answer
 	if n := int64(len(a.thinking)); n > 0 && !m.thoughts(s) {

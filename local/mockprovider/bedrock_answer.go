@@ -86,7 +86,7 @@ func bedrockCount(x *exchange) *apiError {
 	return bedrockPlain(x, append(strconv.AppendInt([]byte(`{"inputTokens":`), prompt, 10), '}'), Usage{})
 }
 
-// converseAnswer writes an answer, whole or as events.
+// converseAnswer writes a response, complete or as events.
 type converseAnswer struct {
 	q      *converseRequest
 	x      *exchange
@@ -203,7 +203,7 @@ func (m *converseAnswer) stop(s *binaryStream) bool {
 	return s.event("contentBlockStop", b)
 }
 
-// blocks sends all content blocks and tells whether the stream goes on. Only tool calls
+// blocks sends all content blocks and reports whether the stream continues. Only tool calls
 // have an event for their start.
 func (m *converseAnswer) blocks(s *binaryStream) bool {
 	a := &m.answer

@@ -136,7 +136,7 @@ func (q *converseRequest) tools(v value) *apiError {
 	return nil
 }
 
-// point reads a cache point that stands behind what was added last.
+// point reads a cache point, which applies to the content before it.
 func (q *converseRequest) point(c value, at string) *apiError {
 	if e := members(c, at+".cachePoint", "type", "ttl"); e != nil {
 		return e

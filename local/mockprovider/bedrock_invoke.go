@@ -209,7 +209,7 @@ func bedrockRerank(x *exchange) *apiError {
 	return bedrockPlain(x, append(b, `]}`...), Usage{})
 }
 
-// claudeInvoked answers in Claude's own format, whole or as chunks of a stream.
+// claudeInvoked responds in Claude's format, complete or as chunks of a stream.
 func claudeInvoked(x *exchange, v value, stream bool) *apiError {
 	if v.get("anthropic_version").s != "bedrock-2023-05-31" {
 		return bedrockInvalid("anthropic_version: Field required")

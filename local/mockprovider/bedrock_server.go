@@ -111,8 +111,8 @@ func bedrockRefuse(x *exchange, e *apiError) {
 	_, _ = x.w.Write(append(appendString([]byte(`{"message":`), e.message), '}'))
 }
 
-// assumeRole returns the one session that the mock knows. A role whose name contains
-// "denied" is refused; one whose name contains "external" needs the external id "mock".
+// assumeRole returns the only session of the mock. A role with "denied" in its name is
+// rejected; one with "external" needs the external id "mock".
 func assumeRole(x *exchange) *apiError {
 	form, err := url.ParseQuery(string(x.body))
 	role := form.Get("RoleArn")
@@ -140,7 +140,7 @@ func inferenceProfile(x *exchange) *apiError {
 	return bedrockPlain(x, append(b, `,"inferenceProfileName":"mock","status":"ACTIVE","type":"APPLICATION","models":[{"modelArn":"arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-sonnet-4-5-20250929-v1:0"}]}`...), Usage{})
 }
 
-// bedrockPlain opens a row of the bill and answers with a whole body.
+// bedrockPlain opens a row of the bill and sends a complete body.
 func bedrockPlain(x *exchange, body []byte, u Usage) *apiError {
 	id := x.newID("aws-", seedOf(string(x.body)))
 	if e := x.settle(seedOf(string(x.body))); e != nil {
@@ -155,8 +155,8 @@ func bedrockPlain(x *exchange, body []byte, u Usage) *apiError {
 	return nil
 }
 
-// sagemaker serves an endpoint whose container speaks OpenAI's chat, whatever its content
-// type is.
+// sagemaker serves an endpoint with a container that implements OpenAI's chat format,
+// regardless of the content type.
 func sagemaker(x *exchange) *apiError {
 	x.r.Header.Set("Content-Type", "application/json")
 	return chatCompletion(x)
@@ -215,7 +215,7 @@ func (s *binaryStream) fail(fault string) {
 // padding is what the service adds to events, so that their length reveals nothing.
 const padding = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// event sends one event; payload is an object. It tells whether the stream goes on.
+// event sends one event; payload is an object. It reports whether the stream continues.
 func (s *binaryStream) event(name string, payload []byte) bool {
 	st := &s.x.st
 	switch {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// firstText tells whether a model of Bedrock writes texts only by InvokeModel.
+// firstText reports whether a model of Bedrock generates text only by InvokeModel.
 func firstText(model string) bool {
 	return strings.Contains(model, "cohere.command-text") || strings.Contains(model, "cohere.command-light-text") || strings.Contains(model, "ai21.j2-")
 }
@@ -49,7 +49,7 @@ func commandInvoked(x *exchange, v value, stream bool) *apiError {
 	}
 	s := startBinary(x, id, u)
 	s.invoke = true
-	if !v.get("stream").yes { // then the whole answer is one piece
+	if !v.get("stream").yes { // then the response is a single piece
 		x.row.close(http.StatusOK, u, x.gone(), "")
 		whole := commandWhole(x, id, list)
 		s.event("chunk", append(whole[:len(whole)-1], ","+metrics(x, u)+"}"...))

@@ -17,9 +17,9 @@ const bidiPath = "/ws/google.ai.generativelanguage."
 // bidiSession serves Live sessions of Gemini. Words in the client's text steer a turn:
 // "chunks=3" (the last one counts); "tool" (the turn calls a tool, and continues with the
 // result); "grows" (usage is reported twice and grows); "again" (usage is reported once more
-// after the turn); "late" (usage is reported only after the turn); "no-usage";
-// "say=my_words"; "heard=my_words" (what the client is said to have spoken); "hang" (the turn
-// never ends); "drop". A client that asks for it is given a handle that resumes the session.
+// after the turn); "late" (usage is reported only after the turn); "no-usage"; "say=my_words";
+// "heard=my_words" (the transcript of the client's speech); "hang" (the turn never ends);
+// "drop". A client that requests it gets a handle that resumes the session.
 func bidiSession(x *exchange) *apiError {
 	version, method, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(x.path, "/v1"), bidiPath), ".")
 	switch {

@@ -113,7 +113,7 @@ type Bill struct {
 	Rows    []Row          `json:"rows"`
 }
 
-// ledger keeps the bill. It keeps at most keep rows, the newest ones.
+// ledger stores the newest rows of the bill, at most keep of them.
 type ledger struct {
 	mu      sync.Mutex
 	keep    int
@@ -148,7 +148,7 @@ func (l *ledger) begin(path, model, id string, stream bool) entry {
 	return entry{l, r, l.epoch}
 }
 
-// close books what was charged. A second call does nothing.
+// close records the charge. A second call does nothing.
 func (e entry) close(status int, u Usage, clientGone bool, fault string) {
 	e.settle(status, u, clientGone, fault, 0)
 }

@@ -225,7 +225,7 @@ func (q *cohereRequest) think(v value) *apiError {
 	return nil
 }
 
-// cohereAnswer writes an answer, whole or as events.
+// cohereAnswer writes a response, complete or as events.
 type cohereAnswer struct {
 	q              *cohereRequest
 	x              *exchange
@@ -258,7 +258,7 @@ func (c *cohereAnswer) callID(i int) string {
 
 const coherePlan = "I will use a tool."
 
-// body is the whole answer.
+// body returns the complete response.
 func (c *cohereAnswer) body() []byte {
 	a := &c.answer
 	var content, rest []string

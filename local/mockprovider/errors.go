@@ -128,5 +128,5 @@ func shouldRetry(status int) string {
 	return "false"
 }
 
-// gone tells whether the client has left.
+// gone reports whether the client has disconnected.
 func (x *exchange) gone() bool { return x.r.Context().Err() != nil }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// geminiAnswer writes a generateContent response, whole or in chunks.
+// geminiAnswer writes a generateContent response, complete or in chunks.
 type geminiAnswer struct {
 	q       *geminiRequest
 	x       *exchange

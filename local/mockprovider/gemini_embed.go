@@ -62,7 +62,7 @@ func geminiEmbed(x *exchange, batch bool) *apiError {
 	return embedded(x, append(append([]byte(head), b...), tail...), tokens)
 }
 
-// laterEmbedding tells whether Vertex AI serves a model by :embedContent only.
+// laterEmbedding reports whether Vertex AI serves a model by :embedContent only.
 func laterEmbedding(model string) bool {
 	return strings.HasPrefix(model, "gemini-embedding-") && model != "gemini-embedding-001"
 }

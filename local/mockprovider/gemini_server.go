@@ -12,7 +12,7 @@ import (
 )
 
 // geminiShape serves Gemini on AI Studio (/v1beta/...) and on Vertex AI (/v1/projects/...),
-// whose other publishers use Anthropic's and OpenAI's formats, and Google's token endpoint
+// where other publishers use Anthropic's and OpenAI's formats, and Google's token endpoint
 // (/token).
 var geminiShape = &shape{name: "gemini", match: geminiMatch, authenticate: geminiAuthenticate, refuse: geminiRefuse}
 
@@ -288,7 +288,7 @@ func googleToken(x *exchange) *apiError {
 	return listed(x, []byte(`{"access_token":"`+VertexToken+`","expires_in":3599,"token_type":"Bearer"}`))
 }
 
-// checkAssertion says what is wrong with a JWT; "": nothing.
+// checkAssertion returns the fault of a JWT, or "".
 func checkAssertion(x *exchange, assertion string) string {
 	parts := strings.Split(assertion, ".")
 	if len(parts) != 3 {

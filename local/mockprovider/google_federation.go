@@ -13,8 +13,8 @@ import (
 // /google-iam, and an identity provider at /google-idp/token.
 var federationShape = &shape{name: "federation", match: federationMatch, refuse: federationRefuse}
 
-// FederatedPool is a provider of a pool that trusts AWS; a provider whose name ends in
-// /oidc trusts the identity provider.
+// FederatedPool is a provider of a pool that trusts AWS; a provider with a name ending in /oidc
+// trusts the identity provider.
 const FederatedPool = "//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/mock/providers/aws"
 
 const (
@@ -100,8 +100,8 @@ func callerIdentity(x *exchange, token, pool string) *apiError {
 	return nil
 }
 
-// impersonateAccount issues a token of a service account; an account whose name begins with
-// denied trusts nobody.
+// impersonateAccount issues a token of a service account; an account with a name beginning with
+// denied trusts no caller.
 func impersonateAccount(x *exchange) *apiError {
 	v, e := parseBody(x)
 	if e != nil {

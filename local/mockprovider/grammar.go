@@ -58,12 +58,12 @@ func readEvents(body string) []sseEvent {
 	return out
 }
 
-// ReadOpenAIStream adds up a stream of chat completion or text completion chunks and checks
-// its grammar: id, created, model and object are the same throughout; each chat choice
-// begins with its role and ends with one finish reason; calls count up from 0, each has one
-// id and one name, and the arguments of whole calls are JSON; there is at most one usage
-// chunk, after all choices; [DONE] is at the end. An error event ends the stream with an
-// error that holds its message.
+// ReadOpenAIStream adds up a stream of chat completion or text completion chunks and checks its
+// grammar: id, created, model and object are the same throughout; each chat choice begins with
+// its role and ends with one finish reason; calls count up from 0, each has one id and one
+// name, and the arguments of completed calls are JSON; there is at most one usage chunk, after
+// all choices; [DONE] is at the end. An error event ends the stream with an error that contains
+// its message.
 func ReadOpenAIStream(body []byte) (*StreamResult, error) {
 	r := openAIReader{StreamResult: StreamResult{Prompt: -1, Completion: -1}, choices: map[int64]*choiceState{}}
 	events := readEvents(string(body))

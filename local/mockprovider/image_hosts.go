@@ -113,8 +113,8 @@ func segmindImage(x *exchange, path string) *apiError {
 	return paint(x, n, `{"image":`+repeated(`"`+picture+`"`, n)+`}`)
 }
 
-// fireworksImage serves /image_generation/{model} and the workflows of FLUX. A single image
-// is sent as its bytes unless the request asks for JSON.
+// fireworksImage serves /image_generation/{model} and the workflows of FLUX. A single image is
+// sent as bytes unless the request asks for JSON.
 func fireworksImage(x *exchange, path string) *apiError {
 	if flux, ok := strings.CutPrefix(path, "/workflows/"); ok {
 		return fluxImage(x, flux)

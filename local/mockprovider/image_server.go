@@ -155,7 +155,7 @@ func bare(x *exchange) *apiError {
 	return nil
 }
 
-// wants tells whether the Accept header names a type, such as application/json.
+// wants reports whether the Accept header contains a type, such as application/json.
 func wants(x *exchange, kind string) bool { return strings.Contains(x.r.Header.Get("Accept"), kind) }
 
 // finish is the finish reason of an image.

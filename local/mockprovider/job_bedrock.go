@@ -11,7 +11,7 @@ import (
 )
 
 // bedrockJobsShape serves Bedrock's control plane, and the bucket mock-bucket of Amazon S3,
-// whose requests are signed for that service. Jobs make progress when they are read.
+// with requests signed for that service. Jobs make progress when they are read.
 var bedrockJobsShape = &shape{name: "bedrock-jobs", match: bedrockJobsMatch, authenticate: awsAuthenticate, refuse: bedrockRefuse}
 
 const mockBucket = "/mock-bucket/"
@@ -200,7 +200,7 @@ func invocationType(kind string, v value) *apiError {
 	return nil
 }
 
-// awsJob changes a job; told tells whether the answer is the job.
+// awsJob changes a job; told: the response contains the job.
 func awsJob(x *exchange, kind, id string, do func(*thing), told bool) *apiError {
 	n := x.s.things.get("aws-"+kind, id)
 	if n == nil {

@@ -16,8 +16,8 @@ var jobHostShape = &shape{name: "job-hosts", match: jobHostMatch, authenticate: 
 
 const jobHosts = "/hosts/"
 
-// jobHostRoutes are what hosts serve in their own way; other paths are as at OpenAI. {id}
-// stands for one segment.
+// jobHostRoutes are the routes of hosts that differ from OpenAI's; other paths are the same.
+// {id} matches one segment.
 var jobHostRoutes map[string][]operation
 
 func init() { // the handlers refer to the table for their links

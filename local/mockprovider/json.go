@@ -49,7 +49,7 @@ func (v value) get(name string) value {
 	return value{}
 }
 
-// given tells whether a value is present and not null.
+// given reports whether a value is present and not null.
 func (v value) given() bool { return v.kind > null }
 
 func (v value) float() float64 {

@@ -20,11 +20,11 @@ const liveMinute = 50_000_000
 const liveRate = 48_000
 
 // liveSession serves GET /live/sessions: sessions that are charged by the second. Words in
-// session.instructions.append steer it: "delegate" (the session makes a response); "begin"
-// (a response whose end is not reported); "decide" (a decision); "twice" (each is reported
-// twice); "say=my_words" (the session says them); "heard=my_words" (what the client is said
-// to have spoken); "lasts=60" (the session counts as so many seconds longer); "silent"
-// (usage is not reported again until the end); "drop" (the connection breaks).
+// session.instructions.append steer it: "delegate" (the session makes a response); "begin" (a
+// response without a reported end); "decide" (a decision); "twice" (each is reported twice);
+// "say=my_words" (the session says them); "heard=my_words" (the transcript of the client's
+// speech); "lasts=60" (the session counts as so many seconds longer); "silent" (usage is not
+// reported again until the end); "drop" (the connection breaks).
 func liveSession(x *exchange, _, _ string) *apiError {
 	switch {
 	case x.query != "":
@@ -112,7 +112,7 @@ func (s *liveTalk) session() told {
 
 func (s *liveTalk) seconds() float64 { return float64(s.bytes) / liveRate }
 
-// billed books the time; a second that has begun counts whole.
+// billed records the time; a started second counts fully.
 func (s *liveTalk) billed() {
 	n := (s.bytes + liveRate - 1) / liveRate
 	s.row.closeAt(http.StatusOK, (n*liveMinute+30)/60)

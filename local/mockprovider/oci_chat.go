@@ -162,8 +162,8 @@ func (q *ociJob) format(f value) *apiError {
 	return nil
 }
 
-// command checks a request of the format COHERE, whose tools have names and types instead
-// of a schema.
+// command checks a request of the format COHERE, where tools have names and types instead of a
+// schema.
 func (q *ociJob) command(r value) *apiError {
 	if e := onlyMembers(r, ociCohereFields); e != nil {
 		return e
@@ -224,7 +224,7 @@ func onlyMembers(v value, names string) *apiError {
 	return nil
 }
 
-// answered writes the answer, whole or as events.
+// answered writes the response, complete or as events.
 func (q *ociJob) answered() {
 	a := q.answer(0)
 	out, hidden := a.generated()

@@ -15,7 +15,7 @@ type Odd struct {
 	// transcription, speech, rerank or embeddings.
 	Wire  string
 	Model string
-	// Usage are members that stand beside the answer's text: mostly one "usage" and a tier.
+	// Usage are the fields beside the response's text: mostly one "usage" and a tier.
 	Usage string
 	// Output are items of a response that come before its text.
 	Output string
@@ -26,7 +26,7 @@ type Odd struct {
 	// Events is a stream instead of the answer, as data of events; its text is up to the
 	// caller.
 	Events []string
-	// Asked are members of a request that makes a provider answer like this.
+	// Asked are the request fields that make a provider respond like this.
 	Asked string
 	// NanoDollars is what the request costs.
 	NanoDollars int64

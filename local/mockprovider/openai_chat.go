@@ -48,7 +48,7 @@ func chatCompletion(x *exchange) *apiError {
 	return nil
 }
 
-// chatAnswer writes a chat completion, whole or in chunks.
+// chatAnswer writes a chat completion, complete or in chunks.
 type chatAnswer struct {
 	q       *chatRequest
 	x       *exchange
@@ -132,8 +132,7 @@ func btoi(yes bool) int {
 	return 0
 }
 
-// shown returns the reasoning that is reported: real thinking, or words that stand for the
-// hidden one.
+// shown returns the reported reasoning: real thinking, or words in place of the hidden one.
 func (c *chatAnswer) shown(a *answer) string {
 	if len(a.thinking) > 0 {
 		return strings.Join(a.thinking, "")

@@ -91,7 +91,7 @@ var chatFields = strings.Fields(`model messages audio frequency_penalty function
 	prompt_cache_key prompt_cache_options prompt_cache_retention reasoning_effort response_format safety_identifier seed
 	service_tier stop store stream stream_options temperature tool_choice tools top_logprobs top_p user verbosity web_search_options`)
 
-// isReasoning tells whether a model thinks before it answers.
+// isReasoning reports whether a model is a reasoning model.
 func isReasoning(model string) bool {
 	if model == "mock-reasoning" {
 		return true
@@ -266,8 +266,8 @@ func (q *chatRequest) format(v value, messages string) *apiError {
 	return nil
 }
 
-// schemaInWords returns the JSON schema that a system message asks for; the zero value if none
-// does. A model follows such an instruction.
+// schemaInWords returns the JSON schema that a system message prescribes, or the zero value. A
+// model follows such an instruction.
 func schemaInWords(messages value) value {
 	for _, m := range messages.arr {
 		if _, schema, ok := strings.Cut(m.get("content").s, "match this JSON schema: "); ok && m.get("role").s == "system" {

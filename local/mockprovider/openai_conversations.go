@@ -32,7 +32,7 @@ func keptOperations() []operation {
 	}
 }
 
-// store keeps a chat whose request asks for that.
+// store stores a chat if the request sets store.
 func (c *chatAnswer) store(v value) {
 	if v.get("store").yes {
 		keep(c.x, &thing{id: c.id, kind: "chat", model: c.x.model, body: v, content: c.body()})
@@ -176,7 +176,7 @@ func remembered(x *exchange, v value) *apiError {
 	return nil
 }
 
-// continued adds what was said to the conversation of the request.
+// continued adds the turn to the conversation of the request.
 func (r *responseAnswer) continued() {
 	c := r.v.get("conversation")
 	if !c.given() {
@@ -198,7 +198,7 @@ func (r *responseAnswer) continued() {
 	}
 }
 
-// keepItem keeps an item of a conversation under a new id.
+// keepItem stores an item of a conversation under a new id.
 func keepItem(x *exchange, conversation string, raw json.RawMessage) *thing {
 	v, err := parseJSON(string(raw))
 	if err != nil {

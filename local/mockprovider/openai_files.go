@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// thing is something that the mock keeps under an id.
+// thing is an object that the mock stores under an id.
 type thing struct {
 	id, kind, parent string
 	created          int64
@@ -24,13 +24,13 @@ type thing struct {
 	run              *assistantRun // only for a run
 }
 
-// Limits of what is kept: things, and bytes of files. The oldest are dropped first.
+// Limits of stored data: objects, and bytes of files. The oldest are dropped first.
 const (
 	maxThings     = 2000
 	maxThingBytes = 64 << 20
 )
 
-// things holds what was made, oldest first.
+// things stores the created objects, oldest first.
 type things struct {
 	mu    sync.Mutex
 	jobs  sync.Mutex // held while a thing changes or is written; taken before mu
@@ -165,7 +165,7 @@ func changed(x *exchange, n *thing, do func(*thing), write func([]byte, *thing) 
 	return write(nil, n)
 }
 
-// keep keeps a new thing.
+// keep stores a new object.
 func keep(x *exchange, n *thing) *thing {
 	n.created = x.s.opts.Now().Unix()
 	x.s.things.add(n)

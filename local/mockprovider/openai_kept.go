@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// What the handlers of kept things have in common: how things are written, changed, checked
+// The common parts of the handlers of stored objects: how objects are written, changed, checked
 // and listed.
 
 // doc writes an object of names and values, in this order. A value that is missing in the
@@ -277,7 +277,7 @@ func filesExist(x *exchange, ids value) *apiError {
 	return nil
 }
 
-// noBody refuses a body where there must not be one.
+// noBody rejects a body where none is allowed.
 func noBody(x *exchange) *apiError {
 	if len(x.body) > 0 {
 		return badRequest("", "", "This request takes no body.")
@@ -285,7 +285,7 @@ func noBody(x *exchange) *apiError {
 	return nil
 }
 
-// pollSoon tells the client's library when to ask again.
+// pollSoon sets the polling interval of the client library.
 func pollSoon(x *exchange) { x.w.Header()["Openai-Poll-After-Ms"] = []string{"1"} }
 
 // sendFile answers with the bytes of a file.

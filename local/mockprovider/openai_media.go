@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// unitPrices hold nano-dollars for one image, one minute of sound, one spoken character or
+// unitPrices are nano-dollars for one image, one minute of audio, one synthesized character or
 // one page, for every model; they are list prices of the providers.
 var unitPrices = map[string]int64{
 	"dall-e-2": 20_000_000, "dall-e-3": 40_000_000, "whisper-1": 6_000_000, "tts-1": 15_000, "tts-1-hd": 30_000,

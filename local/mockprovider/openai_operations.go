@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// operation is a route of OpenAI that is not a conversation. {id}, {sub} and {leaf} stand
-// for one segment each.
+// operation is a route of OpenAI other than a conversation. {id}, {sub} and {leaf} match one
+// segment each.
 type operation struct {
 	method, path string
 	handle       func(x *exchange, id, sub string) *apiError
@@ -57,8 +57,8 @@ func init() { // the handlers refer to the table for their links
 	})
 }
 
-// operationAt finds the handler of the request; known tells whether the path exists, with
-// whatever method.
+// operationAt finds the handler of the request; known reports whether the path exists with any
+// method.
 func operationAt(x *exchange, path string) (handle func(*exchange) *apiError, known bool) {
 	for _, o := range operations {
 		id, sub, leaf, ok := matchPath(o.path, path)

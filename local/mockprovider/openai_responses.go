@@ -2,7 +2,7 @@ package mockprovider
 
 import "net/http"
 
-// Handlers of kept responses: those that were not made with store false.
+// Handlers of stored responses: those that were not created with store false.
 
 func noResponse(id string) *apiError {
 	return &apiError{status: http.StatusNotFound, message: "Response with id '" + id + "' not found."}

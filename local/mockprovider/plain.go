@@ -10,8 +10,8 @@ import (
 
 const page = "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head><body><h1>Bad Gateway</h1></body></html>"
 
-// settle adds the faults that were ordered for this request to those of its own directives.
-// conversation counts requests for "times".
+// settle adds the faults that were ordered for this request to those of its directives.
+// conversation identifies the requests counted for "times".
 func (x *exchange) settle(conversation uint32) *apiError {
 	path := x.path
 	if directives := x.s.faults.take(path, x.model); directives != "" {
@@ -25,8 +25,8 @@ func (x *exchange) settle(conversation uint32) *apiError {
 	return nil
 }
 
-// misbehave applies the faults that come before the first byte of an answer. It tells
-// whether it has answered.
+// misbehave applies the faults that precede the first byte of a response. It reports whether it
+// has responded.
 func (x *exchange) misbehave() (done bool, e *apiError) {
 	st := &x.st
 	if st.delay > 0 {
@@ -111,8 +111,7 @@ func (x *exchange) setHeaders(contentType, requestID string) http.Header {
 	return h
 }
 
-// plain closes the row and answers 200 with a whole body, with the faults that apply to a
-// whole body.
+// plain closes the row and sends 200 with a complete body, with the faults that apply to one.
 func (x *exchange) plain(id string, body []byte, u Usage) {
 	st := &x.st
 	h := x.setHeaders("application/json", id)

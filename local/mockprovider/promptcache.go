@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// cacheWalk follows the prompt in the order in which it is cached (tools, system, messages)
-// and keeps the positions that are marked with cache_control.
+// cacheWalk traverses the prompt in the order in which it is cached (tools, system, messages)
+// and collects the positions with cache_control.
 type cacheWalk struct {
 	on    bool // something is marked
 	hash  uint64
@@ -77,7 +77,7 @@ func (q *messageRequest) mark(b value, at string) *apiError {
 	return nil
 }
 
-// promptCaches remembers which prefixes were written, and how long they are kept.
+// promptCaches stores the written prefixes and their expiry.
 type promptCaches struct {
 	mu   sync.Mutex
 	warm map[uint64]time.Time

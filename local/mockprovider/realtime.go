@@ -22,12 +22,11 @@ var realtimePrices = map[string]struct{ in, out, audioIn, audioOut, cached int64
 // whisperSecond is the price of a second of transcription by whisper-1, in nano-dollars.
 const whisperSecond = 100_000
 
-// realtime serves GET /realtime: sessions over WebSockets. Words in the client's texts
-// steer it: "mock: chunks=20"; "pause" (until cancelled); "twice" (the end is reported
-// twice); "no-usage"; "close=4001"; "drop"; "automatic" (in the instructions: each
-// committed buffer gets a response); "big=1000" (bytes of each piece); "say=my_words" (what
-// the response says, in pieces, with all events of an item; spoken when the session answers
-// by sound).
+// realtime serves GET /realtime: sessions over WebSockets. Words in the client's texts steer
+// it: "mock: chunks=20"; "pause" (until cancelled); "twice" (the end is reported twice);
+// "no-usage"; "close=4001"; "drop"; "automatic" (in the instructions: each committed buffer
+// gets a response); "big=1000" (bytes of each piece); "say=my_words" (the text of the response,
+// in pieces, with all events of an item; as audio if the session responds with audio).
 func realtime(x *exchange, _, _ string) *apiError {
 	q := x.r.URL.Query()
 	model, intent := q.Get("model"), q.Get("intent")
@@ -148,7 +147,7 @@ func (v *voice) stop(id string) bool {
 	return true
 }
 
-// take handles an event; it returns what is wrong with the event.
+// take handles an event; it returns the fault of an invalid one.
 func (v *voice) take(body []byte) string {
 	var e struct {
 		Type       string `json:"type"`
@@ -433,7 +432,7 @@ func (s *monologue) piece(i int) {
 	}
 }
 
-// end repeats everything that was said, in each event that does so.
+// end repeats the complete text or transcript, in each event that does so.
 func (s *monologue) end() told {
 	if s == nil {
 		return nil

@@ -43,7 +43,7 @@ func (r Received) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// history keeps the last requests, up to a number and a total of bytes.
+// history stores the last requests, up to a number and a total of bytes.
 type history struct {
 	mu       sync.Mutex
 	keep     int

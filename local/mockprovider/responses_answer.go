@@ -44,7 +44,7 @@ func response(x *exchange) *apiError {
 	return nil
 }
 
-// responseAnswer writes a response, whole or in events.
+// responseAnswer writes a response, complete or in events.
 type responseAnswer struct {
 	q        *responseRequest
 	x        *exchange
@@ -58,7 +58,7 @@ type responseAnswer struct {
 	buf      []byte
 }
 
-// responseItem is one output item: head and tail come before and after what is streamed.
+// responseItem is one output item: head and tail surround the streamed part.
 type responseItem struct {
 	typ, id      string
 	callID, name string
@@ -200,7 +200,7 @@ func (r *responseAnswer) list() []byte {
 	return b
 }
 
-// item writes an item, whole or in the form that it has at its start.
+// item writes an item, complete or in its initial form.
 func (r *responseAnswer) item(b []byte, it *responseItem, whole bool) []byte {
 	said, status := "", "in_progress"
 	if whole {
@@ -264,8 +264,8 @@ func (r *responseAnswer) logprobs(b []byte, pieces []string) []byte {
 	return b
 }
 
-// emit sends one event; members is the rest of its object. It tells whether the stream goes
-// on.
+// emit sends one event; members is the rest of its object. It reports whether the stream
+// continues.
 func (r *responseAnswer) emit(s *stream, typ, members string) bool {
 	if s.stopped {
 		return false
@@ -368,7 +368,7 @@ func (r *responseAnswer) streamItem(s *stream, index int) bool {
 	return ok && r.emit(s, "response.output_item.done", item(true))
 }
 
-// pieces sends the deltas of an item. paid tells whether the pieces are output tokens.
+// pieces sends the deltas of an item. paid: the pieces are output tokens.
 func (r *responseAnswer) pieces(s *stream, it *responseItem, typ, of string, paid bool, more string) bool {
 	for _, p := range it.pieces {
 		if paid {

@@ -169,7 +169,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		panic(http.ErrAbortHandler) // the client has gone: nobody waits for an answer
+		panic(http.ErrAbortHandler) // the client has disconnected
 	}
 	s.history.add(Received{Method: r.Method, Path: path, Query: query, Host: r.Host, Headers: r.Header.Clone(), Body: body, Length: r.ContentLength})
 	if x.oddly() {
@@ -236,8 +236,7 @@ func (x *exchange) route() *apiError {
 	return handle(x)
 }
 
-// shape is a provider's wire format other than OpenAI's and Anthropic's. The path tells
-// which one a request uses.
+// shape is a provider's wire format other than OpenAI's and Anthropic's. The path selects it.
 type shape struct {
 	name string
 	// match returns the handler of the request; nil when the request is not of this shape.

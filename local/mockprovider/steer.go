@@ -99,7 +99,7 @@ func (st *steering) switches(name string) *bool {
 	return nil
 }
 
-// number and duration return the field of a directive whose value is one.
+// number and duration return the field of a directive with such a value.
 func (st *steering) number(name string) *int {
 	switch name {
 	case "status":
@@ -336,10 +336,10 @@ func (q *faultQueue) take(path, model string) string {
 	return ""
 }
 
-// maxSeen limits the conversations whose requests are counted for "times".
+// maxSeen limits the conversations with requests counted for "times".
 const maxSeen = 10_000
 
-// spent tells whether a conversation's faults have come often enough.
+// spent reports whether a conversation's faults have occurred often enough.
 func (q *faultQueue) spent(conversation uint64, times int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 )
 
 // stream writes server-sent events, with the faults that a stream can have. With spend the
-// caller says what has been generated for the next event; it calls finish before the event
-// that tells the client that the answer is complete.
+// caller reports the tokens generated for the next event; it calls finish before the event that
+// marks the response as complete.
 type stream struct {
 	x       *exchange
 	out     io.Writer
@@ -20,7 +20,7 @@ type stream struct {
 	full    Usage
 	output  int64 // generated so far
 	hidden  int64
-	gone    bool // nobody reads; generation may go on
+	gone    bool // the client has disconnected; generation may continue
 	stopped bool // generation has ended
 }
 
@@ -59,7 +59,7 @@ func (s *stream) finish() {
 	s.x.row.close(http.StatusOK, s.full, s.gone || s.x.gone(), "")
 }
 
-// fail closes the row with what was generated, and breaks the connection.
+// fail closes the row with the output so far, and breaks the connection.
 func (s *stream) fail(fault string) {
 	s.x.row.close(http.StatusOK, s.sofar(), s.x.gone(), fault)
 	if s.gz != nil {
@@ -69,7 +69,7 @@ func (s *stream) fail(fault string) {
 	panic(http.ErrAbortHandler)
 }
 
-// event sends one event; name may be "". It tells whether to generate more.
+// event sends one event; name may be "". It reports whether to generate more.
 func (s *stream) event(name string, data []byte) bool {
 	if s.stopped {
 		return false
@@ -142,7 +142,7 @@ func (s *stream) frame(b []byte, name string, data []byte) []byte {
 	return append(b, eol...)
 }
 
-// send writes what is buffered, in pieces of the ordered size.
+// send writes the buffer, in pieces of the ordered size.
 func (s *stream) send() {
 	b := s.buf
 	if s.x.st.splitUTF8 {

@@ -14,7 +14,7 @@ var signingKey = []byte("mock provider thinking")
 // What a signature covers.
 const (
 	signShown    = "shown:"    // the text of a thinking block
-	signOmitted  = "omitted:"  // a thinking block whose text is not displayed
+	signOmitted  = "omitted:"  // a thinking block without a displayed text
 	signRedacted = "redacted:" // the data of a redacted block
 )
 
@@ -40,7 +40,7 @@ func unsealed(what, sealed string) bool {
 	return err == nil && len(raw) > sha256.Size && hmac.Equal(raw[:sha256.Size], []byte(mac(what, string(raw[sha256.Size:]))))
 }
 
-// checkThinking refuses a thinking block that differs from what was sent.
+// checkThinking rejects a thinking block that differs from the one that was sent.
 func checkThinking(b value, typ, at string) *apiError {
 	in := at + "." + typ
 	if typ == "redacted_thinking" {

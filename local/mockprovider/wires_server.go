@@ -127,7 +127,7 @@ func strictBody(x *exchange, names string) (value, *apiError) {
 	return v, nil
 }
 
-// says answers a conversation whose last words are last.
+// says responds to a conversation; last is its last message, all its complete text.
 func says(x *exchange, last, all string, maxTokens value) (answer, Usage, bool, *apiError) {
 	if e := steerBy(&x.st, last); e != nil {
 		return answer{}, Usage{}, true, e

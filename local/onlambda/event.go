@@ -51,7 +51,7 @@ func (s *Shim) Event(r *http.Request, route placement.Route) ([]byte, error) {
 	return json.Marshal(ev)
 }
 
-// first keeps the last value of each name, as API Gateway does.
+// first returns the last value of each name, as API Gateway does.
 func first(values map[string][]string) map[string]string {
 	out := make(map[string]string, len(values))
 	for k, v := range values {

@@ -1,7 +1,7 @@
-// Package onlambda puts the real function binaries behind one HTTP address. It turns
-// requests into REST API events as API Gateway does, gives them to the functions through a
-// Runtime API on loopback, and answers with what the functions stream back. Queues and
-// schedules reach their workers in the same way.
+// Package onlambda serves the real function binaries at one HTTP address. It converts requests
+// into REST API events as API Gateway does, passes them to the functions through a Runtime API
+// on loopback, and forwards what the functions stream back. Queues and schedules reach their
+// workers in the same way.
 package onlambda
 
 import (
@@ -258,7 +258,7 @@ func (s *Shim) invoke(w http.ResponseWriter, r *http.Request, route placement.Ro
 	if route.Place == placement.Buffered {
 		timeout = bufferedTimeout
 	}
-	// The platform does not tell a function that its client has gone.
+	// The platform does not notify a function when its client disconnects.
 	a, err := s.start(context.WithoutCancel(r.Context()), route.Family, ev, timeout)
 	if err != nil {
 		s.broken(w, "function "+route.Family, err)

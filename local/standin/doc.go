@@ -1,7 +1,7 @@
-// Package standin stands in for AWS on loopback: an emulator of DynamoDB in its own
-// process, and servers of SQS, S3 and KMS in this process that refuse what the services
-// refuse. Everything is kept in memory and is gone at the end.
+// Package standin emulates AWS on loopback: an emulator of DynamoDB in a separate process, and
+// servers of SQS, S3 and KMS in this process that are as strict as the services. All data is in
+// memory and lost at the end.
 //
-// Tables and queues are those of the stacks: a test of infra writes installation.json from
-// the synthesised templates, and checks that it stays equal to them.
+// Tables and queues are those of the stacks: a test of infra writes installation.json from the
+// synthesized templates, and checks that it matches them.
 package standin

@@ -46,8 +46,8 @@ func (s *Services) makeTables(ctx context.Context) error {
 	return nil
 }
 
-// likeDynamoDB stands in front of the emulator. It removes from UpdateItem's answers what
-// DynamoDB would not return: the keys of an item that did not exist.
+// likeDynamoDB is a proxy of the emulator. It removes from UpdateItem's responses what DynamoDB
+// would not return: the keys of an item that did not exist.
 func likeDynamoDB(emulator string) (*httptest.Server, error) {
 	to, err := url.Parse(emulator)
 	if err != nil {

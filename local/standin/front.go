@@ -8,8 +8,8 @@ import (
 	"regexp"
 )
 
-// StandInHeader is a header in the answers of One. Tests use it when they must know what is
-// behind an endpoint.
+// StandInHeader is a header in the responses of One. Tests use it to verify what serves an
+// endpoint.
 const StandInHeader = "X-Stand-In"
 
 var scope = regexp.MustCompile(`Credential=[^/]+/\d{8}/[a-z0-9-]+/([a-z0-9]+)/aws4_request`)

@@ -31,7 +31,7 @@ type Services struct {
 	queues map[string]string // addresses by name
 }
 
-// Region is the region that the stand-ins claim to be in.
+// Region is the region that the emulators report.
 const Region = "eu-west-1"
 
 // Start starts the services with the queues and tables of the installation, its bucket and
@@ -71,7 +71,7 @@ func Start(ctx context.Context, root string) (_ *Services, err error) {
 	return s, nil
 }
 
-// likeS3 keeps the fake from sending the checksum of a whole object with a part of it.
+// likeS3 prevents the fake from sending the checksum of the complete object with a part of it.
 func likeS3(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Range") != "" {

@@ -15,8 +15,7 @@ import (
 // targets are the oldest browsers that the console supports: those of two years ago.
 var targets = []api.Engine{{Name: api.EngineChrome, Version: "131"}, {Name: api.EngineFirefox, Version: "133"}, {Name: api.EngineSafari, Version: "18"}}
 
-// build writes the console, whose sources are below source, into the folder out, which it
-// replaces.
+// build writes the console from the sources in source to the folder out, which it replaces.
 func build(source, out string) error {
 	root, err := filepath.Abs(source)
 	if err != nil {

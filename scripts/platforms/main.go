@@ -44,7 +44,7 @@ func main() {
 type source struct {
 	Dir, ImportPath string
 	GoFiles, SFiles []string
-	ImportMap       map[string]string // imports whose package has another path than the import says
+	ImportMap       map[string]string // imports with a package path that differs from the import
 	Standard        bool
 	Module          *struct{ Main bool }
 	Error           *struct{ Err string }

@@ -27,10 +27,10 @@ const (
 	cold   = 3 * time.Second
 )
 
-// rounds is how often a question is asked warm; the median counts.
+// rounds is how often a query is repeated warm; the median counts.
 const rounds = 5
 
-// ask asks every question with a new reader, which knows nothing yet, and then again.
+// ask runs every query with a new reader, which has no cache yet, and then again.
 func ask(ctx context.Context, s *embedded.Stores, in store.Scope) error {
 	to := time.Now().UTC()
 	all := report.Filter{From: to.Add(-(days + 2) * 24 * time.Hour), To: to}

@@ -1,7 +1,7 @@
-// Command seed fills the store of a laptop's gateway with usage: a number of requests over
-// the last 30 days, as the worker would have kept them, and merged as the compactor merges.
-// With -measure it asks the questions of analytics and logs, and tells how long the answers
-// took, cold (in a process that has just begun) and warm.
+// Command seed fills the store of a local gateway with usage: a number of requests over the
+// last 30 days, stored and compacted as the worker would have done. With -measure it runs the
+// queries of analytics and logs, and prints how long they took, cold (in a new process) and
+// warm.
 //
 //	go run ./scripts/seed -data .gateway -requests 1000000
 //	go run ./scripts/seed -data .gateway -measure

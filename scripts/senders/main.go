@@ -1,13 +1,13 @@
 // Command senders records what the instrumentations of LLM SDKs send. It runs each sender's
-// real package, in the version that its package.json pins, against the mock provider and
-// writes the OTLP requests with the mock's bill to functions/logs/testdata/senders, where
-// make test replays them.
+// real package, in the version that its package.json pins, against the mock provider and writes
+// the OTLP requests with the mock's bill to functions/logs/testdata/senders, where make test
+// replays them.
 //
 //	go run ./scripts/senders [-dir DIR] [-only NAME,...]
 //
-// Packages are installed by npm in DIR, a temporary directory unless stated. Recordings
-// contain no data of this machine: of the resource only names and versions are kept, and
-// stack traces are removed.
+// Packages are installed by npm in DIR, a temporary directory unless stated. Recordings contain
+// no data of this machine: the resource is reduced to names and versions, and stack traces are
+// removed.
 package main
 
 import (
@@ -54,7 +54,7 @@ type Recording struct {
 	Cases    []Case            `json:"cases"`
 }
 
-// Case is one call, with what was sent and what the provider charged.
+// Case is one call, with the exported data and the provider's charge.
 type Case struct {
 	Name     string    `json:"name"`
 	Requests []Request `json:"requests"`

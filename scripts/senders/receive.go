@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// receiver accepts OTLP requests and keeps them.
+// receiver accepts and stores OTLP requests.
 type receiver struct {
 	url    string
 	server *http.Server

@@ -1,5 +1,5 @@
-// Command standins runs the stand-ins of AWS behind one endpoint until it is interrupted.
-// Use it as AWS_ENDPOINT_URL:
+// Command standins runs the AWS emulators at one endpoint until it is interrupted. Use it as
+// AWS_ENDPOINT_URL:
 //
 //	go run ./scripts/standins -addr 127.0.0.1:4566
 package main
@@ -50,7 +50,7 @@ func run(ctx context.Context, root, addr string) error {
 	server := &http.Server{Handler: one, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		<-ctx.Done()
-		_ = server.Close() // Serve tells
+		_ = server.Close() // Serve reports the error
 	}()
 	fmt.Printf("export AWS_ENDPOINT_URL=http://%s AWS_REGION=%s AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test\n", l.Addr(), standin.Region)
 	fmt.Fprintln(os.Stderr, "stand-ins of DynamoDB, SQS, S3 and KMS, in memory")

@@ -47,12 +47,12 @@ func allows(s standin.Statement, u Use) (bool, error) {
 	return true, nil
 }
 
-// any tells whether one of the patterns matches.
+// any reports whether one of the patterns matches.
 func any(patterns []string, s string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return like(p, s) })
 }
 
-// like is IAM's StringLike: * stands for any text, slashes too, and ? for one character.
+// like is IAM's StringLike: * matches any text, including slashes, and ? one character.
 func like(pattern, s string) bool {
 	// path.Match stops at slashes, so slashes are replaced by another character. Its other
 	// special characters occur in no policy.

@@ -23,7 +23,7 @@ type Grant struct {
 	Condition        string
 }
 
-// Recorder keeps what each function used.
+// Recorder records what each function used.
 type Recorder struct {
 	policies map[string][]standin.Statement // the key is the access key, which is the function's name
 	keyARN   string

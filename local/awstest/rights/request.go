@@ -156,7 +156,7 @@ func usesOfKMS(action string, body []byte, keyARN string) ([]Use, error) {
 	return []Use{u}, nil
 }
 
-// usesOfS3 reads a request whose path begins with the bucket.
+// usesOfS3 reads a path-style request: its path begins with the bucket.
 func usesOfS3(r *http.Request, body []byte) ([]Use, error) {
 	bucket, key, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	arn := "arn:aws:s3:::" + bucket

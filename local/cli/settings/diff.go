@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// diffContext is how many equal lines stand around a change.
+// diffContext is the number of equal lines shown around a change.
 const diffContext = 3
 
-// maxTable limits the table of the comparison; larger changes are shown as a whole.
+// maxTable limits the table of the comparison; larger changes are shown as one replacement.
 const maxTable = 4_000_000
 
 // Diff returns a unified diff of two texts, "" if they are equal.

@@ -14,8 +14,8 @@ const MaxSize = 4 << 20
 // maxDepth limits how deep values may be nested.
 const maxDepth = 100
 
-// SetJSON sets the member at path of a JSON object, with the objects on the way to it. An
-// empty source is an empty object. Comments and commas behind the last member are accepted.
+// SetJSON sets the member at path of a JSON object, with the objects on the way to it. An empty
+// source is an empty object. Comments and trailing commas are accepted.
 func SetJSON(src []byte, v any, path ...string) ([]byte, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -128,7 +128,7 @@ func setJSON(src []byte, at int, raw json.RawMessage, path []string) ([]byte, er
 	return splice(src, o.open+1, o.open+1, []byte(text)), nil
 }
 
-// startsLine reports whether nothing but space stands before the end of the line.
+// startsLine reports whether only white space precedes the end of the line.
 func startsLine(b []byte) bool {
 	line, _, found := bytes.Cut(b, []byte("\n"))
 	return found && len(bytes.TrimSpace(line)) == 0
@@ -156,7 +156,7 @@ func splice(src []byte, from, to int, with []byte) []byte {
 // object is where the parts of an object are.
 type object struct {
 	open, close int // the braces
-	trailing    int // the comma behind the last member; -1: there is none
+	trailing    int // the comma after the last member; -1: there is none
 	members     []member
 }
 

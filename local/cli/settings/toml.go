@@ -9,13 +9,13 @@ import (
 
 // statement is a part of a TOML file: a line, or several when its value spans lines.
 type statement struct {
-	start, end int    // end is behind the end of the line
+	start, end int    // end is after the end of the line
 	table      string // of a header: its name; else ""
 	key        string // of an assignment: its name; else ""
 }
 
-// SetTOML sets a key of the root table. It stands in the first line, where no table has
-// begun. An earlier assignment is removed.
+// SetTOML sets a key of the root table. It is written to the first line, before any table
+// begins. An earlier assignment is removed.
 func SetTOML(src []byte, key, value string) ([]byte, error) {
 	list, err := statements(src)
 	if err != nil {
@@ -89,7 +89,7 @@ func QuoteTOML(s string) string {
 	return b.String()
 }
 
-// statements splits a file. Together they are the whole file.
+// statements splits a file. Concatenated they are the complete file.
 func statements(src []byte) ([]statement, error) {
 	if len(src) > MaxSize {
 		return nil, fmt.Errorf("larger than %d bytes", MaxSize)
@@ -127,7 +127,7 @@ func skipBlank(src []byte, i int) int {
 	return i
 }
 
-// lineEnd returns the offset behind the end of the line.
+// lineEnd returns the offset after the end of the line.
 func lineEnd(src []byte, i int) int {
 	if n := bytes.IndexByte(src[min(i, len(src)):], '\n'); n >= 0 {
 		return i + n + 1

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// throttle stands in front of DynamoDB. It answers one call in so many as DynamoDB does
-// when a partition is too busy.
+// throttle is a proxy of DynamoDB. It answers one call in so many with the error of an
+// overloaded partition.
 func (r *run) throttle(endpoint string) http.Handler {
 	to, err := url.Parse(endpoint)
 	if err != nil {
@@ -39,8 +39,8 @@ func (r *run) throttle(endpoint string) http.Handler {
 	})
 }
 
-// drive sends the requests with a key; each client sends one at a time and asks for an
-// answer of so many words. drive counts the answers by status.
+// drive sends the requests with a key; each client sends one at a time and requests a response
+// of so many words. drive counts the responses by status.
 func (r *run) drive(ctx context.Context, key string, words int, took *atomic.Int64) (map[int]int, error) {
 	r.loading.Store(true)
 	defer r.loading.Store(false)
@@ -138,7 +138,7 @@ const (
 	wordsOfThree = 300_000
 )
 
-// money sends requests with a key whose budget is less than what they cost.
+// money sends requests with a key that has a smaller budget than they cost.
 func (r *run) money(ctx context.Context, out *Report) error {
 	id, key, err := r.newKey(ctx, fmt.Sprintf(`"usage_limits":{"type":"cost","credit_limit":%d}`, dollars))
 	if err != nil {

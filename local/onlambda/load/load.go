@@ -123,8 +123,8 @@ const function = "chat"
 
 const adminKey = "admin-key-of-the-load"
 
-// install starts the stand-ins, puts the recorder and the throttle in front of them, and
-// starts the mock provider and the function behind the edge.
+// install starts the emulators with the recorder and the throttle as proxies, the mock
+// provider, and the function with its edge.
 func (r *run) install(ctx context.Context) (err error) {
 	if r.services, err = standin.Start(ctx, r.o.Root); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (r *run) install(ctx context.Context) (err error) {
 	return r.start(led, provider)
 }
 
-// start puts the functions behind one address. Each has its own access key and role.
+// start serves the functions at one address. Each has a separate access key and role.
 func (r *run) start(led map[string]string, provider string) error {
 	secret := rand.Text()
 	var env []string

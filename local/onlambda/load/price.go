@@ -51,9 +51,9 @@ func (r *Report) uses() map[string]float64 {
 	return out
 }
 
-// PerMillion is what a million such requests cost in USD: the function, the edge and the
-// API before it, and what the function calls, but not the worker behind it. The time is
-// what clients measured, on a machine that they shared with the function.
+// PerMillion is the cost of a million such requests in USD: the function, the edge, the API,
+// and the calls of the function, but not the worker. The time is the one that clients measured,
+// on a machine that they shared with the function.
 func (r *Report) PerMillion(p Prices) (sum float64, err error) {
 	for name, n := range r.uses() {
 		price, ok := p[name]

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Body makes a chat request whose JSON is size bytes, or the smallest possible size if that
-// is more.
+// Body returns a chat request of size bytes of JSON, or the smallest possible size if that is
+// more.
 func Body(model string, size int, stream bool) []byte {
 	end := `},{"role":"user","content":"Say something. ` + Nonce + `"}],"temperature":0.7,"max_tokens":256,"user":"bench-user-1"`
 	if stream {

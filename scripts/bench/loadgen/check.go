@@ -99,7 +99,7 @@ func checkStream(b []byte, want int) error {
 	return nil
 }
 
-// finished tells whether the end of a stream contains a finish_reason that is a string.
+// finished reports whether the end of a stream contains a finish_reason that is a string.
 func finished(b []byte) bool {
 	const key = `"finish_reason":`
 	for b = b[max(0, len(b)-2048):]; ; {

@@ -66,7 +66,7 @@ func (w *worker) do(k int64, from time.Time) {
 	w.sh.ttfb = append(w.sh.ttfb, int64(first.Sub(from)))
 }
 
-// exchange sends the request and reads the whole answer into w.body.
+// exchange sends the request and reads the complete response into w.body.
 func (w *worker) exchange() (first time.Time, err error) {
 	if w.conn == nil {
 		w.conn, err = net.DialTimeout("tcp", w.addr, 5*time.Second)
@@ -170,7 +170,7 @@ func (w *worker) readChunked() (first time.Time, err error) {
 	stream := w.spec.Kind == "stream"
 	var lastRead time.Time
 	for {
-		// Count a gap only if the client had to wait: buffered data came with the previous
+		// Count a gap only if the client had to wait: buffered data arrived with the previous
 		// read.
 		waited := w.r.Buffered() == 0
 		line, err := w.r.ReadSlice('\n')

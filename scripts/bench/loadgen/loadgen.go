@@ -28,7 +28,7 @@ type Spec struct {
 	Requests int // stop after so many; 0: no such limit
 }
 
-// Nonce stands in Body where each request is to differ from the one before.
+// Nonce is the placeholder in Body for a value that differs in each request.
 const Nonce = "nonce-0000000000000000"
 
 // Marker is in each content chunk that the mock upstream streams.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// answer writes the answer to one request; it tells whether the connection stays open.
+// answer writes the response to one request; it reports whether the connection stays open.
 func (u *upstream) answer(c net.Conn, q *request) bool {
 	k := u.ready.Load()
 	write := func(b []byte) bool { _, err := c.Write(b); return err == nil }

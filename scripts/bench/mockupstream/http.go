@@ -38,7 +38,7 @@ func (u *upstream) converse(c net.Conn) {
 	}
 }
 
-// readHead reads the request line and the headers; it tells whether there was a request.
+// readHead reads the request line and the headers; it reports whether there was a request.
 func (q *request) readHead(r *bufio.Reader) bool {
 	line, err := r.ReadSlice('\n')
 	if err != nil {

@@ -42,7 +42,7 @@ func main() {
 	log.Fatal(u.serve(ln))
 }
 
-// upstream answers from what is prepared.
+// upstream sends prepared responses.
 type upstream struct {
 	ready atomic.Pointer[prepared]
 	hits  [4]atomic.Int64 // by kind

@@ -59,7 +59,7 @@ func secureCells() (all []cell) {
 	return all
 }
 
-// Limits for the whole process, in every cell.
+// Process-wide limits, in every cell.
 const (
 	limitPeakMiB = 64
 	limitColdMS  = 40

@@ -189,7 +189,7 @@ func bench(ctx context.Context, s settings, use []cell, cold int) (all []sample,
 	return all, starts, nil
 }
 
-// kept checks that the gateway kept books while it was measured: otherwise the comparison
+// kept checks that the gateway recorded usage during the measurement: otherwise the comparison
 // would be unfair to the proxy.
 func kept(data string) error {
 	var size int64

@@ -117,7 +117,7 @@ const (
 	noticed    = 100 * time.Millisecond
 )
 
-// control tells the upstream how to answer, or to close its connections over TLS.
+// control configures the upstream's responses, or closes its connections over TLS.
 func control(base string, c cell, drop bool) error {
 	query := fmt.Sprintf("latency=0s&delay=0s&chunks=%d&keep=0", max(1, c.chunks))
 	if drop {

@@ -10,14 +10,14 @@ import (
 	"unsafe"
 )
 
-// measurable tells whether this system can measure the CPU time of a process.
+// measurable reports whether this system can measure the CPU time of a process.
 const measurable = true
 
 // cpuOf returns the CPU time that a process has used, to the nanosecond. It reads the clock
 // of the other process, because /proc/PID/stat counts in steps of 10 ms.
 func cpuOf(pid int) time.Duration {
 	var ts syscall.Timespec
-	clock := uintptr(^pid<<3 | 2) // CPUCLOCK_SCHED of the whole process
+	clock := uintptr(^pid<<3 | 2) // CPUCLOCK_SCHED of the process
 	if _, _, e := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&ts)), 0); e != 0 {
 		return 0
 	}

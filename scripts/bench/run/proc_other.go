@@ -4,7 +4,7 @@ package main
 
 import "time"
 
-// measurable: only Linux has clocks that tell the CPU time of another process.
+// measurable is false: only Linux has clocks with the CPU time of another process.
 const measurable = false
 
 func cpuOf(int) time.Duration    { return 0 }

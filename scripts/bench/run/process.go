@@ -69,7 +69,7 @@ func start(announce string, env []string, path string, args ...string) (*process
 	}
 }
 
-// stop asks the process to end; after 40 seconds it kills the process.
+// stop sends SIGTERM; after 40 seconds it kills the process.
 func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {

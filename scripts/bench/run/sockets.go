@@ -180,7 +180,7 @@ func exchange(ws *websocket.Conn, down bool) error {
 	return nil
 }
 
-// talker is a provider of realtime sessions: it counts sound, and speaks when asked to.
+// talker is a provider of realtime sessions: it counts audio, and sends audio on request.
 type talker struct{ got atomic.Int64 }
 
 // ServeHTTP implements http.Handler.

@@ -11,8 +11,8 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// kept is checked with the provider that keeps things: threads and their runs, vector
-// stores, uploads in parts, stored chats, conversations.
+// kept checks stored objects with the provider that stores them: threads and their runs, vector
+// stores, multipart uploads, stored chats, conversations.
 func kept(ctx context.Context, g gateway, t target) error {
 	if t.provider != "@mock" {
 		return nil

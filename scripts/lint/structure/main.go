@@ -1,5 +1,5 @@
-// Command structure lists the types whose method sets are too large to understand. It counts
-// as Go does: methods that embedded fields promote belong to the type that embeds them.
+// Command structure lists the types with method sets that are too large to understand. It
+// counts as Go does: methods that embedded fields promote belong to the type that embeds them.
 package main
 
 import (
