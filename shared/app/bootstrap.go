@@ -24,7 +24,7 @@ type First struct {
 	MockURL string
 	// AllowInline lets requests bring their own configuration.
 	AllowInline bool
-	Audited     bool // the audit log tells of the new keys
+	Audited     bool // the audit log records the new keys
 }
 
 // defaultTenant is the id of the first organisation and the slug of its workspace.

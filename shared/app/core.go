@@ -45,7 +45,7 @@ type Settings struct {
 	BlockInline  bool
 	Ledger       ledger.Hooks
 	StandardHTTP bool             // calls go out through net/http; see EnvHTTP
-	Retention    usage.Retention  // how long usage is kept; for ever when zero
+	Retention    usage.Retention  // retention of usage; unlimited when zero
 	Now          func() time.Time // nil: time.Now
 	Mailer       notice.Mailer    // nil: no mail is sent
 	PricesURL    string           // where a sheet of prices is published, see pricing.Sheet; "": nowhere
@@ -53,7 +53,7 @@ type Settings struct {
 	PublicURL    string           // base URL that links in mails begin with; "": where the request went
 	SigningKey   string           // the value of signing.Env; "": the keys are those of the tables
 	Stopping     <-chan struct{}  // closed when answers that last have to end; nil: never
-	// LookUpTXT asks the domain name system; nil: the resolver of the machine.
+	// LookUpTXT queries the DNS; nil: the resolver of the machine.
 	LookUpTXT func(ctx context.Context, name string) ([]string, error)
 }
 
@@ -67,19 +67,18 @@ type Core struct {
 	Ledger    *ledger.Ledger
 	Transport http.RoundTripper // the guarded way out
 	Signing   *signing.Keys
-	// Prices keeps the price list up to date; nil: the list that comes with the gateway is
-	// used.
+	// Prices updates the price list; nil: the built-in list is used.
 	Prices *published.Prices
-	// Records takes audit records that belong to no change; nil: nobody takes them.
+	// Records receives audit records that belong to no change; nil: they are dropped.
 	Records Recorder
-	// Renewal asks identity providers about sessions, in the process of the family auth;
-	// nil: another process does.
+	// Renewal renews sessions at identity providers, in the process of the family auth; nil:
+	// another process does.
 	Renewal *signin.Renewal
 	// Administration serves the administration in this process; nil before it is made, and in
 	// processes without it.
 	Administration http.Handler
-	// Trusting also reaches the trusted hosts. It is for custom hosts alone and has
-	// connections of its own.
+	// Trusting also reaches the trusted hosts. It is for custom hosts alone and has separate
+	// connections.
 	Trusting http.RoundTripper
 }
 
@@ -110,7 +109,7 @@ func New(b Backends, s Settings) *Core {
 	return c
 }
 
-// CheckPricesURL tells what is wrong with the address of a sheet of prices; "" is none.
+// CheckPricesURL validates the address of a sheet of prices; "" disables it.
 func CheckPricesURL(p egress.Policy, address string) error {
 	if address == "" {
 		return nil

@@ -23,9 +23,9 @@ type Recorder interface {
 	Record(ctx context.Context, org string, e audit.Entry) error
 }
 
-// LedgerHooks handle what the ledger reports. Entries that nobody settled become records;
-// budgets that cross a threshold become audit records and notices in st; failures become
-// log lines. recorder may be called later.
+// LedgerHooks handle what the ledger reports. Unsettled entries become records; budgets that
+// cross a threshold become audit records and notices in st; failures become log lines. recorder
+// may be called later.
 func LedgerHooks(sink usage.Sink, recorder func() Recorder, st store.Store) ledger.Hooks {
 	return ledger.Hooks{
 		Unconfirmed: func(ctx context.Context, u ledger.Unconfirmed) error { return sink.Emit(ctx, unconfirmed(u)) },
@@ -35,8 +35,7 @@ func LedgerHooks(sink usage.Sink, recorder func() Recorder, st store.Store) ledg
 					return err
 				}
 			}
-			// Last, because a failed alert is given again as a whole and people must get one
-			// notice.
+			// Last, because a failed alert is repeated entirely and users must get one notice.
 			return notice.Raise(ctx, st, warning(a), time.Now())
 		},
 		FailedOpen: func(_ context.Context, s *ledger.Subject, err error) {

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// WorkspaceRetention tells for how many days the workspaces of an organisation keep their logs by
-// their present settings. A scope with a workspace asks for that workspace only.
+// KeptDays returns the log retention of the workspaces of an organization by their present
+// settings. A scope with a workspace covers only that workspace.
 func (c *Core) KeptDays(ctx context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
 	of, err := tenant.FetchSettings(ctx, c.Resources, sc)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// RecoverAdminKey creates an admin key for an organization whose own is lost. It returns the
-// raw key, which is stored nowhere, and its id. The audit log records it.
+// RecoverAdminKey creates an admin key for an organization that has lost its keys. It returns
+// the raw key, which is stored nowhere, and its id. The audit log records it.
 func RecoverAdminKey(ctx context.Context, c *Core, organization string) (key, id string, err error) {
 	sc := store.Scope{Org: organization}
 	if organization == "" || strings.ContainsAny(organization, "/#\x00") {

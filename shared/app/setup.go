@@ -46,7 +46,7 @@ func (c *Core) Setup(ctx context.Context) (*SetUp, error) {
 	return nil, fmt.Errorf("setup made nothing: %w", err)
 }
 
-// has tells whether a raw key is stored.
+// has reports whether a raw key is stored.
 func (c *Core) has(ctx context.Context, raw string) (bool, error) {
 	_, ok, err := c.Store.Table(store.Keys).Get(ctx, identity.CredentialKey(identity.SecretOf(raw)), true)
 	return ok, err

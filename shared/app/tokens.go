@@ -11,7 +11,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// tokens accepts signed tokens whose keys an organisation has named.
+// tokens accepts tokens signed by the keys that an organization configured.
 func (c *Core) tokens() *jwt.Verifier {
 	return jwt.New(jwt.Options{
 		Loader: c.Loader, Client: c.Transport, Now: c.Now, ConfigKind: route.KindConfig, Users: membership.Named{},

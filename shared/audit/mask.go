@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what a record keeps.
+// Limits of a record.
 const (
 	maxBody   = 64 << 10 // of the masked body
 	maxShort  = 8 << 10  // of masked headers and of the masked query
@@ -92,8 +92,8 @@ func maskText(s string) string {
 	})
 }
 
-// MaskBody is a request body as a record keeps it: JSON with its secrets masked at every
-// level. Of a body that is not JSON, only the size is kept.
+// MaskBody returns the form of a request body in a record: JSON with its secrets masked at
+// every level. Of a body that is not JSON, only the size is recorded.
 func MaskBody(body []byte) string {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return "{}"
@@ -137,9 +137,8 @@ func maskValue(v any, hide bool, depth int) any {
 	return v // true, false and null reveal nothing
 }
 
-// maskInner masks a string. A string that holds a JSON object or list, such as a config
-// sent as text, is masked inside. Of a string that only begins like one, only the size is
-// kept.
+// maskInner masks a string. A string that contains a JSON object or list, such as a config sent
+// as text, is masked inside. Of a string that only begins like one, only the size is recorded.
 func maskInner(s string, depth int) any {
 	text := strings.TrimSpace(s)
 	if text == "" || text[0] != '{' && text[0] != '[' {
@@ -154,7 +153,7 @@ func maskInner(s string, depth int) any {
 	return encode(maskValue(v, false, depth+1), maxBody)
 }
 
-// MaskHeaders is a request's headers as a record keeps them, names in lower case.
+// MaskHeaders returns the form of a request's headers in a record, with names in lower case.
 func MaskHeaders(h http.Header) string {
 	out := make(map[string]any, len(h))
 	for name, values := range h {
@@ -163,7 +162,7 @@ func MaskHeaders(h http.Header) string {
 	return encode(out, maxShort)
 }
 
-// MaskQuery is a request's query as a record keeps it.
+// MaskQuery returns the form of a request's query in a record.
 func MaskQuery(q url.Values) string {
 	out := make(map[string]any, len(q))
 	for name, values := range q {

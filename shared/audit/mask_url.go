@@ -13,8 +13,8 @@ var parameter = regexp.MustCompile(`([?&;#][^=&;#?/\s"]+=)([^&;#\s"]*)`)
 // token finds long segments in the paths of URLs within a text.
 var token = regexp.MustCompile(`/[A-Za-z0-9_-]{20,}`)
 
-// maskURLs masks the credentials in the URLs of a text: parameters whose names mark them as
-// secrets, and segments of the path that look random, as those of webhooks do.
+// maskURLs masks the credentials in the URLs of a text: parameters with names of secrets, and
+// segments of the path that look random, as those of webhooks do.
 func maskURLs(s string) string {
 	s = parameter.ReplaceAllStringFunc(s, func(m string) string {
 		name, value, _ := strings.Cut(m[1:], "=")
@@ -46,7 +46,7 @@ func MaskPath(escaped string) string {
 	return strings.Join(segments, "/")
 }
 
-// secretSegment finds what secretValue does, behind other letters as well.
+// secretSegment finds what secretValue does, even directly after other letters.
 var secretSegment = regexp.MustCompile(strings.ReplaceAll(secretValue.String(), `\b`, ``))
 
 // leastCredential is the length of the shortest text that counts as a credential.

@@ -34,7 +34,7 @@ type Filter struct {
 	ClientIP     string
 	Country      string
 
-	Page, Size int    // zero-based page; Size 0 asks for the total only
+	Page, Size int    // zero-based page; Size 0 requests only the total
 	Cursor     string // Next of an earlier Result; instead of Page
 }
 
@@ -82,7 +82,7 @@ func (r *Reader) List(ctx context.Context, org string, f Filter) (Result, error)
 	from, until := r.span(&f)
 	if f.Cursor != "" {
 		id, err := ulid.ParseStrict(f.Cursor)
-		if err != nil || id.String() != f.Cursor { // in lower case it would sort behind all records
+		if err != nil || id.String() != f.Cursor { // in lower case it would sort after all records
 			return Result{}, fault.Invalid("cursor", "is not a cursor of this list")
 		}
 		if at := ulid.Time(id.Time()).UTC(); at.Before(until) {

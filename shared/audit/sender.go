@@ -23,8 +23,8 @@ const sweepAfter = 5 * time.Second
 // batch is how many messages are sent at a time.
 const batch = 10
 
-// Sender moves audit records from the outbox to the queue: right after their commit, or
-// later by Sweep if they were left behind.
+// Sender moves audit records from the outbox to the queue: right after their commit, or later
+// by Sweep if that failed.
 type Sender struct {
 	resources *resource.Resources
 	control   store.Table
@@ -33,8 +33,8 @@ type Sender struct {
 	wake      chan []resource.Message // nil: sent before Change returns
 }
 
-// NewSender makes a Sender that r calls with the messages of every commit. They are sent
-// before Change returns. It is for processes that stand still between requests.
+// NewSender returns a Sender that r calls with the messages of every commit. They are sent
+// before Change returns. It is for processes that are frozen between requests.
 func NewSender(r *resource.Resources, q queue.Queue) *Sender {
 	return newSender(r, q, nil)
 }
@@ -45,8 +45,8 @@ func newSender(r *resource.Resources, q queue.Queue, wake chan []resource.Messag
 	return s
 }
 
-// NewBackgroundSender makes a Sender whose Run sends, so that callers do not wait for the
-// queue. It is for processes that run all the time.
+// NewBackgroundSender returns a Sender with a Run that sends, so that callers do not wait for
+// the queue. It is for processes that run all the time.
 func NewBackgroundSender(r *resource.Resources, q queue.Queue) *Sender {
 	return newSender(r, q, make(chan []resource.Message, 256))
 }
@@ -63,9 +63,8 @@ func (s *Sender) committed(ctx context.Context, ms []resource.Message) {
 	}
 }
 
-// sendNow sends the messages of a commit. When the queue works again after a failure, it
-// also sends what was left behind. If the process ends before that, the scheduled sweep
-// does it.
+// sendNow sends the messages of a commit. When the queue works again after a failure, it also
+// sends the remaining ones. If the process ends before that, the scheduled sweep does it.
 func (s *Sender) sendNow(ctx context.Context, ms []resource.Message) {
 	now := s.resources.Now()
 	if err := s.send(ctx, ms); err != nil {

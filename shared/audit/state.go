@@ -18,8 +18,8 @@ import (
 	"gateway/shared/store"
 )
 
-// State is a resource as a change left it, with secrets masked. The trail has one for each
-// change, so that the trail alone tells how a resource was at any time.
+// State is a resource as a change left it, with secrets masked. The audit log has one for each
+// change, so that it alone determines the state of a resource at any time.
 type State struct {
 	Workspace string            `json:"workspace,omitempty"`
 	Kind      resource.Kind     `json:"kind"`
@@ -38,7 +38,7 @@ type State struct {
 	CreatedBy string            `json:"created_by,omitempty"`
 	UpdatedBy string            `json:"updated_by,omitempty"`
 	Body      json.RawMessage   `json:"body,omitempty"` // the stored form
-	Cut       bool              `json:"cut,omitempty"`  // the body was too large to be kept
+	Cut       bool              `json:"cut,omitempty"`  // the body was too large to be stored
 }
 
 // Bounds of states on their way, in bytes: messages of a queue carry 256 KB.
@@ -60,7 +60,7 @@ func StateOf(c *resource.Changed) State {
 	return s
 }
 
-// maskWhole masks a body that is kept whole.
+// maskWhole masks a body without shortening it.
 func maskWhole(body []byte) json.RawMessage {
 	if len(body) == 0 {
 		return nil
@@ -189,7 +189,7 @@ const maxStates = 10_000
 // resource that was deleted by then gives a state that says so. is chooses among resources
 // with the same id, by kind and id of the workspace.
 func (r *Reader) At(ctx context.Context, org, id string, at time.Time, is func(k resource.Kind, workspace string) bool) (State, bool, error) {
-	// Callers give times to the millisecond: the whole millisecond counts.
+	// Callers specify times in milliseconds: the entire millisecond counts.
 	until := min(max(at.UnixMilli(), 0), lastMilli)*1e6 + 999_999
 	q := store.Query{
 		Partition: statePartition(org, id), To: fmt.Sprintf("%019d", until), Reverse: true, Limit: readStates,

@@ -6,8 +6,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// Texts masks all texts below a name that holds secrets, for families that keep the whole
-// value sealed and show the masked one.
+// Texts masks all texts below the name of a secret, for families that seal the entire value and
+// show the masked one.
 type Texts struct {
 	Found bool           // there was a text
 	Bad   []fault.Detail // texts that are masked already: a caller sent back what it had read

@@ -232,8 +232,8 @@ type StreamDecoder interface {
 // StreamFilter forwards a stream in the client's dialect.
 type StreamFilter interface {
 	// Feed processes the next bytes and returns those to send: complete events only. out may
-	// alias in, whose bytes may be changed, and is valid until the next call. After an error
-	// event of the provider it returns nothing more.
+	// alias in, which may be modified, and is valid until the next call. After an error event
+	// of the provider it returns nothing more.
 	Feed(in []byte) (out []byte, err error)
 	// End returns the bytes to send at the end of the stream. Meter().Complete is then false if
 	// the stream was truncated.

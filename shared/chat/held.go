@@ -28,7 +28,7 @@ const (
 // Held states which parts of a response the client's format supports.
 type Held struct {
 	Holds Holds
-	// Own is the dialect whose foreign blocks are written even if HoldsForeign is not set.
+	// Own is the dialect with foreign blocks that are written even if HoldsForeign is not set.
 	Own string
 	// Cites reports whether a source, one JSON object, is written. If nil, all are.
 	Cites func(citation []byte) bool

@@ -85,7 +85,7 @@ func (t *Talk) Spoken() bool {
 // JobCall is one request to the provider.
 type JobCall struct {
 	Method    string
-	Operation string // whose route determines the address, or
+	Operation string // with the route that determines the address, or
 	Object    string // bucket/key of an object in the provider's cloud storage
 	ID        string // in the address of the operation
 	Below     string // fixed path suffix

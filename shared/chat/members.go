@@ -9,7 +9,7 @@ type Member struct {
 	// client's. It is empty for fields that no client writes.
 	Path string
 	// said reports whether the client set the field. It is nil for fields with subfields and
-	// for fields that concern the whole request: each encoder handles those.
+	// for fields that concern the entire request: each encoder handles those.
 	said func(r *Request) bool
 }
 
@@ -56,9 +56,8 @@ var Members = []Member{
 	{"Breakpoints", "", nil}, // how Messages are marked
 }
 
-// Lose reports, with reason, the fields that the client set and that are not in carried, whose
-// entries are paths of Members. An encoder that calls it also reports fields that are added
-// later.
+// Lose reports, with reason, the fields that the client set and that are not in carried, which
+// contains paths of Members. An encoder that calls it also reports fields that are added later.
 func (r *Request) Lose(loss *Loss, reason string, carried ...string) {
 	for i := range Members {
 		m := &Members[i]

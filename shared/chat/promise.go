@@ -9,11 +9,11 @@ import (
 	"gateway/shared/wire"
 )
 
-// A model without a JSON mode is asked for JSON by an instruction, or may call a hidden tool.
-// Neither is binding, so its response is checked before the client receives it: a response that
-// ended normally but is not JSON is a failure of the provider. White space and a code fence
-// around the JSON are removed. Responses that were truncated or refused, or that call the
-// client's tools, have another stop reason and stay unchanged.
+// A model without a JSON mode gets an instruction to write JSON, or a hidden tool. Neither is
+// binding, so its response is checked before the client receives it: a response that ended
+// normally but is not JSON is a failure of the provider. White space and a code fence around
+// the JSON are removed. Responses that were truncated or refused, or that call the client's
+// tools, have another stop reason and are unchanged.
 
 // errNoJSON returns the fault for a response that is not the requested JSON.
 func errNoJSON(hidden bool) *fault.Fault {

@@ -45,7 +45,7 @@ func ProviderErrorOf(err error) *ProviderError {
 	return nil
 }
 
-// RetryAfter returns how long a provider asks to wait, or 0.
+// RetryAfter returns the wait that a provider requests, or 0.
 func RetryAfter(h http.Header) time.Duration {
 	if h == nil {
 		return 0
@@ -74,8 +74,8 @@ func bounded(seconds float64) time.Duration {
 	return time.Duration(min(seconds, 86400) * float64(time.Second))
 }
 
-// Told completes the fault of an error response. Its status is the provider's, whatever the
-// error text says, because configs and breakers list the statuses that the provider sends. A
+// Told completes the fault of an error response. Its status is the provider's, regardless of
+// the error text, because configs and breakers list the statuses that the provider sends. A
 // wait in the headers takes precedence over one in the text.
 func Told(f *fault.Fault, status int, h http.Header) *fault.Fault {
 	f.Source, f.StatusCode = fault.SourceProvider, ErrorStatus(status)

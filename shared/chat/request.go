@@ -236,7 +236,7 @@ type Tool struct {
 	// Namespace is the client's namespace of the tool; Name has it as a prefix, see
 	// JoinNamespace.
 	Namespace string
-	// Foreign is the type of a tool that is not a function; Raw is the whole tool in the
+	// Foreign is the type of a tool that is not a function; Raw is the complete tool in the
 	// client's dialect.
 	Foreign string
 	Raw     json.RawMessage

@@ -10,11 +10,11 @@ import (
 // conversation, so that the client sends only new messages.
 const threadMember = "thread"
 
-// RefuseThread returns the error from which Anthropic's clients learn that a thread is not
-// stored, so that they send the whole conversation: thread_not_found if the request continues
-// one, thread_unsupported_request otherwise. It returns nil if the request has no thread, or if
-// the target supports threads. Without the error, a conversation would lose all of its earlier
-// turns.
+// RefuseThread returns the error by which Anthropic's clients recognize that a thread is not
+// stored, so that they send the complete conversation: thread_not_found if the request
+// continues one, thread_unsupported_request otherwise. It returns nil if the request has no
+// thread, or if the target supports threads. Without the error, a conversation would lose all
+// of its earlier turns.
 func (r *Request) RefuseThread(unsupported bool) error {
 	if !unsupported || r.Dialect != "anthropic.messages" {
 		return nil

@@ -61,7 +61,7 @@ type Traits struct {
 
 	// NeedsMediaBytes is set if the host does not fetch media, so that http: and https:
 	// addresses are replaced by the bytes before a request is encoded. MediaHosts are hosts,
-	// with their subdomains, whose addresses it fetches nevertheless.
+	// with their subdomains, that are excepted.
 	NeedsMediaBytes bool
 	MediaHosts      []string
 

@@ -99,7 +99,7 @@ var catalogue = map[Code]row{
 	ServiceUnavailable:      {503, "api_error", "AB04"},
 }
 
-// Known tells whether a code is in the catalogue; providers have codes of their own.
+// Known reports whether a code is in the catalog; providers have other codes.
 func Known(c Code) bool {
 	_, ok := catalogue[c]
 	return ok

@@ -2,8 +2,8 @@ package fault
 
 import "unicode/utf8"
 
-// Clip cuts a text that came from elsewhere to about n bytes, between characters,
-// and says so.
+// Clip shortens a text of foreign origin to about n bytes, between characters, and marks the
+// cut.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -1,10 +1,10 @@
-// Package fault is the gateway's one error type and the catalogue of its codes.
+// Package fault contains the gateway's only error type and the catalog of its codes.
 //
-// Every refusal that a caller can see is a *Fault made from a Code of the
-// catalogue: the code fixes the HTTP status, the OpenAI-style type and the
-// administration code (AB01 ... AB09), the message says what was wrong and what
-// is allowed, and Field says where. The renderers write the body shape of the
-// surface that answers (data plane, Anthropic routes, administration).
+// Every error that a caller can see is a *Fault made from a Code of the catalog: the code
+// determines the HTTP status, the OpenAI-style type and the administration code (AB01 ...
+// AB09), the message states the fault and the allowed values, and Field its location. The
+// renderers write the body format of the API that responds (data plane, Anthropic routes,
+// administration).
 //
-// What must never come in: secrets, prompts, keys or whole bodies in a message.
+// Messages must not contain secrets, prompts, keys or complete bodies.
 package fault

@@ -10,7 +10,7 @@ import (
 // Code names one kind of refusal; see catalogue for its status and types.
 type Code string
 
-// Source tells who refused: the gateway itself or the model provider.
+// Source is the origin of an error: the gateway or the model provider.
 type Source string
 
 const (
@@ -21,7 +21,7 @@ const (
 // Detail is one field error of a validation that found several.
 type Detail struct {
 	Field   string // JSON path (a.b[0].c), header name or query parameter
-	Message string // what was wrong and what is allowed
+	Message string // the fault and the allowed values
 }
 
 // Fault is an error that may be shown to a caller.
@@ -131,9 +131,9 @@ func (f *Fault) Status() int {
 // longWait is a wait that no client should sleep through.
 const longWait = time.Minute
 
-// Final reports whether the client should not repeat the request by itself: the gateway
-// refuses it and will again, the wait is longer than a minute, or the gateway has repeated
-// the request already. What a provider refuses is the provider's to say.
+// Final reports whether the client should not retry automatically: the gateway would reject the
+// request again, the wait is longer than a minute, or the gateway has already retried it. For a
+// provider's errors the provider's headers decide.
 func (f *Fault) Final() bool {
 	status := f.Status()
 	if status >= 500 {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Limit tells the caller which limit refused, and its state: the numbers that a read of
-// that limit shows.
+// Limit describes the limit that rejected the request, and its state: the numbers that a read
+// of that limit shows.
 type Limit struct {
 	Subject string `json:"subject"` // key, token, workspace, policy, integration, provider
 	ID      string `json:"id"`

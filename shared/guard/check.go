@@ -14,7 +14,7 @@ type Type uint8
 // The types of parameters.
 const (
 	Text       Type = iota + 1
-	Integer         // a whole number
+	Integer         // an integer
 	Number          //
 	Flag            // a boolean
 	Texts           // a list of strings

@@ -8,7 +8,7 @@ import (
 )
 
 // Fits reports whether a JSON value matches a JSON schema. It returns true for a schema that
-// cannot be compiled or whose patterns take too long: the provider has accepted the request
+// cannot be compiled or has patterns that take too long: the provider has accepted the request
 // with it.
 func Fits(ctx context.Context, schema, value []byte) bool {
 	s, err := CompileSchema(schema)

@@ -31,7 +31,7 @@ type masker struct {
 	audit.Texts
 }
 
-// secretParams are parameters that are secret as a whole.
+// secretParams are parameters that are secret entirely.
 var secretParams = []string{"credentials", "headers", "secret"}
 
 // isDocumented reports whether the table describes a parameter: then it is not a secret, whatever its

@@ -18,8 +18,8 @@ const (
 	maxPattern = 10_000  // characters
 	maxSchema  = 100_000 // bytes
 	// MatchTime is the time limit of one search, because the engine backtracks. It is wall
-	// time, so it must exceed scheduling delays on a busy machine: a text whose search times
-	// out is not judged.
+	// time, so it must exceed scheduling delays on a busy machine: after a timeout the text is
+	// not judged.
 	MatchTime = 500 * time.Millisecond
 	// shortTime is the time limit of a search that begins when less than MatchTime is left. The
 	// engine cannot be interrupted, and its clock ticks every 100 ms.
@@ -172,7 +172,8 @@ type JSONSchema struct {
 	free []*compiledSchema // idle instances
 }
 
-// compiledSchema is a schema whose patterns search under the context of the current validation.
+// compiledSchema is a schema with patterns that search under the context of the current
+// validation.
 type compiledSchema struct {
 	*jsonschema.Schema
 	ctx context.Context

@@ -211,7 +211,7 @@ func jwt(params map[string]json.RawMessage) []fault.Detail {
 	return bad
 }
 
-// ParseAge parses a whole number of seconds, minutes, hours or days: 30s, 5m, 12h, 1d.
+// ParseAge parses an integer number of seconds, minutes, hours or days: 30s, 5m, 12h, 1d.
 func ParseAge(s string) (time.Duration, error) {
 	units := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}
 	if len(s) > 1 {

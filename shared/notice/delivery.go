@@ -18,7 +18,7 @@ import (
 const (
 	Pending   = "pending"
 	Delivered = "delivered"
-	Failed    = "failed" // given up
+	Failed    = "failed" // no further attempts
 )
 
 // Mails takes the place of a webhook's id in deliveries by mail, which belong to the
@@ -134,9 +134,9 @@ func (l *Log) Get(ctx context.Context, sc store.Scope, to, id string) (*Delivery
 	return d, err == nil, err
 }
 
-// List gives up to limit deliveries, newest first, after the delivery whose id is after:
-// those with a status, or all for "". next is the value of after for the next page; "" at
-// the end.
+// List returns up to limit deliveries, newest first, after the delivery with the id after:
+// those with a status, or all for "". next is the value of after for the next page; "" at the
+// end.
 func (l *Log) List(ctx context.Context, sc store.Scope, to, status, after string, limit int) (page []*Delivery, next string, err error) {
 	q := store.Query{Partition: sc.Partition("NOTICE", to), Reverse: true, After: after, Limit: limit + 1}
 	for {

@@ -31,8 +31,8 @@ const (
 	Ping              = "webhook.ping"
 )
 
-// Types are the events that a webhook may ask for. A ping goes to the webhook that is being
-// tested, whatever it asks for.
+// Types are the events that a webhook may subscribe to. A ping is sent to the tested webhook
+// regardless of its subscriptions.
 func Types() []string {
 	return []string{
 		BudgetThreshold, BudgetExhausted, KeyExpiring, KeyExpired, KeyRotationDue, KeyRotated, OldSecretExpiring,
@@ -53,12 +53,11 @@ type Event struct {
 	Webhook   string            `json:"webhook,omitempty"` // the only one that gets it
 }
 
-// Audience are the people whom an event concerns and who get a mail; the zero value means
-// nobody.
+// Audience are the users that an event concerns and who get a mail; the zero value is empty.
 type Audience struct {
 	Admins   bool     `json:"admins,omitempty"`   // of the organisation, owners included
 	Managers bool     `json:"managers,omitempty"` // and admins, of the workspace
-	Key      string   `json:"key,omitempty"`      // the key whose owner and alert_emails it concerns
+	Key      string   `json:"key,omitempty"`      // the key; its owner and alert_emails are recipients
 	Users    []string `json:"users,omitempty"`    // by id
 }
 
@@ -118,7 +117,7 @@ func (e *Event) mail(named Names) (subject, text string) {
 	return subject, b.String()
 }
 
-// oneLine keeps a name within one line.
+// oneLine replaces control characters, so that a name stays within one line.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == 0x2028 || r == 0x2029 || r >= 0x80 && r < 0xa0 {

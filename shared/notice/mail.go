@@ -50,8 +50,8 @@ func Address(s string) (string, bool) {
 	return s, plain && len(local) <= 64 && strings.Contains(strings.Trim(domain, "."), ".") || plain && domain == "localhost"
 }
 
-// turnsASCII tells whether a text has letters that become ASCII letters in lower case: the
-// Kelvin sign would turn an address into somebody else's.
+// turnsASCII reports whether a text has letters with ASCII lower-case forms: the Kelvin sign
+// would turn an address into that of another user.
 func turnsASCII(r rune) bool {
 	return r > unicode.MaxASCII && unicode.ToLower(r) <= unicode.MaxASCII
 }

@@ -36,7 +36,7 @@ type Webhook struct {
 	DisabledReason string `json:"disabled_reason,omitempty" max:"255"`
 }
 
-// Validate gives what is out of bounds.
+// Validate returns the fields that exceed their limits.
 func (w *Webhook) Validate() []fault.Detail {
 	bad := bound.Check(w)
 	for i, t := range w.Events {
@@ -61,7 +61,7 @@ type Target struct {
 	Secrets []string // as NewSecret gives them, newest first; opened for a delivery only
 }
 
-// takes tells whether a webhook wants an event.
+// takes reports whether a webhook receives an event.
 func (t *Target) takes(e *Event) bool {
 	switch {
 	case e.Webhook != "":

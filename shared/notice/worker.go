@@ -17,7 +17,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Directory knows who must be told.
+// Directory resolves the recipients of events.
 type Directory interface {
 	// Targets are the webhooks that an event in a scope may concern: the organisation's and
 	// the workspace's.
@@ -28,7 +28,7 @@ type Directory interface {
 	Addresses(ctx context.Context, e *Event) ([]string, error)
 	// Names are the names of the resources of an event.
 	Names(ctx context.Context, e *Event) (Names, error)
-	// Gone disables a webhook whose receiver said that it no longer exists.
+	// Gone disables a webhook after its receiver responded that it no longer exists.
 	Gone(ctx context.Context, sc store.Scope, id, why string) error
 }
 
@@ -79,7 +79,7 @@ type run struct {
 	down map[string]bool // receivers that did not answer: their other deliveries wait for the next run
 }
 
-// each gives what is due in a queue, a page at a time.
+// each calls f with the due entries of a queue, a page at a time.
 func (w *Worker) each(ctx context.Context, n int, f func([]store.Row) error) error {
 	q := store.Query{Partition: queueOf(n), From: "0", To: fmt.Sprintf("%013d~", w.Now().UnixMilli()), Limit: mostWaiting}
 	for {
@@ -183,7 +183,7 @@ func (r *run) begin(ctx context.Context, e *Event, d *Delivery) error {
 	return nil
 }
 
-// deliveries attempts what is due in a queue.
+// deliveries attempts the due deliveries of a queue.
 func (r *run) deliveries(ctx context.Context, n int) error {
 	var failed error
 	err := r.each(ctx, n, func(rows []store.Row) error {

@@ -18,9 +18,9 @@ type Adjustments struct {
 const one = 1_000_000
 
 // ParseAdjustments reads {"multiplier": {default, request_token, ..., image: {default},
-// additional_units: {unit}}}. Every multiplier is a number of at least 0, kept to six
-// digits after the point. If it is absent or null, default applies, which is 1 when absent.
-// field names the value in the errors.
+// additional_units: {unit}}}. Every multiplier is a number of at least 0, rounded to six
+// decimal places. If it is absent or null, default applies, which is 1 when absent. field names
+// the value in the errors.
 func ParseAdjustments(raw []byte, field string) (*Adjustments, []fault.Detail) {
 	var errs []fault.Detail
 	top := readObject(raw, field, &errs)
@@ -118,7 +118,7 @@ func (a *Adjustments) Apply(p Price) Price {
 	for c := range p.rate {
 		p.rate[c] = scale(p.rate[c], a.by[c])
 	}
-	fill(&p.rate, p.has) // classes without a price of their own follow the class that stands in for them
+	fill(&p.rate, p.has) // classes without a price follow the class that substitutes for them
 	p.minute = scale(p.minute, a.min)
 	p.line += " (adjusted)"
 	return p

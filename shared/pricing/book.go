@@ -20,9 +20,9 @@ import (
 //go:embed data/prices.packed
 var packed []byte
 
-// Book is a price list that is looked up without locks. Parts that a process does not use
-// cost it nothing: a provider's lines are unpacked when its first price is asked for, found
-// by a hash index, and parsed one by one.
+// Book is a price list with lookups that take no locks. Unused parts cost nothing: a provider's
+// lines are unpacked when its first price is requested, found by a hash index, and parsed one
+// by one.
 type Book struct {
 	index func() *index
 	now   func() *Book // see Following; nil: the book itself
@@ -60,9 +60,9 @@ func newBook(packed []byte) *Book {
 	return &Book{index: sync.OnceValue(func() *index { return readIndex(packed) })}
 }
 
-// readIndex reads the beginning of a packed list: a line with a checksum of the whole list,
-// one line for each provider with its name and the size of its rows, packed and unpacked,
-// and an empty line. The packed rows follow in the same order.
+// readIndex reads the beginning of a packed list: a line with a checksum of the list, one line
+// for each provider with its name and the size of its rows, packed and unpacked, and an empty
+// line. The packed rows follow in the same order.
 func readIndex(packed []byte) *index {
 	head, rest, _ := bytes.Cut(packed, []byte("\n\n"))
 	sum, providers, _ := strings.Cut(string(head), "\n")

@@ -9,8 +9,8 @@ import (
 )
 
 // Custom is the price that an integration sets for one of its models (pricing_config). It
-// replaces the whole price of the book: a class that it does not name is charged as its
-// nearest relative, not at the book's rate.
+// replaces the book's price entirely: a class that it does not name is charged as its nearest
+// relative, not at the book's rate.
 //
 // It may be one price, or several that are limited in time, in hours of the day or to long
 // prompts.
@@ -55,7 +55,7 @@ var wireUnit = map[string]Class{
 	"request_audio_token": AudioIn, "response_audio_token": AudioOut,
 }
 
-// object is one level of a wire form that is being read; it collects what is wrong.
+// object is one level of a JSON value that is being read; it collects faults.
 type object struct {
 	field   string
 	members map[string]json.RawMessage
@@ -214,8 +214,8 @@ func keysOf(m map[string]json.RawMessage) []string {
 	return keys
 }
 
-// Depends tells whether the cost of a usage depends on more than the usage, such as the
-// size of images.
+// Depends reports whether the cost of a usage depends on more than the usage, such as the size
+// of images.
 func (c *Custom) Depends(u Usage) bool {
 	depends := func(r *rates) bool {
 		return slices.ContainsFunc(r.tables, func(t choice) bool { return u.n[t.class] > 0 })

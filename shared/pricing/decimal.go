@@ -8,9 +8,9 @@ import (
 
 var errDecimal = errors.New("pricing: not a decimal number in range")
 
-// parseDecimal reads digits[.digits][e[+-]digits] as a whole number of 10^-scale, and
-// rounds the rest half up. exact is false when something was rounded off. Negative numbers,
-// and numbers that exceed an int64, are refused.
+// parseDecimal parses digits[.digits][e[+-]digits] as an integer multiple of 10^-scale, rounded
+// half up. exact is false if it was rounded. Negative numbers, and numbers that exceed an
+// int64, are rejected.
 func parseDecimal(s string, scale int) (n int64, exact bool, err error) {
 	mantissa, exp, digits := uint64(0), 0, 0
 	i, point, full, dropped, roundUp := 0, false, false, false, false

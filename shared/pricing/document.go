@@ -50,7 +50,7 @@ func (b *Book) Document(provider, model string) (d Document, ok bool) {
 	return d, ok
 }
 
-// Tell is the document of a price under the options and, if they name no mode, also in
+// Tell returns the document of a price under the options and, if they name no mode, also in
 // batches.
 func (b *Book) Tell(o Options, find func(Options) (Price, bool)) (d Document, ok bool) {
 	p, ok := find(o)

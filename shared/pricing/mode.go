@@ -11,14 +11,14 @@ const (
 	Batch    = "batch"
 	Flex     = "flex"
 	Priority = "priority"
-	Fast     = "fast" // of Anthropic models; elsewhere the word asks for Priority
+	Fast     = "fast" // of Anthropic models; for other vendors it means Priority
 
 	ultrafast = "ultrafast"
 	scaled    = "scale"
 )
 
-// ModeOf is the mode that a provider means by a service tier or a kind of traffic; "" if it
-// gives none, or a word that has no price of its own.
+// ModeOf returns the mode for a provider's service tier or traffic type; "" if there is none,
+// or if it has no separate price.
 func ModeOf(tier string) string {
 	switch word, _ := strings.CutPrefix(strings.ToLower(tier), "on_demand_"); word {
 	case "default", "standard", "standard_only", "on_demand", "reserved":
@@ -31,8 +31,8 @@ func ModeOf(tier string) string {
 	return ""
 }
 
-// ModeOfLine is the mode of a line of the price list, whose name is in Price.Line; "" for
-// base rates, and for prices that come from no line of the list.
+// ModeOfLine returns the mode of a line of the price list, given by Price.Line; "" for base
+// rates, and for prices that come from no line of the list.
 func ModeOfLine(line string) string {
 	words := strings.Fields(line)
 	if len(words) < 2 || words[0] == ownLine || words[0] == organisationLine || strings.HasPrefix(words[1], "(") {

@@ -62,7 +62,7 @@ func ParseModelPrices(raw json.RawMessage) (map[string]*Custom, []fault.Detail) 
 	return out, bad
 }
 
-// ParseMultiplier reads the multipliers of Adjustments as an object of its own.
+// ParseMultiplier reads the multipliers of Adjustments as a separate object.
 func ParseMultiplier(raw json.RawMessage) (*Adjustments, []fault.Detail) {
 	const at = "multiplier"
 	whole := slices.Concat([]byte(`{"`+at+`":`), raw, []byte("}"))
@@ -73,8 +73,7 @@ func ParseMultiplier(raw json.RawMessage) (*Adjustments, []fault.Detail) {
 	return a, bad
 }
 
-// organisationLine replaces the name of a line of the list where an organisation has prices
-// of its own.
+// organisationLine replaces the name of a line of the list for prices of an organization.
 const organisationLine = "organisation"
 
 // Price is the price of a model before multipliers: the organisation's own, or else the

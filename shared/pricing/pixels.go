@@ -2,15 +2,15 @@ package pricing
 
 import "math/bits"
 
-// DefaultImagePixels are the pixels of an image whose size neither the request nor the response
-// states: 1024x1024, the documented default of the hosts that charge by the megapixel.
+// DefaultImagePixels is the assumed size of an image if neither the request nor the response
+// states it: 1024x1024, the documented default of the hosts that charge by the megapixel.
 const DefaultImagePixels = 1024 * 1024
 
 const pixelsPerMegapixel = 1_000_000
 
-// ImageSizes is what is known of the size of the images that a request made.
+// ImageSizes describes the known sizes of the images that a request generated.
 type ImageSizes struct {
-	Pixels int64 // sum over the images whose size was read from the response
+	Pixels int64 // sum over the images with a size in the response
 	Read   int64 // number of those images
 	Each   int64 // pixels of every other image, as requested; zero if the request states no size
 	Steps  int64 // inference steps, as requested; zero if the request states none

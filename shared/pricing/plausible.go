@@ -3,8 +3,8 @@ package pricing
 import "math/bits"
 
 // MostTokens is the most tokens in, and the most tokens out, that one request can use: about
-// ten times the largest context window, which leaves room for the rounds of tools that a
-// provider runs by itself.
+// ten times the largest context window, which allows for the rounds of tools that a provider
+// runs on its servers.
 const MostTokens = 100_000_000
 
 // mostUnits is the most of every other class that one request can use.

@@ -297,8 +297,8 @@ func (r *rates) resolve(p *Price, o *Options) {
 	}
 }
 
-// choose sets the price of a class that depends on what was asked for. If the request does
-// not say, the declared default counts, or else the dearest price.
+// choose sets the price of a class that depends on the request. If the request does not specify
+// it, the declared default applies, or otherwise the most expensive price.
 func (p *Price) choose(table []choice, o *Options) {
 	c := table[0].class
 	price, rank := int64(0), 0
@@ -315,7 +315,7 @@ func (p *Price) choose(table []choice, o *Options) {
 	p.has |= 1 << c
 }
 
-// rank tells how well a table's row fits the options; 0: it does not fit.
+// rank returns how well a table's row fits the options; 0: it does not fit.
 func (t *choice) rank(o *Options) int {
 	switch t.class {
 	case Images:

@@ -12,7 +12,7 @@ type rates struct {
 	minute   int64  // per 60 seconds
 	byMinute bool
 	perImage bool
-	tables   []choice // prices that depend on what was asked for
+	tables   []choice // prices that depend on the request
 	line     string   // its name in records: provider/model and the section
 	defaults Defaults
 }
@@ -166,9 +166,9 @@ func (d *Defaults) set(name string, n int64) bool {
 	return true
 }
 
-// fallback names, for a class without a price of its own, the classes whose price is used
-// instead, nearest first. An undeclared discount or premium is not assumed: cached tokens
-// cost as much as plain ones.
+// fallback names, for a class without a price, the classes with prices that are used instead,
+// nearest first. An undeclared discount or premium is not assumed: cached tokens cost as much
+// as plain ones.
 var fallback = [NumClasses][]Class{
 	CacheRead:      {Input},
 	CacheWrite5m:   {Input},
@@ -193,7 +193,7 @@ func (r *rates) include(base *rates) {
 	}
 }
 
-// complete fills in the rates of undeclared classes; has still tells which are declared.
+// complete sets the rates of undeclared classes; has still contains which are declared.
 func (r *rates) complete() { fill(&r.rate, r.has) }
 
 func fill(rate *[NumClasses]int64, has uint64) {

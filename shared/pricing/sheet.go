@@ -38,7 +38,7 @@ var (
 	providerName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 )
 
-// ParseSheet reads a sheet whole; the error names the first line that is wrong.
+// ParseSheet parses a complete sheet; the error names the first invalid line.
 func ParseSheet(text []byte) (*Sheet, error) {
 	if len(text) > MaxSheet {
 		return nil, fmt.Errorf("pricing: sheet: has %d bytes, %d are allowed", len(text), MaxSheet)
@@ -151,8 +151,7 @@ func (b *Book) With(s *Sheet) *Book {
 	})}
 }
 
-// Following is a book whose Current is what now gives. Questions to the book itself are
-// answered by b.
+// Following returns a book with the Current that now returns. Lookups in the book itself use b.
 func (b *Book) Following(now func() *Book) *Book { return &Book{index: b.index, now: now} }
 
 // Current is the book to use for one question or one request, so that prices of different
@@ -178,7 +177,7 @@ var origins = []string{FromList, FromSheet, FromOrganisation, FromIntegration}
 // Origins lists the origins that prices can have.
 func Origins() []string { return slices.Clone(origins) }
 
-// origin tells where a price comes from, by its line.
+// origin returns the source of a price, by its line.
 func (x *index) origin(line string) string {
 	switch at, _, _ := strings.Cut(line, " "); at {
 	case ownLine:

@@ -23,7 +23,7 @@ const (
 	WebSearches                 // searches the provider made
 	Images                      // images made
 	Seconds                     // seconds of audio or video
-	Characters                  // characters spoken
+	Characters                  // synthesized characters
 	Pages                       // pages read, or search units of a rerank
 
 	ImageCacheRead     // image tokens in, read from the cache

@@ -63,7 +63,7 @@ type splitter struct {
 	c    *Compiled
 	body []byte
 	d    *wire.Decoder
-	from int // start of what is not in a piece yet
+	from int // start of the text that is not in a piece yet
 	bad  []fault.Detail
 }
 
@@ -147,7 +147,7 @@ func (c *Compiled) Render(variables map[string]any, partials Partials) (string, 
 	r := newRenderer(variables, partials)
 	r.json = c.raw && c.Type == Chat
 	r.out = make([]byte, 0, c.size+c.size/2)
-	whole := []byte(nil) // JSON whose texts are filled in one by one
+	whole := []byte(nil) // JSON with texts that are rendered one by one
 	if c.Type == Chat && !c.raw {
 		whole = make([]byte, 0, c.size+c.size/2)
 	}
@@ -180,7 +180,7 @@ func (c *Compiled) Render(variables map[string]any, partials Partials) (string, 
 	return out, nil
 }
 
-// where tells the place of a mistake, but nothing of the text.
+// where returns the location of an error, without quoting the text.
 func where(err error) string {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {

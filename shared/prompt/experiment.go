@@ -46,15 +46,16 @@ type Variant struct {
 type Experiment struct {
 	Description string    `json:"description,omitempty" max:"1024"`
 	Variants    []Variant `json:"variants,omitempty" min:"2" max:"10"`
-	// StickyBy is the key of the metadata whose value identifies a user, who always gets the
-	// same version; empty: _user, or the member user of the body.
+	// StickyBy is the metadata key with the value that identifies a user, who always gets the
+	// same version; empty: _user, or the field user of the body.
 	StickyBy string     `json:"sticky_by,omitempty" max:"128"`
 	Started  *time.Time `json:"started_at,omitempty"`
 	Ended    *time.Time `json:"stopped_at,omitempty"`
 	Promoted int64      `json:"promoted_version,omitempty"`
 }
 
-// Validate gives all errors of its own fields; the caller must check which versions exist.
+// Validate returns all errors of the experiment's fields; the caller must check which versions
+// exist.
 func (e *Experiment) Validate() []fault.Detail {
 	bad := bound.Check(e)
 	seen, sum := map[int64]bool{}, int64(0)
@@ -77,10 +78,10 @@ func (e *Experiment) Validate() []fault.Detail {
 	return bad
 }
 
-// Pick is the version of a user, by the id of the experiment. It uses weighted rendezvous
-// hashing: each version draws a number for the user, and the largest wins. So a user keeps
-// the version as long as the weights stay. If one weight grows, users only move to that
-// version, and none between the others.
+// Pick returns the version of a user, by the id of the experiment. It uses weighted rendezvous
+// hashing: each version draws a number for the user, and the largest wins. So a user gets the
+// same version as long as the weights do not change. If one weight grows, users only move to
+// that version, and none between the others.
 func (e *Experiment) Pick(id, user string) (version int64) {
 	best := math.Inf(-1)
 	for _, v := range e.Variants {
@@ -106,7 +107,7 @@ func drawn(id, user string, version int64) float64 {
 	return (float64(mixed(h.Sum64())>>11) + 0.5) / (1 << 53)
 }
 
-// mixed spreads the bits of a hash, whose high bits hardly depend on a short text. These
+// mixed spreads the bits of a hash, because its high bits hardly depend on a short text. These
 // are the last steps of MurmurHash3.
 func mixed(n uint64) uint64 {
 	n ^= n >> 33

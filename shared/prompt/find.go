@@ -12,8 +12,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Shelf is a request's view of prompts and partials: that of its organisation, which is at
-// most resource.MaxStale behind the store, from the workspace of its caller.
+// Shelf is a request's view of prompts and partials: that of its organization, which is at most
+// resource.MaxStale older than the store, from the workspace of its caller.
 type Shelf struct {
 	View  *resource.View
 	Scope store.Scope // of the caller
@@ -29,7 +29,7 @@ type Found struct {
 	Experiment string      // id of the experiment that chose the version; "": none did
 }
 
-// head is what is needed to find a version of a record: its published content, and which
+// head is the part of a record needed to find a version: its published content, and which
 // versions exist.
 type head[T any] struct {
 	id        string
@@ -229,7 +229,7 @@ func unavailable(err error) error {
 // Filled is a prompt filled with a request's variables.
 type Filled struct {
 	*Found
-	Asked string // the name by which it was asked for
+	Asked string // the requested name
 	Body  []byte // for the provider
 }
 

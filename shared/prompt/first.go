@@ -26,8 +26,8 @@ const (
 // UniversalLabels are the labels that every organisation has.
 var UniversalLabels = []string{"production", "staging", "development"}
 
-// firstID is an id that is the same in every process, so that what is made at its first use
-// is made only once.
+// firstID returns an id that is the same in every process, so that a record created on first
+// use is created only once.
 func firstID(sc store.Scope, k resource.Kind, name string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("gateway:"+sc.Org+"#"+sc.Workspace+"#"+string(k)+"#"+name)).String()
 }

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Graph tells which texts include which partials in a workspace.
+// Graph determines which texts include which partials in a workspace.
 type Graph struct {
 	Resources *resource.Resources
 	Scope     store.Scope

@@ -133,12 +133,11 @@ func DecodePrompt(rec resource.Record) (*Saved, error) {
 	return s, nil
 }
 
-// Share tells which workspaces see a prompt beside its own: the body of a record of
-// KindShare.
+// Share lists the other workspaces that see a prompt: the body of a record of KindShare.
 type Share struct {
 	Owner        string   `json:"owner"` // the prompt's workspace
 	Organisation bool     `json:"organisation,omitempty" doc:"All workspaces of the organisation see it."`
-	Workspaces   []string `json:"workspaces,omitempty" max:"1000" each:"min=1 max=255" doc:"Workspaces that see it, by id or slug."` // kept as ids
+	Workspaces   []string `json:"workspaces,omitempty" max:"1000" each:"min=1 max=255" doc:"Workspaces that see it, by id or slug."` // stored as ids
 }
 
 // OpenTo reports whether the share lets a workspace see the prompt.

@@ -148,8 +148,8 @@ func (r *renderer) partial(n *node) error {
 	return err
 }
 
-// behind is the template with an indent before each line. The last result is kept, because
-// a partial is mostly used in one place.
+// behind returns the template with an indent before each line. The last result is cached,
+// because a partial is mostly used in one place.
 func (t *Template) behind(indent string) (*Template, error) {
 	if last := t.last.Load(); last != nil && last.indent == indent {
 		return last.template, nil
@@ -198,7 +198,7 @@ func (r *renderer) look(path []string) any {
 	return nil
 }
 
-// falsy tells whether a value leaves a section out.
+// falsy reports whether a value omits a section.
 func falsy(v any) bool {
 	switch x := v.(type) {
 	case nil:

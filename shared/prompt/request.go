@@ -27,8 +27,8 @@ type member struct {
 // prompt, or are only shown in its description.
 var notSent = []string{"variables", "hyperparameters", "prompt_id", "promptId"}
 
-// ParseRequest reads a caller's body, which must outlive the result. An empty body asks for
-// nothing. The error is a *fault.Fault (400).
+// ParseRequest parses a caller's body, which must outlive the result. An empty body is an empty
+// request. The error is a *fault.Fault (400).
 func ParseRequest(body []byte) (*Request, error) {
 	q := &Request{Variables: map[string]any{}}
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -74,7 +74,7 @@ func (q *Request) readVariables(value []byte) error {
 	return nil
 }
 
-// has tells whether the caller sets a member.
+// has reports whether the caller sets a field.
 func (q *Request) has(name string) bool {
 	return slices.ContainsFunc(q.root, func(m member) bool { return m.name == name && !wire.IsNull(m.value) })
 }
@@ -132,8 +132,8 @@ func (s *Saved) Body(q *Request, partials Partials) ([]byte, error) {
 	return append(w.out, '}'), nil
 }
 
-// replaces tells whether the caller sets a saved member (null included), or has another one
-// in its place.
+// replaces reports whether the caller sets a saved field (null included), or a field that
+// replaces it.
 func (q *Request) replaces(saved string) bool {
 	for i := range q.root {
 		m := &q.root[i]
@@ -145,7 +145,7 @@ func (q *Request) replaces(saved string) bool {
 	return saved == "stream_options" && !q.streams()
 }
 
-// streams tells whether the caller wants a stream.
+// streams reports whether the caller requests a stream.
 func (q *Request) streams() bool {
 	return slices.ContainsFunc(q.root, func(m member) bool { return m.name == "stream" && string(m.value) == "true" })
 }

@@ -261,12 +261,11 @@ func names(name string) []string {
 	return parts
 }
 
-// standing reports whether a tag of this kind removes its whole line if nothing else is on
-// it.
+// standing reports whether a tag of this kind removes its line if nothing else is on it.
 func (t *tag) standing() bool { return strings.IndexByte("#^/!>", t.sigil) >= 0 && t.sigil != 0 }
 
-// line is the part of the text that a tag removes: its whole line if the tag is alone on
-// it, otherwise the tag.
+// line returns the part of the text that a tag removes: its line if the tag is alone on it,
+// otherwise the tag.
 func (p *parser) line(t tag) (from, to int, indent string) {
 	from = strings.LastIndexByte(p.text[:t.start], '\n') + 1
 	rest := p.text[t.end:]

@@ -55,7 +55,7 @@ const MaxTable = 64 << 10
 
 // Tested is the result of the last run of a prompt's saved table for one version.
 type Tested struct {
-	Digest string    `json:"digest"` // identifies what was run: see Digest
+	Digest string    `json:"digest"` // identifies the tested version and cases: see Digest
 	At     time.Time `json:"at"`
 	Cases  int       `json:"cases"`
 	Failed []string  `json:"failed,omitempty"` // names of cases
@@ -74,8 +74,8 @@ func Digest(version *Prompt, table []Case) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Tests keeps the results of runs: a row of the usage table for each version, in the
-// partition PROMPTTEST of the workspace.
+// Tests stores the results of runs: a row of the usage table for each version, in the partition
+// PROMPTTEST of the workspace.
 type Tests struct{ Store store.Store }
 
 // keepTested is how long a result is valid.

@@ -1,9 +1,9 @@
-// Package queue is the gateway's one way to hand work to a later process: messages are
-// delivered at least once, in no order, hidden while someone works on them, and moved to a
-// dead-letter queue after too many tries.
+// Package queue is the gateway's only way to pass work to a later process: messages are
+// delivered at least once, in no order, hidden while they are processed, and moved to a
+// dead-letter queue after too many attempts.
 //
-// queue/sqs speaks to SQS standard queues, queue/local keeps messages in a
-// SQLite file; both pass queue/queuetest.
+// queue/sqs uses SQS standard queues, queue/local stores messages in a SQLite file; both pass
+// queue/queuetest.
 package queue
 
 import (
@@ -14,8 +14,8 @@ import (
 // MaxBody is the largest message body, in bytes (SQS: 1 MiB with attributes).
 const MaxBody = 1 << 20
 
-// Outgoing is a message to be sent. Group keeps one tenant's backlog from
-// delaying others (the organisation's id); at most 128 characters.
+// Outgoing is a message to be sent. Group (the organization's id) prevents one tenant's backlog
+// from delaying others; at most 128 characters.
 type Outgoing struct {
 	Group string
 	Body  []byte

@@ -28,8 +28,8 @@ func (b *batch) delete(table store.TableName, key store.Key, onFail error, conds
 	b.stage(place{table, key}, staged{store.Action{Table: table, Delete: &store.Delete{Key: key, If: conds}}, onFail})
 }
 
-// stage adds an action. A second action on the same row replaces the first but keeps its
-// conditions, which are about the stored row. Only if a write of the whole row replaces an
+// stage adds an action. A second action on the same row replaces the first but retains its
+// conditions, which are about the stored row. Only if a write of the entire row replaces an
 // update, the conditions of the update are dropped, because the write has stricter ones.
 func (b *batch) stage(p place, s staged) {
 	i, ok := b.index[p]

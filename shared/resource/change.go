@@ -88,7 +88,7 @@ func (r *Resources) try(ctx context.Context, sc store.Scope, f func(*Tx) error) 
 	return t, nil
 }
 
-// outcomeOf tells what a commit has changed. A failed condition and a conflict have changed
+// outcomeOf returns what a commit has changed. A failed condition and a conflict have changed
 // nothing; after other failures that is not certain.
 func outcomeOf(err error) outcome {
 	_, refused := store.AsCondition(err)
@@ -131,7 +131,7 @@ func stageCounts(t *Tx) error {
 	return nil
 }
 
-// refusal tells the meaning of a failed commit.
+// refusal converts the error of a failed commit.
 func refusal(t *Tx, err error) error {
 	if c, ok := store.AsCondition(err); ok {
 		if c.Action < len(t.batch.staged) && t.batch.staged[c.Action].onFail != nil {
@@ -148,7 +148,7 @@ func refusal(t *Tx, err error) error {
 	return readError(err)
 }
 
-// committed tells this process about a commit and cleans up after it.
+// committed announces a commit in this process and cleans up after it.
 func (r *Resources) committed(ctx context.Context, t *Tx) {
 	if len(t.batch.staged) == 0 {
 		return
@@ -174,7 +174,7 @@ func (r *Resources) announce(org string) {
 	r.tell(org)
 }
 
-// tell informs everything in this process that follows changes.
+// tell calls everything in this process that follows changes.
 func (r *Resources) tell(org string) {
 	r.mu.Lock()
 	changed := r.changed
@@ -208,7 +208,7 @@ type Due struct {
 	At   time.Time
 	Of   Ref
 	Key  store.Key
-	// Noted tells that Note was called for this row.
+	// Noted reports whether Note was called for this row.
 	Noted bool
 }
 
@@ -237,8 +237,8 @@ func (r *Resources) Done(ctx context.Context, d Due) error {
 	return readError(r.control.Delete(ctx, d.Key))
 }
 
-// Note marks a due row, once, and does an action with it, such as a notice of what is to
-// come. first is false when the row was marked before, or is no longer due.
+// Note marks a due row, once, together with an action, such as an advance notice. first is
+// false when the row was marked before, or is no longer due.
 func (r *Resources) Note(ctx context.Context, d Due, along store.Action) (first bool, err error) {
 	err = r.store.Transact(ctx, store.Action{Table: store.Control, Update: &store.Update{
 		Key: d.Key, Set: []store.Assign{{Path: store.At("noted"), Value: true}},

@@ -22,7 +22,7 @@ type credential struct {
 	value any
 }
 
-// credentialPlace is where a known credential stands; nil once it is revoked.
+// credentialPlace contains a known credential; nil once it is revoked.
 type credentialPlace struct{ atomic.Pointer[credential] }
 
 func (p *credentialPlace) get() *credential {
@@ -57,7 +57,7 @@ func LoadCredential[T any](ctx context.Context, l *Loader, kind, hash string, de
 		if unknown && place.get() == nil {
 			return none, false, nil
 		}
-		// A View that is older than the read cannot be newer than what was read. If the View is
+		// A View that is older than the read cannot be newer than the read data. If the View is
 		// younger, the row must be read again.
 		newest := l.views.Load()
 		it, found, err := l.keys.Get(ctx, store.Credential(kind, hash), true)
@@ -93,8 +93,8 @@ func (l *Loader) remember(id credentialID, c *credential) {
 	place.Store(c)
 }
 
-// moment is the time at which the store is asked for a credential, and how often changes of
-// this process had cleared the unknown credentials by then.
+// moment is the time of a read of a credential, and how often changes of this process had
+// cleared the unknown credentials by then.
 type moment struct {
 	at      time.Time
 	cleared uint64
@@ -118,8 +118,8 @@ func (l *Loader) forget(id credentialID, place *credentialPlace, asked moment) {
 	l.unknown[id] = asked.at.Add(unknownFor)
 }
 
-// isUnknown tells whether the credential is remembered as absent. If it is not, the store
-// is read now, and asked is for a later forget.
+// isUnknown reports whether the credential is cached as absent. If it is not, the store is read
+// now, and asked is for a later forget.
 func (l *Loader) isUnknown(id credentialID) (unknown bool, asked moment) {
 	l.unknownMu.Lock()
 	defer l.unknownMu.Unlock()

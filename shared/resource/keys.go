@@ -71,8 +71,8 @@ func countKey(sc store.Scope, k Kind) store.Key {
 	return sc.Partition().Key(countPrefix, string(k))
 }
 
-// generationKey has a partition of its own, because it is read far more often than the
-// organisation's other rows.
+// generationKey has a separate partition, because it is read far more often than the
+// organization's other rows.
 func generationKey(org string) store.Key {
 	return store.Scope{Org: org}.Partition("GEN").Key("-")
 }

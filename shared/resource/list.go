@@ -59,8 +59,8 @@ func (r *Resources) ListArchived(ctx context.Context, sc store.Scope, k Kind) ([
 // listReaders is how many lists are read at a time.
 const listReaders = 16
 
-// ListMany is List for many scopes of one organisation, in their order; the
-// generation is read once for all of them. archived asks for archived records.
+// ListMany is List for many scopes of one organization, in their order; the generation is read
+// once for all of them. archived adds archived records.
 func (r *Resources) ListMany(ctx context.Context, scopes []store.Scope, k Kind, archived bool) ([][]Row, error) {
 	if len(scopes) == 0 {
 		return nil, nil

@@ -29,19 +29,18 @@ type listPatch struct {
 	gone bool
 }
 
-// listCache keeps lists as they are stored. When a change of this process is committed, the
-// lists that it touches are updated if nothing else wrote to them at the same time;
-// otherwise they are forgotten. Changes of other processes show in the stored generation.
-// Every change of this process adds one to it, so any further growth between two reads
-// comes from somebody else.
-// added one, so whatever it grew beyond those was somebody else's.
+// listCache caches lists as they are stored. When a change of this process is committed, the
+// lists that it affects are updated if nothing else wrote to them at the same time; otherwise
+// they are evicted. The stored generation reveals changes of other processes: every change of
+// this process adds one to it, so any further growth between two reads is due to another
+// process.
 type listCache struct {
 	mu    sync.Mutex
 	lists map[listID]*cachedList
 	orgs  map[string]*ownChanges
 	rows  int
 	clock int64 // counts beginnings and ends of changes
-	floor int64 // reads that began before this are not kept
+	floor int64 // reads that began before this are not cached
 }
 
 type cachedList struct {
@@ -65,7 +64,7 @@ type stamp struct {
 	steady   bool
 }
 
-// holds tells whether rows that were read under s are still all that is stored.
+// holds reports whether rows that were read under s are still current.
 func (s stamp) holds(now stamp) bool {
 	return s.gen == now.gen || s.steady && now.steady && now.gen-s.gen == now.own-s.own
 }
@@ -113,7 +112,7 @@ func (c *listCache) put(key listID, began int64, under stamp, rows []Row) {
 	l.rows, l.have, l.under = rows, true, under
 }
 
-// forgetAll forgets all rows, and all lists to which nobody is writing.
+// forgetAll evicts all rows, and all lists without a writer.
 func (c *listCache) forgetAll() {
 	c.rows, c.floor = 0, c.clock
 	for key, l := range c.lists {
@@ -146,7 +145,7 @@ type listChange struct {
 	cache   *listCache
 	org     string
 	patches []listPatch
-	lists   map[listID]bool // whether nobody else was writing when it began
+	lists   map[listID]bool // whether there was no other writer when it began
 	began   int64
 }
 

@@ -60,8 +60,8 @@ type organisation struct {
 	flight *flight
 }
 
-// flight is a running check. A check that began before an Invalidate tells nothing about
-// later changes.
+// flight is a running check. A check that began before an Invalidate does not cover later
+// changes.
 type flight struct {
 	done    chan struct{}
 	changes uint64
@@ -108,8 +108,8 @@ func (l *Loader) Invalidate(org string) {
 	}
 }
 
-// Fresh gives the organisation's View, at most MaxStale behind the store. It
-// fails with ServiceUnavailable when the generation cannot be read twice.
+// Fresh returns the organization's View, at most MaxStale older than the store. It fails with
+// ServiceUnavailable when the generation cannot be read twice.
 func (l *Loader) Fresh(ctx context.Context, org string) (*View, error) {
 	o := l.organisation(org)
 	v := o.view.Load()
@@ -122,9 +122,9 @@ func (l *Loader) Fresh(ctx context.Context, org string) (*View, error) {
 	return l.check(ctx, o)
 }
 
-// Exists tells whether anything was ever stored for the organisation. It is for names that
-// come from outside, so that only real ones are remembered. It costs a read if this process
-// does not know the organisation.
+// Exists reports whether anything was ever stored for the organization. It is for names of
+// external origin, so that only real ones are cached. It costs a read if this process has no
+// View of the organization.
 func (l *Loader) Exists(ctx context.Context, org string) (bool, error) {
 	if o, ok := l.orgs.get(org); ok && o.view.Load() != nil {
 		return true, nil
@@ -150,9 +150,9 @@ func (l *Loader) organisation(org string) *organisation {
 	return o
 }
 
-// age is the time since the last check began. It uses wall time, because the monotonic
-// clock of a frozen Lambda environment may have stood still. If the clock was set back, the
-// check counts as old.
+// age is the time since the last check began. It uses wall time, because the monotonic clock of
+// a frozen Lambda environment may have stopped. If the clock was set back, the check counts as
+// old.
 func (v *View) age(now time.Time) time.Duration {
 	d := time.Duration(now.UnixNano() - v.checked.Load())
 	if d < 0 {
@@ -235,7 +235,7 @@ func (l *Loader) readGeneration(ctx context.Context, o *organisation) (*View, er
 			continue
 		}
 		if o.changes.Load() != changes {
-			v.checked.Store(0) // a change of this process came in between
+			v.checked.Store(0) // a change of this process intervened
 		}
 		return v, nil
 	}

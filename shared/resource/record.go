@@ -16,8 +16,8 @@ type Kind string
 // count. id is the parent's id; it has no '#'.
 func (k Kind) Of(id string) Kind { return k + Kind("@"+id) }
 
-// StatusArchived is the only status that this package knows. An archived record keeps its
-// row and versions but leaves the list and the count of live records.
+// StatusArchived is the only status that this package interprets. An archived record retains
+// its row and versions but leaves the list and the count of live records.
 const StatusArchived = "archived"
 
 // Record is a stored resource. A Record that was read carries what Update and
@@ -31,7 +31,7 @@ type Record struct {
 	Name   string
 	Status string
 
-	Created, Updated     time.Time // UTC, kept to the millisecond
+	Created, Updated     time.Time // UTC, in milliseconds
 	CreatedBy, UpdatedBy string
 
 	Version   int64  // of the content, from 1; grows with NewVersion
@@ -44,17 +44,17 @@ type Record struct {
 	Tags   map[string]string
 	Fields map[string]string // small values that lists filter by; copied to the list row
 
-	Body   []byte // JSON of the room's stored form, without secrets
+	Body   []byte // JSON of the family's stored form, without secrets
 	Sealed []byte // secrets, see SetSecret; opaque here
 
-	// Looked tells that the change has looked for the record's id and slug and found none. If
-	// another change has made the record first, this one then runs again and sees it;
-	// otherwise it is refused. Looked is not stored.
+	// Looked states that the change has looked up the record's id and slug and found none. If
+	// another change has created the record first, this one then runs again and sees it;
+	// otherwise it is rejected. Looked is not stored.
 	Looked bool
 
 	touched  time.Time
 	row      string // ULID of the list row
-	held     string // slug whose row belongs to the stored record
+	held     string // slug with a row that belongs to the stored record
 	archived bool   // the stored list row is in the list of archived records
 }
 

@@ -87,8 +87,8 @@ func (t *Tx) Changed() []Changed {
 	return out
 }
 
-// Sequence is the present time in Unix nanoseconds, but greater than every value that this
-// process gave before. A change that asks for it after all its reads gets values that order
+// Sequence returns the present time in Unix nanoseconds, but more than every value that this
+// process returned before. A change that calls it after all its reads gets values that order
 // the changes of a record by their commits.
 func (t *Tx) Sequence() int64 {
 	for now := t.r.now().UnixNano(); ; {
@@ -161,7 +161,7 @@ func (t *Tx) Create(rec *Record) error {
 
 // Update stages the record in its present state; it must have been read from this store.
 // Updated and Rev are set. A changed Slug moves the slug's row. A change from or to
-// StatusArchived moves the list row and the count. An archived record keeps its slug unless
+// StatusArchived moves the list row and the count. An archived record retains its slug unless
 // FreeSlug was called.
 func (t *Tx) Update(rec *Record) error {
 	if err := own(t, rec.Scope); err != nil {
@@ -213,8 +213,8 @@ func unlist(t *Tx, rec *Record) {
 	t.lists = append(t.lists, listPatch{list: listID{rec.Scope, rec.Kind, rec.archived}, row: Row{Order: rec.row}, gone: true})
 }
 
-// wantedSlug is the slug that the record should own. An archived record that has given up
-// its slug does not want it back.
+// wantedSlug is the slug that the record should own. An archived record that has released its
+// slug does not claim it again.
 func wantedSlug(t *Tx, rec *Record) string {
 	if rec.Archived() && rec.held == "" {
 		return ""
@@ -536,8 +536,8 @@ func (t *Tx) Outbox(topic string, body []byte) {
 	t.batch.put(store.Control, m.Row(), nil, store.IfAbsent())
 }
 
-// Do stages any other action. If its condition fails, the change returns onFail, or runs
-// again when onFail is nil. It is for rows whose layout another package defines.
+// Do stages any other action. If its condition fails, the change returns onFail, or runs again
+// when onFail is nil. It is for rows with a layout that another package defines.
 func (t *Tx) Do(a store.Action, onFail error) {
 	t.batch.stage(place{a.Table, a.Target()}, staged{action: a, onFail: onFail})
 }

@@ -15,8 +15,8 @@ import (
 // loadTimeout bounds a read that several requests may wait for.
 const loadTimeout = 3 * time.Second
 
-// viewKey names a decoded value: version is 0 for the record as it is, -1 for all records
-// of the kind, -2 for what is made from them.
+// viewKey names a decoded value: version is 0 for the current record, -1 for all records of the
+// kind, -2 for values derived from them.
 type viewKey struct {
 	workspace string
 	kind      Kind

@@ -48,8 +48,7 @@ type Breakers interface {
 	Record(path string, b *Breaker, status int, probe bool)
 }
 
-// circuit is what is known about one target that has failed. Counts begin with the first
-// failure.
+// circuit is the state of one target that has failed. Counts begin with the first failure.
 type circuit struct {
 	setting             *Breaker // the latest setting that was recorded
 	failures, successes int
@@ -58,7 +57,7 @@ type circuit struct {
 	probeUntil          time.Time // a probe is under way, at most until then
 	mine                bool      // this process makes the probe
 
-	// What was not yet reported to other processes.
+	// Changes that were not yet reported to other processes.
 	newFailures, newSuccesses int
 	newOpen, newClosed        bool
 }
@@ -75,9 +74,9 @@ func (s *circuit) state(now time.Time) State {
 	return HalfOpen
 }
 
-// stale tells that the count is over. That is so if there was no failure for a cooldown. If
-// only the rate counts, it is so a cooldown after the first failure, so that old successes
-// do not hide new failures.
+// stale reports whether the count has expired: there was no failure for a cooldown. If only the
+// rate counts, it expires a cooldown after the first failure, so that old successes do not hide
+// new failures.
 func (s *circuit) stale(b *Breaker, now time.Time) bool {
 	if now.Sub(s.last) > b.Cooldown {
 		return true
@@ -100,10 +99,10 @@ func (s *circuit) trip(b *Breaker, now time.Time) {
 	s.newOpen, s.newClosed = true, false
 }
 
-// worthTelling tells that there is a reason for a write: successes alone wait.
+// worthTelling reports whether the changes justify a write: successes alone wait.
 func (s *circuit) worthTelling() bool { return s.newFailures > 0 || s.newOpen || s.newClosed }
 
-// silent tells that nothing waits to be reported to other processes.
+// silent reports whether there are no changes to report to other processes.
 func (s *circuit) silent() bool {
 	return s.newFailures == 0 && s.newSuccesses == 0 && !s.newOpen && !s.newClosed
 }

@@ -25,7 +25,7 @@ type ConfigKey struct {
 // report are forgotten first, and then any.
 const maxCircuitConfigs = 4096
 
-// NewCircuits keeps states; now is its clock.
+// NewCircuits returns empty states; now is the clock.
 func NewCircuits(now func() time.Time) *Circuits {
 	return &Circuits{now: now, configs: make(map[ConfigKey]*ConfigCircuits)}
 }
@@ -81,8 +81,8 @@ func (c *ConfigCircuits) State(path string) State {
 	return c.states[path].state(c.now())
 }
 
-// Claim implements Breakers. A probe whose answer takes longer than the cooldown does not
-// stop others from probing.
+// Claim implements Breakers. A probe with a response that takes longer than the cooldown does
+// not stop others from probing.
 func (c *ConfigCircuits) Claim(path string, b *Breaker) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -122,8 +122,8 @@ func (c *ConfigCircuits) Record(path string, b *Breaker, status int, probe bool)
 	now := c.now()
 	s := c.states[path]
 	if s.state(now) != Closed {
-		// Only the probe decides: requests that were under way when the circuit opened tell
-		// nothing new.
+		// Only the probe decides: requests that were in flight when the circuit opened add no
+		// information.
 		switch {
 		case !probe:
 		case failure:
@@ -156,7 +156,7 @@ func (c *ConfigCircuits) Record(path string, b *Breaker, status int, probe bool)
 	}
 }
 
-// healthy tells that a success at path would change nothing.
+// healthy reports whether a success at path would change nothing.
 func (c *ConfigCircuits) healthy(path string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -86,8 +86,8 @@ func (c *ConfigCircuits) Settle(p Pending, counted Shared) {
 	}
 }
 
-// Merge takes over what the other processes report about all circuits of the config. What
-// this process has not reported yet is kept.
+// Merge applies the reports of other processes about all circuits of the config. Unreported
+// changes of this process remain.
 func (c *ConfigCircuits) Merge(all map[string]Shared) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -125,7 +125,7 @@ func (c *ConfigCircuits) Held(path string, until time.Time) {
 	}
 }
 
-// probing tells that this process makes a probe, which a merge must not end.
+// probing reports whether this process runs a probe, which a merge must not end.
 func (s *circuit) probing(now time.Time) bool { return s.mine && now.Before(s.probeUntil) }
 
 func later(a, b time.Time) time.Time {

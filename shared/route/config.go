@@ -89,7 +89,7 @@ type Param struct {
 	Value json.RawMessage
 }
 
-// Strategy tells how a node chooses among its targets.
+// Strategy states how a node chooses among its targets.
 type Strategy struct {
 	Mode          string
 	OnStatusCodes []int // fallback; nil: absent; empty: no status falls back
@@ -131,14 +131,13 @@ type Condition struct {
 	Then  string
 }
 
-// StickyRule keeps requests with the same field values at one target.
+// StickyRule routes requests with the same field values to the same target.
 type StickyRule struct {
 	Fields []string // metadata.x, params.x
 	TTL    time.Duration
 }
 
-// Cache tells how answers may be reused. Parse has applied its bounds, so MaxAge is within
-// them.
+// Cache states how responses may be reused. Parse has checked its limits.
 type Cache struct {
 	Mode   string        // simple or semantic
 	MaxAge time.Duration // 0: the standard, or the organisation's
@@ -170,7 +169,7 @@ type Guardrail struct {
 	Form  GuardrailForm
 }
 
-// GuardrailForm is the field that the entry came from.
+// GuardrailForm is the field that contained the entry.
 type GuardrailForm string
 
 // The forms, in the order in which they run.

@@ -59,7 +59,7 @@ func measureKey(w *Walk, n *node) measure.Key {
 	return measure.Key(mix(uint64(n.key) ^ h))
 }
 
-// compareMeasures chooses the child with the best figure, or keeps to the one that the sticky rule
+// compareMeasures chooses the child with the best figure, or the one that the sticky rule
 // remembers while it works.
 func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault) {
 	if weights(candidates) <= 0 {

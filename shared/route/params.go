@@ -62,8 +62,8 @@ func newEdits(h inherited, model, byDefault string) edits {
 	return e
 }
 
-// Streams tells whether the body that the leaf makes asks for a stream; asked is what the
-// client's body says, nil if it says nothing.
+// Streams reports whether the leaf's request is for a stream; asked is the value of the
+// client's body, nil if absent.
 func (l *Leaf) Streams(asked *bool) bool {
 	says := func(raw []byte) bool { return len(raw) > 0 && raw[0] == 't' }
 	if set := l.edits.set; set != nil {

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// parseStrategy reads a strategy. breaker takes a cb_config that is written inside of it,
-// if the node has none of its own.
+// parseStrategy reads a strategy. It stores a cb_config inside the strategy in breaker; it
+// applies if the node has none.
 func parseStrategy(r *reader, v value, breaker *value) *Strategy {
 	s := &Strategy{Measure: MeasureRule{Floor: DefaultFloor, TieBreak: TieByWeight}}
 	var mode value

@@ -121,7 +121,7 @@ func (r *reader) flag(v value) bool {
 	return b
 }
 
-// whole reads a whole number of at least least.
+// whole reads an integer of at least least.
 func (r *reader) whole(v value, least int64) int64 {
 	if !r.is(v, wire.KindNumber) {
 		return least

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Retry tells for which answers a target is called again.
+// Retry states which responses cause another call to a target.
 type Retry struct {
 	Attempts      int   // calls beyond the first, 0 to MaxRetryAttempts
 	Codes         []int // statuses that are retried; empty: none
@@ -18,7 +18,7 @@ type Retry struct {
 
 var defaultRetryCodes = []int{429, 500, 502, 503, 504, 529}
 
-// maxRetryWait bounds the waits that a provider asks for, each and in sum, for one target.
+// maxRetryWait limits the waits that a provider requests, each and in sum, for one target.
 const maxRetryWait = time.Minute
 
 // Schedule is the state of the retries of one target.
@@ -33,9 +33,9 @@ type Schedule struct {
 // Start begins with the first call. A nil Retry never retries.
 func (r *Retry) Start() Schedule { return Schedule{retry: r} }
 
-// Next judges an answer and tells whether to call again, and after which wait. unreachable:
-// no answer came; that is always retried. h are the headers of the answer, which came at
-// now. Before retry k the wait is 2^(k-1) seconds.
+// Next reports whether to retry after a response, and after which wait. unreachable: there was
+// no response; that is always retried. h are the headers of the response, which arrived at now.
+// Before retry k the wait is 2^(k-1) seconds.
 func (s *Schedule) Next(status int, h http.Header, unreachable bool, now time.Time) (wait time.Duration, again bool) {
 	r := s.retry
 	if r == nil || r.Attempts == 0 {
@@ -68,12 +68,11 @@ func (s *Schedule) Next(status int, h http.Header, unreachable bool, now time.Ti
 // Used is how many retries have been made.
 func (s *Schedule) Used() int { return s.used }
 
-// Named tells whether the provider asked for the waits.
+// Named reports whether the provider determined the waits.
 func (s *Schedule) Named() bool { return s.told }
 
-// Repeat makes one retry without a wait, for an answer whose status comes only from output
-// guardrails (246 or 446). It reports false when the status is not listed or no retry is
-// left.
+// Repeat makes one retry without a wait, for a response with a status set only by output
+// guardrails (246 or 446). It reports false when the status is not listed or no retry is left.
 func (s *Schedule) Repeat(status int) bool {
 	r := s.retry
 	if r == nil || !slices.Contains(r.Codes, status) || s.used >= r.Attempts {
@@ -92,7 +91,7 @@ func (s *Schedule) Count() int {
 	return s.used
 }
 
-// retryAfter reads how long the provider asks to wait: first as milliseconds, then as
+// retryAfter parses the wait that the provider requests: first as milliseconds, then as
 // seconds, then as a date, which is compared with now. A date in the past means no wait.
 func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	for _, source := range []struct {

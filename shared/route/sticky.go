@@ -19,7 +19,7 @@ type StickyKey [sha256.Size]byte
 // Sticky remembers to which target the requests with one key went. A key is unique within
 // one config; the implementation adds the config.
 type Sticky interface {
-	// Kept gives the remembered index; false: none, or its time is over.
+	// Kept returns the remembered index; false if there is none or it has expired.
 	Kept(key StickyKey) (index int, ok bool)
 	// Keep remembers an index for ttl from now. If one is remembered already, its time is not
 	// extended.
@@ -38,7 +38,7 @@ func stickTo(w *Walk, n *node, key StickyKey, candidates []*node) *node {
 	c, number := rendezvous(candidates, key)
 	w.draws = append(w.draws, usage.Draw{Path: n.path, Number: number, Chosen: c.index, Sticky: usage.StickyHash})
 	if w.ctx.Sticky != nil {
-		// The stand-in for a skipped target is not remembered, so that every process goes back
+		// The substitute for a skipped target is not remembered, so that every process returns
 		// to the same target.
 		if first, _ := rendezvous(n.children, key); first == c {
 			w.ctx.Sticky.Keep(key, c.index, n.sticky.TTL)
@@ -156,7 +156,7 @@ type kept struct {
 // first, and then any: the hash gives the same target again.
 const maxPicks = 50_000
 
-// NewPicks keeps picks; now is its clock.
+// NewPicks returns empty picks; now is the clock.
 func NewPicks(now func() time.Time) *Picks {
 	return &Picks{now: now, picks: make(map[pickKey]kept)}
 }
@@ -194,7 +194,7 @@ func (p configPicks) Keep(key StickyKey, index int, ttl time.Duration) {
 	p.picks[p.of] = kept{index, now.Add(ttl)}
 }
 
-// forget makes room for a tenth. The lock is held.
+// forget evicts entries until a tenth of the capacity is free. The lock is held.
 func (p *Picks) forget(now time.Time) {
 	for k, v := range p.picks {
 		if !now.Before(v.until) {

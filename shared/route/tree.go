@@ -319,8 +319,7 @@ func (t *Tree) Prompts() []string {
 	return names
 }
 
-// FetchIntegrated reports whether a leaf asks for the gateway's own list of
-// models.
+// FetchIntegrated reports whether a leaf requests the gateway-managed list of models.
 func (t *Tree) FetchIntegrated() bool {
 	return slices.ContainsFunc(t.leaves, func(l *Leaf) bool { return l.FetchIntegrated })
 }

@@ -43,7 +43,7 @@ func mark(name string) string {
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// marked tells whether a config with these marks may name the record.
+// marked reports whether a config with these marks may name the record.
 func marked(marks string, of *resource.Record) bool {
 	return marks == manyMarks || strings.Contains(marks, mark(of.ID)) || of.Slug != "" && strings.Contains(marks, mark(of.Slug))
 }

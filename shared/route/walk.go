@@ -26,7 +26,7 @@ type Context struct {
 type Past interface {
 	// Number is the number that was drawn at a path, or a substitute, in place of Random.
 	Number(path string) uint32
-	// Kept is the target that a sticky rule remembered.
+	// Kept returns the target that a sticky rule remembered.
 	Kept(path string) (index int, ok bool)
 	// Measured is the target that was chosen by figures, if that choice is to be repeated.
 	Measured(path, by string) (index int, ok bool)
@@ -36,8 +36,8 @@ type Past interface {
 type Outcome struct {
 	Status    int
 	Exception bool // made inside the gateway: no other target is tried
-	// Refused: the gateway refused the target before anything was sent. That is judged like
-	// an answer, but tells nothing about the target's health.
+	// Refused: the gateway rejected the target before anything was sent. That is handled like a
+	// response, but does not affect the target's health.
 	Refused bool
 	Final   bool // the answer has begun to be sent: no other target can be tried
 	// Coming: the answer has begun well and is still being read. Walk.Settle reports it to
@@ -59,7 +59,7 @@ type Walk struct {
 	probe   bool  // the walk has claimed its probe
 	started bool
 	done    bool
-	coming  []claim // claims whose answers are still coming
+	coming  []claim // claims with pending responses
 	claims  [4]claim
 	flying  bool // at was counted as a request in flight
 
@@ -114,7 +114,7 @@ func (w *Walk) FetchIntegrated() bool { return w.tree.FetchIntegrated() }
 // Leaves returns all targets of the tree.
 func (w *Walk) Leaves() []*Leaf { return w.tree.leaves }
 
-// Alone tells that the tree has one target.
+// Alone reports whether the tree has one target.
 func (w *Walk) Alone() bool { return len(w.tree.leaves) == 1 }
 
 // Draws appends the decisions by weight so far to dst.
@@ -153,7 +153,7 @@ func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 		top := &w.stack[len(w.stack)-1]
 		if top.n.mode == ModeFallback && !prev.Final && !top.n.stops(prev) {
 			if child, probe := w.following(top); child != nil {
-				w.Settle(prev.Status) // nobody reads the coming answer on
+				w.Settle(prev.Status) // the pending response is abandoned
 				return w.descend(child, probe)
 			}
 		}
@@ -165,8 +165,8 @@ func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 	return nil, nil
 }
 
-// Settle tells the breakers how the answer ended that was still coming: with its first
-// status, or with the status of what broke it. It does nothing when no answer was coming.
+// Settle reports the end of pending responses to the breakers: with the first status, or with
+// the status of what interrupted them. It does nothing if none is pending.
 func (w *Walk) Settle(status int) {
 	observeSettled(w, status)
 	for _, c := range w.coming {
@@ -175,8 +175,8 @@ func (w *Walk) Settle(status int) {
 	w.coming = w.coming[:0]
 }
 
-// Abandon ends a walk whose last target has given no answer, so that no probe stays
-// claimed. It does nothing after the end.
+// Abandon ends a walk without a response of its last target, so that no probe stays claimed. It
+// does nothing after the end.
 func (w *Walk) Abandon() {
 	if w.started && !w.done {
 		w.giveBack(w.at, w.probe)
@@ -199,7 +199,7 @@ func (w *Walk) giveBack(n *node, probe bool) {
 	}
 }
 
-// report tells the breaker of n about its final answer.
+// report reports the final response of n to its breaker.
 func (w *Walk) report(n *node, probe bool, o Outcome) {
 	switch {
 	case w.ctx.Breakers == nil || !n.guarded:
@@ -365,7 +365,7 @@ func (w *Walk) skip(s usage.Skip) {
 	}
 }
 
-// balance draws a child by weight, or keeps to the one that the sticky rule gives.
+// balance draws a child by weight, or returns the one of the sticky rule.
 func (w *Walk) balance(n *node, candidates []*node) (*node, *fault.Fault) {
 	total := weights(candidates)
 	if total <= 0 {
@@ -397,8 +397,8 @@ func weights(nodes []*node) (total float64) {
 	return total
 }
 
-// pick gives the index of the child in whose share of total the number falls. The number is
-// uniform over 32 bits. A weight of 0 has no share.
+// pick returns the index of the child with the share of total that contains the number. The
+// number is uniform over 32 bits. A weight of 0 has no share.
 func pick(candidates []*node, total float64, number uint32) int {
 	r := float64(number) / (1 << 32) * total
 	last := -1

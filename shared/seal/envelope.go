@@ -23,8 +23,8 @@ const (
 	keyBytes   = 32
 )
 
-// ErrRefused is returned by Open for a value that was altered or cut off, that belongs to
-// another place, or whose master key is not known here. It is final: another try gives the
+// ErrRefused is returned by Open for a value that was altered or truncated, that belongs to
+// another place, or that was sealed under an unknown master key. It is final: a retry gives the
 // same result.
 var ErrRefused = errors.New("seal: the value was altered, or belongs to another place or master key")
 

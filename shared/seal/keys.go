@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// callTimeout bounds one call of the key service. The call goes on when the request that
-	// started it is gone, because others may be waiting for it.
+	// callTimeout limits one call of the key service. The call continues when the request that
+	// started it has ended, because others may be waiting for it.
 	callTimeout = 10 * time.Second
 	// maxKeys bounds the cached data keys for opening, and those for sealing.
 	maxKeys = 4096

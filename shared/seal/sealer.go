@@ -19,7 +19,7 @@ type Envelope struct {
 
 var _ Sealer = (*Envelope)(nil)
 
-// New returns a sealer whose data keys come from w. clock is time.Now when nil.
+// New returns a sealer with data keys from w. clock is time.Now when nil.
 func New(w Wrapper, clock func() time.Time) *Envelope {
 	if clock == nil {
 		clock = time.Now
@@ -55,8 +55,8 @@ func (s *Envelope) SealWritten(ctx context.Context, dst []byte, b Binding, plain
 	return s.seal(ctx, dst, &b, nil, plain)
 }
 
-// AppendSeal is Seal into dst, which grows at most once. plain and dst must not overlap. If
-// dst has room and the organisation's key is cached, nothing is allocated.
+// AppendSeal is Seal into dst, which grows at most once. plain and dst must not overlap. If dst
+// has capacity and the organization's key is cached, nothing is allocated.
 func (s *Envelope) AppendSeal(ctx context.Context, dst []byte, b Binding, plain []byte) ([]byte, error) {
 	return s.seal(ctx, dst, &b, plain, nil)
 }

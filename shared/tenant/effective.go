@@ -30,9 +30,9 @@ type Value struct {
 	Origin string
 }
 
-// Hold returns the effective value of a setting in a workspace: the workspace's own value if it
-// is in Kept, otherwise the organisation's, otherwise the default. The maps contain the fields
-// of stored settings.
+// Hold returns the effective value of a setting in a workspace: the workspace's value if it is
+// in kept, otherwise the organization's, otherwise the default. The maps contain the fields of
+// stored settings.
 func Hold(member string, kept, of, standard map[string]json.RawMessage) Value {
 	if raw, ok := kept[member]; ok {
 		return Value{raw, FromWorkspace}
@@ -48,8 +48,8 @@ func Hold(member string, kept, of, standard map[string]json.RawMessage) Value {
 // they were set.
 const openings = "openings"
 
-// Kept returns the workspace's own settings that still apply: without those of a category that
-// is closed or was closed in the meantime.
+// Kept returns the workspace's settings that still apply: without those of a category that is
+// closed or was closed in the meantime.
 func (s *Settings) Kept(own map[string]json.RawMessage) map[string]json.RawMessage {
 	var then map[string]int64
 	if raw, ok := own[openings]; ok && json.Unmarshal(raw, &then) != nil {

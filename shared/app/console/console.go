@@ -90,7 +90,7 @@ func CallerOf(ctx context.Context, l *resource.Loader, p *identity.Principal) (a
 	return c.As(own.Min(granted)), nil
 }
 
-// rights tells what an organisation's settings say about the role of a caller.
+// rights evaluates an organization's settings for the role of a caller.
 func rights(l *resource.Loader) admin.Rights {
 	return func(ctx context.Context, c *admin.Caller, scope string) (allowed, decided bool, err error) {
 		v, err := l.Fresh(ctx, c.Scope.Org)

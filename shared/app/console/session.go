@@ -241,11 +241,11 @@ func Self(core *app.Core) admin.Authenticate {
 	}
 }
 
-// itself is the scope of routes about the caller, which nobody can grant.
+// itself is the scope of routes about the caller, which cannot be granted.
 var itself = identity.NewScopeSet("auth.self")
 
-// SessionOf gives the session, and its token, of a request whose caller Self has found; nil
-// for signed tokens.
+// SessionOf returns the session, and its token, of an authenticated request; nil for signed
+// tokens.
 func SessionOf(core *app.Core, sessions *signin.Sessions) func(ctx context.Context, r *http.Request) (*signin.Session, string, error) {
 	return func(ctx context.Context, r *http.Request) (*signin.Session, string, error) {
 		token, err := credential(r, core.PublicURL)

@@ -1,5 +1,5 @@
-// Package mux puts the data plane and the administration behind one address,
-// for processes that serve both.
+// Package mux serves the data plane and the administration at one address, for processes that
+// serve both.
 package mux
 
 import (
@@ -13,19 +13,19 @@ import (
 // Administration is the administration's handler and what it answers for.
 type Administration interface {
 	http.Handler
-	// Serves tells whether the administration has a route for the escaped path,
-	// with any method.
+	// Serves reports whether the administration has a route for the escaped path, with any
+	// method.
 	Serves(escapedPath string) bool
 }
 
-// Handler is the handler of the whole gateway.
+// Handler is the handler of the complete gateway.
 type Handler struct {
 	Data  *relay.Mux
 	Admin Administration
 }
 
-// wellKnown is how addresses begin that clients build from the gateway's address by putting
-// its path behind this one (RFC 8414, RFC 9728). They are served below the base path.
+// wellKnown is the prefix of addresses that clients build by inserting it before the path of
+// the gateway's address (RFC 8414, RFC 9728). They are served below the base path.
 const wellKnown = "/.well-known/"
 
 func below(req *http.Request) *http.Request {

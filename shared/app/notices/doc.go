@@ -1,3 +1,3 @@
-// Package notices tells the worker of notices who must be told of an event: which webhooks
-// an organisation and its workspaces have, and which people the event concerns.
+// Package notices determines the recipients of notices: the webhooks of an organization and its
+// workspaces, and the users that an event concerns.
 package notices

@@ -124,7 +124,7 @@ func (d *Directory) Gone(ctx context.Context, sc store.Scope, id, why string) er
 	})
 }
 
-// Addresses implements notice.Directory. Nobody is named twice.
+// Addresses implements notice.Directory. It contains no duplicates.
 func (d *Directory) Addresses(ctx context.Context, e *notice.Event) ([]string, error) {
 	org, a := store.Scope{Org: e.Org}, &e.Audience
 	users, err := d.Resources.List(ctx, org, membership.KindUser)
@@ -225,7 +225,7 @@ func (d *Directory) key(ctx context.Context, org, id string) (rec resource.Recor
 	return d.Resources.Get(ctx, sc, identity.KindKey, id)
 }
 
-// ofKey tells who owns a key and who else is told about it.
+// ofKey returns the owner of a key and the other recipients of its notices.
 func (d *Directory) ofKey(ctx context.Context, org, id string) (owner string, others []string, err error) {
 	rec, ok, err := d.key(ctx, org, id)
 	if err != nil || !ok {
@@ -241,8 +241,8 @@ func (d *Directory) ofKey(ctx context.Context, org, id string) (owner string, ot
 // Overlap is how long a secret signs beside the one that replaces it.
 const Overlap = 24 * time.Hour
 
-// Renew gives a webhook a new secret and returns it. A secret that it replaces goes on
-// signing for a while.
+// Renew sets a new secret for a webhook and returns it. The previous secret also signs for a
+// while.
 func Renew(ctx context.Context, s seal.Sealer, rec *resource.Record, w *notice.Webhook, now time.Time) (string, error) {
 	if rec.HasSecret(slots[w.Slot&1]) {
 		until := now.Add(Overlap).UTC().Truncate(time.Millisecond)

@@ -10,8 +10,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// advice tells what to do about errors of AWS, by their codes. %s stands for the call, such
-// as "DynamoDB GetItem".
+// advice maps error codes of AWS to remedies. %s is the call, such as "DynamoDB GetItem".
 var advice = []struct {
 	codes []string
 	text  string

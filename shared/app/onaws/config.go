@@ -21,8 +21,8 @@ type Loader func(context.Context, *awshttp.BuildableClient) (aws.Config, error)
 // load is the Loader of this process.
 var load Loader = fromEnvironment
 
-// Use sets how this process finds its credentials and its Region, before it asks for any.
-// Without it both come from the environment, as in every function.
+// Use sets how this process finds its credentials and its Region, before it loads any. Without
+// it both come from the environment, as in every function.
 func Use(l Loader) { load = l }
 
 // Config is AWS's configuration with one HTTP client for all services, which

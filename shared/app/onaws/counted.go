@@ -9,7 +9,7 @@ import (
 	"gateway/shared/pricing/running"
 )
 
-// counted counts the calls of AWS, to tell what they cost; see running.
+// counted counts the calls of AWS, to compute their cost; see running.
 type counted struct{ aws.HTTPClient }
 
 // Do implements aws.HTTPClient.

@@ -27,8 +27,8 @@ const (
 	EnvMailIdentity  = "GATEWAY_MAIL_IDENTITY"         // ARN of the sender's identity in SES
 	EnvPublicURL     = "GATEWAY_PUBLIC_URL"            // base URL that links in mails begin with
 	EnvPricesURL     = "GATEWAY_PRICES_URL"            // where a sheet of prices is published; none
-	EnvBodyDays      = "GATEWAY_BODY_RETENTION_DAYS"   // days that bodies are kept; 90, 0 for ever
-	EnvRecordDays    = "GATEWAY_RECORD_RETENTION_DAYS" // days that records are kept; 365, 0 for ever
+	EnvBodyDays      = "GATEWAY_BODY_RETENTION_DAYS"   // retention of bodies in days; default 90, 0: unlimited
+	EnvRecordDays    = "GATEWAY_RECORD_RETENTION_DAYS" // retention of records in days; default 365, 0: unlimited
 )
 
 // defaultPrefix is that of the tables.

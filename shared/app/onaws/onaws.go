@@ -46,9 +46,9 @@ type Installation struct {
 	Sender *audit.Sender
 }
 
-// Open assembles the core with the parts that are named. It reports all missing and wrong
-// variables together. A process whose requests count against budgets needs both queues,
-// because the ledger reports through them.
+// Open assembles the core with the named parts. It reports all missing and invalid variables
+// together. A process with requests that count against budgets needs both queues, because the
+// ledger reports through them.
 func Open(ctx context.Context, parts ...Part) (*Installation, error) {
 	b, err := Backends(ctx, parts...)
 	if err != nil {
@@ -60,7 +60,7 @@ func Open(ctx context.Context, parts ...Part) (*Installation, error) {
 	}
 	in := &Installation{}
 	s := app.Settings{SigningKey: os.Getenv(signing.Env), Egress: p, BlockInline: os.Getenv(EnvBlockInline) == "true"}
-	// A function stands still between its requests, so it fetches no prices: the worker of
+	// A function is frozen between its requests, so it fetches no prices: the worker of
 	// scheduled tasks does.
 	s.PricesURL, s.FetchPrices = os.Getenv(EnvPricesURL), os.Getenv("AWS_LAMBDA_FUNCTION_NAME") == ""
 	if err := app.CheckPricesURL(p, s.PricesURL); err != nil {

@@ -12,9 +12,8 @@ const maxSecrets = 2
 // without the edge.
 const NoOriginSecrets = "off"
 
-// OriginSecrets are the values by which the edge proved itself at deployment; none in a
-// process that has no edge in front of it. A process that is not told which of the two is
-// the case does not start.
+// OriginSecrets returns the secrets by which the edge authenticated at deployment; none if
+// there is no edge. A process without this setting does not start.
 func OriginSecrets() ([]string, error) {
 	secrets := list(EnvOriginSecrets)
 	switch {

@@ -78,9 +78,9 @@ func trusting(client *awshttp.BuildableClient, file string) (*awshttp.BuildableC
 // expiryWindow is how long before their end credentials are fetched anew.
 const expiryWindow = 5 * time.Minute
 
-// credentialsOfEnvironment gives the credentials in variables, or asks the endpoint that
-// variables name: tasks of ECS have one, and functions that start from a snapshot. The
-// endpoint is asked when the first call is made.
+// credentialsOfEnvironment returns the credentials in variables, or those of the endpoint that
+// variables name: ECS tasks have one, and functions that start from a snapshot. The endpoint is
+// called on the first use.
 func credentialsOfEnvironment(client aws.HTTPClient) (aws.CredentialsProvider, error) {
 	id := cmp.Or(os.Getenv("AWS_ACCESS_KEY_ID"), os.Getenv("AWS_ACCESS_KEY"))
 	secret := cmp.Or(os.Getenv("AWS_SECRET_ACCESS_KEY"), os.Getenv("AWS_SECRET_KEY"))
@@ -177,12 +177,12 @@ func (variables) GetServiceBaseEndpoint(_ context.Context, service string) (stri
 	return url, url != "", nil
 }
 
-// GetIgnoreConfiguredEndpoints tells whether endpoints in variables do not count.
+// GetIgnoreConfiguredEndpoints reports whether endpoints in variables are ignored.
 func (variables) GetIgnoreConfiguredEndpoints(context.Context) (bool, bool, error) {
 	return ignoresEndpoints(), ignoresEndpoints(), nil
 }
 
-// GetUseFIPSEndpoint asks for endpoints with validated cryptography.
+// GetUseFIPSEndpoint reports whether to use endpoints with validated cryptography.
 func (variables) GetUseFIPSEndpoint(context.Context) (aws.FIPSEndpointState, bool, error) {
 	value, found, err := flag(flagFIPS)
 	if value {
@@ -191,7 +191,7 @@ func (variables) GetUseFIPSEndpoint(context.Context) (aws.FIPSEndpointState, boo
 	return aws.FIPSEndpointStateDisabled, found, err
 }
 
-// GetUseDualStackEndpoint asks for endpoints with IPv6.
+// GetUseDualStackEndpoint reports whether to use endpoints with IPv6.
 func (variables) GetUseDualStackEndpoint(context.Context) (aws.DualStackEndpointState, bool, error) {
 	value, found, err := flag(flagDual)
 	if value {

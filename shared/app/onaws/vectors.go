@@ -57,8 +57,8 @@ func vectorDimensions() (out []int, err error) {
 	return out, nil
 }
 
-// SweepVectors deletes the vectors of answers that are no longer kept from an S3 vector
-// bucket. Rows of tables expire by themselves.
+// SweepVectors deletes the vectors of expired responses from an S3 vector bucket. Rows of
+// tables expire automatically.
 func SweepVectors(ctx context.Context) error {
 	v, err := Vectors(ctx)
 	if err != nil {

@@ -54,7 +54,7 @@ func Answers(c *app.Core, vectors cache.Neighbours) *cache.Cache {
 	if vectors == nil {
 		flat := cache.FlatOptions{Store: c.Store, Sealer: c.Sealer, Now: c.Now, Reload: reloadVectors}
 		if c.Embedded {
-			flat.Reload = 0 // nobody else writes
+			flat.Reload = 0 // there is no other writer
 		}
 		vectors = cache.NewFlat(flat)
 	}

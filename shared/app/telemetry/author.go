@@ -24,8 +24,7 @@ type Authors struct {
 var readsLogs = []string{"logs.read", "logs.view"}
 
 // ReadsAllBodies reports whether a user or a key, by its id, may read the logs of all users of
-// the scope with their bodies. Nobody else's content may be sent to a destination that it
-// changed last.
+// the scope with their bodies. Other authors' destinations must not receive content.
 func (a *Authors) ReadsAllBodies(ctx context.Context, sc store.Scope, author string) (bool, error) {
 	v, err := a.Loader.Fresh(ctx, sc.Org)
 	if err != nil || author == "" {

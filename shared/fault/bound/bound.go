@@ -118,15 +118,15 @@ func membersOf(t reflect.Type) []Member {
 	return members
 }
 
-// Check tells what is out of bounds in v, a struct or a pointer to one, and in the structs
-// below it. Fields have their JSON names.
+// Check returns the fields of v, a struct or a pointer to one, and of the structs below it,
+// that exceed their limits. Fields have their JSON names.
 func Check(v any) []fault.Detail {
 	c := checker{}
 	c.value(reflect.ValueOf(v), "", Bound{})
 	return c.bad
 }
 
-// Text tells what is wrong with a text that is not a member of a type.
+// Text checks the length of a text that is not a field of a type.
 func Text(field, s string, least, most int64) []fault.Detail {
 	if n := int64(utf8.RuneCountInString(s)); n < least || n > most {
 		return []fault.Detail{{Field: field, Message: fmt.Sprintf("must have %d to %d characters", least, most)}}
@@ -236,7 +236,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// clip keeps a caller's text short in an error message.
+// clip shortens a caller's text for an error message.
 func clip(s string) string {
 	if len(s) > 64 {
 		return strings.ToValidUTF8(s[:64], "") + "..."

@@ -48,9 +48,8 @@ type blockedParam struct {
 	Reasons []string        `json:"reasons"`
 }
 
-// requestParameters passes a request whose tools, top-level fields and values are allowed. An
-// empty list of allowed entries allows all. A rule about the value of an absent field is
-// satisfied.
+// requestParameters passes a request with allowed tools, top-level fields and values. An empty
+// list of allowed entries allows all. A rule about the value of an absent field is satisfied.
 func requestParameters(raw map[string]json.RawMessage) judge.Func {
 	tools, _ := judge.Object[toolRules](raw, "tools")
 	params, _ := judge.Object[paramRules](raw, "params")

@@ -114,7 +114,7 @@ type keysData struct {
 	Operator    string   `json:"operator"`
 }
 
-// jsonKeys passes a response with JSON whose top level has any, all or none of the keys.
+// jsonKeys passes a response with JSON that has any, all or none of the keys at its top level.
 func jsonKeys(raw map[string]json.RawMessage) judge.Func {
 	keys, ok := judge.Read[[]string](raw, "keys")
 	operator := judge.Get(raw, "operator", "any")

@@ -128,7 +128,7 @@ func (a *prefixer) messages(body []byte, name string) ([]byte, error) {
 	if name == "input" {
 		kind = "input_text"
 		var one string
-		if json.Unmarshal(raw, &one) == nil { // the whole input is one user message
+		if json.Unmarshal(raw, &one) == nil { // the input is one user message
 			raw = array([]json.RawMessage{message("user", text(one))})
 		}
 	}

@@ -131,7 +131,7 @@ func member[T any](params map[string]json.RawMessage, name string) (v T) {
 
 // reachOf returns how much of a stream a check must see at once. Unknown checks, checks that
 // call another service, checks that require something, and checks that weigh the entire text
-// judge the text as a whole.
+// judge the complete text.
 //
 // The matches of local scanners have no length limit. But a match stays a match however the
 // text continues, so they judge each piece together with everything before it.

@@ -54,8 +54,8 @@ func (r *Result) failed() (ids []string) {
 	return ids
 }
 
-// Denial returns the message for a client whose request or response was denied. It names the
-// guardrail that caused the denial and its failed checks, and does not quote what they judged.
+// Denial returns the message for a client after a request or response was denied. It names the
+// guardrail that caused the denial and its failed checks, and does not quote the judged text.
 func Denial(results []Result) string {
 	const sentence = "The guardrail checks defined in the config failed."
 	var by *Result

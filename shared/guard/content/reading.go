@@ -545,7 +545,7 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 	}
 }
 
-// data reads a structure of an agent, which replaces a text: as a whole, or a list entry by
+// data reads a structure of an agent, which replaces a text: entirely, or a list entry by
 // entry.
 func (r *reading) data(at place) {
 	at.class = result

@@ -70,7 +70,7 @@ type Verdict struct {
 	// Nothing is set if the error means that there is nothing to judge, such as a response that
 	// only calls tools. Such an error does not make a hook that denies fail.
 	Nothing bool
-	// Texts replace the subject's texts part by part; a nil entry keeps the part, a nil slice
+	// Texts replace the subject's texts part by part; a nil entry retains the part, a nil slice
 	// all parts.
 	Texts []*string
 	// Body replaces the entire request or response.

@@ -21,7 +21,7 @@ type imagesData struct {
 	Explanation string        `json:"explanation"`
 }
 
-// imageFailed reports an image whose address is kept. It does not contain the address, which
+// imageFailed reports an image that stays an address. It does not contain the address, which
 // may contain a signature.
 type imageFailed struct {
 	Image  int    `json:"image"` // from 1, in the order of the request

@@ -106,7 +106,7 @@ func attacks(p map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// language passes a text in one of the languages, and a text whose language is not detected.
+// language passes a text in one of the languages, and a text in an undetected language.
 func language(p map[string]json.RawMessage) judge.Func {
 	o, want := optionsOf(p), judge.List(p, "language")
 	if len(want) == 0 {

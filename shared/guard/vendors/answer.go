@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// answer is a part of a vendor's response. A value of an unexpected type makes the whole
-// response invalid: all parts share bad.
+// answer is a part of a vendor's response. A value of an unexpected type invalidates the entire
+// response: all parts share bad.
 type answer struct {
 	v   any
 	bad *bool

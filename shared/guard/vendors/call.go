@@ -22,7 +22,7 @@ import (
 // maxAnswer is the size limit of a vendor's response in bytes.
 const maxAnswer = 20 << 20
 
-// ask makes one call and reads its response into the run. The first error is kept.
+// ask makes one call and reads its response into the run, which records the first error.
 func (r *run) ask(ctx context.Context, part int, text string) {
 	a := &ask{run: r, part: part, text: text}
 	raw, err := a.call(ctx)

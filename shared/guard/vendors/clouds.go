@@ -15,7 +15,7 @@ import (
 	"gateway/shared/provider"
 )
 
-// target returns a provider whose request signing a check uses. Credentials of a check in a
+// target returns a provider for the request signing of a check. Credentials of a check in a
 // request are the caller's; only checks of saved guardrails may use the gateway's identity.
 func (a *ask) target(id string, fields map[string]string) *provider.Target {
 	row, _ := provider.ByID(id)

@@ -16,8 +16,8 @@ import (
 //
 // url and the values of header have placeholders for credentials and parameters: {name},
 // {name|default}, {a/b} for the first that exists, {name?} for a header that is omitted without
-// it, {%name} for a value that is not escaped. body is JSON in which a string that begins with
-// $ stands for a value, see ask.value; a field without a value is omitted.
+// it, {%name} for a value that is not escaped. body is JSON; a string in it that begins with $
+// is replaced by a value, see ask.value. A field without a value is omitted.
 type row struct {
 	id     string
 	name   string // of the vendor, for messages
@@ -71,8 +71,8 @@ type escape func(before, value string) (string, bool)
 
 func plain(_, value string) (string, bool) { return value, true }
 
-// inURL inserts a value into an address: as the whole address (if the template begins with it),
-// a host name, a path segment, or a query value.
+// inURL inserts a value into an address: as the entire address (if the template begins with
+// it), a host name, a path segment, or a query value.
 func inURL(before, value string) (string, bool) {
 	if before == "" {
 		u, err := url.Parse(value)

@@ -15,13 +15,13 @@ import (
 // Judge returns the text to send instead of a text, or a denial.
 type Judge func(text string) (now string, denied *fault.Fault)
 
-// Texts returns a decoder whose texts pass through a window, whose width is a reach.
+// Texts returns a decoder that passes texts through a window; reach is its width.
 //
 // A text is forwarded up to a point after which at least the window's characters have arrived
 // and were judged together with it. So anything forbidden that is not longer than the window is
 // seen completely before any of it is sent, however the stream is split. A replacement is
 // forwarded once the remaining text yields the same result when judged separately: then no
-// change crosses the cut. Until then the decoder waits for more text, at most the whole
+// change crosses the cut. Until then the decoder waits for more text, at most the complete
 // response. Unchanged text is judged again only as far as the reach overlaps with the following
 // text.
 //
@@ -107,7 +107,7 @@ type line struct {
 	count int    // length of text in characters
 	clean int    // length of the judged and unchanged text, in bytes
 	next  int    // length in characters at which it is judged again
-	seen  []byte // forwarded text, verbatim; kept if texts are judged grown
+	seen  []byte // forwarded text, verbatim; set if texts are judged grown
 	sent  string // the same as it was sent
 	// passed is the length of the prefix of seen and text that was unchanged when it was last
 	// judged separately; only if texts are judged grown.

@@ -14,7 +14,7 @@ import (
 	"gateway/shared/notice"
 )
 
-// Folder keeps mails as files whose names sort by time.
+// Folder stores mails as files with names that sort by time.
 type Folder struct {
 	dir  string
 	from string

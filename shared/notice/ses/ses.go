@@ -76,7 +76,7 @@ func content(s string) *types.Content {
 	return &types.Content{Data: aws.String(s), Charset: aws.String("UTF-8")}
 }
 
-// failed keeps the code of a refusal, but not its text, which names addresses.
+// failed returns the code of an error, but not its text, which contains addresses.
 func failed(err error) error {
 	var api smithy.APIError
 	var answer *awshttp.ResponseError

@@ -1,6 +1,6 @@
-// Package sestest is a strict stand-in for SES's SendEmail (API version 2) over a real
-// connection. It accepts only the documented members, refuses what SES refuses, checks that
-// requests are signed for the service, and keeps the mails that it accepted.
+// Package sestest is a strict fake of SES's SendEmail (API version 2) over a real connection.
+// It accepts only the documented fields, rejects what SES rejects, checks that requests are
+// signed for the service, and stores the accepted mails.
 package sestest
 
 import (
@@ -22,7 +22,7 @@ type Sent struct {
 	Subject, Text, HTML string
 }
 
-// Server is a running stand-in.
+// Server is a running fake.
 type Server struct {
 	http *httptest.Server
 

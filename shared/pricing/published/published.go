@@ -1,12 +1,12 @@
-// Package published keeps the price list up to date with a sheet of prices at an address
-// (see pricing.Sheet), so that corrections need no deployment.
+// Package published updates the price list with a sheet of prices at an address (see
+// pricing.Sheet), so that corrections need no deployment.
 //
-// The sheet is kept in the store for an hour, for all processes of an installation. After
-// that one of them fetches it again, beside the requests. Meanwhile, and as long as the
-// address does not answer or gives no complete sheet, the old one applies. A process looks
-// into the store once a minute.
+// The sheet is stored for an hour, for all processes of an installation. After that one of them
+// fetches it again, concurrently with requests. Meanwhile, and as long as the address does not
+// respond or returns no complete sheet, the old one applies. A process reads the store once a
+// minute.
 //
-//	SYS#PRICES   BOOK   the sheet, when it was fetched, when it is due, and what was wrong last
+//	SYS#PRICES   BOOK   the sheet, when it was fetched, when it is due, and the last fault
 package published
 
 import (
@@ -30,7 +30,7 @@ import (
 // Times.
 const (
 	lookEvery  = time.Minute      // between looks into the store
-	keep       = time.Hour        // how long a sheet is kept before it is fetched again
+	keep       = time.Hour        // how long a sheet is valid before it is fetched again
 	retryAfter = 5 * time.Minute  // after the address failed
 	lease      = time.Minute      // for the process that fetches
 	fetchTime  = 30 * time.Second // for one fetch
@@ -47,8 +47,8 @@ type Options struct {
 	Table store.Table
 	Base  *pricing.Book // the book below the sheet
 	Now   func() time.Time
-	// Fetch lets the process fetch beside its requests. A process that stands still between
-	// requests only looks into the store, and another one fetches.
+	// Fetch lets the process fetch concurrently with requests. A process that is frozen between
+	// requests only reads the store, and another one fetches.
 	Fetch bool
 }
 
@@ -125,12 +125,12 @@ type row struct {
 
 func key() store.Key { return store.System("PRICES").Key("BOOK") }
 
-// due tells whether the sheet must be fetched.
+// due reports whether the sheet must be fetched.
 func (r *row) due(url string, now time.Time) bool {
 	return !r.there || r.item.String("url") != url || now.UnixMilli() >= r.item.Int("due")
 }
 
-// Look takes the sheet from the store; due tells that it is time to fetch it again.
+// Look reads the sheet from the store; due reports that it is time to fetch it again.
 func (p *Prices) Look(ctx context.Context) (due bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,8 +224,7 @@ func (p *Prices) write(ctx context.Context, r *row, change store.Item) (mine boo
 	return true, nil
 }
 
-// fetch reads the whole sheet at the address. It refuses a sheet that drops a model's price
-// without saying so.
+// fetch reads the sheet at the address. It rejects a sheet that silently drops a model's price.
 func (p *Prices) fetch(ctx context.Context) (*pricing.Sheet, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()

@@ -21,8 +21,8 @@ import (
 //go:embed prices.json
 var list []byte
 
-// picoDollars is an amount of money: 1e-12 US dollars. The price of one unit is always a
-// whole number of them.
+// picoDollars is an amount of money: 1e-12 US dollars. The price of one unit is always an
+// integer number of them.
 type picoDollars int64
 
 var (
@@ -95,12 +95,12 @@ func ceil(n, unit int64) int64 { return (n + unit - 1) / unit }
 // Used are the numbers of Calls at one time.
 type Used struct{ Reads, Writes, Queue, Puts, Gets, Keys int64 }
 
-// Now gives what was counted so far.
+// Now returns the counts so far.
 func (c *Calls) Now() Used {
 	return Used{c.reads.Load(), c.writes.Load(), c.queue.Load(), c.puts.Load(), c.gets.Load(), c.keys.Load()}
 }
 
-// Since gives what was used after an earlier time.
+// Since returns the usage since an earlier time.
 func (u Used) Since(o Used) Used {
 	return Used{u.Reads - o.Reads, u.Writes - o.Writes, u.Queue - o.Queue, u.Puts - o.Puts, u.Gets - o.Gets, u.Keys - o.Keys}
 }
@@ -109,8 +109,8 @@ func (u Used) Since(o Used) Used {
 // nine others.
 var Event = Used{Queue: 1}
 
-// Request is the cost of a request that a function with so many MB served in a time: the
-// way in, its calls, its record's message, and its time in whole milliseconds.
+// Request returns the cost of a request that a function with so many MB served in a time: the
+// ingress, its calls, its record's message, and its time in milliseconds, rounded up.
 func Request(u Used, memory int64, took time.Duration) pricing.NanoDollars {
 	p := table()
 	sum := p["edge.request"] + p["api.request"] + p["lambda.request"]

@@ -40,7 +40,7 @@ func (q *Queue) Depth(ctx context.Context) (Depth, error) {
 	return d, err
 }
 
-// DeadLetters gives up to limit dead letters after the one with the id after ("" for the
+// DeadLetters returns up to limit dead letters after the one with the id after ("" for the
 // first), oldest first. They have no receipt.
 func (q *Queue) DeadLetters(ctx context.Context, after string, limit int) ([]queue.Message, error) {
 	behind, err := parseID(after)

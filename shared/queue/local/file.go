@@ -44,8 +44,8 @@ type File struct {
 	queues   map[string]*Queue
 }
 
-// op is one operation for the writer. run is called within a transaction; an error rolls
-// the whole transaction back.
+// op is one operation for the writer. run is called within a transaction; an error rolls back
+// the entire transaction.
 type op struct {
 	ctx  context.Context
 	run  func() error
@@ -93,7 +93,7 @@ const (
 
 var statements = [stmtCount]string{
 	stmtInsert: `INSERT INTO message (queue, grp, state, turn, visible, attempts, deliveries, sent) VALUES (?, ?, ?, ?, ?, 0, 0, ?)`,
-	// The body is in a table of its own, so that hiding a message does not write it again.
+	// The body is in a separate table, so that hiding a message does not write it again.
 	stmtInsertBody: `INSERT INTO body (id, body) VALUES (?, ?)`,
 	stmtReveal: `UPDATE message SET state = CASE WHEN ?2 > 0 AND attempts >= ?2 THEN 2 ELSE 0 END
 		WHERE queue = ?1 AND state = 1 AND visible <= ?3`,
@@ -167,8 +167,8 @@ func (f *File) prepare(durable bool) error {
 	if durable {
 		synchronous = "FULL"
 	}
-	// The lock is taken before the journal mode is set: SQLite then keeps the
-	// WAL's index in memory, and a second process fails here.
+	// The lock is taken before the journal mode is set: SQLite then has the WAL's index in
+	// memory, and a second process fails here.
 	for _, q := range []string{
 		"PRAGMA locking_mode = EXCLUSIVE",
 		"PRAGMA journal_mode = WAL",

@@ -22,11 +22,11 @@ type Opened struct {
 
 // Harness opens queues for the contract.
 type Harness struct {
-	// Open gives an empty queue whose messages die after maxAttempts deliveries
-	// (0: never).
+	// Open returns an empty queue that moves messages to the dead letters after maxAttempts
+	// deliveries (0: never).
 	Open func(t *testing.T, maxAttempts int) Opened
-	// Lacks names cases and features that an emulator behind the queue does not have, and
-	// why. Such a case is left out and such a feature is not tested; both are reported.
+	// Lacks names cases and features that an emulator used by the queue does not have, and why.
+	// Such a case is skipped and such a feature is not tested; both are reported.
 	Lacks map[string]string
 }
 

@@ -105,8 +105,8 @@ func keep(entries []types.SendMessageBatchRequestEntry, positions, at []int) ([]
 	return e, p
 }
 
-// Delete acknowledges deliveries in batches of ten. Entries that failed by SQS's fault are
-// sent again. All batches are tried; the error tells how many are left.
+// Delete acknowledges deliveries in batches of ten. Entries that failed by SQS's fault are sent
+// again. All batches are tried; the error contains the number that remain.
 func (q *Queue) Delete(ctx context.Context, messages ...queue.Message) error {
 	left := 0
 	var cause error

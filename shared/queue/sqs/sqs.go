@@ -53,7 +53,7 @@ const (
 	batchEntries = 10
 	batchBytes   = 1 << 20
 	// entryTries is how often an entry is sent that failed by SQS's fault; the SDK retries
-	// whole requests.
+	// complete requests.
 	entryTries = 4
 )
 
@@ -73,7 +73,7 @@ type outcome struct {
 	cause   error // of the first one
 }
 
-// settle reads the answer to a batch of n entries, whose ids are positions.
+// settle reads the response to a batch of n entries with their positions as ids.
 func settle(n int, accepted []*string, bad []types.BatchResultErrorEntry) outcome {
 	var o outcome
 	settled := make([]bool, n)
@@ -124,7 +124,7 @@ func pause(ctx context.Context, try int) bool {
 	}
 }
 
-// seconds rounds up to whole seconds within [low, high].
+// seconds rounds up to seconds within [low, high].
 func seconds(d, low, high time.Duration) int32 {
 	d = min(max(d, low), high)
 	return int32((d + time.Second - 1) / time.Second)

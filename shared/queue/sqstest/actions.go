@@ -280,7 +280,7 @@ func (s *Server) take(in *receiveRequest) ([]received, *failure) {
 	return got, nil
 }
 
-// attributes gives the ones that were asked for, as SQS does.
+// attributes returns the requested ones, as SQS does.
 func (in *receiveRequest) attributes(m *message) map[string]string {
 	asked := append(slices.Clone(in.MessageSystemAttributeNames), in.AttributeNames...)
 	out := map[string]string{}
@@ -333,7 +333,7 @@ func (s *Server) deleteBatch(in *struct {
 		func(q *store, e deleteEntry) *failure { return s.drop(q, e.ReceiptHandle) })
 }
 
-// batch runs a batch whose entries have no result of their own.
+// batch runs a batch with entries that have no individual result.
 func batch[E any](s *Server, action, url string, entries []E, id func(E) string, do func(*store, E) *failure) (any, *failure) {
 	q, f := find(s, url)
 	if f != nil {

@@ -76,7 +76,7 @@ func (r *Room) Failing(k Key) bool {
 // view is a candidate with its figures.
 type view struct {
 	weight  float64
-	value   float64 // what is compared, lower is better; only if known
+	value   float64 // the compared figure, lower is better; only if known
 	least   float64 // value, less what it may be too high by because of few observations
 	retryAt int64
 	last    int64
@@ -167,7 +167,7 @@ func choose(rule *Rule, list []view, explore bool, number func() uint32) (int, s
 	return among(rule, list, number), usage.ChosenTie
 }
 
-// leftAlone is, of failing candidates, the one whose time comes first.
+// leftAlone returns, of failing candidates, the one that may be retried first.
 func leftAlone(list []view) int {
 	at := -1
 	for i := range list {
@@ -215,7 +215,7 @@ func among(rule *Rule, list []view, number func() uint32) int {
 	return last // rounding left a small rest
 }
 
-// maxFigures bounds the figures that a record keeps.
+// maxFigures limits the figures in a record.
 const maxFigures = 10
 
 // figures are those of the candidates: of all, or of the first ones and the chosen one.

@@ -1,13 +1,13 @@
-// Package measure chooses among the targets of a strategy by what is known of them: their
-// latency, their price, or the requests in flight.
+// Package measure chooses among the targets of a strategy by their measurements: latency,
+// price, or requests in flight.
 //
-// A Board keeps the figures of a process, one Room for each workspace. Figures are kept per
+// A Board contains the figures of a process, one Room for each workspace. Figures are per
 // target (provider, model and host) and, for latencies, per Class of requests, so that long
 // prompts are not compared with short ones. The latency of a target is an exponentially
-// weighted mean of its recent successful responses; the figure that is compared adds the
-// mean deviation, and grows with the share of failed requests. Failures are no observations of latency: a target that fails is avoided
-// for 5 s, doubled with every further failure up to 5 minutes, and then tried by one
-// request at a time.
+// weighted mean of its recent successful responses; the compared figure adds the mean
+// deviation, and grows with the share of failed requests. Failures are no observations of
+// latency: a failing target is avoided for 5 s, doubled with every further failure up to 5
+// minutes, and then tried by one request at a time.
 //
 // Choose is a pure function of these figures. Room adds locks and a clock.
 package measure
@@ -21,10 +21,10 @@ import (
 // Key identifies a target: a provider, model and host.
 type Key uint64
 
-// Class groups requests whose latencies can be compared.
+// Class groups requests with comparable latencies.
 type Class uint8
 
-// Classes is the number of classes: four sizes, as a stream and as a whole.
+// Classes is the number of classes: four sizes, streamed and not.
 const Classes = 8
 
 // ClassOf returns the class of a request by the size of its body.
@@ -47,7 +47,7 @@ const (
 	maxAvoidance   = 5 * time.Minute
 )
 
-// latency is what is known of the latencies of one class at one target.
+// latency is the measured latency of one class at one target.
 type latency struct {
 	mean, dev float64 // nanoseconds
 	n         int     // observations, at most maxObserved
@@ -56,7 +56,7 @@ type latency struct {
 
 const (
 	maxObserved = 1 << 20
-	window      = 39 // observations that an exponentially weighted mean with weight 0.05 stands for
+	window      = 39 // number of observations in an exponentially weighted mean with weight 0.05
 	leastWeight = 0.05
 	forgetting  = 5 * time.Minute // a mean this old weighs 1/e of a new observation
 )
@@ -88,7 +88,7 @@ func (l *latency) score(errors float64) (score, least float64, known bool) {
 	return score, score - spread/math.Sqrt(float64(min(l.n, window))), true
 }
 
-// target is what is known of one target.
+// target contains the figures of one target.
 type target struct {
 	inFlight int
 	failures int     // in a row
@@ -123,7 +123,7 @@ const (
 	maxPlaces  = 10_000 // strategies of one workspace
 )
 
-// Board keeps the figures of a process. It is safe for concurrent use.
+// Board contains the figures of a process. It is safe for concurrent use.
 type Board struct {
 	now func() time.Time
 
@@ -155,7 +155,7 @@ func (b *Board) Of(org, workspace string) *Room {
 	return r
 }
 
-// Room keeps the figures of one workspace. It is safe for concurrent use.
+// Room contains the figures of one workspace. It is safe for concurrent use.
 type Room struct {
 	now func() time.Time
 
@@ -165,12 +165,12 @@ type Room struct {
 	rates   rates
 }
 
-// NewRoom returns an empty room; now is its clock.
+// NewRoom returns an empty Room; now is its clock.
 func NewRoom(now func() time.Time) *Room {
 	return &Room{now: now, targets: make(map[Key]*target), explore: make(map[uint64]float64)}
 }
 
-// target returns what is known of a target. The lock is held.
+// target returns the figures of a target. The lock is held.
 func (r *Room) target(k Key) *target {
 	t, ok := r.targets[k]
 	if !ok {
@@ -183,7 +183,7 @@ func (r *Room) target(k Key) *target {
 	return t
 }
 
-// forget makes room for a tenth, of targets that are idle. The lock is held.
+// forget evicts idle targets until a tenth of the capacity is free. The lock is held.
 func (r *Room) forget() {
 	for k, t := range r.targets {
 		if len(r.targets) <= maxTargets*9/10 {

@@ -20,8 +20,8 @@ const (
 	maxRates = 1000
 )
 
-// Price returns the price of a target at a time, looked up at most once a second. Choices may be
-// that much behind a change of prices; what a request is charged is not.
+// Price returns the price of a target at a time, looked up at most once a second. Choices may
+// lag a price change by that much; charges do not.
 func (r *Room) Price(k Key, c Class, at time.Time, find func() (pricing.Price, bool)) (pricing.Price, bool) {
 	k = k*Classes + Key(c%Classes)
 	now := at.UnixNano()

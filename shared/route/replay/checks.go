@@ -12,13 +12,12 @@ import (
 	"gateway/shared/guard/scan"
 )
 
-// Bodies are a request's bodies as its client saw them; nil if they are not kept.
+// Bodies are a request's bodies as its client saw them; nil if they are not stored.
 type Bodies struct {
 	Request, Response []byte
 }
 
-// Checks are guardrails by which all requests are judged. Only checks that ask nobody else
-// are run.
+// Checks are guardrails that evaluate all requests. Only local checks are run.
 type Checks struct {
 	kit *chain.Kit
 	all []*checked
@@ -52,7 +51,7 @@ func (k *Checks) Add(name string, h *chain.Hook, phase guard.Phase) {
 	k.all = append(k.all, one)
 }
 
-// Any tells whether there is anything to judge by.
+// Any reports whether there are checks to run.
 func (k *Checks) Any() bool { return k != nil && len(k.all) > 0 }
 
 func (k *Checks) sums() []CheckSum {

@@ -36,7 +36,7 @@ type counter struct {
 // maxBuckets bounds the counters of one simulation.
 const maxBuckets = 100_000
 
-// ofTarget are the keys whose values only a target decides.
+// ofTarget are the keys with values that only a target determines.
 var ofTarget = []string{"virtual_key", "provider", "model"}
 
 // Begin makes the limit ready; from is when the simulation begins.
@@ -60,7 +60,7 @@ func (l *Limit) measure() ledger.Measure {
 	return l.Limit.Type
 }
 
-// refused tells whether a refusal came from the limit that this one replaces.
+// refused reports whether an error came from the limit that this one replaces.
 func (l *Limit) refused(f *usage.Refusal) bool {
 	unit := ""
 	if l.Rate != nil {
@@ -69,7 +69,7 @@ func (l *Limit) refused(f *usage.Refusal) bool {
 	return f != nil && l.Replaces != "" && l.Replaces == f.ID && string(l.measure()) == f.Type && unit == f.Unit
 }
 
-// window is the start of the window that t lies in.
+// window returns the start of the window that contains t.
 func (l *Limit) window(t time.Time) int64 {
 	if l.Rate != nil {
 		start, _ := l.Rate.Unit.Window(t)
@@ -98,10 +98,10 @@ type claim struct {
 	last bool  // belongs to the target that was tried last, or to all targets
 }
 
-// fits tells whether the counter has room.
+// fits reports whether the counter admits the claim.
 func (k *claim) fits(t time.Time) bool {
 	left := k.l.most(t) - k.at.used
-	if k.l.Rate != nil && k.need > k.l.Rate.Value { // such a request takes what is left
+	if k.l.Rate != nil && k.need > k.l.Rate.Value { // such a request uses the remainder
 		return left > 0
 	}
 	return left >= k.need
@@ -184,9 +184,9 @@ func (c *course) decide(claims []claim) {
 	}
 }
 
-// counted tells whether the request reached a target of the gateway, and so passed the
-// limits of its caller. Requests that clients only reported never came here, and no limit
-// counts them.
+// counted reports whether the request reached a target of the gateway, and so passed the limits
+// of its caller. Requests that clients only reported were never admitted, and no limit counts
+// them.
 func (c *course) counted() bool {
 	return c.rec.OptionIndex != "" || c.rec.Unconfirmed || slices.ContainsFunc(c.calls, func(k call) bool { return k.path != "" })
 }

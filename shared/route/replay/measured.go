@@ -36,7 +36,7 @@ type Alternative struct {
 	key  measure.Key
 }
 
-// figures are what is known of targets at the time of each request.
+// figures are the figures of targets at the time of each request.
 type figures struct {
 	now   time.Time
 	room  *measure.Room

@@ -12,7 +12,7 @@ import (
 )
 
 // Prices are the prices of calls. A multiplier applies to a call's cost by these prices, or
-// else to what was charged.
+// otherwise to the recorded charge.
 type Prices struct {
 	models map[string]*pricing.Custom // by provider/model
 	by     map[string]int64           // millionths, by provider/model, provider/* or *
@@ -74,8 +74,8 @@ func (r *Run) charge(c *course) {
 	}
 }
 
-// cost is the cost of a call. known is false if the record does not have what the price
-// depends on; the cost is then what was charged. several: one call was charged as several
+// cost returns the cost of a call. known is false if the record lacks data that the price
+// depends on; the cost is then the recorded charge. several: one call was charged as several
 // models.
 func (p *Prices) cost(c *call, several bool, at time.Time) (cost pricing.NanoDollars, known bool) {
 	cost, known = c.cost, true

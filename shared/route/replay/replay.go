@@ -13,7 +13,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// Question tells what is different. The zero value changes nothing.
+// Question contains the changes to simulate. The zero value changes nothing.
 type Question struct {
 	Prices *Prices  // nil: as charged
 	Config *Config  // nil: as routed
@@ -24,14 +24,14 @@ type Question struct {
 // Config is the config by which all requests are routed.
 type Config struct {
 	Tree    *route.Tree
-	Slug    string // of a saved config; empty: it came with the question
+	Slug    string // of a saved config; empty: the config is part of the query
 	ID      string // likewise
 	Version int64  // likewise
 }
 
 // Target is a provider and a model that are called.
 type Target struct {
-	Slug     string // of the saved provider; empty: the credential came with the request
+	Slug     string // of the saved provider; empty: the request contained the credential
 	Provider string // such as openai
 	Model    string
 }
@@ -46,17 +46,17 @@ type Means interface {
 
 // Reasons why a request, or a part of it, could not be judged.
 const (
-	NotRouted     = "not_routed"         // it never came to a target
+	NotRouted     = "not_routed"         // it reached no target
 	Cached        = "cached"             // the cache answered
 	Parameters    = "parameters"         // a condition reads a member of the body that records do not have
 	NoTarget      = "no_target"          // the config gives it no target
 	NotHere       = "unknown_provider"   // the config names a saved provider that does not exist
-	NotReproduced = "not_reproduced"     // it was routed by this very config, but the record does not tell enough to find the same target
+	NotReproduced = "not_reproduced"     // it was routed by this very config, but the record lacks data to find the same target
 	UsageUnknown  = "usage_unknown"      // it is not known what it would have used
 	PriceUnknown  = "unknown_price"      // the model has no price, or not for everything that was used
 	PriceFacts    = "price_facts"        // the price depends on something that the record does not have, or on several models
-	LimitUnknown  = "limit_not_recorded" // the record does not tell which limit refused it, or how much it needed
-	BodyUnknown   = "no_body"            // guardrails need a body that was not kept, or cannot be read
+	LimitUnknown  = "limit_not_recorded" // the record does not contain which limit rejected it, or how much it needed
+	BodyUnknown   = "no_body"            // guardrails need a body that was not stored, or cannot be read
 )
 
 // Run is one simulation. It must not be used by several goroutines at once.
@@ -141,7 +141,7 @@ func (r *Run) Take(ctx context.Context, rec *usage.Record, bodies Bodies) error 
 	return nil
 }
 
-// recorded fills in what the record tells.
+// recorded initializes the course from the record.
 func (c *course) recorded() {
 	rec := c.rec
 	c.was = Target{rec.ProviderSlug, rec.Provider, cmp.Or(rec.Model, rec.RequestModel)}
@@ -168,7 +168,7 @@ func (c *course) recorded() {
 
 func hit(rec *usage.Record) bool { return strings.HasSuffix(rec.CacheStatus, "HIT") }
 
-// ofLimit tells whether a limit refused the request.
+// ofLimit reports whether a limit rejected the request.
 func ofLimit(code string) bool {
 	switch fault.Code(code) {
 	case fault.RateLimited, fault.BudgetExhausted, fault.UnpricedModel, fault.UnboundedRequest:

@@ -197,7 +197,7 @@ func (r *Run) ask(ctx context.Context, c *course, t try, used pricing.Usage) err
 // past answers the questions of a walk from a record.
 type past struct {
 	rec     *usage.Record
-	body    []byte // the client's body; empty: not read, or not kept
+	body    []byte // the client's body; empty: not read, or not stored
 	members map[string]json.RawMessage
 	unknown bool // a member of the body was needed that records do not have
 	same    bool // the record was routed by this very config
@@ -241,7 +241,7 @@ func (p *past) Number(path string) uint32 {
 	return uint32((n ^ n>>33) >> 32)
 }
 
-// Kept is the target to which an earlier request with the same values was sent.
+// Kept returns the target to which an earlier request with the same values was sent.
 func (p *past) Kept(path string) (int, bool) {
 	for i := len(p.rec.Draws) - 1; i >= 0; i-- {
 		if d := &p.rec.Draws[i]; d.Path == path && d.Sticky == usage.StickyKept {

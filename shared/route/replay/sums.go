@@ -178,7 +178,7 @@ func (s *sums) add(c *course) {
 	}
 }
 
-// denied tells whether guardrails refused the request.
+// denied reports whether guardrails denied the request.
 func denied(rec *usage.Record) bool { return rec.ClientStatus == statusDenied }
 
 // statusDenied is the status of answers that guardrails refuse.

@@ -26,8 +26,8 @@ func LoadConfig(ctx context.Context, v *resource.View, sc store.Scope, ref strin
 	})
 }
 
-// Compile gives the config's tree. A config that holds credentials is sealed as
-// a whole; what fails to open it is not remembered.
+// Compile returns the config's tree. A config with credentials is sealed; a failure to open it
+// is not cached.
 func (s *Config) Compile(ctx context.Context, sealer seal.Sealer) (*route.Tree, error) {
 	if t := s.tree.Load(); t != nil {
 		return t, nil

@@ -27,7 +27,7 @@ func (s Prices) Find(model string, o pricing.Options) (name string, p pricing.Pr
 	return model, p, ok
 }
 
-// Listed is the price of a model that the integration has none of its own for.
+// Listed returns the price of a model for which the integration sets none.
 func (s Prices) Listed(model string, o pricing.Options) (p pricing.Price, ok bool) {
 	if p, ok = s.By.Price(s.Book, s.Of, model, o); !ok {
 		return p, false

@@ -42,7 +42,7 @@ type Provider struct {
 	kept          atomic.Int64
 
 	record resource.Record // of the integration, with its sealed secrets
-	moves  bool            // a secret manager says where it is, so that no address is kept
+	moves  bool            // a secret manager contains the address, so that none is cached
 	opened atomic.Pointer[Opened]
 }
 
@@ -57,7 +57,7 @@ type Opened struct {
 // Users remembers who else uses a credential. It is safe for concurrent use.
 type Users struct{ Known atomic.Pointer[Uses] }
 
-// Uses are what was last found out about the workspaces that use a credential.
+// Uses are the most recently read workspaces that use a credential.
 type Uses struct {
 	Print  string   // the credential's fingerprint
 	Places []string // the partitions of its objects
@@ -72,12 +72,11 @@ type Means struct {
 	View    *resource.View
 	Scope   store.Scope // of the request
 	Now     time.Time
-	// Rehearsing: no secret manager is asked; made-up values take the place of its secrets.
+	// Rehearsing: no secret manager is called; placeholder values replace its secrets.
 	Rehearsing bool
 }
 
-// Load finds a saved provider by its slug, for a request that came at the time
-// now.
+// Load finds a saved provider by its slug, for a request that arrived at the time now.
 func Load(ctx context.Context, v *resource.View, sc store.Scope, slug string, now time.Time) (*Provider, error) {
 	s, ok, err := resource.Load(ctx, v, sc, provider.KindProvider, slug, func(rec resource.Record) (*Provider, error) {
 		return decode(ctx, v, sc, rec)
@@ -232,8 +231,8 @@ func madeUp(mappings []provider.SecretMapping) map[string]string {
 	return values
 }
 
-// Refused says that the provider did not take the credential. A secret manager may hold a
-// newer one, which is then asked for.
+// Refused reports that the provider rejected the credential. A secret manager may contain a
+// newer one, which is then fetched.
 func (s *Provider) Refused(ctx context.Context, m *Means) {
 	if len(s.Integration.SecretMappings) == 0 {
 		return
@@ -267,7 +266,7 @@ type address struct {
 	stream bool
 }
 
-// maxURLs bounds the addresses kept, since models come from callers.
+// maxURLs limits the cached addresses, since models come from callers.
 const maxURLs = 1000
 
 // KnownURL is the address of an operation that was parsed before; nil: none was.
@@ -281,7 +280,7 @@ func (s *Provider) KnownURL(op provider.Operation, model string, stream bool) *u
 	return nil
 }
 
-// KeepURL keeps the parsed address of an operation. Nobody may change it.
+// KeepURL caches the parsed address of an operation. It must not be changed.
 func (s *Provider) KeepURL(op provider.Operation, model string, stream bool, u *url.URL) {
 	if !s.moves && s.kept.Add(1) <= maxURLs {
 		s.urls.Store(address{op, model, stream}, u)

@@ -1,6 +1,6 @@
-// Package hostpin decides whether the secrets of a resource may be sent to the addresses
-// that the resource has after a change. Every resource that has both, whatever its kind,
-// asks Check before it is stored. The package must not learn about kinds of resources.
+// Package hostpin decides whether the secrets of a resource may be sent to the addresses that
+// the resource has after a change. Every resource that has both, of any kind, calls Check
+// before it is stored. The package must not depend on kinds of resources.
 package hostpin
 
 import (
@@ -37,8 +37,8 @@ type Mapping struct {
 	Field   string // name in errors, such as secret_mappings[0]
 	Target  string // the field that the secret fills
 	Changed bool   // the mapping is new, or differs from the stored one
-	// Key is the member of the secret that the mapping chooses, and ReferenceKey the one that
-	// the reference names. Empty means the whole secret, or for Key the reference's choice.
+	// Key is the field of the secret that the mapping chooses, and ReferenceKey the one that
+	// the reference names. Empty means the entire secret, or for Key the reference's choice.
 	Key, ReferenceKey string
 }
 
@@ -65,10 +65,11 @@ type Change struct {
 }
 
 // Check returns a 400 that names the addresses that stored secrets would be sent to and the
-// mappings that the caller may not make, a 403 if the caller may not map secret references
-// at all, or nil. A stored secret goes only to the address with which it was saved: whoever
-// moves the address shows that they know the secret. A mapped secret goes only where
-// somebody who may read its reference sends it, or to the vendor that the field belongs to.
+// mappings that the caller may not make, a 403 if the caller may not map secret references at
+// all, or nil. A stored secret is sent only to the address with which it was saved: a caller
+// that changes the address must send the secret again, which proves that it has the secret. A
+// mapped secret is sent only where a caller with read access to its reference directs it, or to
+// the vendor that the field belongs to.
 func (ch *Change) Check() error {
 	if !ch.By.Uses && !ch.By.Reads && slices.ContainsFunc(ch.Mappings, func(m Mapping) bool { return m.Changed }) {
 		return fault.Newf(fault.NotAllowed, "secret_mappings", "A new or changed mapping of a secret reference requires the scope %s or %s", ScopeUse, ScopeRead)
@@ -125,8 +126,8 @@ func (ch *Change) openAddress(m *Mapping) string {
 	return ""
 }
 
-// Chooses reports whether a mapping reads another part of a secret than the reference
-// names. A reference without a key names the whole secret, so each member is a part of it.
+// Chooses reports whether a mapping reads another part of a secret than the reference names. A
+// reference without a key names the entire secret, so each field is a part of it.
 func Chooses(key, referenceKey string) bool {
 	return key != "" && referenceKey != "" && key != referenceKey
 }

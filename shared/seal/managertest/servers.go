@@ -1,6 +1,6 @@
-// Package managertest has stand-ins for secret managers, for tests: AWS Secrets Manager
-// (with its token service), Azure Key Vault (with Entra) and HashiCorp Vault. They refuse
-// what the real ones refuse, and count calls.
+// Package managertest has fake secret managers, for tests: AWS Secrets Manager (with its token
+// service), Azure Key Vault (with Entra) and HashiCorp Vault. They reject what the real ones
+// reject, and count calls.
 package managertest
 
 import (

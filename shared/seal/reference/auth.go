@@ -106,12 +106,11 @@ type edit struct {
 	bad   []fault.Detail
 }
 
-// SetAuth merges given into the reference's auth_config, member by member: null or ""
-// removes one. A change of the manager's address requires the secrets that are sent there.
-// secrets are those to be sealed, nil for one to be removed; has tells which
-// are sealed already. Members that the chosen way does not know are dropped if they were
-// stored, and refused if they were given. Members that start with masked_ come from reads,
-// and are ignored.
+// SetAuth merges given into the reference's auth_config, field by field: null or "" removes
+// one. A change of the manager's address requires the secrets that are sent there. secrets are
+// those to be sealed, nil for one to be removed; has reports which are sealed already. Fields
+// that the chosen method does not use are dropped if they were stored, and rejected if they
+// were given. Fields that start with masked_ come from reads, and are ignored.
 func (r *Reference) SetAuth(given map[string]any, has func(secret string) bool, check URLCheck) (secrets map[string]*string, bad []fault.Detail) {
 	m, ok := managers[r.ManagerType]
 	if !ok {
@@ -317,7 +316,7 @@ func cloudOf(host string) string {
 	return ""
 }
 
-// CheckPath tells what is wrong with the place of the secret; "" when nothing is.
+// CheckPath validates the path of the secret; it returns "" or the fault.
 func (r *Reference) CheckPath() string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	p := r.SecretPath

@@ -61,7 +61,7 @@ func (h *host) region(auth map[string]string, path string) string {
 	return "us-east-1"
 }
 
-// fromAWS asks Secrets Manager: one call, signed like every other call of AWS.
+// fromAWS calls Secrets Manager: one call, signed like every other call of AWS.
 func (r *Resolver) fromAWS(ctx context.Context, auth map[string]string, path string) (*Value, error) {
 	const who = "AWS Secrets Manager"
 	region := r.host.region(auth, path)

@@ -10,7 +10,7 @@ import (
 // azureVersion is the version of Key Vault's interface.
 const azureVersion = "7.4"
 
-// fromAzure asks a key vault.
+// fromAzure calls a key vault.
 func (r *Resolver) fromAzure(ctx context.Context, auth map[string]string, path string) (*Value, error) {
 	const who = "Azure Key Vault"
 	base, err := url.Parse(auth[azureVaultURL])

@@ -24,7 +24,7 @@ type Reference struct {
 	Auth        map[string]string `json:"auth_config,omitempty"` // without secrets
 	Masked      map[string]string `json:"masked,omitempty"`      // of the sealed secrets
 	SecretPath  string            `json:"secret_path" min:"1" max:"1024"`
-	SecretKey   string            `json:"secret_key,omitempty" max:"255"` // "": the whole secret
+	SecretKey   string            `json:"secret_key,omitempty" max:"255"` // "": the entire secret
 	AllowAll    bool              `json:"allow_all_workspaces"`
 	Allowed     []string          `json:"allowed_workspaces,omitempty"` // ids, if not all workspaces are allowed
 }
@@ -38,7 +38,7 @@ func Decode(body []byte) (*Reference, error) {
 	return &r, nil
 }
 
-// OpenTo tells whether a workspace may use the reference.
+// OpenTo reports whether a workspace may use the reference.
 func (r *Reference) OpenTo(workspace string) bool {
 	return r.AllowAll || slices.Contains(r.Allowed, workspace)
 }

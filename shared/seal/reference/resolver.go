@@ -23,7 +23,7 @@ const (
 	notAgain    = time.Second      // after a failure when there is no value
 	timeout     = 10 * time.Second // for one resolution
 	patience    = time.Second      // for a request that could use a stale value
-	maxKept     = 4096             // values that are kept
+	maxKept     = 4096             // cached values
 	maxAnswer   = 512 << 10        // bytes of a manager's answer
 	doubtsApart = 30 * time.Second
 )
@@ -79,13 +79,13 @@ type Resolver struct {
 
 type place struct{ org, id string }
 
-// entry is what is known about a reference.
+// entry is the cached state of a reference.
 type entry struct {
 	print   [sha256.Size]byte
 	value   *Value // nil: there is only failed
 	failed  error
 	fetched time.Time
-	next    time.Time // when the manager is asked again
+	next    time.Time // when the manager is called again
 	until   time.Time // how long the value may be used
 }
 
@@ -98,7 +98,7 @@ type call struct {
 	err   error
 }
 
-// New makes a Resolver whose calls go through transport.
+// New returns a Resolver that calls managers through transport.
 func New(transport http.RoundTripper, identities Identities, now func() time.Time) *Resolver {
 	return &Resolver{
 		transport: transport, identities: identities, now: now, host: environment(),
@@ -143,7 +143,7 @@ func (r *Resolver) Value(ctx context.Context, s *Source) (*Value, time.Time, err
 	}
 }
 
-// Doubt makes the manager be asked again early, because the receiver of the secret refuses
+// Doubt makes the next use call the manager early, because the receiver of the secret rejected
 // it: it may have been replaced.
 func (r *Resolver) Doubt(s *Source) {
 	r.mu.Lock()
@@ -156,7 +156,7 @@ func (r *Resolver) Doubt(s *Source) {
 	}
 }
 
-// run asks the manager and keeps its answer.
+// run calls the manager and caches its response.
 func (r *Resolver) run(ctx context.Context, at place, s *Source, c *call) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -178,7 +178,7 @@ func (r *Resolver) run(ctx context.Context, at place, s *Source, c *call) {
 	c.value, c.until, c.err = e.value, e.next, e.failed
 }
 
-// failed is what is known after a failure: a value that may still be used, or the failure.
+// failed returns the entry after a failure: a value that may still be used, or the failure.
 func (r *Resolver) failed(at place, s *Source, err error, now time.Time) *entry {
 	if old := r.kept[at]; old != nil && old.print == s.Print && old.value != nil && now.Before(old.until) && passes(err) {
 		stale := *old
@@ -301,7 +301,7 @@ func proofFailed(err error) error {
 	return refused("cannot be asked for: %s", f.Message)
 }
 
-// word keeps a manager's own code if it is a short word.
+// word returns a manager's error code if it is a short word.
 func word(code string) string {
 	for i := range len(code) {
 		c := code[i]

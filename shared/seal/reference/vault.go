@@ -53,7 +53,7 @@ func (r *Resolver) fromVault(ctx context.Context, auth map[string]string, path s
 	return v.read(ctx, t, path)
 }
 
-// vault is one Vault server, called in the way of one reference.
+// vault is one Vault server, called with the authentication of one reference.
 type vault struct {
 	r       *Resolver
 	auth    map[string]string
@@ -75,7 +75,7 @@ type vaultAnswer struct {
 	} `json:"auth"`
 }
 
-// call asks Vault. body nil is a GET.
+// call calls Vault. body nil is a GET.
 func (v *vault) call(ctx context.Context, token, path string, body any) (int, *vaultAnswer, error) {
 	method, send := http.MethodGet, []byte(nil)
 	if body != nil {
@@ -165,7 +165,7 @@ func (v *vault) key() [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// login gives a token: the kept one, which is prolonged in the last third of its life, or
+// login returns a token: the cached one, which is renewed in the last third of its lifetime, or
 // one from a new login.
 func (v *vault) login(ctx context.Context, key [sha256.Size]byte) (string, error) {
 	now := v.r.now()

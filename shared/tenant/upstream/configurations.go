@@ -23,8 +23,8 @@ type Change struct {
 	Clear   bool
 }
 
-// Secrets lists the secrets of fields. A field with nil is secret as a whole. Fields that are
-// not listed have no secrets.
+// Secrets lists the secrets of fields. A field with nil is secret entirely. Fields that are not
+// listed have no secrets.
 type Secrets map[string][]string
 
 // Apply returns the fields to store, with secrets masked, and seals those with secrets into

@@ -1,5 +1,5 @@
-// Package mails sends an installation's mails on AWS. It is a package of its own so that
-// only functions that send mails link the client of SES.
+// Package mails sends an installation's mails on AWS. It is separate so that only functions
+// that send mails link the client of SES.
 package mails
 
 import (

@@ -30,8 +30,8 @@ type Result struct {
 //
 // On the test cases at Standard (64 attacks in 10 languages, 64 harmless texts with the same
 // words): precision 0.98, recall 0.95. The phrases were written with the cases in view, so both
-// are lower on other texts. Attacks that tell a story or use unusual words are not found. Most
-// attacks are copied and are found cheaply.
+// are lower on other texts. Attacks in the form of a story or with unusual words are not found.
+// Most attacks are copied and are found cheaply.
 func Score(text string) Result {
 	p := phrases()
 	var buf [16]lexicon.Hit

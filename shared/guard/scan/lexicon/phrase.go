@@ -175,8 +175,8 @@ type match struct {
 	hits  []Hit
 }
 
-// word advances each phrase whose next step is the word, which takes the given number of
-// positions.
+// word advances each phrase that has the word as its next step; the word takes the given number
+// of positions.
 func (m *match) word(h uint64, start, end int, places int32) bool {
 	n, ok := m.p.words.Find(h)
 	if !ok {

@@ -25,7 +25,7 @@ type Word struct {
 // Reader reads the words of a text.
 type Reader struct {
 	Text string
-	// Accents keeps accents and foreign letters, in lower case.
+	// Accents retains accents and foreign letters, in lower case.
 	Accents bool
 	at      int
 }
@@ -280,12 +280,12 @@ func skipped(c rune) bool {
 		c >= 0x2060 && c <= 0x206F || c == 0xFEFF || c >= 0xFE00 && c <= 0xFE0F || c >= 0xE0000 && c <= 0xE01EF || c == 0x2019 || c == 0x34F || c == 0x61C
 }
 
-// alone reports whether a character is a word by itself, in scripts without spaces.
+// alone reports whether a character is a separate word, in scripts without spaces.
 func alone(c rune) bool {
 	return c >= 0x2E80 && c <= 0x9FFF && c != 0x3164 || c >= 0xE00 && c <= 0xE7F || c >= 0xF900 && c <= 0xFAFF || c >= 0x20000 && c <= 0x3FFFF
 }
 
-// fold returns the lowercase form of a letter, without accents unless they are kept; 0 for
+// fold returns the lowercase form of a letter, without accents unless they are retained; 0 for
 // anything but a letter or digit.
 func fold(c rune, accents bool) rune {
 	switch {
@@ -333,6 +333,6 @@ const (
 	looks      = "aeopcyxijsdhlkmtbhrabeikvoptuxwag"
 )
 
-// runeIndex turns a byte index in lookalikes, whose characters have two bytes each, into a
-// rune index.
+// runeIndex converts a byte index in lookalikes, where each character has two bytes, to a rune
+// index.
 func runeIndex(i int) int { return i / 2 }

@@ -22,7 +22,7 @@ const (
 	rue                          // the first word of a street
 	state                        // of the United States, by its two letters
 	box                          // for mail
-	unit                         // in a house
+	unit                         // in a building
 )
 
 // wordsOf lists the words of each role, folded like a Reader folds them.

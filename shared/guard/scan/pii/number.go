@@ -278,8 +278,8 @@ func luhn(d []byte) bool {
 }
 
 // ssn reports whether the digits have the format of a US social security number. Ranges that
-// were never issued count as well if dashes or a word indicate one, because redaction cannot
-// tell.
+// were never issued count as well if hyphens or a word indicate one, because redaction cannot
+// distinguish them.
 func (c *candidate) ssn() bool {
 	if len(c.d) != 9 || !c.closed() {
 		return false

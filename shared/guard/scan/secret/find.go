@@ -175,7 +175,7 @@ func address(text string, i int) (mask.Span, bool) {
 	return mask.Span{}, false
 }
 
-// Placeholders for a secret: whole texts, and parts.
+// Placeholders for a secret: complete texts, and parts.
 var (
 	holders = []string{"pass", "test", "token", "secret", "password"}
 	parts   = []string{"password", "passwd", "example", "your", "xxx", "changeme", "***", "...", "placeholder", "redacted", "${", "{{", "<", "dummy", "1234", "abcd"}
