@@ -19,7 +19,7 @@ const stagePrefix = "/v1"
 // proxyHeaders is the prefix of headers that only the platform's adapter may set.
 const proxyHeaders = "x-golambdaproxy-"
 
-// newRequest builds the request of a REST API (v1) event that came through the edge.
+// newRequest builds the request of a REST API (v1) event from the edge.
 func newRequest(ctx context.Context, ev *events.APIGatewayProxyRequest, d *originauth.Verifier) (*http.Request, error) {
 	req := &http.Request{
 		Method: ev.HTTPMethod, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

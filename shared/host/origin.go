@@ -12,9 +12,8 @@ import (
 	"gateway/shared/host/originauth"
 )
 
-// RequireEdge returns a handler that passes h only requests from the edge, with the
-// caller's address as seen by the edge, for hosts behind a load balancer. The secret is
-// removed.
+// RequireEdge returns a handler that passes h only requests from the edge, with the caller's
+// address as seen by the edge, for hosts of a load balancer. The secret is removed.
 func RequireEdge(d *originauth.Verifier, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := verifyOrigin(d, r); err != nil {

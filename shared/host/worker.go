@@ -20,7 +20,7 @@ import (
 type Batch func(ctx context.Context, messages []queue.Message) (failed []queue.Message, err error)
 
 // SQS adapts a batch worker to a Lambda event source with partial failures. If the worker
-// returns an error, the whole batch is delivered again.
+// returns an error, the entire batch is delivered again.
 func SQS(work Batch) func(context.Context, events.SQSEvent) (events.SQSEventResponse, error) {
 	return func(ctx context.Context, ev events.SQSEvent) (events.SQSEventResponse, error) {
 		resp := events.SQSEventResponse{BatchItemFailures: []events.SQSBatchItemFailure{}}

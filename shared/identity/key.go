@@ -200,8 +200,8 @@ func Unstage(tx *resource.Tx, rec *resource.Record, k *Key) {
 	tx.Do(store.Action{Table: store.Control, Delete: &store.Delete{Key: placeKey(rec.Scope.Org, rec.ID)}}, nil)
 }
 
-// ScopeOf finds the scope of a key by its id, for callers with access to the whole
-// organisation.
+// ScopeOf finds the scope of a key by its id, for callers with access to the entire
+// organization.
 func ScopeOf(ctx context.Context, s store.Store, org, id string) (store.Scope, bool, error) {
 	it, ok, err := s.Table(store.Control).Get(ctx, placeKey(org, id), true)
 	if err != nil {

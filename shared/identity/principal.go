@@ -115,7 +115,7 @@ type TokenVerifier interface {
 	// Is reports whether a credential is a signed token and not a key.
 	Is(credential string) bool
 	// Verify returns the principal of a token. Its errors are those of Authenticate, and 403
-	// for a token whose workspace or scopes are not available.
+	// for a token without an available workspace or available scopes.
 	Verify(ctx context.Context, token string, by Asked) (*Principal, error)
 }
 

@@ -104,9 +104,9 @@ func (l *rates) giveAll(ctx context.Context, helds []*held, amount int64) {
 }
 
 // ReserveTokens counts an upper bound of tokens against the token rates of the admitted
-// subjects, once per request, before it is sent. It rejects like Admit. A bound above a
-// whole limit could never pass: such a request is admitted while any capacity is left,
-// and takes it all.
+// subjects, once per request, before it is sent. It rejects like Admit. A bound above an entire
+// limit could never pass: such a request is admitted while any capacity is left, and takes all
+// of it.
 func (a *Admission) ReserveTokens(ctx context.Context, bound int64) error {
 	if a == nil || len(a.tokened) == 0 {
 		return nil

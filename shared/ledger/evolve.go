@@ -117,8 +117,8 @@ func (e *evolution) move(i int, from, to *slot, st slotState, head bool, now tim
 		e.update.If = append(e.update.If, store.IfEqual(a.resets, old.resets))
 	}
 	if st.spent < old.spent {
-		// What was read is subtracted only once: another process, with another clock or
-		// plan, may have rolled or reset the row since. More may have been spent, too.
+		// The values that were read are subtracted only once: another process, with another
+		// clock or plan, may have rolled or reset the row since. More may have been spent, too.
 		e.update.If = append(e.update.If, store.IfAtLeast(a.spent, old.spent))
 	}
 	if st.flags != old.flags && head {

@@ -66,7 +66,7 @@ func (w *writing) write(ctx context.Context, t store.Table, now time.Time) (afte
 	return after, row, nil
 }
 
-// of sets what is known of the row of a part's entry.
+// of sets the cached state of the row of a part's entry.
 func (w *writing) of(p *part) {
 	w.plan = p.plan
 	if c := p.subject.derive(); p.key == c.head {

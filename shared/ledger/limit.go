@@ -35,8 +35,8 @@ func (r RateLimit) String() string {
 	return fmt.Sprintf("%d %s per %s", r.Value, noun, units[r.Unit].noun)
 }
 
-// UsageLimit is a budget. Amounts are nano-dollars for Cost, whole tokens or
-// requests otherwise; the JSON form has dollars, tokens and requests.
+// UsageLimit is a budget. Amounts are nano-dollars for Cost, otherwise tokens or requests; the
+// JSON form has dollars, tokens and requests.
 type UsageLimit struct {
 	Type           Measure
 	CreditLimit    int64

@@ -229,7 +229,7 @@ func (p Place) cadence(d *details, fields map[string]json.RawMessage, path strin
 	}
 	if raw, ok := present(fields, "next_usage_reset_at"); ok {
 		u.NextReset = d.date(raw, join(path, "next_usage_reset_at"))
-		_ = json.Unmarshal(raw, &u.NextSent) // date has rejected what is no text
+		_ = json.Unmarshal(raw, &u.NextSent) // date has rejected values other than strings
 	}
 }
 

@@ -76,7 +76,7 @@ type Condition struct {
 	Excludes *OneOrMany `json:"excludes,omitempty"`
 }
 
-// Group is a key whose values have counters of their own.
+// Group is a key with separate counters for each of its values.
 type Group struct {
 	Key string `json:"key"`
 }

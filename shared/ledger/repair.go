@@ -95,8 +95,8 @@ func repair(l *Ledger, ctx context.Context, key store.Key, row store.Item) (sett
 	return settled, nil
 }
 
-// repairSome repairs a batch of entries. latest marks the batch of those that became due
-// last, whose requests may still need the result.
+// repairSome repairs a batch of entries. latest marks the batch of those that became due last;
+// their requests may still need the result.
 func repairSome(l *Ledger, ctx context.Context, key store.Key, row store.Item, due []overdue, latest bool) (int, error) {
 	err := mark(l, ctx, key, due)
 	if _, changed := store.AsCondition(err); changed {

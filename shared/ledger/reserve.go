@@ -137,8 +137,8 @@ func (r *Reservation) Settle(ctx context.Context, cost pricing.NanoDollars, toke
 // Release settles to zero: for a request that failed before it was sent.
 func (r *Reservation) Release(ctx context.Context) error { return r.settle(ctx, amounts{}) }
 
-// Entries returns the open entries with their settled amounts, for the record, whose
-// reader repeats the settlement by SettleEntry. It is nil before Settle.
+// Entries returns the open entries with their settled amounts, for the record; a reader of the
+// record repeats the settlement by SettleEntry. It is nil before Settle.
 func (r *Reservation) Entries() []usage.Settle {
 	if r == nil {
 		return nil
@@ -457,7 +457,7 @@ func lacks(left, need amounts) int {
 	return -1
 }
 
-// shrink lowers an assumed demand to what is left; false if a needed budget is empty.
+// shrink lowers an assumed demand to the available amounts; false if a needed budget is empty.
 func shrink(want, need *amounts, left amounts) bool {
 	for i := range need {
 		if need[i] > 0 && left[i] <= 0 {

@@ -80,8 +80,8 @@ func (l *Ledger) SettleEntry(ctx context.Context, s usage.Settle) error {
 	return nil
 }
 
-// openEntry returns an entry of a row; nil if it is not open. It avoids copying a row in
-// memory as a whole.
+// openEntry returns an entry of a row; nil if it is not open. It avoids copying the entire row
+// in memory.
 func openEntry(l *Ledger, ctx context.Context, key store.Key, id string) (value []byte, err error) {
 	if m, ok := l.rows.spend.(interface {
 		Peek(store.Key, store.Path) ([]byte, bool)

@@ -231,9 +231,9 @@ func (l *rows) drainOverdrawn(ctx context.Context, head store.Key, row store.Ite
 	}
 }
 
-// level moves money from the other rows of a head to one with a negative amount after a
-// charge beyond its reservation. Otherwise the other rows would still admit requests that
-// exceed the budget as a whole.
+// level moves money from the other rows of a head to one with a negative amount after a charge
+// beyond its reservation. Otherwise the other rows would still admit requests that exceed the
+// total budget.
 func (l *rows) level(ctx context.Context, key store.Key, after glance) error {
 	if !after.several || !after.overdrawn {
 		return nil

@@ -184,7 +184,7 @@ func (o *Opener) resolveSecrets(ctx context.Context, in store.Scope, i *Integrat
 }
 
 // set sets a field such as headers.Authorization. Without a dot the value is the JSON of the
-// whole field.
+// entire field.
 func (c *Configuration) set(target, value string) error {
 	top, below, deep := strings.Cut(target, ".")
 	patch := map[string]json.RawMessage{top: json.RawMessage(value)}
@@ -196,7 +196,7 @@ func (c *Configuration) set(target, value string) error {
 		patch[top] = inner
 	}
 	raw, err := json.Marshal(patch)
-	if err != nil || json.Unmarshal(raw, c) != nil { // unmarshaling keeps the fields that patch does not contain
+	if err != nil || json.Unmarshal(raw, c) != nil { // unmarshaling retains the fields that patch does not contain
 		return upstream.Fail(0, "a secret of the server's credentials does not match its field")
 	}
 	return nil

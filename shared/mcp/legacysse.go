@@ -15,8 +15,8 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// legacySSE is the transport of version 2024-11-05: all responses arrive on one event stream,
-// whose first event contains the address for requests.
+// legacySSE is the transport of version 2024-11-05: all responses arrive on one event stream;
+// its first event contains the address for requests.
 type legacySSE struct {
 	post   string // address for requests
 	events chan []byte

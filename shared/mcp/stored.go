@@ -50,7 +50,7 @@ type Integration struct {
 	Transport   string `json:"transport" enum:"http,sse"`
 	Description string `json:"description,omitempty" max:"2048"`
 	// Configurations maps the JSON fields of Configuration to their values, with secrets
-	// masked. A field with secrets is sealed as a whole under its name.
+	// masked. A field with secrets is sealed entirely under its name.
 	Configurations map[string]json.RawMessage `json:"configurations,omitempty"`
 	SecretMappings []provider.SecretMapping   `json:"secret_mappings,omitempty"`
 	Access         access.Workspaces          `json:"access"`

@@ -190,7 +190,7 @@ func (s *Session) send(ctx context.Context, m *Message) (*Message, error) {
 	return read(resp, m, s.up.secrets(req.Header))
 }
 
-// request returns a request whose session headers take precedence over those of the upstream.
+// request returns a request; the session's headers take precedence over those of the upstream.
 func (s *Session) request(ctx context.Context, method, url string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {

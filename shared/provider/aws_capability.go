@@ -72,7 +72,7 @@ func wireOf(id string) *bedrockWire {
 }
 
 // bedrockModel sets the traits of a Bedrock model. Bedrock itself rejects unsupported
-// parameters of an unknown model, or of the model behind an ARN.
+// parameters of an unknown model, or of an ARN.
 func bedrockModel(t *chat.Traits, model string) {
 	id := bedrockID(model)
 	t.Family = bedrockFamily(id)
@@ -98,8 +98,8 @@ func bedrockModel(t *chat.Traits, model string) {
 			return
 		}
 	}
-	// Vendors other than Anthropic and Amazon accept an effort under one name. The vendor
-	// of a model behind an ARN is unknown, so the caller's values are forwarded.
+	// Vendors other than Anthropic and Amazon accept an effort under one name. The vendor of a
+	// model given by an ARN is unknown, so the caller's values are forwarded.
 	t.Schema, t.Thinking = chat.SchemaNative, chat.ThinksAdaptively
 	if t.Family == "" {
 		t.Thinking = chat.ThinksEither

@@ -13,9 +13,9 @@ import (
 	"gateway/shared/fault"
 )
 
-// TraitsFor returns Provider.Traits with the parts that depend on the target's
-// credential: the model behind a Bedrock inference profile and the requested betas. It
-// includes what the gateway does for the target before a body is encoded.
+// TraitsFor returns Provider.Traits with the parts that depend on the target's credential: the
+// model of a Bedrock inference profile and the requested betas. It includes what the gateway
+// does for the target before a body is encoded.
 func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
 	traits := credentialTraits(t, ctx, model)
 	if t.ownHost() {
@@ -129,14 +129,14 @@ func bedrock(t *Target, op Operation, a *ask, p *place) {
 	}
 }
 
-// How long the model behind an inference profile is cached, and a failed lookup.
+// How long the model of an inference profile is cached, and a failed lookup.
 const (
 	profileLife  = 24 * time.Hour
 	profileRetry = 5 * time.Minute
 )
 
-// foundationModel returns the model behind model. For an application's inference profile
-// it queries Bedrock. If that fails, the profile counts as a model of an unknown vendor.
+// foundationModel resolves model. For an application's inference profile it queries Bedrock. If
+// that fails, the profile counts as a model of an unknown vendor.
 func foundationModel(t *Target, ctx context.Context, model string) string {
 	if !strings.HasPrefix(model, "arn:") || bedrockID(model) != "" || t.Signer == nil {
 		return model
@@ -159,9 +159,9 @@ func foundationModel(t *Target, ctx context.Context, model string) string {
 	return found
 }
 
-// PricedAs returns another name under which a model without a price may have one: that of
-// the model behind an inference profile, or that of a Vertex model without its publisher.
-// It returns other models unchanged.
+// PricedAs returns another name under which a model without a price may have one: that of the
+// model of an inference profile, or that of a Vertex model without its publisher. It returns
+// other models unchanged.
 func (t *Target) PricedAs(ctx context.Context, model string) string {
 	switch t.Provider.ID {
 	case "bedrock":

@@ -7,11 +7,11 @@ import (
 	"gateway/shared/wire"
 )
 
-// Native returns the operation with which the target accepts a conversation in the
-// caller's format, client. The host of Bedrock's runtime has chat completions, Responses
-// and Messages besides the provider's dialect. It returns "" if none is known. A custom
-// host may not have these paths, so it is called as usual. So is Bedrock for the model
-// behind an ARN, because these paths may not accept ARNs.
+// Native returns the operation with which the target accepts a conversation in the caller's
+// format, client. The host of Bedrock's runtime has chat completions, Responses and Messages
+// besides the provider's dialect. It returns "" if none is known. A custom host may not have
+// these paths, so it is called as usual. So is Bedrock for an ARN, because these paths may not
+// accept ARNs.
 func (t *Target) Native(client, model string) Operation {
 	if t.Provider.ID != "bedrock" || t.ownHost() || strings.HasPrefix(model, "arn:") {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"gateway/shared/chat"
 )
 
-// rooms are the hosts with limits wider than the specification's. Each row names its
-// source. Other hosts have the specification's limits.
+// Hosts with limits wider than the specification's. Each row names its source. Other hosts have
+// the specification's limits.
 var rooms = map[string]chat.Room{
 	// "Up to 16 sequences": api-docs.deepseek.com, Create Chat Completion, stop.
 	"deepseek": {Stops: 16},

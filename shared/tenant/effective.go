@@ -30,9 +30,9 @@ type Value struct {
 	Origin string
 }
 
-// Hold returns the effective value of a setting in a workspace: the workspace's value if it is
-// in kept, otherwise the organization's, otherwise the default. The maps contain the fields of
-// stored settings.
+// Hold returns the effective value of a setting in a workspace: the workspace's effective value
+// if there is one, otherwise the organization's, otherwise the default. The maps contain the
+// fields of stored settings.
 func Hold(member string, kept, of, standard map[string]json.RawMessage) Value {
 	if raw, ok := kept[member]; ok {
 		return Value{raw, FromWorkspace}

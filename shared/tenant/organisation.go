@@ -48,8 +48,8 @@ type Organisation struct {
 // not be changed.
 func (o *Organisation) Prices() *pricing.Overrides { return o.prices }
 
-// CacheAge returns how long a cached response may be used for a config that requests asked;
-// zero requests the organisation's time. A result of zero means the cache's default.
+// CacheAge returns how long a cached response may be used for a config with the requested time;
+// zero requests the organization's time. A result of zero means the cache's default.
 func (s *Settings) CacheAge(asked time.Duration) time.Duration {
 	own := time.Duration(s.CacheMaxAge) * time.Second
 	if own == 0 || asked > 0 && asked < own {

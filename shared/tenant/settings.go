@@ -29,8 +29,8 @@ type Settings struct {
 	// without a price while a cost budget applies.
 	Unpriced string `json:"unpriced,omitempty" enum:"refuse,allow"`
 	// Unbounded is UnboundedRefuse (the default) or UnboundedAllow: the handling, while a
-	// budget applies, of a request whose input is stored at or fetched by a provider and whose
-	// model's context window is unknown, and of a batch with unreadable rows.
+	// budget applies, of a batch with unreadable rows, and of a request with input that is
+	// stored at or fetched by a provider if the context window of the model is unknown.
 	Unbounded string `json:"unbounded,omitempty" enum:"refuse,allow"`
 	// ModelPrices are the organisation's prices, {"provider/model": pricing_config}, and
 	// PriceMultiplier its multipliers; see pricing.Overrides.
@@ -128,8 +128,9 @@ func (k *UserKeys) CreatesKeys(defaultWorkspace bool) bool {
 	return on != nil && *on
 }
 
-// Expiry returns when a key expires. asked is the requested time, which may be nil; said is set
-// if the request contains the field, even as null. ok is false if the time exceeds the maximum.
+// Expiry returns when a key expires. The first argument is the requested time or nil, the
+// second is set if the request contains the field, even as null. ok is false if the time
+// exceeds the maximum.
 func (k *UserKeys) Expiry(asked *time.Time, said bool, now time.Time) (at *time.Time, ok bool) {
 	if asked == nil && !said {
 		ttl := k.TTL

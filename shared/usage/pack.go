@@ -141,7 +141,7 @@ func (g *ring) finishPack(packs [2]*packFile, end uint64) error {
 	return errors.Join(before.file.Close(), os.Remove(g.packPath(before.number)))
 }
 
-// write writes whole pages.
+// write writes complete pages.
 func (p *packFile) write(b []byte, off int64) error {
 	_, err := p.file.WriteAt(b, off)
 	if errors.Is(err, syscall.EINVAL) && !p.buffered {

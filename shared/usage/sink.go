@@ -124,7 +124,7 @@ func (s *QueueSink) message(ctx context.Context, r *Record) (queue.Outgoing, err
 	return queue.Outgoing{Group: r.Org, Body: event}, nil
 }
 
-// maxAttempts is the number of first and of last attempts that trim keeps.
+// maxAttempts is the number of first and of last attempts that trim retains.
 const maxAttempts = 20
 
 // trim drops explanatory parts of a record: attempts in the middle and the inputs of

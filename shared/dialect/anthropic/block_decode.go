@@ -102,7 +102,7 @@ func (q *requestDecoder) block(message, at int) chat.Part {
 	return p
 }
 
-// foreign keeps a block unchanged; whole is in front of it.
+// foreign returns a block that is not interpreted; the decoder is at its beginning.
 func foreign(whole *wire.Decoder, kind string, c chat.Cache) chat.Part {
 	return chat.Part{Kind: chat.Foreign, Type: kind, Origin: name, Raw: bytes.Clone(whole.Raw()), Cache: c}
 }
@@ -143,8 +143,8 @@ func (q *requestDecoder) source(media *chat.Media) {
 	media.Data = clean
 }
 
-// resultContent reads the content of a tool_result. The error only counts if the block is
-// one: other blocks with content are foreign and kept completely.
+// resultContent reads the content of a tool_result. The error only counts if the block is one:
+// other blocks with content are foreign and unchanged.
 func (q *requestDecoder) resultContent(result *chat.ToolResult) error {
 	d := q.d
 	switch d.Kind() {

@@ -147,9 +147,8 @@ func inBandError(data []byte) *fault.Fault {
 // these words before they compact their history.
 const tooLong = "prompt is too long"
 
-// withThreadDetails adds to an error body the fields that Anthropic's clients need before
-// they send the whole conversation again: the error code of a thread, and the unsupported
-// fields.
+// withThreadDetails adds to an error body the fields that Anthropic's clients need before they
+// send the complete conversation again: the error code of a thread, and the unsupported fields.
 func withThreadDetails(body []byte, code fault.Code) []byte {
 	details := ""
 	switch code {

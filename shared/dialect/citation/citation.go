@@ -16,8 +16,8 @@ import (
 type Citation struct {
 	URL, Title string
 	Quote      string // what the source says
-	// Placed states that Start and End are known: a range of the text that has the
-	// citation, in code points from 0. Otherwise the citation is for the whole text.
+	// Placed states that Start and End are known: a range of the text that has the citation, in
+	// code points from 0. Otherwise the citation is for the entire text.
 	Placed     bool
 	Start, End int
 

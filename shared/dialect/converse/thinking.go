@@ -63,8 +63,8 @@ func planThinking(e *requestEncoder) error {
 	return checkThinking(e)
 }
 
-// planAsSaid forwards the client's settings, because the vendor of a model behind an ARN
-// is unknown.
+// planAsSaid forwards the client's settings, because the vendor of a model given by an ARN is
+// unknown.
 func planAsSaid(e *requestEncoder, r chat.Reasoning) {
 	if r.Thinking >= chat.ThinkingBudget {
 		e.think.Mode, e.think.Budget = r.Thinking, r.Budget.Value

@@ -28,8 +28,8 @@ func stopReason(native string) (stop chat.StopReason, failed bool) {
 	return chat.StopUnknown, false
 }
 
-// callStop returns the stop reason of a choice: a turn with calls waits for them. Valid
-// calls are kept even if another call beside them failed.
+// callStop returns the stop reason of a choice: a turn with calls waits for them. Valid calls
+// remain even if another call beside them failed.
 func callStop(native string, calls int) (stop chat.StopReason, failed bool) {
 	stop, failed = stopReason(native)
 	switch {

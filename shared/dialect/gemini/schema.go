@@ -11,9 +11,9 @@ import (
 // maxSchema limits a schema with resolved references, in bytes.
 const maxSchema = 256 << 10
 
-// subset appends a JSON schema in the subset that older models accept: references are
-// resolved, null becomes nullable, const becomes enum, and only known keywords are kept.
-// Restrictions and omissions are reported below path. raw is not changed.
+// subset appends a JSON schema in the subset that older models accept: references are resolved,
+// null becomes nullable, const becomes enum, and unknown keywords are removed. Restrictions and
+// omissions are reported below path. raw is not changed.
 func subset(e *requestEncoder, raw []byte, path string) ([]byte, error) {
 	s := subsetter{e: e, root: raw, path: path, limit: len(e.b) + maxSchema}
 	s.node(s.members(raw), path, false)

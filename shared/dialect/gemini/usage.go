@@ -9,9 +9,9 @@ import (
 	"gateway/shared/wire"
 )
 
-// counts is a usageMetadata object, or the usage of an interaction, which has the same
-// counts under other names. Each chunk of a stream repeats it completely; a count that a
-// later chunk omits is kept.
+// counts is a usageMetadata object, or the usage of an interaction, which has the same counts
+// under other names. Each chunk of a stream repeats it completely; a count that a later chunk
+// omits is retained.
 type counts struct {
 	prompt, cached, candidates, thoughts, toolUse, total upstream.Known
 	audioIn, imageIn                                     upstream.Known

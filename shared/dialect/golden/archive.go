@@ -40,7 +40,7 @@ type options struct {
 	Status      int         // of the provider's answer, when it is an error
 	Headers     map[string]string
 	Injected    bool                   // usage was requested on the client's behalf
-	Recall      map[string][]chat.Part // what is stored by tool call id
+	Recall      map[string][]chat.Part // stored parts by tool call id
 	Model       string                 // of an operation, as the provider takes it
 }
 

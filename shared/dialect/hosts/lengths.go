@@ -51,8 +51,8 @@ func User(provider, user string, loss *chat.Loss) string {
 }
 
 // CallID returns the id of a tool call in the form that a provider accepts. A long one is
-// always shortened in the same way, so that calls and results still match; responses do
-// not repeat ids, and the client keeps its own.
+// always shortened in the same way, so that calls and results still match; responses do not
+// repeat ids, and the client uses its own.
 func CallID(provider, id string) string {
 	if l := lengthOf(provider, "tool_call_id"); l != nil && len(id) > l.Most {
 		return chat.LegalName(id, l.Most)

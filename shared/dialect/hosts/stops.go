@@ -12,8 +12,8 @@ type Stop struct {
 	Host, Source, Date string
 }
 
-// Stops are the finish reasons of hosts. A word has the same meaning at every host,
-// because the same servers also run behind other names.
+// Stops are the finish reasons of hosts. A word has the same meaning at every host, because the
+// same servers also run under other names.
 var Stops = []Stop{
 	{Word: "sensitive", Reason: chat.StopFilter, Host: "z-ai, zhipu", Source: "docs.z.ai/api-reference/llm/chat-completion", Date: "2026-11-28"},
 	{Word: "network_error", Failed: true, Host: "z-ai, zhipu", Source: "docs.z.ai/api-reference/llm/chat-completion", Date: "2026-11-28"},

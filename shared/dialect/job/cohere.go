@@ -139,8 +139,8 @@ func (c Cohere) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error
 	return answerBatch(ctx, j, b)
 }
 
-// embedShape extracts the text of an embedding request. The other fields apply to the
-// whole job.
+// embedShape extracts the text of an embedding request. The other fields apply to the entire
+// job.
 type embedShape struct {
 	rest    string
 	members []embedMember

@@ -148,8 +148,8 @@ func appendInstance(dst []byte, t *chat.Talk, id string, body []byte) []byte {
 	return append(append(append(dst, `,"request":`...), body...), "}\n"...)
 }
 
-// instanceShape extracts the instance of a body of :predict. The other fields apply to
-// the whole batch.
+// instanceShape extracts the instance of a body of :predict. The other fields apply to the
+// entire batch.
 type instanceShape struct {
 	parameters []byte
 	seen       bool

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/dialect/citation"
 )
 
-// appendAnnotations writes the sources with an address of a response's texts, or nothing
-// if there are none. Their positions count from the beginning of the whole content.
+// appendAnnotations writes the sources with an address of a response's texts, or nothing if
+// there are none. Their positions count from the beginning of the complete content.
 func appendAnnotations(dst []byte, parts []chat.Part) []byte {
 	cited := false
 	for i := range parts {

@@ -253,7 +253,7 @@ func (m *message) result(out *chat.Message, callID string) {
 	out.Parts, out.Plain = []chat.Part{p}, false
 }
 
-// part reads one content part. A part without a known type is kept unchanged.
+// part reads one content part. A part of an unknown type is unchanged.
 func (q *requestDecoder) part(message, at int) chat.Part {
 	d := q.d
 	if d.Kind() == wire.KindString { // some clients put strings in the list

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// tailWindow is how many bytes at the end of a response are searched for usage, before
-// the whole response is traversed.
+// tailWindow is how many bytes at the end of a response are searched for usage, before the
+// entire response is traversed.
 const tailWindow = 2048
 
 // nearWindow is how many bytes from the end usage mostly is.
@@ -92,7 +92,7 @@ func valueOf(body []byte, key string) int {
 // nextByte is the first byte at or after i that is not white space; 0 at the end.
 func nextByte(body []byte, i int) byte { return at(body, skipSpace(body, i)) }
 
-// tailUsage reads the usage of the whole body, if it is at or after from.
+// tailUsage reads the usage of the body, if it is at or after from.
 func tailUsage(d *wire.Decoder, body []byte, from int, m *chat.Meter) bool {
 	const key = `"usage"`
 	n := bytes.Index(body[from:], []byte(key))

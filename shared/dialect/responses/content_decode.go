@@ -110,7 +110,7 @@ func (it *item) result() {
 	}
 }
 
-// part reads one part of a content list. One of an unknown type is kept unchanged.
+// part reads one part of a content list. One of an unknown type is unchanged.
 func (it *item) part(at int) chat.Part {
 	d := it.q.d
 	start := *d

@@ -1,8 +1,8 @@
-// Package originauth admits only requests that came through the edge. The edge adds an
-// origin secret to each request; a process behind it has the digests of valid secrets:
-// those of its deployment, and those added by rotations since, which are in a row of the
-// tables. So only the process that rotates needs to read a rotated secret, and an
-// installation continues to serve when its secret store is unavailable.
+// Package originauth admits only requests from the edge. The edge adds an origin secret to each
+// request; each process has the digests of valid secrets: those of its deployment, and those
+// added by rotations since, which are in a row of the tables. So only the process that rotates
+// needs to read a rotated secret, and an installation continues to serve when its secret store
+// is unavailable.
 package originauth
 
 import (
@@ -40,8 +40,8 @@ const Longest = maxAge + retryDelay + readTimeout
 // Read returns the ring written by rotations; an empty one before the first.
 type Read func(context.Context) (Ring, error)
 
-// Verifier verifies that requests came through the edge. A nil Verifier admits every
-// request. It is safe for concurrent use.
+// Verifier verifies that requests are from the edge. A nil Verifier admits every request. It is
+// safe for concurrent use.
 type Verifier struct {
 	deployed []Digest
 	read     Read
@@ -78,8 +78,8 @@ func New(secrets []string, read Read, now func() time.Time) *Verifier {
 	return d
 }
 
-// Verify returns nil if a request came through the edge, otherwise a fault: a 403, or a
-// 503 if that cannot be determined yet.
+// Verify returns nil if a request is from the edge, otherwise a fault: a 403, or a 503 if that
+// cannot be determined yet.
 func (d *Verifier) Verify(ctx context.Context, h http.Header) error {
 	if d == nil {
 		return nil

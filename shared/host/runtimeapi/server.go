@@ -80,8 +80,8 @@ type Answer struct {
 	Header http.Header
 	// Stream reports whether the response was streamed.
 	Stream bool
-	// Body is the body of a streamed response, or the whole response otherwise. It ends
-	// with a *FunctionError if the function aborted the stream.
+	// Body is the body of a streamed response, or the complete response otherwise. It ends with
+	// a *FunctionError if the function aborted the stream.
 	Body io.ReadCloser
 	// Settled is closed when the function has polled for its next event: all its work for
 	// this one is done.

@@ -21,7 +21,7 @@ type Grantor struct {
 	Scopes interface{ Has(scope string) bool }
 }
 
-// Rights are the permissions that a call grants, or whose secret it shows.
+// Rights are the permissions that a call grants, or those of a secret that it shows.
 type Rights struct {
 	Rank   identity.Rank
 	Scopes []string

@@ -28,7 +28,7 @@ type Group struct {
 	Provisioned bool   `json:"provisioned,omitempty"`
 	ExternalID  string `json:"external_id,omitempty"`
 	// Remapped is set if mappings of the group have changed. Ended names the workspaces of
-	// mappings that its former name created. Both are kept until the members were settled.
+	// mappings that its former name created. Both remain until the members were settled.
 	Remapped bool     `json:"remapped,omitempty"`
 	Ended    []string `json:"ended,omitempty"`
 }

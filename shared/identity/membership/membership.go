@@ -56,8 +56,8 @@ type User struct {
 	// groups.
 	Groups []string `json:"groups,omitempty"`
 	Given  []string `json:"given,omitempty"`
-	// Stopped marks a user whom an identity provider has deactivated, Returning one whose
-	// reactivation has begun. The record of a deactivated user is archived.
+	// Stopped marks a user that an identity provider has deactivated, Returning one with a
+	// reactivation in progress. The record of a deactivated user is archived.
 	Stopped   bool `json:"stopped,omitempty"`
 	Returning bool `json:"returning,omitempty"`
 	// StoppedAt is the time in milliseconds of the last deactivation. Everything that the user
@@ -164,7 +164,7 @@ func Create(tx *resource.Tx, org store.Scope, u *User, actor string) (*resource.
 		return nil, fault.Invalid("email", "is not an e-mail address")
 	}
 	u.Email = address
-	// A deactivated user keeps its address.
+	// A deactivated user retains its address.
 	if _, taken, err := tx.Get(org.Organisation(), KindUser, slugOf(address)); err != nil || taken {
 		if err == nil {
 			err = fault.New(fault.Conflict, "email", "a user of the organisation has this address already")

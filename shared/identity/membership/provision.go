@@ -32,7 +32,7 @@ func Known(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u 
 	return rec, u, ok && (!u.Leaving || u.Stopped), err
 }
 
-// stored is like Known, but also finds a user whose removal has begun.
+// stored is like Known, but also finds a user with a removal in progress.
 func stored(tx *resource.Tx, org store.Scope, id string) (rec resource.Record, u *User, ok bool, err error) {
 	rec, ok, err = tx.Get(org.Organisation(), KindUser, id)
 	if err != nil || !ok || rec.ID != id {

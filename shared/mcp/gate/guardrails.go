@@ -8,8 +8,8 @@ import (
 	"gateway/shared/mcp/protocolversion"
 )
 
-// guardedMethods are the methods whose params come from a model or a user and whose results a
-// model reads. The other methods carry no text.
+// guardedMethods are the methods with params from a model or a user and results that a model
+// reads. The other methods carry no text.
 var guardedMethods = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true, "completion/complete": true}
 
 // guardParams runs the guardrails on the params of a request. stop is set if a response was

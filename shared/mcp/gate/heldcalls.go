@@ -139,8 +139,8 @@ func (w *bridge) holds() bool {
 	return w.kind == toPooled && w.declared != nil && w.v.req.Era == protocolversion.Stateless
 }
 
-// handleServerRequest handles a request of a server. It returns false if the client cannot be
-// asked.
+// handleServerRequest handles a request of a server. It returns false if the client does not
+// support it.
 func (w *bridge) handleServerRequest(ctx *idleTimeout, m *serverMessage, asking map[string]json.RawMessage, questions map[string]serverrequest.Question) bool {
 	q := serverrequest.Question{Method: m.Method, Params: m.Params}
 	if w.kind != toPooled || w.declared == nil || !serverrequest.Known(m.Method) || !serverrequest.Allowed(w.declared, q) {

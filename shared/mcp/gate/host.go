@@ -116,7 +116,8 @@ type requestState struct {
 	urlElicitation bool // the client supports URL elicitation
 	trace          string
 	token          *verifiedToken
-	// scopes are those that the server requires and that the user has not been asked for.
+	// scopes are those that the server requires and that were not requested at the user's
+	// sign-in.
 	scopes []string
 }
 

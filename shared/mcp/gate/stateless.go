@@ -41,8 +41,8 @@ func serveStateless(v *requestState) error {
 	return callCapability(v, w)
 }
 
-// chooseWithoutSession selects the bridge for a client whose session, if any, is not the
-// server's.
+// chooseWithoutSession selects the bridge for a client with no session, or with one that is not
+// the server's.
 func (w *bridge) chooseWithoutSession() {
 	switch modern, _ := w.peer.versions(); {
 	case modern:

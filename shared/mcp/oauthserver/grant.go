@@ -193,8 +193,8 @@ type StoredGrant struct {
 	access, refresh string // hashes
 }
 
-// Renew stages new tokens for a grant. scopes are those of the access token; the grant keeps
-// its own. The transaction fails with ErrReused if the refresh token was used before.
+// Renew stages new tokens for a grant. scopes are those of the access token; the grant's scopes
+// do not change. The transaction fails with ErrReused if the refresh token was used before.
 func (h *StoredGrant) Renew(tx *resource.Tx, scopes []string) (*Tokens, error) {
 	t, it := h.issue(tx, scopes)
 	tx.DeleteCredential(store.Credential(kindAccess, h.access))

@@ -171,7 +171,7 @@ func (r *Reader) requests(ctx context.Context, sc store.Scope, f *Filter) (*plan
 func compile(sc store.Scope, f *Filter) *plan {
 	p := &plan{org: sc.Org, from: f.From.UnixMicro(), to: f.To.UnixMicro(), models: f.ProviderModel, metadata: f.Metadata, cubes: true, users: true}
 	if f.From.Nanosecond()%1000 != 0 {
-		p.from++ // a record's start is a whole microsecond
+		p.from++ // a record's start is in microseconds
 	}
 	set := func(d segment.Dim, values []string) {
 		if len(values) == 0 {

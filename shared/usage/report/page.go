@@ -16,7 +16,7 @@ type frontier struct {
 	start int64 // start of that record
 	part  *segment.Part
 	skip  []uint64 // only for groups: hashes of record ids to skip
-	group int      // -1 for the whole segment
+	group int      // -1 for the entire segment
 }
 
 // order is the order of a page: newest first, or oldest first.

@@ -16,7 +16,7 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Limits of a query's text, in bytes: Athena accepts maxText for the whole query.
+// Limits of a query's text, in bytes: Athena accepts maxText for the complete query.
 const (
 	maxText    = 262_144
 	maxFiles   = 6000 // 15 bytes each

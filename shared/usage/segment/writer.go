@@ -36,9 +36,9 @@ type groupKey struct {
 	hour int64
 }
 
-// Ingest stores a batch of records as one segment per organization and hour. It is
-// idempotent, also for records in different batches. After an error the whole batch may
-// be ingested again. A missing Start is derived from the id.
+// Ingest stores a batch of records as one segment per organization and hour. It is idempotent,
+// also for records in different batches. After an error the entire batch may be ingested again.
+// A missing Start is derived from the id.
 func (a *Archive) Ingest(ctx context.Context, records []usage.Record) error {
 	groups := make(map[groupKey][]*usage.Record)
 	held := 0
