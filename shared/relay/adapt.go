@@ -5,9 +5,9 @@ import (
 	"gateway/shared/provider"
 )
 
-// adapt is Target.Adapt, without the citations of other providers in a Messages
-// body: no host of Claude takes them back. dropped are the paths of what was left
-// out. body is a checked JSON object in dialect.
+// adapt is Target.Adapt, without the citations of other providers in a Messages body, which no
+// host of Claude accepts. dropped are the paths of the omitted fields. body is a valid JSON
+// object in dialect.
 func adapt(t *provider.Target, op provider.Operation, dialect, model string, body []byte) (adapted []byte, dropped []string) {
 	var theirs []string
 	if dialect == provider.AnthropicMessages {

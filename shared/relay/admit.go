@@ -1,7 +1,7 @@
 package relay
 
-// admit finds the caller and reads headers and body. What else is needed before a target is called
-// depends on the handler of the route.
+// admit authenticates the caller and reads headers and body. The further steps before a target
+// is called depend on the handler of the route.
 func admit(c *call) error {
 	if err := c.req.Admit(); err != nil {
 		return err
@@ -13,8 +13,8 @@ func admit(c *call) error {
 }
 
 // planned finds the targets of the request and counts it against rates. counted is false for a
-// connection whose messages are counted instead; what ends work that was counted before is not
-// counted again.
+// connection with messages that are counted instead; a request that settles earlier work was
+// counted with that.
 func planned(c *call, counted bool) error {
 	if err := c.plan.Resolve(c.relay.sources); err != nil {
 		return err

@@ -1,7 +1,7 @@
 package relay
 
-// askAgain asks a host that refused what was added again without it, each of it once.
-// ok is false when there was nothing to leave out.
+// askAgain retries at a host that rejected added parameters without them, once for each. ok is
+// false if there were none to omit.
 func askAgain(c *call, a *answer) (again answer, body []byte, ok bool) {
 	if a.fault == nil {
 		return *a, nil, false
@@ -16,9 +16,9 @@ func askAgain(c *call, a *answer) (again answer, body []byte, ok bool) {
 		before := c.target.To
 		c.target.LeaveOut(refused)
 		plain, err := upstreamBody(c.relay, &c.target, &c.out, &c.log)
-		if err != nil { // without it the target cannot be asked: its refusal stands
+		if err != nil { // the target requires it: its rejection remains
 			c.target.To = before
-			if restored, err := upstreamBody(c.relay, &c.target, &c.out, &c.log); err == nil { // the attempt may have written over it
+			if restored, err := upstreamBody(c.relay, &c.target, &c.out, &c.log); err == nil { // the attempt may have overwritten it
 				body, ok = restored, true
 			}
 			break

@@ -29,35 +29,34 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// Bounds of what is read of a provider's answer, in bytes.
+// Limits of a provider's response, in bytes.
 const (
-	maxPlainAnswer = 64 << 20 // a unified answer, held in memory
+	maxPlainAnswer = 64 << 20 // a unified response, buffered in memory
 	maxErrorAnswer = 1 << 20
 )
 
-// Names of the gateway's own headers of answers, in canonical form.
+// Names of the gateway's own response headers, in canonical form.
 const (
 	headerException = "X-Gateway-Gateway-Exception"
 	headerCode      = "X-Gateway-Error-Code"
 )
 
-// answer is what one target gave: a provider's response whose body is still to
-// be read, or a refusal. It is sent only when no other target is to be tried.
+// answer is the result of one target: a provider's response with an unread body, or a fault. It
+// is sent only if no other target is to be tried.
 type answer struct {
 	resp  *http.Response
 	fault *fault.Fault
-	// held is the beginning of a stream, read to learn whether it starts with
-	// an error.
+	// held is the beginning of a stream, read to determine whether it starts with an error.
 	held   []byte
-	whole  bool // its body was read and stands in the call
+	whole  bool // its body was read into the call
 	ended  bool // the stream ended within held
 	broken error
-	failed http.Header // of the response that became a refusal
-	words  []byte      // its body, where the client reads the provider's errors as they are
+	failed http.Header // of the response that became a fault
+	words  []byte      // its body, if the client gets the provider's errors unchanged
 	stream response.Stream
 	made   *kept.IDWatcher
-	cached *reused.Answer // instead of a response: an answer that was kept
-	soft   bool           // a guardrail that does not deny has failed
+	cached *reused.Answer // instead of a response: a cached one
+	soft   bool           // a non-denying guardrail has failed
 }
 
 func (a *answer) status() int {
@@ -73,14 +72,13 @@ func (a *answer) status() int {
 	return a.resp.StatusCode
 }
 
-// drop gives the connection of an unwanted answer back.
+// drop releases the connection of an unused answer.
 func (a *answer) drop() {
 	if a.resp == nil || a.whole {
 		a.resp = nil
 		return
 	}
-	// What is small is read, so that the connection can be used again. A stream
-	// may go on for ever.
+	// A small body is read, so that the connection can be reused. A stream may be endless.
 	if small := int64(64 << 10); a.resp.ContentLength >= 0 && a.resp.ContentLength <= small {
 		_, _ = io.CopyN(io.Discard, a.resp.Body, small)
 	}
@@ -88,7 +86,7 @@ func (a *answer) drop() {
 	a.resp = nil
 }
 
-// send gives the chosen answer to the client.
+// send sends the chosen answer to the client.
 func send(c *call, a *answer) error {
 	if a.fault != nil {
 		c.reply.told, c.reply.words = a.failed, a.words
@@ -119,8 +117,8 @@ func send(c *call, a *answer) error {
 	return sendPlain(c, a)
 }
 
-// answerHeaders sets the gateway's own response headers and passes on the
-// provider's request id and rate limits under a prefix.
+// answerHeaders sets the gateway's own response headers and forwards the provider's request id
+// and rate limits under a prefix.
 func answerHeaders(c *call, from http.Header) {
 	h := c.reply.w.Header()
 	ownHeaders(c, h)
@@ -134,9 +132,9 @@ func answerHeaders(c *call, from http.Header) {
 	}
 }
 
-// asksAsOpenAI tells whether the client speaks one of OpenAI's shapes. Answers to such
-// clients keep strictly to the shape unless the client allows more; other shapes have
-// headers for the rest anyway.
+// asksAsOpenAI reports whether the client uses one of OpenAI's dialects. Responses to such
+// clients keep strictly to the schema unless the client allows more; other dialects use headers
+// for the rest anyway.
 func asksAsOpenAI(q *admission.Request) bool {
 	return q.Route.Client == nil || strings.HasPrefix(q.Route.Client.Name(), "openai.")
 }
@@ -166,8 +164,7 @@ func ownHeaders(c *call, h http.Header) {
 
 var promptUnread = []string{"unread"}
 
-// promptsOf tells together with which other requests this one's prompt is counted, see
-// unread.
+// promptsOf returns the key under which the request's prompt is counted, see package unread.
 func promptsOf(tg *target.Target, bill *accounting.Bill) unread.Of {
 	return unread.Of{
 		Org: tg.Req.Who.Scope.Org, Workspace: tg.Req.Who.Scope.Workspace, Key: tg.Req.Who.KeyID,
@@ -175,7 +172,7 @@ func promptsOf(tg *target.Target, bill *accounting.Bill) unread.Of {
 	}
 }
 
-// sendFault answers with an error in the client's dialect.
+// sendFault sends an error in the client's dialect.
 func sendFault(c *call, f *fault.Fault) {
 	if len(c.bill.Purse.Attempts) > 1 {
 		again := *f
@@ -194,7 +191,7 @@ func sendFault(c *call, f *fault.Fault) {
 		h.Set(headerException, "true")
 	}
 	body := errorBody(c, f)
-	if f.Final() { // also where the provider says otherwise
+	if f.Final() { // even if the provider's headers differ
 		h.Set(fault.ShouldRetry, "false")
 	}
 	if f.Status() == http.StatusUpgradeRequired {
@@ -202,7 +199,7 @@ func sendFault(c *call, f *fault.Fault) {
 	}
 	speaker := errorSpeaker(c.relay, &c.target)
 	if by, ok := speaker.(routes.Challenger); ok {
-		by.Challenge(h, c.req.Req, f) // behind what the provider's headers say
+		by.Challenge(h, c.req.Req, f) // it overrides the provider's headers
 	}
 	status := f.Status()
 	if by, ok := speaker.(chat.Refuser); ok && sendsEvent(&c.target, f) {
@@ -219,8 +216,8 @@ func sendFault(c *call, f *fault.Fault) {
 	c.reply.write(body)
 }
 
-// sendsEvent reports whether a refusal is sent as an event: it is final, the request asks
-// for a stream, and it or its config asks for such events.
+// sendsEvent reports whether a rejection is sent as an event: it is final, the request wants a
+// stream, and it or its config enables such events.
 func sendsEvent(tg *target.Target, f *fault.Fault) bool {
 	if f.Status() >= http.StatusInternalServerError || !f.Final() {
 		return false
@@ -228,12 +225,13 @@ func sendsEvent(tg *target.Target, f *fault.Fault) bool {
 	if asked.One(tg.Req.Req.Header, asked.Refusals) != "event" && !tg.Plan.Config.RefusalEvents {
 		return false
 	}
-	// A body that was not read, as of a wrong key, does not say whether it asks for a stream.
+	// An unread body, such as that of a request with an invalid key, does not show whether a
+	// stream is requested.
 	return tg.Stream || tg.Body.In == nil && strings.Contains(asked.One(tg.Req.Req.Header, "Accept"), "text/event-stream")
 }
 
-// errorBody returns the body of an error, with the results of the guardrails of the target
-// that was tried last. JSON-RPC has no place for them.
+// errorBody returns the body of an error, with the results of the guardrails of the last target.
+// JSON-RPC has no place for them.
 func errorBody(c *call, f *fault.Fault) []byte {
 	if f.Code == fault.GuardrailDenied {
 		if body := deniedBody(c.relay, &c.target, &c.guards, c.reply.w.Header(), f); body != nil {
@@ -247,8 +245,8 @@ func errorBody(c *call, f *fault.Fault) []byte {
 	return c.guards.Told(body, true)
 }
 
-// plainError returns an error in the provider's own words if the client speaks to it in its
-// own shape, otherwise in the gateway's words and the client's shape.
+// plainError returns the provider's unchanged error if the client uses the provider's own
+// dialect, otherwise the gateway's error in the client's dialect.
 func plainError(r *Relay, tg *target.Target, bill *accounting.Bill, rw *reply, f *fault.Fault) []byte {
 	h := rw.w.Header()
 	if rw.words != nil && f.Source == fault.SourceProvider {
@@ -258,7 +256,7 @@ func plainError(r *Relay, tg *target.Target, bill *accounting.Bill, rw *reply, f
 	return withAttempts(tg, bill, errorSpeaker(r, tg).AppendError(nil, f, target.Options(tg)))
 }
 
-// errorSpeaker returns what writes an error in its client's shape.
+// errorSpeaker returns the writer of errors in the client's dialect.
 func errorSpeaker(r *Relay, tg *target.Target) chat.ErrorWriter {
 	switch {
 	case tg.Req.Route.Client != nil:
@@ -273,13 +271,13 @@ func errorSpeaker(r *Relay, tg *target.Target) chat.ErrorWriter {
 	return speaker
 }
 
-// plainJSON reports whether a response is JSON and no error.
+// plainJSON reports whether a response is JSON and not an error.
 func plainJSON(resp *http.Response) bool {
 	return resp.StatusCode >= 200 && resp.StatusCode <= 299 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
 }
 
-// endRawStream writes the error event of a passed-through stream of events that broke off
-// between two of them, for clients that would else take it for a network failure alone.
+// endRawStream writes the error event of a passed-through stream that was truncated between two
+// events, for clients that would otherwise only see a network failure.
 func endRawStream(r *Relay, tg *target.Target, rw *reply, log *record.Log, resp *http.Response, f fault.Fault) {
 	speaker := errorSpeaker(r, tg)
 	if b, ok := speaker.(chat.Breaker); !ok || !b.BreaksConnection() || !events(resp) || resp.Header.Get("Content-Encoding") != "" {
@@ -292,7 +290,7 @@ func endRawStream(r *Relay, tg *target.Target, rw *reply, log *record.Log, resp 
 	rw.flush()
 }
 
-// sendRaw passes an answer through byte for byte, as it comes.
+// sendRaw passes a response through byte for byte, as it arrives.
 func sendRaw(c *call, resp *http.Response) error {
 	if target.Holds(&c.target, resp) || accounting.Tickets(&c.bill, resp) || c.bill.Purse.Holds() && createsBatch(&c.req, &c.body) && plainJSON(resp) {
 		return sendHeld(c, resp)
@@ -314,10 +312,10 @@ func sendRaw(c *call, resp *http.Response) error {
 	meter := tail.New(resp)
 	meter.Memory(c.req.Ctx, c.req.Lease)
 	like := c.body.Like()
-	// A run is told with all its settings, an event may hold an image or a whole response.
+	// A run object contains all its settings, an event may hold an image or a complete response.
 	meter.Wide = c.body.KeptPath().Collection == "threads" || c.body.KeptPath().Collection == "interactions" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
 	c.reply.flushWhenWaiting(resp.Body)
-	between := true // events have come whole so far
+	between := true // all events so far were complete
 	for {
 		t := c.relay.Now()
 		n, err := resp.Body.Read(p)
@@ -346,7 +344,7 @@ func sendRaw(c *call, resp *http.Response) error {
 			}
 			meter.Cut = true
 			accounting.LearnRaw(&c.bill, meter, resp.StatusCode)
-			c.reply.broken = true // the client must see that the body is not whole
+			c.reply.broken = true // the client must see that the body is incomplete
 			return nil
 		}
 	}

@@ -10,9 +10,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// withAttempts adds to an error's body what was tried before it, for clients
-// that do not keep to the strict shape. An error of the only target that was
-// tried once stays as it is.
+// withAttempts adds the earlier attempts to an error's body, for clients that accept extensions
+// of the schema. An error of a single attempt is unchanged.
 func withAttempts(tg *target.Target, bill *accounting.Bill, body []byte) []byte {
 	if tg.Plan.Walker == nil || tg.Strict() || len(body) == 0 || body[0] != '{' {
 		return body
@@ -29,7 +28,7 @@ func withAttempts(tg *target.Target, bill *accounting.Bill, body []byte) []byte 
 	return wire.Splice(nil, body, wire.InsertAt(0, "attempts", appendAttempts(bill, nil, skips)))
 }
 
-// appendAttempts writes the calls, then the targets that the gateway refused.
+// appendAttempts writes the calls, then the targets that the gateway rejected.
 func appendAttempts(bill *accounting.Bill, dst []byte, skips []usage.Skip) []byte {
 	dst = append(dst, '[')
 	for i := range bill.Purse.Attempts {
@@ -61,8 +60,7 @@ func appendAttempt(dst []byte, option, provider, model string, status int, code 
 	return append(dst, '}')
 }
 
-// refused tells whether the gateway itself refused the target. A timeout is the
-// target's.
+// refused reports whether the gateway itself rejected the target. A timeout is the target's.
 func (a *answer) refused() bool {
 	return a.fault != nil && a.fault.Source != fault.SourceProvider && a.fault.Code != fault.RequestTimeout
 }

@@ -13,14 +13,13 @@ import (
 	"gateway/shared/store"
 )
 
-// await has a response that is made in the background looked at until it has ended, so that
-// it is booked even if its client never reads it. The message is queued before the client
-// learns the response's id.
+// await has a background response polled until it has ended, so that it is charged even if its
+// client never reads it. The message is queued before the client gets the response's id.
 func (r *Relay) await(b target.Bookings, id string) {
 	if r.Runs == nil {
 		return
 	}
-	ctx := b.Target.Req.Base // the response is made, whether or not the client is there
+	ctx := b.Target.Req.Base // the provider continues even if the client disconnects
 	hash := b.Target.Req.KeyHash()
 	a := &managed.Awaited{
 		ID: id, Key: hash, Headers: headersOfLooks(b.Target), Made: b.Target.Req.Now().Unix(),
@@ -38,9 +37,9 @@ func (r *Relay) await(b target.Bookings, id string) {
 	b.Target.Req.Fail("await a response in the background", err)
 }
 
-// headersOfLooks are the headers that lead a later read to the provider that makes the
-// response: they name the saved provider, whatever config chose it; with a credential of
-// the client's own they are the client's headers.
+// headersOfLooks returns the headers that route a later read to the provider of the background
+// response: they name the saved provider, even if a config chose it; with a credential of the
+// client's own they are the client's headers.
 func headersOfLooks(tg *target.Target) http.Header {
 	out := make(http.Header)
 	from := tg.Req.HeadersForProvider()
@@ -72,7 +71,8 @@ func headersOfLooks(tg *target.Target) http.Header {
 	return out
 }
 
-// leadsOn tells whether a header of a client has a part in who is asked, and as whom.
+// leadsOn reports whether a header of a client affects the choice of the provider or of the
+// account.
 func leadsOn(name string) bool {
 	switch name {
 	case "X-Gateway-Api-Key", "X-Gateway-Span-Id", "X-Gateway-Request-Timeout", asked.Translation:
@@ -83,7 +83,7 @@ func leadsOn(name string) bool {
 	return strings.HasPrefix(name, "X-Gateway-")
 }
 
-// Booked tells whether an awaited response stands in the books.
+// Booked reports whether an awaited response was charged.
 func (m *Mux) Booked(ctx context.Context, sc store.Scope, a *managed.Awaited) (bool, error) {
 	if a.Org {
 		sc = sc.Organisation()
@@ -91,8 +91,8 @@ func (m *Mux) Booked(ctx context.Context, sc store.Scope, a *managed.Awaited) (b
 	return m.relay.owners.Claimed(ctx, sc, a.Place, a.ID)
 }
 
-// Settler is for whom an awaited response is looked at: the key that made it, even when it
-// is no longer valid, because the money is spent.
+// Settler returns the principal for polling an awaited response: the key that created it, even
+// if it is no longer valid, because the money is spent.
 func (m *Mux) Settler(ctx context.Context, sc store.Scope, a *managed.Awaited) (*Behalf, error) {
 	closing, _, err := m.Admits(ctx, sc, a.Key, &a.Maker)
 	if err != nil {

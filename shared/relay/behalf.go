@@ -15,9 +15,9 @@ import (
 	"gateway/shared/store"
 )
 
-// Admits tells whether the holder of a key may still run batches; maker is who the holder
-// was when the batch was made. The fault is a 401 or 403. With it comes closing, the former
-// holder: in its name what was begun may be ended, and nothing new may be begun.
+// Admits reports whether the holder of a key may still run batches; maker is the creator of the
+// batch. The fault is a 401 or 403. It is returned with closing, the former holder: on its
+// behalf work may be ended, but not started.
 func (m *Mux) Admits(ctx context.Context, sc store.Scope, key string, maker *managed.Maker) (closing *identity.Principal, left *fault.Fault, err error) {
 	const scope = "completions.write"
 	auth := m.relay.Auth
@@ -39,9 +39,9 @@ func (m *Mux) Admits(ctx context.Context, sc store.Scope, key string, maker *man
 	return closing, left, nil
 }
 
-// Run takes a request through the walk on behalf of somebody. Its answer is cut
-// off when broken is true; a panic does that too, and ends nothing else. The
-// request brings no credential of the gateway.
+// Run sends a request through the pipeline on behalf of a principal. Its response was truncated
+// if broken is true; a panic truncates it as well, and ends nothing else. The request contains
+// no credential of the gateway.
 func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *admission.Behalf) (broken bool) {
 	rt, id := m.Match(req.Method, req.URL.EscapedPath())
 	if rt == nil {
@@ -51,12 +51,12 @@ func (m *Mux) Run(w http.ResponseWriter, req *http.Request, behalf *admission.Be
 	return m.relay.run(w, req, rt, id, behalf)
 }
 
-// run takes a request through the walk on behalf of somebody: see Mux.Run.
+// run sends a request through the pipeline on behalf of a principal: see Mux.Run.
 func (r *Relay) run(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admission.Behalf) (broken bool) {
 	defer func() {
 		v := recover()
 		if broken = v != nil; broken && v != http.ErrAbortHandler {
-			// Nobody above catches it, as a server does for a client's request.
+			// No server recovers it, as for a client's request.
 			slog.Error("request panicked", "panic", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
 		}
 	}()

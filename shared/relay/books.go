@@ -25,9 +25,8 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// keepBooks settles the request and writes its record, once. It is called before the
-// last byte of the answer goes out, or, where answers end before the process may
-// be frozen, by finish.
+// keepBooks settles the request and writes its record, once. It is called before the last byte
+// of the response is sent, or, if the process may be frozen after the response, by finish.
 func keepBooks(c *call) {
 	if c.relay.RecordAfterBody {
 		return
@@ -35,11 +34,11 @@ func keepBooks(c *call) {
 	writeBooks(c)
 }
 
-// finish ends the walk: whatever happened, the request is settled and recorded.
+// finish ends the pipeline: in every case, the request is settled and recorded.
 func finish(c *call) {
 	if c.relay.RecordAfterBody {
 		flushTail(c.relay, &c.reply)
-		// A cut answer must not end like a whole one: the host breaks the connection off.
+		// A truncated response must not end like a complete one: the host aborts the connection.
 		if e, ok := c.reply.w.(interface{ EndBody() }); ok && !c.reply.broken {
 			e.EndBody()
 		}
@@ -60,7 +59,7 @@ func writeBooks(c *call) {
 		c.req.Fail("settle", err)
 	}
 	if c.req.Who == nil {
-		return // an unknown caller has no books
+		return // an unknown caller has no record
 	}
 	describeMoney(&c.bill, &c.log, &c.cache, &c.rec)
 	if u := &c.rec.Usage; u.N(pricing.CacheWrite5m)+u.N(pricing.CacheWrite1h)+u.N(pricing.CacheRead) > 0 {
@@ -74,7 +73,7 @@ func writeBooks(c *call) {
 		c.rec.TimeToFirstByte = c.rec.Duration
 	}
 	c.rec.GatewayTime = max(c.rec.Duration-outcome.Waited+c.reply.flushing, 0)
-	// A provider's answer and a path may say more than a record has room for.
+	// A provider's response and a path may exceed the limits of a record.
 	c.rec.Model, c.rec.FinishReason = fault.Clip(c.rec.Model, body.MaxModel), clipText(c.rec.FinishReason)
 	hideInRecord(&c.target, &c.rec)
 	if c.req.OnlyLooked() {
@@ -86,7 +85,7 @@ func writeBooks(c *call) {
 	}
 }
 
-// describe puts into the record what the stages learned.
+// describe fills the record from the values of the stages.
 func describe(c *call) {
 	describeRequest(&c.target, &c.rec)
 	describeWalk(c.relay, &c.plan, &c.guards, &c.rec)
@@ -94,7 +93,7 @@ func describe(c *call) {
 	describeCall(&c.rec, c.protocol)
 }
 
-// describeWalk tells what the walk was decided on, before it is settled.
+// describeWalk records the routing decisions, before settlement.
 func describeWalk(relay *Relay, pl *plan.Plan, gs *guardrail.State, rec *usage.Record) {
 	r := rec
 	r.Guards = gs.Notes.All(relay.RecordAfterBody)
@@ -106,7 +105,7 @@ func describeWalk(relay *Relay, pl *plan.Plan, gs *guardrail.State, rec *usage.R
 	r.Matches, r.Skips = pl.Walker.Matches(r.Matches[:0]), pl.Walker.Skips(r.Skips[:0])
 }
 
-// describeAnswer tells who was asked last and what came of it.
+// describeAnswer records the last target and its result.
 func describeAnswer(c *call) {
 	r, to, outcome := &c.rec, &c.target.To.Names, c.log.Outcome()
 	r.OptionIndex, r.Provider, r.ProviderSlug, r.IntegrationID = to.Option, to.Provider, to.Slug, to.Integration
@@ -120,7 +119,7 @@ func describeAnswer(c *call) {
 	}
 }
 
-// describeMoney tells what was called and what it cost, once it is settled.
+// describeMoney records the calls and their cost, after settlement.
 func describeMoney(bill *accounting.Bill, log *record.Log, ca *reused.Cache, rec *usage.Record) {
 	r, p := rec, &bill.Purse
 	r.Attempts, r.Usage, r.Cost, r.Priced, r.SettleSubjects = p.Attempts, p.Usage, p.Cost, p.Priced, p.Entries
@@ -133,7 +132,7 @@ func describeMoney(bill *accounting.Bill, log *record.Log, ca *reused.Cache, rec
 	}
 }
 
-// describeRequest tells what the stages before the targets learned.
+// describeRequest records the values of the stages before the targets.
 func describeRequest(tg *target.Target, rec *usage.Record) {
 	r := rec
 	r.ID, r.Start = tg.Req.ULID, tg.Req.Start
@@ -143,7 +142,7 @@ func describeRequest(tg *target.Target, rec *usage.Record) {
 	if who := tg.Req.Who; who != nil {
 		r.Org, r.Workspace, r.WorkspaceSlug = who.Scope.Org, who.Scope.Workspace, who.WorkspaceSlug
 		r.KeyID, r.KeyType = who.KeyID, string(who.Type)
-		if who.Type != identity.SignedToken { // in a signed token the user is whatever its maker wrote
+		if who.Type != identity.SignedToken { // the user of a signed token is not verified
 			r.UserID = who.UserID
 		}
 	}
@@ -156,8 +155,8 @@ func describeRequest(tg *target.Target, rec *usage.Record) {
 	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode = tg.Plan.Config.ID, tg.Plan.Config.Slug, tg.Plan.Config.Version, tg.Plan.Config.Mode
 }
 
-// keepSent keeps what was sent where it differs from what came in. The body is
-// not copied: it stands until the next attempt, which is kept in its place.
+// keepSent stores the request to the provider if it differs from the client's. The body is not
+// copied: it is valid until the next attempt, which replaces it.
 func keepSent(tg *target.Target, log *record.Log, mk *stars.Mask, h http.Header, body []byte) {
 	if !tg.Req.Logs() || len(body) == 0 || tg.Req.Route.Shape == routes.Raw || tg.SameDialect() {
 		return
@@ -170,7 +169,7 @@ func keepSent(tg *target.Target, log *record.Log, mk *stars.Mask, h http.Header,
 	log.Sent(h, body, names, tg.To.Target.Secrets(room[:0], false))
 }
 
-// sealBodies puts the bodies that the log keeps into the record, sealed.
+// sealBodies adds the logged bodies to the record, sealed.
 func sealBodies(c *call, ctx context.Context) {
 	full := c.req.Logs()
 	status := c.log.Outcome().Status
@@ -189,7 +188,7 @@ func sealBodies(c *call, ctx context.Context) {
 			in = p.Body
 		}
 		if c.guards.Sent != nil {
-			in = c.guards.Sent // what was taken out of it is in no log
+			in = c.guards.Sent // masked content is not logged
 		}
 		if c.req.Route.Operation == provider.BatchesCreate {
 			in = managed.HideConfig(in)
@@ -199,7 +198,7 @@ func sealBodies(c *call, ctx context.Context) {
 		b.Unsent()
 	}
 	if c.req.Route.Operation == provider.Embeddings && !failed {
-		b.Unanswered() // vectors are long and say nothing
+		b.Unanswered() // vectors are long and not informative
 	}
 	hideInLog(&c.target, &c.log)
 	var err error
@@ -208,7 +207,7 @@ func sealBodies(c *call, ctx context.Context) {
 	}
 }
 
-// hideInLog takes secrets out of what the log keeps.
+// hideInLog redacts secrets in the logged bodies.
 func hideInLog(tg *target.Target, log *record.Log) {
 	if tg.To.Target.Provider == nil {
 		return
@@ -218,7 +217,7 @@ func hideInLog(tg *target.Target, log *record.Log) {
 	log.Bodies.Hide(secrets)
 }
 
-// hideInRecord takes secrets out of what the books repeat of an answer.
+// hideInRecord redacts secrets in the parts of a response that the record repeats.
 func hideInRecord(tg *target.Target, rec *usage.Record) {
 	if tg.To.Target.Provider == nil {
 		return

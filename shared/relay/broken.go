@@ -13,8 +13,8 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// unusable is the answer to a success that cannot be used. Its usage is booked, because the
-// provider bills it, and what it says was made is noted.
+// unusable returns the error for a success that cannot be used. Its usage is charged, because
+// the provider bills it, and created objects are recorded.
 func unusable(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *stars.Mask, err error, body []byte) error {
 	f := fault.From(err)
 	if f.Code == fault.InternalError {
@@ -27,12 +27,13 @@ func unusable(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *sta
 	return f
 }
 
-// brokenAnswer answers for a body that did not arrive whole. body is what came.
+// brokenAnswer returns the error for a body that did not arrive completely. body is the part
+// received.
 func brokenAnswer(c *call, err error, body []byte) error {
 	mask.Bytes(body, c.mask.Secrets())
 	c.log.Body(record.Received, body)
 	if errors.Is(err, buffer.ErrTooLarge) {
-		// It is not read for what it tells: that would take its memory twice.
+		// It is not parsed: that would need its size in memory again.
 		c.bill.Charge(accounting.Estimate(&c.bill, min(came.Tokens(len(body)), c.target.OutBound)))
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", c.target.To.Target.Provider.ID, int64(maxPlainAnswer))
 		f.Source = fault.SourceProvider

@@ -13,8 +13,7 @@ import (
 	"gateway/shared/relay/target"
 )
 
-// sendCached answers with a kept answer: no provider is called and nothing is
-// paid.
+// sendCached sends a cached response: no provider is called and nothing is charged.
 func sendCached(c *call, a *reused.Answer) error {
 	e := a.Entry
 	c.cache.Use(e)
@@ -33,14 +32,14 @@ func sendCached(c *call, a *reused.Answer) error {
 	return nil
 }
 
-// replayed is a whole answer as a stream in the client's dialect.
+// replayed returns a complete response as a stream in the client's dialect.
 func replayed(tg *target.Target, gs *guardrail.State, r *chat.Response) []byte {
 	o := target.Options(tg)
 	o.Request = tg.Body.LegacyOnly()
 	return streamTold(tg, gs, response.Replay(r, tg.Req.Route.Client.NewStreamEncoder(o)))
 }
 
-// gather begins to collect a stream that is to be kept, or judged at its end.
+// gather starts to assemble a stream that is cached, or judged at its end.
 func gather(tg *target.Target, gs *guardrail.State, ca *reused.Cache, a *answer) {
 	judged := gs.JudgesEnd()
 	if !ca.Keeps() && !judged && !target.StoresItems(tg) {
@@ -53,7 +52,7 @@ func gather(tg *target.Target, gs *guardrail.State, ca *reused.Cache, a *answer)
 	a.stream.Gather(cache.MaxBody, false, judged, tg.Req.Route.Client.NewStreamDecoder(&tg.To.Traits))
 }
 
-// keepStream stores a stream that has ended: for the cache, and its items for later references.
+// keepStream stores a finished stream: in the cache, and its items for later references.
 func keepStream(tg *target.Target, ca *reused.Cache, a *answer) {
 	stores := target.StoresItems(tg)
 	if !ca.Keeps() && !stores {
@@ -74,7 +73,7 @@ func keepStream(tg *target.Target, ca *reused.Cache, a *answer) {
 	}
 }
 
-// encodeWhole writes a stream that was put together as a whole answer.
+// encodeWhole writes an assembled stream as a complete response.
 func encodeWhole(tg *target.Target, dst []byte, a *answer, whole *chat.Response) []byte {
 	o := target.Options(tg)
 	if !a.stream.Translated() || tg.SameDialect() {

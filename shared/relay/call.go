@@ -26,14 +26,14 @@ import (
 )
 
 // call is the frame of one request: the values of its stages, in the order in which they are
-// filled. Stages are functions; each value refers to those before it. Calls are pooled:
-// nothing may keep a part of one after finish has returned.
+// set. Stages are functions; each value refers to those before it. Calls are pooled: no part of
+// one may be retained after finish has returned.
 type call struct {
 	relay    *Relay
 	req      admission.Request
 	body     body.Body
 	plan     plan.Plan
-	target   target.Target // the target that was tried last
+	target   target.Target // the current or last target
 	bill     accounting.Bill
 	out      outbound
 	stream   streamState
@@ -43,34 +43,34 @@ type call struct {
 	rec      usage.Record // see describe
 	cache    reused.Cache
 	guards   guardrail.State
-	mask     stars.Mask // over the target's credentials
-	protocol *calling   // of a protocol that asks no model; nil for others
+	mask     stars.Mask // of the target's credentials
+	protocol *calling   // of a protocol that calls no model; nil for others
 
 	leased egress.Lease // memory of the request
 }
 
-// outbound is the request to a target: its body and what is known of its way out.
+// outbound is the request to a target: its body and its state.
 type outbound struct {
-	media     media.Fetched // fetched for targets that take bytes only
+	media     media.Fetched // fetched for targets that accept only bytes
 	sendBuf   *buffer.Buffer
-	sending   *outgoing.Bytes // nil until a body in memory is sent
+	sending   *outgoing.Bytes // nil until a buffered body is sent
 	modelJSON []byte
-	injected  bool          // usage was asked for on the client's behalf
+	injected  bool          // usage was requested on the client's behalf
 	bodySpent bool          // the client's body was streamed and cannot be sent again
-	upload    *form.Upload  // the body that is streamed
-	patience  plan.Patience // of the attempt under way
+	upload    *form.Upload  // the streamed body
+	patience  plan.Patience // of the attempt in progress
 	far       session.Conn  // connection to the provider, on Socket routes
-	part      target.Part   // the part that is asked for after the answer has begun
+	part      target.Part   // the part that is requested after the response has started
 }
 
-// streamState is the memory of an answer that is a stream.
+// streamState is the memory of a streamed response.
 type streamState struct {
 	heldBuf *buffer.Buffer // its beginning
 	turnBuf *buffer.Buffer // its translation
 	backlog response.Backlog
 }
 
-// reply is what the client was sent.
+// reply is the state of the response to the client.
 type reply struct {
 	from      *admission.Request
 	log       *record.Log
@@ -78,14 +78,14 @@ type reply struct {
 	headSent  bool
 	firstByte time.Duration
 	gone      bool          // the client disconnected
-	gathers   bool          // what is written is held until the next wait for the provider
-	written   bool          // something was written and not flushed
-	broken    bool          // the answer must be cut, not ended
-	told      http.Header   // headers of the provider's answer that is sent, or that became an error
+	gathers   bool          // writes are buffered until the next wait for the provider
+	written   bool          // there are unflushed writes
+	broken    bool          // the response must be aborted, not ended
+	told      http.Header   // headers of the provider's response that is sent, or that became an error
 	words     []byte        // body of the provider's error, if it is sent unchanged
-	flushing  time.Duration // the gateway's own time within the time that it seemed to wait for the provider
+	flushing  time.Duration // the gateway's own time during apparent waits for the provider
 	tail      []byte        // last bytes, held until the request is recorded
-	carry     carry         // the session that was opened
+	carry     carry         // the opened session
 }
 
 func newCall() *call {
@@ -94,7 +94,7 @@ func newCall() *call {
 	return c
 }
 
-// connect lets each value refer to those before it.
+// connect sets the references of each value to those before it.
 func (c *call) connect() {
 	c.body.Req = &c.req
 	c.plan.Req, c.plan.Body = &c.req, &c.body
@@ -116,7 +116,7 @@ func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *rou
 
 // reset drops every reference, so that the pool keeps no request alive.
 func (c *call) reset() {
-	spare := !c.out.sending.Busy() // nobody else reads the bytes of the body any more
+	spare := !c.out.sending.Busy() // the bytes of the body are no longer read
 	if spare {
 		c.out.sendBuf.Free()
 	}
@@ -125,8 +125,8 @@ func (c *call) reset() {
 	c.plain.free()
 	c.stream.turnBuf.Free()
 	attempts := c.bill.Purse.Leftover()
-	// Parts that keep their memory are saved one by one, because a literal of the whole
-	// call would be built beside it first.
+	// Parts with reusable memory are saved one by one, because a literal of the complete call
+	// would be allocated first.
 	c.log.Free()
 	log := c.log
 	tail, modelJSON := c.reply.tail[:0], c.out.modelJSON[:0]
@@ -139,7 +139,7 @@ func (c *call) reset() {
 	c.bill.Purse.Attempts = attempts
 }
 
-// refuse answers with an error, or ends a started stream with an error event.
+// refuse sends an error, or ends a started stream with an error event.
 func refuse(c *call, err error) {
 	f := fault.From(err)
 	c.mask.Fault(f)

@@ -14,8 +14,8 @@ import (
 	"gateway/shared/tenant"
 )
 
-// TestMetadataEndsWithItsCall takes one pooled call through requests whose
-// metadata stands in the same memory.
+// TestMetadataEndsWithItsCall uses one pooled call for several requests with metadata in the
+// same memory.
 func TestMetadataEndsWithItsCall(t *testing.T) {
 	r := &Relay{Options: Options{Now: time.Now, Book: pricing.Default()}}
 	c := newCall()

@@ -23,30 +23,29 @@ import (
 	"gateway/shared/wire"
 )
 
-// embedRoute is what an embedding for the cache is served as.
+// embedRoute is the route of embeddings for the cache.
 var embedRoute = &routes.Route{
 	Method: http.MethodPost, Path: "/embeddings", Endpoint: "embed", Shape: routes.Unified, Scope: "completions.write",
 	Operation: provider.Embeddings, Check: openai.CheckEmbeddings, Meter: openai.MeterEmbeddings, NoOutput: true,
 }
 
-// embedLimit is how long an embedding may take in all. The request waits for
-// CacheTimes.Embed only.
+// embedLimit is the total time for an embedding. The request only waits for CacheTimes.Embed.
 const embedLimit = 5 * time.Second
 
-// maxEmbedding bounds its answer, in bytes.
+// maxEmbedding limits its response, in bytes.
 const maxEmbedding = 4 << 20
 
-// embedder serves the cache's embeddings as requests of the same caller: they
-// count against its budgets and have records of their own, which name their
-// parent. They have no cache and no guardrails. It holds what the request knows,
-// not the request, which goes on meanwhile.
+// embedder serves the cache's embeddings as requests of the same caller: they count against its
+// budgets and have separate records, which name their parent. They have no cache and no
+// guardrails. It holds copies of the request's values, not the request, which continues
+// concurrently.
 type embedder struct {
 	relay *Relay
 	with  *route.CacheEmbedder
 	from  lineage
 }
 
-// lineage is what a request of the gateway's own has from its parent.
+// lineage holds the values that a child request gets from its parent.
 type lineage struct {
 	who      *identity.Principal
 	view     *resource.View
@@ -102,8 +101,8 @@ func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
 	return answer.Data[0].Embedding, nil
 }
 
-// serveChild takes a request of the gateway's own through the walk from behind
-// the admission: its parent has been admitted.
+// serveChild sends a child request through the pipeline, starting after admission: its parent
+// has been admitted.
 func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *lineage, body []byte, tree *route.Tree) {
 	c := r.calls.Get().(*call)
 	c.begin(r, w, req, embedRoute)

@@ -12,10 +12,10 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// passedOn are the headers of the caller's that its further requests have too.
+// passedOn are the headers of the caller that its child requests get too.
 var passedOn = []string{"X-Gateway-Config", "X-Gateway-Metadata", "X-Gateway-Debug"}
 
-// composed answers with what the route makes of other requests.
+// composed responds with the result that the route composes from other requests.
 func composed(c *call, how *routes.Composed) error {
 	desk := routes.Desk{
 		Context: guard.WithBudget(admission.ClientContext(&c.req), guard.NewBudget()), Scope: c.req.Who.Scope, View: c.req.View, Store: c.relay.Store, Now: c.relay.Now, ID: c.body.ID, Body: c.body.In,
@@ -24,12 +24,12 @@ func composed(c *call, how *routes.Composed) error {
 			return c.relay.guards.Alone(ctx, name, &at)
 		},
 	}
-	// What other goroutines read is taken here: the call is pooled.
+	// Values for other goroutines are copied here: the call is pooled.
 	relay, of, who, key, trace, from := c.relay, how.Of, c.req.Who, c.req.KeyHash(), c.req.Ask.TraceID, c.req.Req
 	desk.Ask = func(ctx context.Context, w http.ResponseWriter, id string, body []byte) (broken bool) {
 		req, err := http.NewRequestWithContext(ctx, of.Method, routes.BasePath+of.At(id), bytes.NewReader(body))
 		if err != nil {
-			return true // an id that was taken from a path stands in one
+			return true // an id from a path is valid in one
 		}
 		for _, name := range passedOn {
 			if v := from.Header[name]; v != nil {

@@ -18,8 +18,8 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// converse serves a WebSocket on which each message that asks for a response is a
-// request of its own.
+// converse serves a WebSocket on which each message that requests a response is a separate
+// request.
 func converse(c *call, turns *routes.Dialogue) error {
 	if !c.relay.sessions.Open() {
 		return restarting()
@@ -27,7 +27,7 @@ func converse(c *call, turns *routes.Dialogue) error {
 	ownHeaders(c, c.reply.w.Header())
 	protocol := ""
 	if offered := asked.Protocols(c.req.Req.Header); len(offered) > 0 {
-		protocol = offered[0] // browsers take no answer without one that they have offered
+		protocol = offered[0] // browsers require a subprotocol that they have offered
 	}
 	client, err := c.req.Route.Sockets().Accept(c.reply.w, c.req.Req, protocol, c.reply.w.Header())
 	if err != nil {
@@ -56,13 +56,13 @@ func converse(c *call, turns *routes.Dialogue) error {
 	return nil
 }
 
-// partner takes the parts of a request through the walk, each as a request of its
-// caller's. What is read of its call does not change while it runs.
+// partner sends the child requests of a request through the pipeline, each as a separate request
+// of its caller. The parts of the call that it reads do not change while it runs.
 type partner struct {
 	relay  *Relay
 	of     *call
 	route  *routes.Route
-	header http.Header // of each request
+	header http.Header // copied to each request
 	key    string
 }
 
@@ -79,7 +79,7 @@ func newPartner(c *call, rt *routes.Route) *partner {
 	return &partner{relay: c.relay, of: c, route: rt, header: h, key: c.req.KeyHash()}
 }
 
-// below makes what is asked from here on parts of q in the trace.
+// below makes further child requests parts of q in the trace.
 func (p *partner) below(q *admission.Request) {
 	h := p.header
 	for _, name := range [...]string{headerBeta, "X-Gateway-Span-Id", "X-Gateway-Span-Name", "Origin", "Content-Length"} {
@@ -93,12 +93,12 @@ func (p *partner) Ask(ctx context.Context, w http.ResponseWriter, body []byte) (
 	return p.take(ctx, w, p.route, "", p.header.Clone(), body, nil)
 }
 
-// take takes a request to a route through the walk. id is the variable of its path; like
-// says at which address the gateway was called, nil where nobody asks for that.
+// take sends a request to a route through the pipeline. id is the variable of its path; like has
+// the address at which the gateway was called, nil if it does not matter.
 func (p *partner) take(ctx context.Context, w http.ResponseWriter, rt *routes.Route, id string, h http.Header, body []byte, like *http.Request) (broken bool) {
 	req, err := http.NewRequestWithContext(ctx, rt.Method, routes.BasePath+rt.At(id), bytes.NewReader(body))
 	if err != nil {
-		return true // both are the program's own
+		return true // both are internal values
 	}
 	if req.Header = h; like != nil {
 		req.Host, req.TLS = like.Host, like.TLS
@@ -108,13 +108,13 @@ func (p *partner) take(ctx context.Context, w http.ResponseWriter, rt *routes.Ro
 		f := fault.From(err)
 		f.SetHeaders(w.Header())
 		w.WriteHeader(f.Status())
-		_, _ = w.Write(errorAt(rt, f)) // it is kept
+		_, _ = w.Write(errorAt(rt, f)) // it is buffered
 		return false
 	}
 	return p.relay.run(w, req, rt, url.PathEscape(id), &admission.Behalf{Key: p.key, Caller: now.Who})
 }
 
-// errorAt is the body of an error at a route.
+// errorAt returns the body of an error at a route.
 func errorAt(rt *routes.Route, f *fault.Fault) []byte {
 	switch {
 	case rt.Client != nil:
@@ -134,7 +134,7 @@ func (p *partner) Check() error {
 	own, _ := p.of.bill.Budgeted()
 	for _, s := range append(accounting.Budgeted(now.Who.Subject), own...) {
 		if s == p.of.req.Who.Subject && s != now.Who.Subject {
-			continue // the key's limits have changed since
+			continue // the key's limits have changed
 		}
 		exhausted, err := p.relay.budgets.Exhausted(p.of.req.Base, s)
 		if err != nil {

@@ -5,10 +5,10 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// Behalf is who a request is made for that came from no client.
+// Behalf names the principal of a request that the gateway itself makes.
 type Behalf = admission.Behalf
 
-// What a family declares: see relay/routes.
+// Declarations of a family: see relay/routes.
 type (
 	Route  = routes.Route
 	Caller = routes.Caller
@@ -31,7 +31,7 @@ type (
 	Governed  = routes.Governed
 )
 
-// Shapes of routes, and what their paths stand below.
+// Shapes of routes, and the prefix of their paths.
 const (
 	Unified   = routes.Unified
 	Raw       = routes.Raw

@@ -26,22 +26,22 @@ import (
 	"gateway/shared/route"
 )
 
-// desk admits and books the responses of a session. Each response takes a walk of its own,
-// as the session's caller and at its target: it is admitted, counted, reserved for, settled
-// and recorded by the same stages as any request. What it reads of the session's call does
-// not change meanwhile.
+// desk admits and charges the responses of a session. Each response has its own run of the
+// pipeline, as the session's caller and at its target: it is admitted, counted, reserved for,
+// settled and recorded by the same stages as any request. The parts of the session's call that
+// it reads do not change meanwhile.
 type desk struct {
 	relay *Relay
 	of    *call // the session's
 	leaf  *route.Leaf
-	req   *http.Request // the HTTP request that the walk of each response starts from
+	req   *http.Request // the HTTP request from which the pipeline of each response starts
 	route *routes.Route // its route
 	key   string
 	guard *spoken.Guard
-	begun atomic.Bool // a response was begun; the first one was counted with the session
+	begun atomic.Bool // a response has started; the first one was counted with the session
 }
 
-// newDesk makes the desk of the session that a call has opened.
+// newDesk returns the desk of the session that a call has opened.
 func newDesk(c *call) *desk {
 	req := c.req.Req.WithContext(context.WithoutCancel(c.req.Req.Context()))
 	h := c.req.HeadersForProvider().Clone()
@@ -53,10 +53,10 @@ func newDesk(c *call) *desk {
 	return &desk{relay: c.relay, of: c, leaf: c.target.To.Leaf, req: req, route: &rt, key: c.req.KeyHash()}
 }
 
-// open begins a walk for a response, up to its target. counted: it counts against rates.
+// open starts the pipeline for a response, up to its target. counted: it counts against rates.
 func (d *desk) open(who *identity.Principal, counted bool) (*call, error) {
 	c := d.relay.calls.Get().(*call)
-	c.begin(d.relay, new(recorder.Recorder), d.req, d.route) // nobody reads an answer
+	c.begin(d.relay, new(recorder.Recorder), d.req, d.route) // the response is discarded
 	c.req.Behalf = &admission.Behalf{Key: d.key, Caller: who}
 	err := c.req.Admit()
 	if err == nil {
@@ -79,7 +79,7 @@ func (d *desk) open(who *identity.Principal, counted bool) (*call, error) {
 	return c, err
 }
 
-// shut ends a walk and gives its memory back.
+// shut ends the pipeline of a response and releases its memory.
 func (d *desk) shut(c *call) {
 	finish(c)
 	c.reset()
@@ -109,7 +109,7 @@ func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
 	return &turn{desk: d, call: c, began: c.req.Since()}, nil
 }
 
-// wants notes how much a response can cost at most.
+// wants sets the most that a response can cost.
 func wants(tg *target.Target, bill *accounting.Bill, what *session.Wanted) {
 	if what.Model != "" {
 		charged(tg, bill, what.Model)
@@ -117,7 +117,7 @@ func wants(tg *target.Target, bill *accounting.Bill, what *session.Wanted) {
 	tg.Bound(what.Input, what.HeldIn, what.Output, what.Seconds)
 }
 
-// charged has a response charged as another model than the session's.
+// charged sets another model than the session's for the charge of a response.
 func charged(tg *target.Target, bill *accounting.Bill, model string) {
 	bill.Heard.PricedAs(model)
 	tg.To.Names = tg.To.Names.Of(model)
@@ -181,8 +181,8 @@ func (d *desk) Check() error {
 	if err != nil {
 		return err
 	}
-	// A guardrail that is named and not there refuses the next response; until then those
-	// that were read hold.
+	// A configured guardrail that does not exist rejects the next response; until then the
+	// loaded ones apply.
 	if err := d.of.guards.Live().Renew(d.of.req.Base, now); err != nil && !fault.Is(err, fault.InvalidConfig) {
 		return err
 	}
@@ -190,7 +190,7 @@ func (d *desk) Check() error {
 	own, its := d.of.bill.Budgeted()
 	for _, s := range slices.Concat(accounting.Budgeted(who.Subject), own, its) {
 		if s == d.of.req.Who.Subject && s != who.Subject {
-			continue // the key's limits have changed since
+			continue // the key's limits have changed
 		}
 		exhausted, err := d.relay.budgets.Exhausted(d.of.req.Base, s)
 		if err != nil {
@@ -206,15 +206,15 @@ func (d *desk) Check() error {
 // Fail implements session.Desk.
 func (d *desk) Fail(where string, err error) { d.of.req.Fail(where, err) }
 
-// turn is one response of a session, on its walk.
+// turn is one response of a session, in its pipeline.
 type turn struct {
 	desk  *desk
 	call  *call
 	began time.Duration
 }
 
-// Cover makes the reservations cover more of what has begun. The error is a fault of a
-// budget that does not allow it.
+// Cover raises the reservations of a response in progress. The error is a fault of a budget that
+// does not allow it.
 func (r *turn) Cover(what *session.Wanted) error {
 	c := r.call
 	wants(&c.target, &c.bill, what)
@@ -243,8 +243,7 @@ func (r *turn) End(d *realtime.Done, event []byte) {
 	r.desk.shut(r.call)
 }
 
-// judged has the record of a response tell what guardrails said of it, and of what was
-// said before it.
+// judged adds the guardrail results of a response, and of the input before it, to its record.
 func (r *turn) judged(id string) {
 	g, c := r.desk.guard, r.call
 	c.guards.Notes.Heard(r.desk.of.guards.Live())
@@ -259,7 +258,7 @@ func (r *turn) judged(id string) {
 	}
 }
 
-// charge books what a response has used.
+// charge charges the usage of a response.
 func (r *turn) charge(u pricing.Usage, finish string, event []byte) {
 	c := r.call
 	latency := c.req.Since() - r.began
@@ -276,7 +275,7 @@ func (r *turn) charge(u pricing.Usage, finish string, event []byte) {
 // Drop implements session.Turn.
 func (r *turn) Drop(refused *fault.Fault) {
 	c := r.call
-	if refused == nil { // nothing was sent, and nothing is said of it
+	if refused == nil { // no request was sent, and none is recorded
 		c.bill.Purse.Settle(c.req.Base, c.bill.Ledger, nil)
 		c.log.Close()
 	} else {

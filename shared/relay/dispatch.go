@@ -11,7 +11,7 @@ import (
 	"gateway/shared/route"
 )
 
-// fresh forgets what the target before left.
+// fresh clears the state of the previous target.
 func fresh(c *call) {
 	c.target.Loss.Reset()
 	c.guards.Fresh()
@@ -20,7 +20,7 @@ func fresh(c *call) {
 	c.cache.Fresh()
 }
 
-// prepare chooses the target of a leaf and makes the body for it.
+// prepare resolves the target of a leaf and builds the body for it.
 func prepare(c *call, leaf *route.Leaf) ([]byte, error) {
 	if err := target.Choose(&c.target, leaf); err != nil {
 		return nil, err
@@ -33,12 +33,12 @@ func prepare(c *call, leaf *route.Leaf) ([]byte, error) {
 
 func refusal(err error) answer { return answer{fault: fault.From(err)} }
 
-// exception tells whether the gateway itself failed: no other target is tried.
+// exception reports whether the gateway itself failed: no other target is tried.
 func (a *answer) exception() bool {
 	return a.fault != nil && a.fault.Code == fault.InternalError
 }
 
-// connectFailed tells whether no answer came at all.
+// connectFailed reports whether there was no response at all.
 func (a *answer) connectFailed() bool {
 	return a.fault != nil && a.fault.Code == fault.ProviderUnreachable
 }
@@ -60,7 +60,7 @@ func pause(r *Relay, q *admission.Request, log *record.Log, d time.Duration) err
 	return nil
 }
 
-// sleep waits by the machine's clock.
+// sleep waits for d in real time.
 func sleep(done <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -29,17 +29,17 @@ import (
 	"gateway/shared/wire"
 )
 
-// attempt calls the provider once. The answer is a refusal, or a response whose
-// head is good.
+// attempt calls the provider once. The answer is a fault, or a response with a successful
+// status.
 func attempt(c *call, body []byte) answer {
-	// What the attempt is charged for while it runs is noted in it.
+	// Charges during the attempt are recorded in it.
 	at := c.bill.Try(c.req.Since())
 	a := exchange(c, body, at)
 	judgeAnswer(&c.target, &c.log, &a, at)
 	return a
 }
 
-// judgeAnswer records how an attempt ended.
+// judgeAnswer records the result of an attempt.
 func judgeAnswer(tg *target.Target, log *record.Log, a *answer, at *usage.Attempt) {
 	latency := tg.Req.Since() - at.Start
 	switch {
@@ -56,7 +56,7 @@ func judgeAnswer(tg *target.Target, log *record.Log, a *answer, at *usage.Attemp
 	}
 }
 
-// exchange sends the request and judges the head of the answer.
+// exchange sends the request and checks the head of the response.
 func exchange(c *call, body []byte, at *usage.Attempt) answer {
 	if c.target.To.Jobs != nil {
 		return exchangeJob(c, body, at)
@@ -78,7 +78,7 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 	if err != nil {
 		if c.out.upload != nil {
 			if f := c.out.upload.Fault(); f != nil {
-				return refusal(f) // it is the client's body that broke
+				return refusal(f) // the client's body was truncated
 			}
 		}
 		if f := c.target.BodyFault(); f != nil {
@@ -89,7 +89,7 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 	}
 	at.Identify(requestID(c.target.To.Unrouted(resp).Header))
 	if c.req.Route.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
-		// The time for the head counts for an error's whole body.
+		// The timeout of the head includes an error's complete body.
 		refused := providerRefused(c.relay, &c.target, &c.log, &c.mask, resp)
 		patience.Stop()
 		if f := patience.Late(); f != nil {
@@ -118,7 +118,7 @@ func requestID(h http.Header) string {
 	return clipText(asked.One(h, "Request-Id"))
 }
 
-// startStream prepares what handles the stream and reads it to its first content.
+// startStream prepares the handling of a stream and reads it to its first content.
 func startStream(c *call, resp *http.Response) answer {
 	a := &answer{resp: resp, made: target.WatchMade(&c.target)}
 	if err := egress.Inflate(resp, 0); err != nil {
@@ -136,8 +136,8 @@ func startStream(c *call, resp *http.Response) answer {
 	return *a
 }
 
-// verified is a decoder whose answer is verified for the client, see chat.Verified. What
-// guardrails make of an answer is not: they may leave nothing of it.
+// verified returns a decoder with a verified response for the client, see chat.Verified. A
+// response changed by guardrails is not verified: they may remove everything.
 func verified(tg *target.Target, dec chat.StreamDecoder, o *chat.Options) chat.StreamDecoder {
 	if !tg.SameDialect() {
 		dec = chat.Promised(tg.Decoded, dec)
@@ -145,7 +145,7 @@ func verified(tg *target.Target, dec chat.StreamDecoder, o *chat.Options) chat.S
 	return chat.Verified(dec, tg.Req.Route.Client.Held(o), &tg.Loss)
 }
 
-// translate begins to translate what dec reads for the client.
+// translate starts the translation of dec's stream for the client.
 func translate(tg *target.Target, gs *guardrail.State, st *streamState, dec chat.StreamDecoder, o *chat.Options) response.Stream {
 	if st.turnBuf == nil {
 		st.turnBuf = buffer.For(2 * streamChunk)
@@ -153,13 +153,13 @@ func translate(tg *target.Target, gs *guardrail.State, st *streamState, dec chat
 	return response.Translate(dec, gs.Taken.Writer(tg.Req.Route.Client), o, &tg.Loss, st.turnBuf.B)
 }
 
-// providerRefused reads a provider's error answer.
+// providerRefused reads a provider's error response.
 func providerRefused(r *Relay, tg *target.Target, log *record.Log, mk *stars.Mask, resp *http.Response) answer {
 	buf := buffer.New()
 	defer buf.Free()
 	err := readWhole(tg.Req, buf, resp, maxErrorAnswer)
 	if unreadableAnswer(err) != nil {
-		buf.B, err = buf.B[:0], nil // its status still says what it is
+		buf.B, err = buf.B[:0], nil // its status is still informative
 	}
 	_ = resp.Body.Close()
 	mk.Refusal(resp.Header, buf.B)
@@ -167,7 +167,7 @@ func providerRefused(r *Relay, tg *target.Target, log *record.Log, mk *stars.Mas
 	switch {
 	case err != nil && !errors.Is(err, buffer.ErrTooLarge):
 		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", tg.To.Target.Provider.ID).WithCause(err)
-		f = chat.Told(f, resp.StatusCode, resp.Header) // its status came
+		f = chat.Told(f, resp.StatusCode, resp.Header) // its status was received
 	case tg.To.Carrier != nil:
 		f = tg.To.Carrier.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	case tg.To.Dialect != nil:
@@ -180,8 +180,8 @@ func providerRefused(r *Relay, tg *target.Target, log *record.Log, mk *stars.Mas
 	return answer{fault: f, failed: resp.Header, words: wordsOf(tg, resp.StatusCode, buf.B)}
 }
 
-// wordsOf is a copy of a provider's error where the client reads it as it came: on
-// routes of its own shape, if it is an error of that shape at all.
+// wordsOf returns a copy of a provider's error if the client gets it unchanged: on routes with
+// the provider's own dialect, if it is an error in that dialect at all.
 func wordsOf(tg *target.Target, status int, body []byte) []byte {
 	if !tg.Req.Route.Verbatim || !speaksAlike(tg) || chat.ErrorStatus(status) != status || wire.KindOf(body) != wire.KindObject {
 		return nil
@@ -193,16 +193,15 @@ func wordsOf(tg *target.Target, status int, body []byte) []byte {
 	return bytes.Clone(body)
 }
 
-// speaksAlike tells whether the provider speaks the client's shape, also where a
-// translator of that shape carries the request.
+// speaksAlike reports whether the provider uses the client's dialect, even if a translator of
+// that dialect handles the request.
 func speaksAlike(tg *target.Target) bool {
 	return tg.SameDialect() || tg.To.Carrier != nil && tg.To.Carrier.Name() == provider.AnthropicMessages
 }
 
 var errorKeys = wire.NewKeySet("error")
 
-// errorDialect reads the errors of routes that are no conversations: they have
-// the OpenAI shape.
+// errorDialect returns the dialect of errors on routes that are not conversations: OpenAI's.
 func (r *Relay) errorDialect() chat.Provider { return r.dialects["openai.chat"] }
 
 // upstreamRequest builds the request to the provider.
@@ -271,7 +270,7 @@ func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 	body = reference.Disown(approval.Conceal(body), c.target.To.Wall.Foreign)
 	setBody(&c.target, &c.out, req, body)
 	if c.req.Rehearsing {
-		return req, nil // no token is asked for
+		return req, nil // no token is requested
 	}
 	if err := c.target.To.Target.Authorize(c.req.Ctx, req, body); err != nil {
 		return nil, err
@@ -290,8 +289,8 @@ var (
 	userAgent    = []string{"gateway"}
 )
 
-// setBody gives the request its body: bytes that can be sent again, or the
-// client's own stream.
+// setBody sets the body of the request: bytes that can be sent again, or the client's own
+// stream.
 func setBody(tg *target.Target, up *outbound, req *http.Request, body []byte) {
 	switch {
 	case len(body) > 0:
@@ -308,7 +307,7 @@ func setBody(tg *target.Target, up *outbound, req *http.Request, body []byte) {
 	}
 }
 
-// out is the way to the target.
+// out returns the transport to the target.
 func out(r *Relay, tg *target.Target) http.RoundTripper {
 	if tg.To.AtOwnHost() {
 		return r.Trusting
@@ -316,7 +315,7 @@ func out(r *Relay, tg *target.Target) http.RoundTripper {
 	return r.Transport
 }
 
-// asks is the part of the answer that is asked for: the first, or a further one.
+// asks returns the requested part of the response: the first, or a further one.
 func asks(tg *target.Target, up *outbound) target.Part {
 	if up.part.Further {
 		return up.part

@@ -17,7 +17,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// governed answers by the protocol of the route.
+// governed serves the request by the protocol of the route.
 func governed(c *call, by routes.Protocol) error {
 	c.protocol = &calling{began: c.relay.Now()}
 	g := routes.Governed{
@@ -28,15 +28,15 @@ func governed(c *call, by routes.Protocol) error {
 	return by.Answer(&g)
 }
 
-// calling is what is known of a call of a protocol.
+// calling is the state of a protocol's call.
 type calling struct {
 	server, integration, name string
 	call                      *usage.Call
-	began                     time.Time // of the upstream's call under way
+	began                     time.Time // of the upstream call in progress
 	streamed                  bool
 }
 
-// describeCall tells what a protocol said of its call.
+// describeCall records a protocol's call.
 func describeCall(rec *usage.Record, pc *calling) {
 	if pc == nil || pc.call == nil {
 		return
@@ -47,7 +47,7 @@ func describeCall(rec *usage.Record, pc *calling) {
 	r.Call, r.Provider, r.ProviderSlug, r.IntegrationID, r.Model, r.RequestModel = &own, own.Protocol, of.server, of.integration, of.name, of.name
 }
 
-// governor is the walk of a request that asks no model.
+// governor implements routes.Walk for a request that calls no model.
 type governor struct {
 	s  *call
 	of *calling
@@ -65,8 +65,7 @@ func (g *governor) Still() (*identity.Principal, *resource.View, error) {
 // Forwards implements routes.Walk.
 func (g *governor) Forwards() http.Header { return g.s.req.HeadersForProvider() }
 
-// Count implements routes.Walk: by the rates of key and workspace as any request is, and
-// by the policies of tools.
+// Count implements routes.Walk: by the rates of key and workspace, and by the policies of tools.
 func (g *governor) Count(server, tool string) error { return g.s.bill.CountTool(server, tool) }
 
 // CountRequest implements routes.Walk.
@@ -125,7 +124,7 @@ func (g *governor) Ended(status int) {
 	}
 }
 
-// Used implements routes.Walk. Nothing is charged for it.
+// Used implements routes.Walk. It charges nothing.
 func (g *governor) Used(up, down int) {
 	u := pricing.Usage{Estimated: true}
 	u.Add(pricing.Input, came.Tokens(up))

@@ -21,8 +21,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// requestContent returns what guardrails judge of the request. Every body is judged, or marked
-// as unread, whatever the path of the request.
+// requestContent returns the input of guardrails from the request. Every body is judged, or
+// marked as unread, for any path.
 func requestContent(tg *target.Target) guardrail.Content {
 	body := tg.Body.In
 	if tg.To.Body != nil {
@@ -46,12 +46,12 @@ func requestContent(tg *target.Target) guardrail.Content {
 	return shown
 }
 
-// mediaRoutes read the files of a form as pictures or sound, whatever they are declared to be.
+// mediaRoutes read the files of a form as images or audio, regardless of their declared type.
 var mediaRoutes = map[string]bool{"createTranscription": true, "createTranslation": true, "imageEdit": true, "imageVariation": true}
 
-// formContent is what guardrails are shown of a form: its fields, and its files that are text.
+// formContent returns the input of guardrails from a form: its fields, and its text files.
 func formContent(f *form.Form, endpoint string) guardrail.Content {
-	// An uploaded file may be read by a model later, in whatever form.
+	// An uploaded file may later be read by a model, in any form.
 	c := guardrail.Content{Unread: !f.Whole() || endpoint == "uploadFile"}
 	doc := []byte{'{'}
 	add := func(name, value string) {
@@ -73,7 +73,7 @@ func formContent(f *form.Form, endpoint string) guardrail.Content {
 }
 
 // rowsUnread reports whether the request creates a batch, or starts the run of an evaluation,
-// whose rows were not judged. Those of a batch that the gateway submits to a provider were
+// with rows that were not judged. Those of a batch that the gateway submits to a provider were
 // judged one by one.
 func rowsUnread(q *admission.Request, in *body.Body, body []byte) bool {
 	if q.Behalf != nil || q.Req.Method != http.MethodPost {
@@ -82,9 +82,8 @@ func rowsUnread(q *admission.Request, in *body.Body, body []byte) bool {
 	return target.RowsFile(in.RawPath(), body) != "" || target.EvalRowsElsewhere(in.RawPath(), body)
 }
 
-// guardPassed has the guardrails behind a target judge an answer that is passed on as it
-// comes. One that they may withhold is read whole before any of it is sent; otherwise they
-// judge it once it has been sent.
+// guardPassed runs the output guardrails on a passed-through response. One that they may deny is
+// read completely before any of it is sent; otherwise they judge it after it was sent.
 func guardPassed(c *call, a answer) answer {
 	resp := a.resp
 	if c.req.Route.Shape == routes.Socket || c.req.Route.Retold != nil || resp.StatusCode < 200 || resp.StatusCode > 299 || !c.guards.Outputs() {
@@ -95,12 +94,12 @@ func guardPassed(c *call, a answer) answer {
 		resp.Body = &overheard{ReadCloser: resp.Body, ended: func(body []byte) { c.guards.Ended(kind, body) }}
 		return a
 	}
-	buf := new(buffer.Buffer) // its memory goes into the answer
+	buf := new(buffer.Buffer) // its memory becomes part of the answer
 	if err := readWhole(&c.req, buf, resp, maxPlainAnswer); err != nil {
 		return answer{fault: fault.From(brokenAnswer(c, err, buf.B)), failed: resp.Header}
 	}
 	_ = resp.Body.Close()
-	resp.Header.Del("Content-Encoding") // it was read and unzipped
+	resp.Header.Del("Content-Encoding") // it was read and inflated
 	out, err := c.guards.Whole(kind, buf.B)
 	if err != nil {
 		learnWithheld(&c.req, &c.bill, resp, buf.B)
@@ -113,7 +112,7 @@ func guardPassed(c *call, a answer) answer {
 	return a
 }
 
-// learnWithheld charges an answer that was made and is not sent.
+// learnWithheld charges a response that was created and is not sent.
 func learnWithheld(q *admission.Request, bill *accounting.Bill, resp *http.Response, body []byte) {
 	if q.Route.Shape != routes.Raw {
 		accounting.LearnOperation(bill, accounting.Meter(bill, body))
@@ -125,11 +124,12 @@ func learnWithheld(q *admission.Request, bill *accounting.Bill, resp *http.Respo
 	accounting.LearnRaw(bill, meter, resp.StatusCode)
 }
 
-// maxOverheard bounds how much of a stream is kept for guardrails that judge it at its end.
+// maxOverheard limits the bytes of a stream that are buffered for guardrails that judge it at
+// its end.
 const maxOverheard = 8 << 20
 
-// overheard keeps what is read of a body, and hands it over at its end. A longer body is
-// judged by its beginning.
+// overheard buffers the bytes read from a body, and passes them to ended at its end. A longer
+// body is judged by its beginning.
 type overheard struct {
 	io.ReadCloser
 	kept  []byte

@@ -22,9 +22,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// guardInput is where the guardrails before a target judge what it is to be sent. The
-// target is chosen, and the client's body is what its config made of it. What they make
-// of it goes in its place, and the target is asked for that.
+// guardInput runs the input guardrails of a resolved target on the request to it, which is the
+// client's body after the target's config. If they change it, the changed body is sent.
 func guardInput(r *Relay, tg *target.Target, gs *guardrail.State, leaf *route.Leaf) error {
 	if !guardrail.Wants(leaf, tg.Req) {
 		return nil
@@ -46,8 +45,8 @@ func images(r *Relay, q *admission.Request) judge.Fetch {
 	}
 }
 
-// guardOutput is where the guardrails behind a target judge its answer. What they refuse
-// becomes the answer; of a stream, guardStream has had judged what was held of it.
+// guardOutput runs the output guardrails of a target on its response. A denial replaces the
+// response; of a stream, guardStream has had the held part judged.
 func guardOutput(c *call, _ *route.Leaf, a answer) answer {
 	if !c.guards.On || a.fault != nil {
 		return a
@@ -63,11 +62,11 @@ func guardOutput(c *call, _ *route.Leaf, a answer) answer {
 	if c.guards.Outputs() && a.whole && a.status() == http.StatusOK {
 		out, err := inClientShape(&c.target, &c.log, &c.plain)
 		if err == nil && !kept.Unmade(out) {
-			accounting.SettleResponse(&c.bill, out, false) // it is paid for whatever they say
+			accounting.SettleResponse(&c.bill, out, false) // it is charged regardless of the verdict
 			err = asError(c.guards.Output(out))
 		}
 		if c.guards.Changed {
-			c.log.Body(record.Received, nil) // the log has nothing that was removed from it, denied or not
+			c.log.Body(record.Received, nil) // the log contains nothing that was removed from it, denied or not
 		}
 		if err != nil {
 			return answer{fault: fault.From(err), failed: a.resp.Header}
@@ -84,7 +83,7 @@ func asError(f *fault.Fault) error {
 	return f
 }
 
-// inClientShape is a whole answer as the client would get it, in memory of its own.
+// inClientShape returns a complete response in the client's format, in its own memory.
 func inClientShape(tg *target.Target, log *record.Log, pn *plain) ([]byte, error) {
 	p := pn
 	switch {
@@ -101,8 +100,8 @@ func inClientShape(tg *target.Target, log *record.Log, pn *plain) ([]byte, error
 	return enc.B, err
 }
 
-// repeats tells whether the target is called once more because of what guardrails said
-// of its answer: its config lists their status.
+// repeats reports whether the target is called once more because of the guardrails' verdict on
+// its response: its config lists their status.
 func repeats(c *call, s *route.Schedule, a *answer) bool {
 	refused, _ := c.guards.Verdict.Refused()
 	if !a.soft && !refused || c.reply.headSent || c.out.bodySpent || !s.Repeat(a.status()) {
@@ -117,9 +116,9 @@ func repeats(c *call, s *route.Schedule, a *answer) bool {
 	return true
 }
 
-// deniedBody returns the body of a denial: in OpenAI's shape an error with the results of
-// the hooks, or, where the guardrail says so, a response with the error for its text. It is
-// nil where the denial is an error like others.
+// deniedBody returns the body of a denial: in OpenAI's format an error with the results of the
+// hooks, or, if the guardrail is configured so, a response with the error as its text. It is nil
+// if the denial is an ordinary error.
 func deniedBody(relay *Relay, tg *target.Target, gs *guardrail.State, h http.Header, f *fault.Fault) []byte {
 	client := tg.Req.Route.Client
 	if made := tg.Req.Route.Retold; made != nil {
@@ -140,9 +139,9 @@ func deniedBody(relay *Relay, tg *target.Target, gs *guardrail.State, h http.Hea
 	return gs.Told(client.EncodeResponse(nil, r, target.Options(tg)), true)
 }
 
-// guardStream is where the guardrails behind a target begin to judge an answer that is
-// a stream, before its first byte is read. One that is judged on its way is decoded and
-// written anew, also where client and provider speak the same dialect.
+// guardStream prepares the output guardrails of a target for a stream, before its first byte is
+// read. A stream that is judged while it is forwarded is decoded and encoded, even if client and
+// provider use the same dialect.
 func guardStream(tg *target.Target, gs *guardrail.State, st *streamState, a *answer) {
 	if !gs.On {
 		return
@@ -166,8 +165,7 @@ func guardedDecoder(tg *target.Target, gs *guardrail.State, dec chat.StreamDecod
 	return gs.Decoder(dec, guardrail.Shape{Client: tg.Req.Route.Client, Options: *o, Traits: &tg.To.Traits})
 }
 
-// drain reads a stream that was denied to its end, for what it used: it was made, and
-// is paid for.
+// drain reads a denied stream to its end, for its usage: it was created, and is charged.
 func drain(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamState, a *answer) {
 	tg.Req.Leave()
 	chunk := buffer.For(streamChunk)
@@ -186,8 +184,8 @@ func drain(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamS
 	}
 }
 
-// denyStream ends a stream that has begun with the denial, at once; then it is read on
-// and settled.
+// denyStream immediately ends a started stream with the denial; then the rest is read and
+// settled.
 func denyStream(c *call, a *answer, f *fault.Fault) error {
 	c.log.Reject(f)
 	// Client libraries stop reading at the error.
@@ -204,8 +202,8 @@ func denyStream(c *call, a *answer, f *fault.Fault) error {
 	return nil
 }
 
-// judgeEnd has the guardrails that do not judge a stream on its way look at it once it
-// has ended. The client has all of it by then.
+// judgeEnd runs the guardrails that judge a stream once it has ended. The client has all of it
+// by then.
 func judgeEnd(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.State, a *answer) {
 	if !gs.On {
 		return
@@ -221,7 +219,7 @@ func judgeEnd(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.State
 	rw.tail = append(rw.tail, told...)
 }
 
-// streamTold is a whole stream with what the hooks before it said.
+// streamTold returns a complete stream with the results of the input hooks.
 func streamTold(tg *target.Target, gs *guardrail.State, out []byte) []byte {
 	if told := gs.FirstEvent(tg.Req.Route.Endpoint, tg.Strict()); len(told) > 0 {
 		return append(told, out...)

@@ -56,10 +56,10 @@ func (p pipeline) Rehearse(of *routes.DryRun) error {
 	return rehearse(p.c, of)
 }
 
-// Call implements routes.Pipeline. Nothing is planned, and the protocol itself says what is counted.
+// Call implements routes.Pipeline. There is no plan, and the protocol itself counts its calls.
 func (p pipeline) Call(protocol routes.Protocol) error { return governed(p.c, protocol) }
 
-// RunTools implements routes.Pipeline. Each call of the model is a request of its own, which is
+// RunTools implements routes.Pipeline. Each call of the model is a separate request, which is
 // planned and counted.
 func (p pipeline) RunTools(of *routes.ToolRun) error {
 	if wantsTools(&p.c.req, &p.c.body, of) {
@@ -76,7 +76,7 @@ func (p pipeline) OpenSession() error {
 	return openSession(p.c)
 }
 
-// AwaitOpening implements routes.Pipeline. The session that is opened is counted.
+// AwaitOpening implements routes.Pipeline. Only the opened session is counted.
 func (p pipeline) AwaitOpening(*routes.Live) error {
 	if err := planned(p.c, false); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (p pipeline) AwaitOpening(*routes.Live) error {
 	return p.c.relay.Sessions.await(p.c)
 }
 
-// Converse implements routes.Pipeline. The messages are counted.
+// Converse implements routes.Pipeline. Only the messages are counted.
 func (p pipeline) Converse(turns *routes.Dialogue) error {
 	if err := planned(p.c, false); err != nil {
 		return err

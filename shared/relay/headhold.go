@@ -10,14 +10,14 @@ import (
 	"gateway/shared/relay/record"
 )
 
-// holdHead keeps the head of a's stream back until its first content, so that an error
-// before it is answered with its own status and other targets can still be tried. Its
-// time is bounded, whatever the provider does.
+// holdHead holds the head of a's stream back until its first content, so that an error before it
+// gets its own status and other targets can still be tried. The time is limited, whatever the
+// provider does.
 func holdHead(c *call, a *answer, most time.Duration) *plan.Hold {
 	return plan.NewHold(most, func() { showSign(c, a) })
 }
 
-// showSign sends the head and what was held, and a sign of life.
+// showSign sends the head and the held bytes, and a keep-alive.
 func showSign(c *call, a *answer) {
 	streamHead(c, a)
 	if held := c.stream.heldBuf; len(held.B) > 0 {
@@ -36,8 +36,8 @@ var (
 	pingSign    = []byte("event: ping\ndata: {\"type\": \"ping\"}\n\n")
 )
 
-// signOfLife is what clients of the route's dialect pass over: a comment, or the
-// ping event where the dialect has one.
+// signOfLife returns bytes that clients of the route's dialect ignore: a comment, or the ping
+// event if the dialect has one.
 func signOfLife(q *admission.Request) []byte {
 	if q.Route.Client.Name() == "anthropic.messages" {
 		return pingSign

@@ -20,12 +20,11 @@ import (
 	"gateway/shared/usage"
 )
 
-// This file lets files, batches and fine-tuning jobs of providers whose wire is
-// not OpenAI's take the walk of all operations: what chat.Jobs answers stands for
-// the provider's response.
+// This file runs files, batches and fine-tuning jobs of providers with another wire format than
+// OpenAI's through the pipeline of all operations: the result of chat.Jobs replaces the
+// provider's response.
 
-// exchangeJob performs an operation of the target's jobs. Its calls count as one
-// attempt.
+// exchangeJob executes an operation of the target's jobs. Its calls count as one attempt.
 func exchangeJob(c *call, body []byte, at *usage.Attempt) answer {
 	ctx := beginPatience(&c.target, &c.out, c.req.Ctx)
 	j, err := runJob(c, body, at)
@@ -41,7 +40,7 @@ func exchangeJob(c *call, body []byte, at *usage.Attempt) answer {
 	if err != nil {
 		patience.Stop()
 		if c.out.upload != nil && c.out.upload.Fault() != nil {
-			return refusal(c.out.upload.Fault()) // it is the client's body that broke
+			return refusal(c.out.upload.Fault()) // the client's body was truncated
 		}
 		return refusal(cut(&c.out, err))
 	}
@@ -64,7 +63,7 @@ func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
 		},
 	}
 	if c.req.Req.Method == http.MethodGet || c.req.Req.Method == http.MethodDelete {
-		j.Query, _ = url.ParseQuery(part.Query) // like URL.Query: what is wrong is left out
+		j.Query, _ = url.ParseQuery(part.Query) // like URL.Query: invalid parameters are omitted
 	}
 	if c.body.Form == nil {
 		j.Body = body
@@ -77,7 +76,7 @@ func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
 
 // jobUpload opens the form up to its file.
 func jobUpload(tg *target.Target, up *outbound, body []byte) (*chat.Upload, error) {
-	var src io.Reader = strings.NewReader(string(body)) // a call that was given up may still read it
+	var src io.Reader = strings.NewReader(string(body)) // an aborted call may still read it
 	if !tg.Body.Form.Whole() {
 		src, _ = formStream(tg, up)
 		up.bodySpent = true
@@ -98,8 +97,8 @@ func formFault(up *outbound, err error) error {
 	return fault.Invalid("body", "is no multipart form that can be read to its end").WithCause(err)
 }
 
-// talk is the conversation between the rows of a batch and one of the target's
-// models, which may be named as @slug/model.
+// talk returns the conversation between the rows of a batch and one of the target's models,
+// which may be named as @slug/model.
 func talk(r *Relay, tg *target.Target, client, model string) (*chat.Talk, error) {
 	if rest, ok := strings.CutPrefix(model, "@"); ok {
 		slug, name, _ := strings.Cut(rest, "/")
@@ -143,8 +142,7 @@ func talk(r *Relay, tg *target.Target, client, model string) (*chat.Talk, error)
 	return talk, nil
 }
 
-// talkOperations are the operations that rows of a batch may ask for, by the
-// dialect of the rows.
+// talkOperations are the operations available to rows of a batch, by the dialect of the rows.
 var talkOperations = map[string]provider.Operation{
 	provider.OpenAIChat: provider.Chat, provider.OpenAICompletions: provider.Completions,
 	provider.OpenAIResponses: provider.ResponsesCreate, provider.AnthropicMessages: provider.Messages,
@@ -223,8 +221,7 @@ func callJob(r *Relay, tg *target.Target, log *record.Log, mk *stars.Mask, ctx c
 	return resp, nil
 }
 
-// checkGiven holds an address that a provider gave to the rules for hosts that
-// callers name.
+// checkGiven applies the rules for hosts that callers name to an address from a provider.
 func checkGiven(r *Relay, tg *target.Target, raw string) error {
 	u, err := url.Parse(raw)
 	if err == nil {
@@ -242,7 +239,7 @@ func checkGiven(r *Relay, tg *target.Target, raw string) error {
 	return nil
 }
 
-// jobRefused reads a provider's error answer.
+// jobRefused reads a provider's error response.
 func jobRefused(tg *target.Target, log *record.Log, mk *stars.Mask, resp *http.Response) *fault.Fault {
 	buf := buffer.New()
 	defer buf.Free()

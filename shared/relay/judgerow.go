@@ -21,25 +21,25 @@ type RowStage int
 
 // The stages.
 const (
-	RowPlanned  RowStage = iota // only whether its target has guardrails is asked
+	RowPlanned  RowStage = iota // only reports whether its target has guardrails
 	RowSent                     // guardrails judge the row
-	RowAnswered                 // guardrails judge the answer to it
+	RowAnswered                 // guardrails judge its response
 )
 
-// maxRefusal bounds the response to a row that is refused, in bytes.
+// maxRefusal limits the response to a rejected row, in bytes.
 const maxRefusal = 1 << 20
 
-// JudgedRow is what guardrails make of a row.
+// JudgedRow is the result of judging a row.
 type JudgedRow struct {
 	Guarded bool               // the row's target has guardrails
-	Body    []byte             // what they changed the row or its answer to; nil: nothing
-	Refused *recorder.Recorder // the response to a row that is refused; nil: it is not
-	Request string             // id of the record of a row that is refused
+	Body    []byte             // the row or its response as they changed it; nil: unchanged
+	Refused *recorder.Recorder // the response to a rejected row; nil: it is not rejected
+	Request string             // id of the record of a rejected row
 }
 
-// JudgeRow has the guardrails of a row's target judge the row, or the answer to it, as those
-// of a request of its own. req is that request. Nothing is sent and nothing is counted. A row
-// that is refused leaves a record, as a request does.
+// JudgeRow has the guardrails of a row's target judge the row, or its response, as those of a
+// separate request. req is that request. Nothing is sent or counted. A rejected row leaves a
+// record, as a request does.
 func (m *Mux) JudgeRow(req *http.Request, behalf *admission.Behalf, stage RowStage, answer []byte) (out JudgedRow) {
 	refusal := &recorder.Recorder{Max: maxRefusal}
 	rt, id := m.Match(req.Method, req.URL.EscapedPath())
@@ -61,7 +61,7 @@ func (m *Mux) JudgeRow(req *http.Request, behalf *admission.Behalf, stage RowSta
 		forget(c)
 		return out
 	}
-	if stage == RowPlanned { // it is refused when it is judged
+	if stage == RowPlanned { // it is rejected when it is judged
 		forget(c)
 		return JudgedRow{Guarded: true}
 	}
@@ -71,7 +71,7 @@ func (m *Mux) JudgeRow(req *http.Request, behalf *admission.Behalf, stage RowSta
 	return out
 }
 
-// judgeRow takes a row to the first target of its plan.
+// judgeRow resolves the first target of a row's plan, and judges the row.
 func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
 	if err := c.req.Admit(); err != nil {
 		return err

@@ -19,9 +19,9 @@ import (
 	"gateway/shared/relay/target"
 )
 
-// settleBatch books the usage of a finished batch with the request that first
-// sees it. The rows of a batch run at the provider, long after it was created,
-// so its cost comes to no request of their own.
+// settleBatch charges the usage of a finished batch with the request that first sees it. The
+// rows of a batch run at the provider, long after it was created, so there is no request of
+// their own to charge.
 func settleBatch(c *call, answer []byte) {
 	if !readsBatch(&c.req, &c.body) || c.relay.errorDialect() == nil {
 		return
@@ -37,7 +37,7 @@ func settleBatch(c *call, answer []byte) {
 		rowsUsage(c, b.ID, answer)
 		return
 	}
-	if !c.bill.Claim(b.ID) || !b.Known { // a batch that has used nothing gives back what is held for it
+	if !c.bill.Claim(b.ID) || !b.Known { // a batch without usage releases its reservation
 		return
 	}
 	if b.Model != "" {
@@ -48,13 +48,13 @@ func settleBatch(c *call, answer []byte) {
 	c.bill.Spend()
 }
 
-// createsBatch reports whether the request has a provider begin a batch, by its own route or
+// createsBatch reports whether the request makes a provider start a batch, by its own route or
 // passed through.
 func createsBatch(q *admission.Request, in *body.Body) bool {
 	return q.Route.Operation == provider.BatchesCreate || q.Route.Shape == routes.Raw && routes.StartsBatch(q.Req.Method, in.RawPath())
 }
 
-// readsBatch reports whether the answer to the request tells how far a batch is.
+// readsBatch reports whether the response to the request contains the progress of a batch.
 func readsBatch(q *admission.Request, in *body.Body) bool {
 	if op := q.Route.Operation; op == provider.BatchesGet || op == provider.BatchesOutput {
 		return true
@@ -63,10 +63,10 @@ func readsBatch(q *admission.Request, in *body.Body) bool {
 	return q.Route.Shape == routes.Raw && q.Req.Method == http.MethodGet && at.Collection == "batches" && at.ID != "" && !at.Below
 }
 
-// readRows reads the rows of the batch that the request creates from where its input file is,
-// once: it checks the objects that they name, where other workspaces use the credential, and
-// adds up what they may use. A nil sum adds up nothing. The error is a *fault.Fault; rows that
-// cannot be read fail the sum alone where nothing is checked.
+// readRows reads the rows of the batch that the request creates from its input file, once: it
+// checks the objects that they name, if other workspaces use the credential, and sums up their
+// maximum usage. A nil sum sums up nothing. The error is a *fault.Fault; unreadable rows only
+// fail the sum if nothing is checked.
 func readRows(c *call, sum *inputbound.Sum) error {
 	at := c.body.KeptPath()
 	checks := c.target.To.Saved != nil && c.target.To.Wall.On && at.Collection == "batches" && at.ID == ""
@@ -88,13 +88,13 @@ func readRows(c *call, sum *inputbound.Sum) error {
 	if err == nil || checks {
 		return err
 	}
-	if sum != nil { // else nothing is bounded, and the objects of the body itself were checked
+	if sum != nil { // otherwise there is no limit, and the objects of the body itself were checked
 		sum.Fail(err)
 	}
 	return nil
 }
 
-// eachRow reads the rows of a file. It is no attempt of the request.
+// eachRow reads the rows of a file. It is not an attempt of the request.
 func eachRow(c *call, file string, checks bool, sum *inputbound.Sum) error {
 	attempts := len(c.bill.Purse.Attempts)
 	resp, err := again(c, target.Part{Op: provider.FilesContent, ID: file, Method: http.MethodGet})
@@ -131,14 +131,14 @@ func mayName(tg *target.Target, row []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, it := range reference.ItemsInRow(row) { // it cannot be changed: the provider has the file
+	for _, it := range reference.ItemsInRow(row) { // it cannot be replaced: the provider has the file
 		ids = append(ids, kept.Named{Field: it.Field + ".id", ID: it.ID})
 	}
 	return tg.Means.Owners.Check(tg.Req.Ctx, tg.Req.Who.Scope, &tg.To.Wall, ids)
 }
 
-// holdBatch keeps what is reserved for a batch that a provider has accepted until its usage is
-// booked.
+// holdBatch holds the reservation for a batch that a provider has accepted until its usage is
+// charged.
 func holdBatch(q *admission.Request, in *body.Body, bill *accounting.Bill, answer []byte) {
 	if !createsBatch(q, in) {
 		return
@@ -151,17 +151,16 @@ func holdBatch(q *admission.Request, in *body.Body, bill *accounting.Bill, answe
 	}
 }
 
-// rowsUsage books what the rows of an ended batch used, where a host that speaks
-// OpenAI's shape does not tell it with the batch: the output is read once. It is
-// read before it is claimed, so that a reading that fails is done again by the next
-// request.
+// rowsUsage charges the usage of a finished batch's rows if an OpenAI-compatible host does not
+// report it with the batch: the output is read once. It is read before it is claimed, so that
+// the next request repeats a failed read.
 func rowsUsage(c *call, id string, batch []byte) {
 	var b batchState
 	if json.Unmarshal(batch, &b) != nil {
 		return
 	}
 	if b.Output == "" {
-		if b.Status != "completed" { // it ended without results: what is held for it is given back
+		if b.Status != "completed" { // it ended without results: its reservation is released
 			c.bill.Claim(id)
 		}
 		return
@@ -185,9 +184,8 @@ func rowsUsage(c *call, id string, batch []byte) {
 	}
 }
 
-// jobUsage books what the rows of an ended batch used, when its provider tells it
-// with the rows only. It is read before it is claimed, so that a reading that
-// fails is done again by the next request.
+// jobUsage charges the usage of a finished batch's rows if its provider only reports it with the
+// rows. It is read before it is claimed, so that the next request repeats a failed read.
 func jobUsage(c *call, id string) {
 	if claimed, err := c.target.Bookings().Claimed(id); claimed || err != nil {
 		c.req.Fail("look for a batch's claim", err)
@@ -204,7 +202,7 @@ func jobUsage(c *call, id string) {
 		c.req.Fail("usage of a batch", err)
 		return
 	}
-	if c.bill.Claim(id) { // one without results gives back what is held for it
+	if c.bill.Claim(id) { // a batch without results releases its reservation
 		accounting.BookRows(&c.bill, used)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// list answers a Listing route.
+// list serves a Listing route.
 func list(c *call, own func(*routes.Caller) ([]byte, error)) error {
-	// Clients of Anthropic's shape wait three seconds for a list: it is not asked for
-	// where the gateway knows one.
+	// Clients with Anthropic's dialect wait three seconds for a list: it is not fetched if the
+	// gateway has one.
 	anthropic := asked.One(c.req.Req.Header, "Anthropic-Version") != ""
 	lists := !c.plan.Routed() || anthropic && c.plan.SlugsOfRoute() != nil || asked.One(c.req.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.plan.Walker.FetchIntegrated()
 	if !lists {
@@ -32,7 +32,7 @@ func list(c *call, own func(*routes.Caller) ([]byte, error)) error {
 	return nil
 }
 
-// sendJSON answers with a body of the gateway's own.
+// sendJSON sends a body created by the gateway.
 func sendJSON(c *call, body []byte, from http.Header) {
 	h := c.reply.w.Header()
 	h.Set("Content-Type", "application/json")
@@ -41,7 +41,7 @@ func sendJSON(c *call, body []byte, from http.Header) {
 	sendWhole(c, http.StatusOK, body)
 }
 
-// sendHidden is sendJSON with what the log shows of the body.
+// sendHidden is sendJSON with another body for the log.
 func sendHidden(c *call, body, shown []byte) {
 	h := c.reply.w.Header()
 	h.Set("Content-Type", "application/json")
@@ -55,7 +55,7 @@ func sendHidden(c *call, body, shown []byte) {
 	c.reply.write(body)
 }
 
-// sendWhole sends an answer whose headers are set, once it is in the books.
+// sendWhole sends a response after its headers are set, once it is recorded.
 func sendWhole(c *call, status int, out []byte) {
 	c.log.Body(record.Response, out)
 	c.log.Status(status)
@@ -64,7 +64,7 @@ func sendWhole(c *call, status int, out []byte) {
 	c.reply.write(out)
 }
 
-// sendList answers with a provider's list of models in the OpenAI shape.
+// sendList sends a provider's list of models in the OpenAI format.
 func sendList(c *call, resp *http.Response) error {
 	buf := buffer.New()
 	defer buf.Free()

@@ -17,12 +17,11 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// This file opens sessions whose first message names the model. The request that became a
-// WebSocket is admitted; what its first message asks for is a request of its own, which
-// takes the whole walk before a provider hears anything.
+// This file opens sessions with a first message that names the model. The request that became a
+// WebSocket is admitted; its first message is a separate request, which runs the complete
+// pipeline before any provider is called.
 
-// awaitOpening takes the client's upgrade, waits for its first message and has the session
-// opened.
+// awaitOpening accepts the client's upgrade, waits for its first message and opens the session.
 func awaitOpening(c *call) error {
 	if !c.relay.sessions.Open() {
 		return restarting()
@@ -49,7 +48,7 @@ func awaitOpening(c *call) error {
 	return nil
 }
 
-// waiting is a connection whose client has said nothing yet.
+// waiting is a connection without a first message yet.
 type waiting struct{ near session.Conn }
 
 // Drain implements session.Ender.
@@ -58,7 +57,7 @@ func (w waiting) Drain() { w.near.Close(session.GoingAway, restarting().Message)
 // Break implements session.Ender.
 func (w waiting) Break() { w.near.Drop() }
 
-// unopened ends a connection on which no session was asked for.
+// unopened ends a connection without a session.
 func unopened(q *admission.Request, in *body.Body, bill *accounting.Bill, log *record.Log, near session.Conn, o *session.Opened, err error) {
 	if e := (*session.Ended)(nil); errors.As(err, &e) {
 		near.Close(e.Code, e.Reason) // nothing is sent if the client has closed it
@@ -76,13 +75,13 @@ func unopened(q *admission.Request, in *body.Body, bill *accounting.Bill, log *r
 	accounting.LearnOperation(bill, chat.Meter{Started: true, Complete: true})
 }
 
-// opened takes the session that was asked for through the walk. That walk has the record.
+// opened runs the requested session through the pipeline, which writes the record.
 func opened(r *Relay, q *admission.Request, log *record.Log, o *session.Opened) {
 	req := q.Req.Clone(context.WithoutCancel(q.Req.Context()))
 	req.Header.Set(asked.TraceID, q.Ask.TraceID)
 	req.URL.RawQuery = ""
 	answer, near := &recorder.Recorder{Max: live.MaxRefusal}, &live.Taken{Maker: q.Route.Sockets(), Near: o.Near}
-	log.Close() // the session that is opened has the record
+	log.Close() // the opened session writes the record
 	broken := r.run(answer, req, q.Route.With(o, near), q.PathID, nil)
 	if near.Begun {
 		return

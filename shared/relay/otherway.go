@@ -15,17 +15,17 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// Some hosts send a whole answer where a stream was asked for, or the reverse. The body
-// shows it, often against its headers. The client gets what it asked for.
+// Some hosts send a complete response when a stream was requested, or the reverse. The body
+// shows it, often in contradiction to its headers. The client gets the requested form.
 
-// pass gives the next bytes of an answer to whatever handles the stream.
+// pass passes the next bytes of a response to the stream's handler.
 func pass(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamState, a *answer, in []byte) ([]byte, error) {
 	if a.stream.ComesWhole(in) {
 		takeWhole(tg, gs, ca, st, a)
 	}
 	unnoted := a.made.Feed(in)
 	out, err := a.stream.Feed(in)
-	if unnoted != nil { // nothing of it may be shown, but all is charged
+	if unnoted != nil { // it must not be sent, but is charged completely
 		a.made = nil
 		return nil, unnoted
 	}
@@ -35,7 +35,7 @@ func pass(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamSt
 	return out, err
 }
 
-// takeWhole makes a an answer that came whole and is replayed to the client as a stream.
+// takeWhole turns a into a complete response that is replayed to the client as a stream.
 func takeWhole(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamState, a *answer) {
 	dec := upstream.NewWhole(tg.To.Dialect, &tg.To.Traits)
 	o := target.Options(tg)
@@ -46,8 +46,8 @@ func takeWhole(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *str
 	gather(tg, gs, ca, a)
 }
 
-// cameAsEvents tells whether the body of a conversation's plain answer is a
-// stream that nobody asked for.
+// cameAsEvents reports whether the body of a conversation's response is a stream that was not
+// requested.
 func cameAsEvents(tg *target.Target, body []byte) bool {
 	if tg.Req.Route.Client == nil || tg.To.Dialect == nil {
 		return false
@@ -55,8 +55,8 @@ func cameAsEvents(tg *target.Target, body []byte) bool {
 	return response.IsEvents(body)
 }
 
-// decodeWhole reads an answer of the provider's dialect: a plain one, or a stream
-// that is put together.
+// decodeWhole reads a response in the provider's dialect: a complete one, or a stream that is
+// assembled.
 func decodeWhole(tg *target.Target, body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
 	if !cameAsEvents(tg, body) {
 		r, err := tg.To.Dialect.DecodeResponse(body, &tg.To.Traits)
@@ -68,8 +68,8 @@ func decodeWhole(tg *target.Target, body []byte) (*chat.Response, chat.Meter, []
 	return response.Collect(tg.To.Dialect.NewStreamDecoder(&tg.To.Traits), body)
 }
 
-// eventsBroke answers for a stream that nobody asked for and that cannot be put
-// together. What came of it was made, and is paid for.
+// eventsBroke returns the error for a stream that was not requested and cannot be assembled. Its
+// content was created, and is charged.
 func eventsBroke(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *stars.Mask, err error, m chat.Meter, body []byte) error {
 	f := tg.To.StreamBroke(err)
 	f.Source = fault.SourceProvider

@@ -19,8 +19,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// sendPassed passes an answer of an operation on as it comes: sound, files,
-// streams of events.
+// sendPassed forwards the response of an operation as it arrives: audio, files, streams of
+// events.
 func sendPassed(c *call, resp *http.Response) error {
 	h := c.reply.w.Header()
 	for _, name := range [...]string{"Content-Type", "Content-Disposition", "Content-Encoding", "Cache-Control"} {
@@ -29,7 +29,7 @@ func sendPassed(c *call, resp *http.Response) error {
 		}
 	}
 	if c.req.Route.Free && c.req.Route.Retold == nil && resp.ContentLength >= 0 {
-		// Where money is counted the end of the body must wait for the books.
+		// If budgets are in force, the end of the body must wait for the settlement.
 		h["Content-Length"] = []string{strconv.FormatInt(resp.ContentLength, 10)}
 	}
 	answerHeaders(c, resp.Header)
@@ -53,20 +53,20 @@ func sendPassed(c *call, resp *http.Response) error {
 	}
 	if !whole {
 		c.log.Reject(brokeOff())
-		c.reply.broken = true // the client must see that the body is not whole
+		c.reply.broken = true // the client must see that the body is incomplete
 		return nil
 	}
 	keepBooks(c)
 	return nil
 }
 
-// readable tells whether a log can show what has a media type.
+// readable reports whether a log can show a media type.
 func readable(contentType string) bool {
 	return strings.HasPrefix(contentType, "text/") || strings.HasPrefix(contentType, "application/json")
 }
 
-// pour sends a body on as it comes, and keeps it for the log where that can show
-// it; whole is false when it broke off.
+// pour forwards a body as it arrives, and logs it if it is readable; whole is false if it was
+// truncated.
 func pour(r *Relay, rw *reply, log *record.Log, body io.Reader, meter *tail.Meter, shown bool) (whole bool) {
 	chunk := buffer.For(streamChunk)
 	defer chunk.Free()
@@ -93,7 +93,7 @@ func pour(r *Relay, rw *reply, log *record.Log, body io.Reader, meter *tail.Mete
 	}
 }
 
-// sendHeld sends an answer that was read whole, as far as it is the workspace's.
+// sendHeld sends a buffered response, filtered to the workspace's objects.
 func sendHeld(c *call, resp *http.Response) error {
 	buf := buffer.For(int(min(resp.ContentLength, maxPlainAnswer)) + 1)
 	defer buf.Free()
@@ -101,7 +101,7 @@ func sendHeld(c *call, resp *http.Response) error {
 		return brokenAnswer(c, err, buf.B)
 	}
 	out := buf.B
-	if c.req.Route.Shape == routes.Raw { // before anything can fail: it is used
+	if c.req.Route.Shape == routes.Raw { // before anything can fail: it was used
 		meter := tail.New(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
 		meter.Feed(out)
 		accounting.LearnRaw(&c.bill, meter, resp.StatusCode)
@@ -124,7 +124,7 @@ func sendHeld(c *call, resp *http.Response) error {
 	if c.req.Route.Shape == routes.Raw {
 		egress.CopyResponseHeaders(h, resp.Header)
 		c.mask.Head(h)
-		h.Del("Content-Encoding") // it was read and unzipped
+		h.Del("Content-Encoding") // it was read and inflated
 		answerHeaders(c, nil)
 	} else {
 		h["Content-Type"] = jsonType
@@ -135,12 +135,12 @@ func sendHeld(c *call, resp *http.Response) error {
 	return nil
 }
 
-// maxEmptyPages bounds how many pages that hold nothing of this workspace are passed over
-// in search of one that does.
+// maxEmptyPages limits the pages without objects of this workspace that are skipped in search of
+// one with some.
 const maxEmptyPages = 50
 
-// ownList leaves the workspace's own things in a page of a list. Pages that hold
-// none are passed over: clients take an empty one for the end.
+// ownList filters a page of a list to the workspace's own objects. Empty pages are skipped:
+// clients treat one as the end.
 func ownList(c *call, page []byte) ([]byte, error) {
 	for range maxEmptyPages {
 		own, err := c.relay.owners.Divide(c.req.Ctx, c.req.Who.Scope, &c.target.To.Wall, page)
@@ -154,7 +154,7 @@ func ownList(c *call, page []byte) ([]byte, error) {
 	return nil, fault.Newf(fault.NotFound, "after", "The first %d pages of the list hold nothing of this workspace; ask for longer pages by limit", maxEmptyPages)
 }
 
-// nextPage reads the page of a list behind an id.
+// nextPage reads the page of a list after an id.
 func nextPage(c *call, after string) ([]byte, error) {
 	q := c.req.Req.URL.Query()
 	name := "after"
@@ -174,8 +174,7 @@ func nextPage(c *call, after string) ([]byte, error) {
 	return buf.B, nil
 }
 
-// again calls the target once more in the same request, for what belongs to the
-// same answer.
+// again calls the target once more in the same request, for another part of the same response.
 func again(c *call, of target.Part) (*http.Response, error) {
 	c.out.part, c.out.part.Further = of, true
 	a := attempt(c, nil)
@@ -189,7 +188,7 @@ func again(c *call, of target.Part) (*http.Response, error) {
 	return a.resp, nil
 }
 
-// batchState is what the gateway reads of a batch.
+// batchState holds the fields read of a batch.
 type batchState struct {
 	Status string          `json:"status"`
 	Output string          `json:"output_file_id"`
@@ -197,8 +196,7 @@ type batchState struct {
 	Errors json.RawMessage `json:"errors"`
 }
 
-// sendOutput answers with the rows that a batch made: those of its output file,
-// then those that failed.
+// sendOutput sends the rows of a batch: those of its output file, then those that failed.
 func sendOutput(c *call, resp *http.Response) error {
 	buf := buffer.New()
 	defer buf.Free()
@@ -223,7 +221,7 @@ func sendOutput(c *call, resp *http.Response) error {
 	return sendFiles(c, b.Output, b.Failed)
 }
 
-// sendFiles answers with the contents of files, one behind the other.
+// sendFiles sends the contents of files, one after the other.
 func sendFiles(c *call, ids ...string) error {
 	whole, sent := true, false
 	meter := tail.New(&http.Response{Header: http.Header{}})

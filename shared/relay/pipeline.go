@@ -13,8 +13,8 @@ import (
 	"gateway/shared/route"
 )
 
-// serveFor runs the pipeline for one request. behalf names the caller of requests that the
-// gateway makes itself; nil for requests of clients.
+// serveFor runs the pipeline for one request. behalf is the principal of requests that the
+// gateway itself makes; nil for requests of clients.
 func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admission.Behalf) {
 	c := r.calls.Get().(*call)
 	if rt.Shape == routes.Socket {
@@ -34,12 +34,12 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Ro
 	}
 	if c.reply.carry.run != nil {
 		c.req.Outlives()
-		c.reply.w = new(recorder.Recorder) // nothing keeps what the server writes by
+		c.reply.w = new(recorder.Recorder) // drops the reference to the server's writer
 		go r.carryOn(c, c.reply.carry)     // ends with the session
 		return
 	}
 	if r.over(c) {
-		// Known to net/http and to the Lambda host: the connection is cut.
+		// Recognized by net/http and by the Lambda host: the connection is aborted.
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -117,8 +117,8 @@ func try(c *call, leaf *route.Leaf) answer {
 	return attempts(c, leaf, body)
 }
 
-// attempts calls the target, and calls it again as its config says. Guardrails judge the
-// last answer, and may have the target called once more.
+// attempts calls the target, and retries it as its config requires. Guardrails judge the last
+// answer, and may cause another call.
 func attempts(c *call, leaf *route.Leaf, body []byte) answer {
 	schedule := leaf.Retry.Start()
 	var waited time.Duration
@@ -129,7 +129,7 @@ func attempts(c *call, leaf *route.Leaf, body []byte) answer {
 		}
 		called(&c.bill, &schedule, waited)
 		if c.reply.headSent {
-			return a // the stream has begun; nothing can be taken back
+			return a // the stream has started and cannot be withdrawn
 		}
 		tried := schedule.Count()
 		wait, again := schedule.Next(a.status(), a.header(), a.connectFailed(), c.relay.Now())
@@ -143,7 +143,7 @@ func attempts(c *call, leaf *route.Leaf, body []byte) answer {
 		}
 		if c.bill.CoverAgain() != nil {
 			c.log.Retried(tried)
-			return guardOutput(c, leaf, a) // the answer that came is kept: after its charge the budget has no room for another
+			return guardOutput(c, leaf, a) // the existing answer is used: after its charge the budget allows no other
 		}
 		a.drop()
 		if err := pause(c.relay, &c.req, &c.log, wait); err != nil {

@@ -20,14 +20,14 @@ import (
 	"gateway/shared/relay/target"
 )
 
-// plain is the whole answer to a unified request that is not streamed. It is read while
-// other targets can still be tried, so that a success that is no answer is retried like a
-// bad gateway.
+// plain is the complete response to a unified request that is not streamed. It is read while
+// other targets can still be tried, so that a successful status without a valid response is
+// retried like a bad gateway.
 type plain struct {
-	buf, made  *buffer.Buffer // the body that came, or what a carrier made of it
-	media      string         // of what a carrier made; "": JSON
-	own        bool           // it is passed on as it came
-	retold     []byte         // it came as a stream: the answer that this ends with
+	buf, made  *buffer.Buffer // the body received, and the result of a translator
+	media      string         // of the translator's result; "": JSON
+	own        bool           // it is forwarded unchanged
+	retold     []byte         // the final response of a stream
 	meter      chat.Meter
 	translated *chat.Response
 	signed     []chat.Signed
@@ -39,13 +39,13 @@ func (p *plain) free() {
 	*p = plain{}
 }
 
-// takesWhole tells whether an answer is read before it is chosen. A further part of an
-// answer that is being sent is not.
+// takesWhole reports whether a response is read before it is chosen. A further part of a
+// response that is being sent is not.
 func takesWhole(tg *target.Target, up *outbound, resp *http.Response) bool {
 	return tg.Req.Route.Shape != routes.Raw && tg.Req.Route.Shape != routes.Listing && tg.Req.Route.Shape != routes.Socket && tg.Req.Route.Operation != provider.BatchesOutput && !up.part.Further && !tg.Passes(resp) && !target.Filtered(tg)
 }
 
-// takePlain reads an answer whole, books it, and judges whether it is one.
+// takePlain reads a complete response, charges it, and checks whether it is valid.
 func takePlain(c *call, resp *http.Response) answer {
 	p := &c.plain
 	p.free()
@@ -70,7 +70,7 @@ func takePlain(c *call, resp *http.Response) answer {
 	return answer{resp: resp, whole: true}
 }
 
-// readPlain reads what was taken: usage, and what of it the client gets.
+// readPlain reads the buffered response: its usage, and the client's version of it.
 func readPlain(c *call, resp *http.Response) (err error) {
 	p := &c.plain
 	out := p.buf.B
@@ -133,7 +133,8 @@ func readPlain(c *call, resp *http.Response) (err error) {
 	return nil
 }
 
-// tellsItems reports whether the answers of a route are responses, or lists of their items.
+// tellsItems reports whether the responses of a route are Responses objects, or lists of their
+// items.
 func tellsItems(rt *routes.Route) bool {
 	switch rt.Operation {
 	case provider.ResponsesCreate, provider.ResponsesGet, provider.ResponsesCancel, provider.ResponsesInputItems, provider.ResponsesCompact:
@@ -142,8 +143,7 @@ func tellsItems(rt *routes.Route) bool {
 	return false
 }
 
-// operates tells whether the route is metered as an operation, not as a
-// conversation.
+// operates reports whether the route is metered as an operation, not as a conversation.
 func operates(q *admission.Request) bool {
 	return q.Route.Client == nil && (q.Route.Demand != nil || q.Route.Meter == nil)
 }
@@ -153,8 +153,8 @@ var (
 	errNoAnswer = errors.New("relay: nothing of an answer is in it")
 )
 
-// answers tells whether a body in the client's dialect is an answer at all. One that tells
-// usage, an id or a model is; others are looked at more closely.
+// answers reports whether a body in the client's dialect is a valid response. One with usage, an
+// id or a model is; others are examined further.
 func answers(tg *target.Target, m *chat.Meter, out []byte) bool {
 	if m.Usage.Known() || m.ID != "" || m.Model != "" || m.OutputBytes > 0 || tg.Req.Req.Method != http.MethodPost {
 		return true
@@ -172,7 +172,7 @@ func answers(tg *target.Target, m *chat.Meter, out []byte) bool {
 	return true
 }
 
-// sendPlain answers a unified request that is not streamed.
+// sendPlain sends the response to a unified request that is not streamed.
 func sendPlain(c *call, a *answer) error {
 	resp := a.resp
 	if !a.whole {
@@ -230,7 +230,7 @@ func sendPlain(c *call, a *answer) error {
 	return nil
 }
 
-// encodePlain writes a decoded answer as the client reads it.
+// encodePlain encodes a decoded response for the client.
 func encodePlain(tg *target.Target, log *record.Log, pn *plain, enc *buffer.Buffer) error {
 	p := pn
 	o := target.Options(tg)

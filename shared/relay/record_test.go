@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// describers fill the record; nobody else writes it. What a stage learned it returns
-// or keeps in its own type.
+// describers are the only functions that fill the record. A stage returns its results or stores
+// them in its own type.
 var describers = map[string]bool{
 	"describeRequest": true, "describeWalk": true, "describeAnswer": true, "describeCall": true, "describeMoney": true,
 	"describe": true, "writeBooks": true, "hideInRecord": true, "sealBodies": true,
 }
 
-// each calls f for every function of the package that is no test.
+// each calls f for every function of the package outside of tests.
 func each(t *testing.T, f func(file string, d *ast.FuncDecl)) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -39,7 +39,7 @@ func each(t *testing.T, f func(file string, d *ast.FuncDecl)) {
 	}
 }
 
-// ofRecord tells whether an expression is a part of the request's record.
+// ofRecord reports whether an expression is a part of the request's record.
 func ofRecord(e ast.Expr) bool {
 	for {
 		switch x := e.(type) {

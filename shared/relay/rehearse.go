@@ -20,7 +20,7 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// rehearse answers a dry run.
+// rehearse serves a dry run.
 func rehearse(c *call, of *routes.DryRun) error {
 	q, err := rehearsal.Read(c.body.In)
 	if err != nil {
@@ -30,7 +30,7 @@ func rehearse(c *call, of *routes.DryRun) error {
 	if rt == nil || rt.Shape == routes.Listing || rt.Shape == routes.Multipart || rt.Prompt() != nil && rt.Prompt().Render {
 		return fault.Invalid("path", "must be a route of the data plane that takes JSON, such as /chat/completions")
 	}
-	req, err := q.Imagined(admission.ClientContext(&c.req)) // whose checks end with the client
+	req, err := q.Imagined(admission.ClientContext(&c.req)) // its checks end with the client
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func rehearse(c *call, of *routes.DryRun) error {
 	in.req.PathID, in.req.Rehearsing = id, true
 	in.req.Caller = c.req.Caller
 	in.req.KeyInAuth = false
-	// A dry run may try a config that could not come with a request.
+	// A dry run may test a config that requests must not contain.
 	in.plan.Trial = q.Brings()
 	out := &rehearsal.Answer{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []rehearsal.Target{}, Decision: rehearsal.NoDecision()}
 	if err := enter(in.relay, &in.target); err != nil {
@@ -62,7 +62,7 @@ func rehearse(c *call, of *routes.DryRun) error {
 	return nil
 }
 
-// enter is admission for a caller who is known already, without counting.
+// enter is admission for an authenticated caller, without counting.
 func enter(r *Relay, tg *target.Target) error {
 	if !tg.Req.Who.Has(tg.Req.Route.Scope) && !slices.ContainsFunc(tg.Req.Route.OrScopes, tg.Req.Who.Has) {
 		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", tg.Req.Route.Scope)
@@ -78,8 +78,7 @@ func enter(r *Relay, tg *target.Target) error {
 	return err
 }
 
-// walkThrough goes from target to target as a request would, with answers that
-// are assumed.
+// walkThrough traverses the targets as a request would, with assumed responses.
 func walkThrough(c *call, q *rehearsal.Request, out *rehearsal.Answer) *rehearsal.Error {
 	outcome := route.Outcome{}
 	called := 0
@@ -109,7 +108,7 @@ func walkThrough(c *call, q *rehearsal.Request, out *rehearsal.Answer) *rehearsa
 	return nil
 }
 
-// imagineTarget is what would be sent to a target.
+// imagineTarget returns the request that a target would get.
 func imagineTarget(c *call, leaf *route.Leaf) rehearsal.Target {
 	c.target.Loss.Reset()
 	t := rehearsal.Target{Path: leaf.Path, Losses: []rehearsal.Loss{}, Limits: []rehearsal.Limit{}, Guardrails: []string{}, TimeoutMS: leaf.Timeout.Milliseconds()}
@@ -161,7 +160,7 @@ func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
 	if err := accounting.MeasureInput(&c.bill); err != nil {
 		return err
 	}
-	if c.req.Route.Operation != provider.BatchesCreate { // whose bound is that of rows, which are not read here
+	if c.req.Route.Operation != provider.BatchesCreate { // its bound is that of rows, which are not read here
 		bound := c.bill.BoundOf()
 		t.PriceBound = &rehearsal.Bound{Cents: float64(bound.Cost) / 1e7, Tokens: bound.Tokens, Priced: bound.Priced}
 	}
@@ -200,7 +199,7 @@ func imagineCredential(tg *target.Target, req *http.Request, body []byte) error 
 	return t.Authorize(tg.Req.Ctx, req, body)
 }
 
-// forget ends a call that was never sent and leaves no books.
+// forget ends a call that was never sent, without a record.
 func forget(c *call) {
 	c.req.Over()
 	c.reset()

@@ -37,8 +37,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// Options are what the relay works with. All fields are required unless they
-// say otherwise.
+// Options are the dependencies of the relay. All fields are required unless stated otherwise.
 type Options struct {
 	Loader    *resource.Loader
 	Auth      *identity.Authenticator
@@ -50,41 +49,38 @@ type Options struct {
 	Transport http.RoundTripper
 	Trusting  http.RoundTripper // Transport for custom hosts; nil: Transport
 	Egress    egress.Policy
-	Memory    *egress.Memory  // of bodies that are held whole; nil: a budget of its own
-	Dialects  []chat.Provider // by name; what provider.Provider.Dialect refers to
-	// Translators carry the operations that are no conversations; what
-	// provider.Route.Dialect refers to. May be empty.
+	Memory    *egress.Memory  // of buffered bodies; nil: a separate budget
+	Dialects  []chat.Provider // by name; provider.Provider.Dialect refers to them
+	// Translators translate the operations that are not conversations; provider.Route.Dialect
+	// refers to them. May be empty.
 	Translators []chat.Translator
-	// Jobs carry files, batches and fine-tuning jobs of providers that have them
-	// in a shape of their own. May be empty.
+	// Jobs translate files, batches and fine-tuning jobs of providers with another format. May
+	// be empty.
 	Jobs []chat.Jobs
-	// Bucket keeps files for providers that have no place for them; nil: such
-	// uploads are refused.
+	// Bucket stores files for providers that cannot store them; nil: such uploads are rejected.
 	Bucket blob.Bucket
-	// Runs takes the steps of batches that the gateway runs; nil: such batches are
-	// refused.
+	// Runs receives the steps of batches that the gateway runs; nil: such batches are rejected.
 	Runs queue.Queue
-	// Cache keeps answers where a config asks for it; nil: none are kept.
+	// Cache caches responses if a config enables it; nil: none are cached.
 	Cache      *cache.Cache
 	CacheTimes reused.Times
-	Checks     map[string]judge.Maker // what makes the checks of guardrails, by id
-	Signing    *signing.Keys          // what identities towards servers and cards of agents are signed with; nil: neither is served
+	Checks     map[string]judge.Maker // makers of the checks of guardrails, by id
+	Signing    *signing.Keys          // sign identities for servers and agent cards; nil: neither is served
 	Now        func() time.Time
 
-	// BlockInline refuses inline configuration whatever the organisation says.
+	// BlockInline rejects inline configuration regardless of the organization.
 	BlockInline bool
-	// RecordAfterBody writes the books after the answer has ended (Lambda),
-	// not before its last byte.
+	// RecordAfterBody writes the record after the response has ended (Lambda), not before its
+	// last byte.
 	RecordAfterBody bool
-	DrainTime       time.Duration // how long an answer is read on after the client went; 0: 30 s
-	// Sessions serves routes with Sockets; nil: they are refused.
+	DrainTime       time.Duration // how long a response is read after the client has disconnected; 0: 30 s
+	// Sessions serves routes with Sockets; nil: they are rejected.
 	Sessions *Sessions
 	// SessionTimes are those of realtime sessions; zero: session.Standard.
 	SessionTimes session.Times
-	// Sleep waits before a retry, and gives false when done is closed first; nil:
-	// by the machine's clock.
+	// Sleep waits before a retry, and returns false if done is closed first; nil: in real time.
 	Sleep func(done <-chan struct{}, d time.Duration) bool
-	// Faults is told of failures that no caller sees; nil: they are logged by slog.
+	// Faults is called with failures that no caller sees; nil: they are logged by slog.
 	Faults func(where string, err error)
 }
 
@@ -103,7 +99,7 @@ type Relay struct {
 	means     *target.Means
 	urls      outgoing.URLs // of their targets
 	breakers  *plan.Breakers
-	budgets   *ledger.ExhaustionCache // of sessions that wait
+	budgets   *ledger.ExhaustionCache // of waiting sessions
 	owners    *kept.Owners
 	unread    unread.Prompts
 	ephemeral *ephemeral.Room
@@ -111,7 +107,7 @@ type Relay struct {
 	dialers   session.Dialers
 }
 
-// New makes a relay.
+// New returns a relay.
 func New(o Options) *Relay {
 	if o.DrainTime == 0 {
 		o.DrainTime = 30 * time.Second
@@ -164,8 +160,8 @@ func New(o Options) *Relay {
 	return r
 }
 
-// budgetAge is how long all sessions use what one of them was told of a budget. Together
-// with the time between two checks it stays below the 2 s within which a session must end.
+// budgetAge is how long all sessions reuse the state of a budget that one of them has read.
+// Together with the time between two checks it is below the 2 s within which a session must end.
 const budgetAge = time.Second
 
 func (r *Relay) newDoors() *admission.Doors {
@@ -177,12 +173,12 @@ func (r *Relay) Handler(rt *routes.Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { r.Serve(w, req, rt) })
 }
 
-// Serve takes a request through the walk and answers it.
+// Serve runs a request through the pipeline and responds to it.
 func (r *Relay) Serve(w http.ResponseWriter, req *http.Request, rt *routes.Route) {
 	r.serve(w, req, rt, "")
 }
 
-// serve also takes the value of the variable in the route's path, escaped.
+// serve also has the value of the variable in the route's path, escaped.
 func (r *Relay) serve(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string) {
 	r.serveFor(w, req, rt, id, nil)
 }

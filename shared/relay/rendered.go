@@ -6,7 +6,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// rendered answers with the body that a saved prompt makes; nobody is asked.
+// rendered responds with the body that a saved prompt renders; no provider is called.
 func rendered(c *call) error {
 	body, err := json.Marshal(map[string]any{"success": true, "data": json.RawMessage(c.body.Filled.Body)})
 	if err != nil {

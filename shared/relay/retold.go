@@ -15,24 +15,23 @@ import (
 	"gateway/shared/relay/target"
 )
 
-// An answer that was made in the background, or is kept, reaches the client with a later
-// request. Guardrails behind answers judge it there, each time that it is told. They are
-// those of the reading request, of its workspace and of the organisation. An answer that is
-// still being made has nothing to judge.
+// A background response, or a stored one, reaches the client with a later request. Output
+// guardrails judge it there, on each read. They are those of the reading request, of its
+// workspace and of the organization. A response in progress has nothing to judge.
 
-// events tells whether an answer is a stream of events.
+// events reports whether a response is a stream of events.
 func events(resp *http.Response) bool {
 	return strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
 }
 
-// holdsRetold tells whether a stream that tells an old answer again is read whole before it
-// is sent, because a guardrail may refuse or change it. Nobody waits for its words one by
-// one.
+// holdsRetold reports whether a stream that repeats an earlier response is read completely
+// before it is sent, because a guardrail may deny or change it. No client depends on receiving
+// it incrementally.
 func holdsRetold(q *admission.Request, gs *guardrail.State, resp *http.Response) bool {
 	return q.Route.Retold != nil && gs.Outputs() && gs.OnItsWay() && resp.StatusCode == http.StatusOK && events(resp)
 }
 
-// readRetold reads a stream that tells an answer again.
+// readRetold reads a stream that repeats an earlier response.
 func readRetold(tg *target.Target, bill *accounting.Bill, pn *plain, stream []byte) error {
 	p := pn
 	if p.retold = kept.LastResponse(stream); p.retold == nil {
@@ -45,8 +44,8 @@ func readRetold(tg *target.Target, bill *accounting.Bill, pn *plain, stream []by
 	return nil
 }
 
-// sentRetold is what the client gets of such a stream: the stream itself, or another one
-// where guardrails have changed the answer, with what they said.
+// sentRetold returns the client's version of such a stream: the stream itself, or another one if
+// guardrails have changed the response, with their results.
 func sentRetold(tg *target.Target, gs *guardrail.State, stream []byte) []byte {
 	out := gs.FirstEvent(tg.Req.Route.Endpoint, tg.Strict())
 	if !gs.Changed {
@@ -57,7 +56,7 @@ func sentRetold(tg *target.Target, gs *guardrail.State, stream []byte) []byte {
 	return append(out, gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())...)
 }
 
-// judgeRetold has those guardrails look at it that judge streams once they have ended.
+// judgeRetold runs the guardrails that judge streams once they have ended on it.
 func judgeRetold(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.State, stream []byte) {
 	if tg.Req.Route.Retold == nil || !gs.JudgesEnd() {
 		return

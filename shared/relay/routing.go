@@ -14,7 +14,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// tellBreakers tells other processes what the walk learned of targets.
+// tellBreakers shares the state of targets with other processes.
 func tellBreakers(r *Relay, q *admission.Request, pl *plan.Plan) {
 	s := pl.BreakersOf
 	switch {
@@ -29,8 +29,7 @@ func tellBreakers(r *Relay, q *admission.Request, pl *plan.Plan) {
 // outcomeOf judges the response of a target for routing.
 func outcomeOf(q *admission.Request, pl *plan.Plan, up *outbound, rw *reply, a *answer) route.Outcome {
 	o := route.Outcome{Status: a.status(), Exception: a.exception(), Refused: a.cached != nil || a.refused()}
-	// Once a head has gone out, or the client or its body is gone, no other target can be
-	// tried.
+	// Once a head was sent, or the client or its body is gone, no other target can be tried.
 	o.Final = rw.headSent || up.bodySpent || q.Req.Context().Err() != nil
 	o.Coming = a.fault == nil && a.cached == nil && a.resp != nil && o.Status < 300
 	if a.fault != nil && o.Refused {
@@ -47,8 +46,8 @@ func latencyOf(bill *accounting.Bill, o route.Outcome) time.Duration {
 	return 0
 }
 
-// settleBreakers tells breakers how an answer ended that had begun well. An answer that the
-// client no longer wants says nothing against its provider.
+// settleBreakers reports to breakers how a response ended that had started successfully. A
+// response that the client has abandoned does not count against its provider.
 func settleBreakers(c *call) {
 	if c.plan.Walker == nil {
 		return
@@ -65,7 +64,7 @@ func settleBreakers(c *call) {
 	tellBreakers(c.relay, &c.req, &c.plan)
 }
 
-// called notes in the last attempt which retry it was and what it waited for.
+// called records in the last attempt which retry it was and how long it waited.
 func called(bill *accounting.Bill, s *route.Schedule, waited time.Duration) {
 	at := bill.Purse.Last()
 	if at == nil || s.Used() == 0 {
@@ -83,15 +82,15 @@ func (r *Relay) failAside(where string, err error) {
 	r.fault(where, "", err)
 }
 
-// Close ends realtime sessions (see Drain) and waits until what this process knows of
-// breakers is told to others, and for guardrails that run beside requests.
+// Close ends realtime sessions (see Drain) and waits until the breaker state of this process is
+// shared, and for asynchronous guardrails.
 func (r *Relay) Close() {
 	r.sessions.End()
 	r.breakers.Close()
 	r.guards.Close()
 }
 
-// beginPatience bounds the times of an attempt.
+// beginPatience starts the timeouts of an attempt.
 func beginPatience(tg *target.Target, up *outbound, ctx context.Context) context.Context {
 	var firstToken, idle time.Duration
 	if tg.Stream && tg.Req.Route.Client != nil && tg.Req.Route.Shape == routes.Unified {

@@ -21,16 +21,15 @@ import (
 	"gateway/shared/store"
 )
 
-// This file serves the routes of files and batches where the gateway is the one
-// who keeps and runs them.
+// This file serves the routes of files and batches that the gateway itself stores and runs.
 
-// Batches gives the batches that the gateway runs, Room a workspace's files.
+// Batches returns the batches that the gateway runs, Room a workspace's files.
 func (r *Relay) Batches() *managed.Batches { return r.batches }
 
-// Room is where a workspace's managed files lie.
+// Room returns the store of a workspace's managed files.
 func (r *Relay) Room(sc store.Scope) managed.Room { return r.rooms.Own(sc) }
 
-// manage answers a request that no provider is asked for.
+// manage serves a request without a provider.
 func manage(c *call) error {
 	c.target.To.Names = target.Names{Provider: plan.OwnProvider}
 	a, err := runManaged(c.relay, &c.target, &c.out)
@@ -49,7 +48,7 @@ func manage(c *call) error {
 	return sendPassed(c, &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {a.Type}}, Body: a.Body, ContentLength: a.Length})
 }
 
-// runManaged performs the operation.
+// runManaged executes the operation.
 func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobAnswer, error) {
 	j := &chat.Job{
 		Operation: string(tg.Req.Route.Operation), ID: tg.Body.ID, Query: url.Values{}, Request: tg.Req.ULID, Now: tg.Req.Start,
@@ -81,7 +80,7 @@ func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobAnswer, e
 	return a, err
 }
 
-// createRun makes a batch. The route has checked the bounds of the body.
+// createRun creates a batch. The route has checked the limits of the body.
 func createRun(r *Relay, q *admission.Request, in *body.Body, pl *plan.Plan, desk *managed.Desk) (*chat.JobAnswer, error) {
 	if r.Runs == nil || r.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation runs no batches of its own; name a provider that does")
@@ -99,8 +98,7 @@ func createRun(r *Relay, q *admission.Request, in *body.Body, pl *plan.Plan, des
 	return desk.Create(q.Ctx, d, func(d *managed.Definition) error { return tryOptions(r, q, pl, d) })
 }
 
-// wake sends the message of a batch's next step. One that is lost is sent again by
-// the sweep.
+// wake sends the message of a batch's next step. The sweep repeats a lost one.
 func wake(r *Relay, q *admission.Request, b *managed.Batch) {
 	if r.Runs == nil {
 		return
@@ -110,8 +108,8 @@ func wake(r *Relay, q *admission.Request, b *managed.Batch) {
 	}
 }
 
-// tryOptions resolves the route that the rows will take, so that what is wrong
-// with it is told at once, as one of gateway_options.
+// tryOptions resolves the route of the rows, so that its faults are reported immediately, as
+// faults of gateway_options.
 func tryOptions(r *Relay, q *admission.Request, pl *plan.Plan, d *managed.Definition) error {
 	err := rowsRoute(r, q, pl, d)
 	if err == nil {

@@ -23,13 +23,13 @@ func (r *reply) upgraded() {
 	r.log.Head(http.StatusSwitchingProtocols)
 }
 
-// readsOn lets the client's body be read while the answer goes out, because a provider may
-// begin to answer before it has the whole body.
+// readsOn allows reads of the client's body while the response is sent, because a provider may
+// respond before it has the complete body.
 func (r *reply) readsOn() {
-	_ = http.NewResponseController(r.w).EnableFullDuplex() // who cannot has read it before
+	_ = http.NewResponseController(r.w).EnableFullDuplex() // other writers have read it before
 }
 
-// write sends bytes. When the client is gone it only counts them.
+// write sends bytes. If the client is gone it only counts them.
 func (r *reply) write(p []byte) {
 	if len(p) == 0 || r.gone {
 		return
@@ -51,22 +51,22 @@ func (r *reply) flush() {
 	}
 }
 
-// flushWhenWaiting gathers what is written while more bytes of the provider are there,
-// where that can be told, and flushes it before waiting for the next ones. So a fast stream
-// goes out in few pieces, and a slow one event by event.
+// flushWhenWaiting buffers writes while more bytes of the provider are available, if that is
+// known, and flushes them before waiting for the next ones. So a fast stream is sent in few
+// pieces, and a slow one event by event.
 func (r *reply) flushWhenWaiting(body io.Reader) {
 	r.gathers = egress.BeforeWaiting(body, r.flushWritten)
 }
 
-// flushSoon flushes what was written, at once or before the next wait.
+// flushSoon flushes pending writes, immediately or before the next wait.
 func (r *reply) flushSoon() {
 	if r.written = true; !r.gathers {
 		r.flushWritten()
 	}
 }
 
-// flushWritten flushes what flushSoon left. The time that takes is not the
-// provider's.
+// flushWritten flushes the writes that flushSoon deferred. The time for that is not counted as
+// the provider's.
 func (r *reply) flushWritten() {
 	if !r.written {
 		return
@@ -81,7 +81,7 @@ func (r *reply) flushWritten() {
 	r.flushing += r.from.Now().Sub(t)
 }
 
-// clientGone notes that the client went.
+// clientGone records that the client has disconnected.
 func (r *reply) clientGone() {
 	if r.gone {
 		return

@@ -23,10 +23,10 @@ import (
 	"gateway/shared/relay/target"
 )
 
-// This file opens the sessions of Socket routes and ends them. Until both sides are
-// open such a request is as every other: its targets are tried in turn.
+// This file opens and ends the sessions of Socket routes. Until both sides are open such a
+// request is like any other: its targets are tried in turn.
 
-// roundTrip asks the target. A Socket route's answer is the connection that was opened.
+// roundTrip calls the target. The response on a Socket route is the opened connection.
 func roundTrip(r *Relay, tg *target.Target, up *outbound, req *http.Request) (*http.Response, error) {
 	if tg.Req.Route.Shape != routes.Socket {
 		return out(r, tg).RoundTrip(req)
@@ -38,7 +38,7 @@ func roundTrip(r *Relay, tg *target.Target, up *outbound, req *http.Request) (*h
 	case err != nil:
 		return nil, err
 	case far == nil && resp.StatusCode < 300:
-		resp.StatusCode = http.StatusBadGateway // a success without a WebSocket is none
+		resp.StatusCode = http.StatusBadGateway // a success without a WebSocket is invalid
 		return resp, nil
 	case far == nil:
 		return resp, nil
@@ -47,7 +47,7 @@ func roundTrip(r *Relay, tg *target.Target, up *outbound, req *http.Request) (*h
 	return &http.Response{StatusCode: http.StatusOK, Header: resp.Header, Body: session.Body{Conn: far}}, nil
 }
 
-// socketURL is the address of a session at the target.
+// socketURL returns the URL of a session at the target.
 func socketURL(tg *target.Target) (*url.URL, error) {
 	if tg.Req.Route.Live() != nil {
 		raw, err := tg.To.Target.PassthroughURL(strings.Replace(tg.Req.Route.Path, "{id}", url.PathEscape(tg.Body.ID), 1), "")
@@ -73,15 +73,15 @@ func socketURL(tg *target.Target) (*url.URL, error) {
 	return provider.ExactURL(provider.AddQuery(raw, q.Encode()))
 }
 
-// Sessions serves routes with Sockets. Functions have no such routes and, as only NewSessions
-// refers to what serves them, do not link it.
+// Sessions serves routes with Sockets. Lambda functions have no such routes and, as only
+// NewSessions refers to the code for them, do not link it.
 type Sessions struct {
 	open     func(*call, *http.Response) error   // opens the client's side, once the provider's is open
-	await    func(*call) error                   // opens a session whose first message names the model
-	converse func(*call, *routes.Dialogue) error // takes the requests of a session one by one
+	await    func(*call) error                   // opens a session with a first message that names the model
+	converse func(*call, *routes.Dialogue) error // serves the requests of a session one by one
 }
 
-// NewSessions returns what serves routes with Sockets.
+// NewSessions returns the handlers of routes with Sockets.
 func NewSessions() *Sessions {
 	return &Sessions{open: sendSession, await: awaitOpening, converse: converse}
 }
@@ -95,17 +95,16 @@ func sendSession(c *call, resp *http.Response) error {
 	return err
 }
 
-// carry is a session that was opened. It runs once its handler has returned, so that what
-// a server holds for a request is free again while the session lasts, the handler's deep
-// stack before all.
+// carry is an opened session. It runs after its handler has returned, so that the server's
+// memory for a request is free while the session lasts, above all the handler's deep stack.
 type carry struct {
 	near, far session.Conn // far: nil without a provider
 	run       func()       // to the session's end
 	end       func()       // of session.Running
 }
 
-// carryOn carries a session to its end and finishes its walk. A panic ends the session, as
-// a server ends a request.
+// carryOn runs a session to its end and finishes its pipeline. A panic ends the session, as a
+// server ends a request.
 func (r *Relay) carryOn(c *call, s carry) {
 	defer s.end()
 	defer func() {
@@ -162,7 +161,7 @@ func openNear(c *call, resp *http.Response) error {
 	return nil
 }
 
-// ended notes how a session has ended.
+// ended records how a session has ended.
 func ended(in *body.Body, bill *accounting.Bill, log *record.Log, gs *guardrail.State, r *session.Result) {
 	gs.Notes.Ended(gs.Live())
 	in.Carried(r.FromClient)
@@ -177,11 +176,11 @@ func ended(in *body.Body, bill *accounting.Bill, log *record.Log, gs *guardrail.
 	accounting.LearnOperation(bill, chat.Meter{Started: true, Complete: true})
 }
 
-// Drain tells realtime sessions to end, each once no response of it is under way: the
-// process is to stop. New ones are refused. It does not wait.
+// Drain makes realtime sessions end, each once none of its responses is in progress, because the
+// process is about to stop. New ones are rejected. It does not wait.
 func (r *Relay) Drain() { r.sessions.Drain() }
 
-// openSession opens a session, unless none is begun any more.
+// openSession opens a session, unless the process is stopping.
 func openSession(c *call) error {
 	if !c.relay.sessions.Open() {
 		return restarting()
@@ -189,7 +188,7 @@ func openSession(c *call) error {
 	return relay(c)
 }
 
-// restarting is why no session is begun.
+// restarting returns the fault for a session that is not opened because the process is stopping.
 func restarting() *fault.Fault {
 	f := fault.New(fault.ServiceUnavailable, "", "The gateway is restarting; try again")
 	f.RetryAfter = time.Second

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// dropped notes that a connection was ended.
+// dropped records that a connection was ended.
 type dropped struct {
 	session.Conn
 	name string
@@ -16,7 +16,8 @@ type dropped struct {
 
 func (d dropped) Drop() { *d.all = append(*d.all, d.name) }
 
-// A panic ends its session and nothing else: both connections go, and nobody waits for it.
+// A panic only ends its own session: both connections are dropped, and the session is no longer
+// waited for.
 func TestAPanicEndsItsSessionAlone(t *testing.T) {
 	t.Parallel()
 	var all []string

@@ -14,26 +14,26 @@ import (
 	"gateway/shared/wire/mask"
 )
 
-// maxHeld bounds the bytes held before the first content.
+// maxHeld limits the bytes held before the first content.
 const maxHeld = 256 << 10
 
-// streamChunk is how much of a stream is read at once.
+// streamChunk is the size of one read of a stream.
 const streamChunk = 32 << 10
 
-// open reads a stream until its first content, its end or an error. An error before any
-// content becomes the answer, with its own status, unless the head has already gone out:
-// see hold and passesEvents.
+// open reads a stream until its first content, its end or an error. An error before any content
+// becomes the answer, with its own status, unless the head was already sent: see hold and
+// passesEvents.
 func open(c *call, a *answer) {
 	hold := c.target.To.Leaf.Hold
 	if hold <= 0 {
-		return // nothing is held back: the head goes out at once
+		return // nothing is held back: the head is sent immediately
 	}
 	if c.stream.heldBuf == nil {
 		c.stream.heldBuf = buffer.New()
 	}
-	held := c.stream.heldBuf // an attempt that was given up leaves nothing in it that counts
+	held := c.stream.heldBuf // an aborted attempt leaves only stale bytes in it
 	held.B = held.B[:0]
-	chunk := buffer.For(streamChunk) // a stream that comes fast is sent on in few pieces
+	chunk := buffer.For(streamChunk) // a fast stream is forwarded in few pieces
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
 	h := holdHead(c, a, hold)
@@ -81,23 +81,23 @@ func open(c *call, a *answer) {
 	a.held = held.B
 }
 
-// passesEvents tells that each event goes out before the next is read. Agents that speak
-// the Messages API to a provider of that shape rely on it, and holding the first event
-// gains nothing where no other target would be tried.
+// passesEvents reports whether each event is sent before the next is read. Agents that use the
+// Messages API with a provider of that dialect rely on it, and holding the first event has no
+// use if no other target would be tried.
 func passesEvents(tg *target.Target) bool {
 	leaf := tg.To.Leaf
 	return tg.SameDialect() && tg.To.Dialect.Name() == provider.AnthropicMessages &&
 		leaf.Retry == nil && leaf.FirstToken == 0 && (tg.Plan.Walker == nil || tg.Plan.Walker.Alone())
 }
 
-// firstEventFailed turns a stream that never began into a refusal.
+// firstEventFailed turns a stream that never started into a fault.
 func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 	f := m.Err
 	late := c.out.patience.Late()
 	switch {
 	case fault.ByGuardrail(err), fault.Is(err, fault.ServiceUnavailable):
 		// The gateway itself ends it: the owner of its items could not be stored, for example.
-		// The provider makes the rest all the same.
+		// The provider completes the response anyway.
 		drain(&c.target, &c.guards, &c.cache, &c.stream, a)
 		accounting.Learn(&c.bill, a.stream.Meter())
 		c.out.patience.Stop()
@@ -119,18 +119,17 @@ func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 		c.bill.Heard.Hear(m)
 		c.bill.Charge(m.Usage)
 	case m.Err == nil && gaveUp(&c.req, &c.out):
-		accounting.Learn(&c.bill, m) // the provider has read the request, and was not given time to say so
+		accounting.Learn(&c.bill, m) // the provider has read the request, and had no time to report it
 	}
 	a.failed = a.resp.Header
 	a.drop()
 	a.fault = f
 }
 
-// sendStream passes a stream on as it comes. The end of it is held until the
-// books are written.
+// sendStream forwards a stream as it arrives. Its end is held until the record is written.
 func sendStream(c *call, a *answer) error {
 	err := target.KeepMade(&c.target, nil, a.stream.Meter().ID)
-	if err != nil { // the provider makes the rest all the same
+	if err != nil { // the provider completes the response anyway
 		drain(&c.target, &c.guards, &c.cache, &c.stream, a)
 	}
 	if err != nil && !c.reply.headSent {
@@ -151,7 +150,7 @@ func sendStream(c *call, a *answer) error {
 	return closeStream(c, a, err)
 }
 
-// pump reads the answer to its end.
+// pump reads the response to its end.
 func pump(c *call, a *answer) error {
 	chunk := buffer.For(streamChunk)
 	defer chunk.Free()
@@ -184,7 +183,7 @@ func pump(c *call, a *answer) error {
 	}
 }
 
-// piece sends a part of a stream on, or keeps it when it holds the stream's end.
+// piece forwards a part of a stream, or holds it if it contains the stream's end.
 func piece(rw *reply, log *record.Log, a *answer, out []byte) {
 	if len(out) == 0 {
 		return
@@ -198,8 +197,8 @@ func piece(rw *reply, log *record.Log, a *answer, out []byte) {
 	rw.flushSoon()
 }
 
-// closeStream settles a stream and sends its end: the terminal event when it is
-// whole, an error event without one when it is not.
+// closeStream settles a stream and sends its end: the terminal event if it is complete, an error
+// event without one if it is not.
 func closeStream(c *call, a *answer, err error) error {
 	var last []byte
 	m := a.stream.Meter()
@@ -235,7 +234,7 @@ func closeStream(c *call, a *answer, err error) error {
 	if ended, ok := a.stream.AppendError(last[:0], f); ok {
 		last = ended
 	} else if !a.stream.TellsError() {
-		// A provider's own error event has been passed on already.
+		// A provider's own error event has already been forwarded.
 		o := target.Options(&c.target)
 		if o.NextEvent = m.NextEvent; m.ID != "" {
 			o.ID = m.ID
@@ -250,8 +249,8 @@ func closeStream(c *call, a *answer, err error) error {
 	return nil
 }
 
-// breakConnection has the connection cut behind the error event of a stream if the clients
-// of its shape need that.
+// breakConnection aborts the connection after the error event of a stream if the clients of its
+// dialect need that.
 func breakConnection(r *reply) {
 	if b, ok := r.from.Route.Client.(chat.Breaker); ok && b.BreaksConnection() {
 		r.flush()
@@ -259,8 +258,8 @@ func breakConnection(r *reply) {
 	}
 }
 
-// cut tells why a read of a stream failed. If the gateway's own patience ran out, that is
-// the reason.
+// cut returns the error of a failed read of a stream: the gateway's own timeout if it has
+// expired.
 func cut(up *outbound, err error) error {
 	if f := up.patience.Late(); f != nil {
 		return f
@@ -268,22 +267,23 @@ func cut(up *outbound, err error) error {
 	return err
 }
 
-// gaveUp: the gateway itself has ended the attempt, as its client is gone or a time ran out.
+// gaveUp reports whether the gateway itself has ended the attempt, because its client is gone or
+// a timeout has expired.
 func gaveUp(q *admission.Request, up *outbound) bool {
 	return q.Ctx.Err() != nil || up.patience.Late() != nil
 }
 
-// Values of headers are shared between requests; nobody changes them in place.
+// Values of headers are shared between requests and must not be modified.
 var (
 	eventStream = []string{"text/event-stream; charset=utf-8"}
 	noCache     = []string{"no-cache"}
 )
 
-// flushTail sends what was held for the books.
+// flushTail sends the bytes held until the record is written.
 func flushTail(r *Relay, rw *reply) {
 	rw.write(rw.tail)
 	rw.tail = rw.tail[:0]
 	if r.RecordAfterBody {
-		rw.flush() // else the server sends it with the end of the body, at once
+		rw.flush() // otherwise the server sends it together with the end of the body
 	}
 }

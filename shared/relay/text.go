@@ -7,7 +7,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// clipText keeps a caller's or provider's text short in messages and records.
+// clipText truncates a caller's or provider's text for messages and records.
 func clipText(s string) string { return fault.Clip(s, 300) }
 
 // fault reports a failure that no caller sees; request is "" where it is of none.
@@ -19,13 +19,13 @@ func (r *Relay) fault(where, request string, err error) {
 	slog.Error("gateway failure", "where", where, "request_id", request, "error", err.Error())
 }
 
-// brokeOff is what the books say of an answer that is cut.
+// brokeOff returns the recorded fault of a truncated response.
 func brokeOff() *fault.Fault {
 	return fault.New(fault.InvalidProviderResponse, "", "the answer broke off")
 }
 
-// recorded is what the books keep of a refusal. Providers repeat prompts in their errors,
-// so only status, type and code of those are kept; the words are in the sealed bodies.
+// recorded returns the recorded text of a fault. Providers repeat prompts in their errors, so
+// only their status, type and code are stored; the message is in the sealed bodies.
 func recorded(f *fault.Fault) string {
 	if said := chat.ProviderErrorOf(f); said != nil {
 		return clipText(said.Error())

@@ -14,15 +14,15 @@ import (
 	"gateway/shared/relay/target"
 )
 
-// headerBeta is the header by which clients ask for features that are not settled yet.
+// headerBeta is the header by which clients request beta features.
 const headerBeta = "X-Gateway-Beta"
 
-// wantsTools reports whether the gateway is to call tools for the model.
+// wantsTools reports whether the gateway must call tools for the model.
 func wantsTools(q *admission.Request, in *body.Body, of *routes.ToolRun) bool {
 	return len(q.Req.Header[headerBeta]) > 0 && of.Wants(q.Req.Header, in.In)
 }
 
-// runTools answers with what the model says once the tools that it asks for are called.
+// runTools responds with the model's response after the tools that it requests were called.
 func runTools(c *call, of *routes.ToolRun) error {
 	if scope := of.Calls.Scope; !c.req.Who.Has(scope) {
 		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s, which calls of tools need", scope)
@@ -41,7 +41,7 @@ func runTools(c *call, of *routes.ToolRun) error {
 		Call: func(ctx context.Context, w http.ResponseWriter, slug string, h http.Header, body []byte) bool {
 			own := p.header.Clone()
 			for _, name := range [...]string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
-				delete(own, name) // the model's provider is meant
+				delete(own, name) // it is for the model's provider
 			}
 			for name := range h {
 				own[name] = h[name]
@@ -55,13 +55,14 @@ func runTools(c *call, of *routes.ToolRun) error {
 			return c.req.Route.Client.AppendStreamError(nil, f, o)
 		},
 	}
-	c.bill.Purse.Unpriced() // its parts are paid for by themselves
+	c.bill.Purse.Unpriced() // its parts are charged separately
 	return of.Answer(&desk)
 }
 
-// judgeTools returns what judges the results of tools of the run: the output guardrails of the
-// config, of all its targets, because the target of a turn is not known yet. Those of the
-// workspace and the organization judge each call of a server. It returns nil if there are none.
+// judgeTools returns the function that judges the results of tools of the run: the output
+// guardrails of the config, of all its targets, because the target of a turn is not known yet.
+// Those of the workspace and the organization judge each call of a server. It returns nil if
+// there are none.
 func judgeTools(r *Relay, q *admission.Request, pl *plan.Plan, gs *guardrail.State) (func(ctx context.Context, tool string, result []byte) ([]byte, *fault.Fault), error) {
 	if err := pl.Resolve(r.sources); err != nil {
 		return nil, err

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/relay/target"
 )
 
-// readWhole reads an answer whole, inflated where it came compressed, though nobody
-// asked for it. More than limit bytes is buffer.ErrTooLarge.
+// readWhole reads a complete response, inflated if it was compressed without a request for it.
+// More than limit bytes is buffer.ErrTooLarge.
 func readWhole(q *admission.Request, buf *buffer.Buffer, resp *http.Response, limit int64) error {
 	if err := egress.Inflate(resp, 0); err != nil {
 		return err
@@ -20,11 +20,11 @@ func readWhole(q *admission.Request, buf *buffer.Buffer, resp *http.Response, li
 	return buf.ReadAll(q.Ctx, q.Lease, resp.Body, resp.ContentLength, limit)
 }
 
-// maxTranslated bounds an answer that is translated, in bytes: while that lasts it
-// stands in memory more than once.
+// maxTranslated limits a response that is translated, in bytes: the translation needs a multiple
+// of its size in memory.
 const maxTranslated = 40 << 20
 
-// roomToDecode takes the memory that the translation of n bytes needs.
+// roomToDecode reserves the memory that the translation of n bytes needs.
 func roomToDecode(tg *target.Target, n int) error {
 	switch {
 	case n <= egress.Uncounted, tg.To.Carrier == nil && tg.SameDialect():
@@ -35,9 +35,9 @@ func roomToDecode(tg *target.Target, n int) error {
 	return tg.Req.Lease.Take(tg.Req.Ctx, int64(n))
 }
 
-// unreadableAnswer is the fault for an answer that the gateway would not take in:
-// out of proportion, compressed in a way it does not know, or too much for its
-// memory. Nil: it broke off.
+// unreadableAnswer returns the fault for a response that the gateway does not accept: an
+// excessive compression ratio, an unknown compression, or not enough memory. It is nil if the
+// response was truncated.
 func unreadableAnswer(err error) *fault.Fault {
 	var f *fault.Fault
 	if !errors.As(err, &f) {

@@ -16,14 +16,14 @@ import (
 	"gateway/shared/wire"
 )
 
-// upstreamBody is the body for the target: the client's own, spliced, or its
-// translation. Nil where the body is streamed through.
+// upstreamBody returns the body for the target: the client's own, spliced, or its translation.
+// It is nil if the body is streamed.
 func upstreamBody(r *Relay, tg *target.Target, up *outbound, log *record.Log) ([]byte, error) {
 	if len(tg.Body.In) == 0 {
 		return nil, nil
 	}
 	if up.sending.Busy() {
-		up.sendBuf = nil // the target before may still be reading
+		up.sendBuf = nil // the previous target may still read it
 	}
 	if tg.Body.Form != nil {
 		roomToSend(tg.Body, up)
@@ -54,15 +54,15 @@ func upstreamBody(r *Relay, tg *target.Target, up *outbound, log *record.Log) ([
 	return translated(r, tg, up, log, src)
 }
 
-// roomToSend makes the buffer for a body that differs from the client's. There is
-// room for a longer model and for asking for usage.
+// roomToSend allocates the buffer for a body that differs from the client's. It has space for a
+// longer model and for requesting usage.
 func roomToSend(in *body.Body, up *outbound) {
 	if up.sendBuf == nil {
 		up.sendBuf = buffer.For(len(in.In) + 256)
 	}
 }
 
-// carriedBody is the body of an operation that a translator carries.
+// carriedBody returns the body of an operation that a translator handles.
 func carriedBody(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 	a := tg.Carried()
 	a.Body = src
@@ -77,8 +77,7 @@ func carriedBody(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 	return up.sendBuf.B, tg.Loss.Err()
 }
 
-// rawBody changes a pass-through body only where a saved provider was named in
-// the model.
+// rawBody changes a pass-through body only if a saved provider was named in the model.
 func rawBody(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 	if tg.Body.Slug == "" || tg.To.Saved == nil || tg.InPath() {
 		return src, nil
@@ -86,8 +85,8 @@ func rawBody(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 	return withModel(tg, up, src)
 }
 
-// foundOf is what the dialect's check found of a body; nil for what a config made
-// of the client's.
+// foundOf returns the result of the dialect's check of a body; nil for a body that a config has
+// changed.
 func foundOf(in *body.Body, src []byte) *chat.Checked {
 	if !in.IsOwn(src) {
 		return nil
@@ -95,7 +94,7 @@ func foundOf(in *body.Body, src []byte) *chat.Checked {
 	return in.Found()
 }
 
-// withModel writes the model into its place.
+// withModel replaces the model.
 func withModel(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 	w, err := tg.Body.WalkFor(src, &tg.Edited)
 	if err != nil {
@@ -107,8 +106,8 @@ func withModel(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 	return up.sendBuf.B, nil
 }
 
-// spliced is the client's body with the model that was decided on, and with
-// usage asked for in streams.
+// spliced returns the client's body with the resolved model, and with usage requested in
+// streams.
 func spliced(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 	w, err := tg.Body.WalkFor(src, &tg.Edited)
 	if err != nil {
@@ -143,7 +142,7 @@ func spliced(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 	return marked(tg, adapted), tg.Loss.Err()
 }
 
-// marked is a body with markers for the provider's prompt cache, where the config asks for
+// marked returns a body with markers for the provider's prompt cache, if the config enables
 // them.
 func marked(tg *target.Target, body []byte) []byte {
 	leaf := tg.To.Leaf
@@ -153,8 +152,8 @@ func marked(tg *target.Target, body []byte) []byte {
 	return claude.Mark(body, leaf.PromptCache.Hour)
 }
 
-// within refuses what the target is known not to do, in a body that is passed on
-// as it is. One that cannot be decoded is the provider's to refuse.
+// within rejects features that the target is known not to support, in a body that is forwarded
+// unchanged. One that cannot be decoded is left to the provider to reject.
 func within(tg *target.Target, src []byte) error {
 	r, err := tg.Req.Route.Client.DecodeRequest(src)
 	if err != nil {
@@ -164,7 +163,7 @@ func within(tg *target.Target, src []byte) error {
 		return err
 	}
 	traits := tg.To.Traits
-	if traits.Schema == chat.SchemaInWords { // only a translation can put it in words
+	if traits.Schema == chat.SchemaInWords { // only a translation can describe it in text
 		traits.Schema = chat.SchemaNone
 	}
 	return chat.Refuse(tg.Req.Route.Client, r, &traits, &tg.Loss)
@@ -199,7 +198,8 @@ func translated(relay *Relay, tg *target.Target, up *outbound, log *record.Log, 
 		return nil, err
 	}
 	if tg.To.Dialect.Name() == provider.AnthropicMessages {
-		// Some hosts of these models want what the address says removed from the body.
+		// Some hosts of these models require that fields expressed by the URL are removed from
+		// the body.
 		up.sendBuf.B, _ = adapt(&tg.To.Target, tg.To.Op, provider.AnthropicMessages, tg.To.Model, up.sendBuf.B)
 	}
 	if err := tg.Loss.Err(); err != nil {
@@ -209,7 +209,7 @@ func translated(relay *Relay, tg *target.Target, up *outbound, log *record.Log, 
 	return up.sendBuf.B, nil
 }
 
-// formBody is the form for the target, when it is held whole: nil otherwise.
+// formBody returns the form for the target if it is buffered completely, nil otherwise.
 func formBody(tg *target.Target, up *outbound) []byte {
 	if !tg.Body.Form.Whole() {
 		return nil
@@ -221,7 +221,7 @@ func formBody(tg *target.Target, up *outbound) []byte {
 	return up.sendBuf.B
 }
 
-// formStream is the body of a long form; length is -1 when it is not known.
+// formStream returns the body of a long form; length is -1 if it is unknown.
 func formStream(tg *target.Target, up *outbound) (rest io.ReadCloser, length int64) {
 	up.upload, length = tg.Body.Form.Stream(tg.Req.Req.Body, tg.To.Upstream, tg.Req.Req.ContentLength, tg.Req.Route.BodyLimit(), body.Unreadable)
 	return up.upload, length

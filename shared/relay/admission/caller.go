@@ -13,12 +13,12 @@ func (q *Request) Blocked(code fault.Code, field, what string) error {
 	return fault.Newf(code, field, "This organisation takes saved configuration only: %s cannot be sent with a request", what)
 }
 
-// BlocksInline tells whether the organisation or the installation refuses what a
-// request brings along.
+// BlocksInline reports whether the organization or the installation rejects inline
+// configuration.
 func (q *Request) BlocksInline() bool { return q.doors.BlockInline || q.Org.Settings.BlockInlineConfig }
 
-// HeadersForProvider are the client's headers without the gateway key, wherever
-// it came.
+// HeadersForProvider returns the client's headers without the gateway key, in whichever header
+// it was sent.
 func (q *Request) HeadersForProvider() http.Header {
 	h, mine := q.Req.Header, false
 	drop := func(name string) {
@@ -38,7 +38,7 @@ func (q *Request) HeadersForProvider() http.Header {
 	return h
 }
 
-// HoldsKey reports whether a header of the client holds the key of the request, or another
+// HoldsKey reports whether a header of the client contains the key of the request, or another
 // credential of the gateway.
 func (q *Request) HoldsKey(name string) bool {
 	for _, v := range q.Req.Header[name] {
@@ -49,7 +49,7 @@ func (q *Request) HoldsKey(name string) bool {
 	return false
 }
 
-// KeyHash names the caller's key without telling it.
+// KeyHash identifies the caller's key without revealing it.
 func (q *Request) KeyHash() string {
 	switch {
 	case q.Behalf != nil:
@@ -60,7 +60,7 @@ func (q *Request) KeyHash() string {
 	return identity.HashToken(q.Token)
 }
 
-// Logs tells whether bodies are kept.
+// Logs reports whether bodies are logged.
 func (q *Request) Logs() bool {
 	if q.Org == nil {
 		return false
@@ -72,5 +72,5 @@ func (q *Request) Logs() bool {
 	return s.RequestLogging != tenant.LogMetrics && !q.Ask.NoBodies
 }
 
-// leastToken is the length in bytes from which a key is also found within other text.
+// leastToken is the minimum length of a key in bytes that is also searched within other text.
 const leastToken = 16

@@ -2,20 +2,20 @@ package admission
 
 import "gateway/shared/identity"
 
-// Behalf says for whom the gateway makes a request that no client sent.
+// Behalf names the principal of a request that the gateway itself makes.
 type Behalf struct {
 	Key     string              // hash of the API key
-	Closing *identity.Principal // in place of a key that is no longer valid: see Mux.Admits
-	Caller  *identity.Principal // of the request that this one is a part of, in place of a key
+	Closing *identity.Principal // instead of a key that is no longer valid: see Mux.Admits
+	Caller  *identity.Principal // of the parent request, instead of a key
 	Request string              // set by Run: the id of the request's record
 
-	// Settling marks a request that only looks whether something has ended, so that it can
-	// be booked. No limit refuses it, no default config routes it elsewhere, no guardrail
-	// reads it, and a look that books nothing leaves no record.
+	// Settling marks a request that only polls for an end, so that it can be charged. No limit
+	// rejects it, no default config routes it elsewhere, no guardrail reads it, and a poll
+	// without a charge leaves no record.
 	Settling bool
-	Booked   bool // set by Run, of such a request: it has booked what was used
+	Booked   bool // set by Run, of such a request: it has charged the usage
 
-	// Rows marks the transfer of a file whose rows the guardrails judge one by one, so that
+	// Rows marks the transfer of a file with rows that the guardrails judge one by one, so that
 	// none reads the file: see Mux.JudgeRow.
 	Rows bool
 }
@@ -23,13 +23,13 @@ type Behalf struct {
 // CarriesRows reports whether the request transfers rows that are judged one by one.
 func (q *Request) CarriesRows() bool { return q.Behalf != nil && q.Behalf.Rows }
 
-// Settles tells whether the request looks for the end of what was begun.
+// Settles reports whether the request polls for the end of earlier work.
 func (q *Request) Settles() bool { return q.Behalf != nil && q.Behalf.Settling }
 
-// OnlyLooked tells whether it did, and found nothing to book.
+// OnlyLooked reports whether it was such a poll without a charge.
 func (q *Request) OnlyLooked() bool { return q.Settles() && !q.Behalf.Booked }
 
-// Book records, for whoever the request is made for, that it has charged what was used.
+// Book records that the request has charged the usage, for its initiator.
 func (q *Request) Book() {
 	if q.Behalf != nil {
 		q.Behalf.Booked = true

@@ -25,54 +25,53 @@ import (
 	"gateway/shared/wire/reqctx"
 )
 
-// Doors are what requests come in through. All are required.
+// Doors are the dependencies of admission. All are required.
 type Doors struct {
 	Auth        *identity.Authenticator
 	Secrets     *ephemeral.Room
 	Loader      *resource.Loader
-	Memory      *egress.Memory // of bodies that are held whole
-	BlockInline bool           // inline configuration is refused whatever the organisation says
-	DrainTime   time.Duration  // how long an answer is read on after the client went
+	Memory      *egress.Memory // for buffered bodies
+	BlockInline bool           // inline configuration is rejected regardless of the organization
+	DrainTime   time.Duration  // how long a response is read after the client has disconnected
 	Now         func() time.Time
-	Fault       func(where, request string, err error) // told of failures that no caller sees
+	Fault       func(where, request string, err error) // called with failures that no caller sees
 }
 
-// Request is a client's request that is admitted: who asks, within which
-// organisation and workspace, and what the gateway's headers ask for. It is made
-// first; no later stage changes it.
+// Request is an admitted client request: its principal, organization and workspace, and the
+// parsed gateway headers. It is created first; no later stage changes it.
 type Request struct {
 	Caller
 	doors  *Doors
 	Route  *routes.Route
 	Req    *http.Request
 	Base   context.Context // the request's values; never ends
-	Ctx    context.Context // lives on when the client goes
+	Ctx    context.Context // outlives the client's disconnect
 	Stop   context.CancelFunc
-	alive  *lifetime // the context that Ctx and Stop belong to
+	alive  *lifetime // the context of Ctx and Stop
 	Start  time.Time
 	ULID   string // id of the record
 	PathID string // the variable of the route's path, escaped
 
 	Ask        asked.Headers
-	Behalf     *Behalf           // for requests that no client sent; nil: a client did
-	Bound      *ephemeral.Secret // the client secret that came in place of a key; nil: none
+	Behalf     *Behalf           // for requests by the gateway itself; nil: by a client
+	Bound      *ephemeral.Secret // the client secret used instead of a key; nil: none
 	Rehearsing bool              // a dry run: nothing is sent
 	Child      bool              // the gateway sends it for another request: without cache and guardrails
-	Lease      *egress.Lease     // memory of what is held whole
-	Afterwards []func()          // to be done once the request is over
+	Lease      *egress.Lease     // memory of buffered bodies
+	Afterwards []func()          // run after the request is over
 }
 
-// Caller is who asks.
+// Caller is the authenticated caller with its settings.
 type Caller struct {
 	Who       *identity.Principal
 	View      *resource.View
 	WS        *tenant.Effective
-	Org       *tenant.Organisation // with the settings that hold in the workspace
-	Token     string               // the gateway key itself, so that it is never sent on
-	KeyInAuth bool                 // it came in Authorization
+	Org       *tenant.Organisation // with the settings in force for the workspace
+	Token     string               // the gateway key itself, so that it is never forwarded
+	KeyInAuth bool                 // it was in Authorization
 }
 
-// Arrive starts the life of a request. Its bodies are held in the memory of lease.
+// Arrive starts the lifetime of a request. Its bodies are buffered in the memory of lease.
 func (q *Request) Arrive(d *Doors, req *http.Request, rt *routes.Route, lease *egress.Lease) {
 	q.doors, q.Route, q.Req, q.Lease = d, rt, req, lease
 	q.Start = d.Now()
@@ -81,45 +80,45 @@ func (q *Request) Arrive(d *Doors, req *http.Request, rt *routes.Route, lease *e
 	q.alive = new(lifetime)
 	q.alive.lane.Context = q.Base
 	q.alive.Begin(&q.alive.lane)
-	q.Ctx, q.Stop = &q.alive.Context, q.alive.End // a bare Life: who waits for its end needs no channel
-	// A client that goes while the provider is silent is noticed here, not by a
-	// write. Nothing of the pooled call is touched from the other goroutine.
+	q.Ctx, q.Stop = &q.alive.Context, q.alive.End // a bare Life: waiting for its end needs no channel
+	// A client that disconnects while the provider is silent is noticed here, not by a write.
+	// The other goroutine does not access the pooled call.
 	q.alive.drain = d.DrainTime
 	q.alive.client.Begin(req.Context(), q.alive.left)
 }
 
-// ClientContext returns a context that ends when the client disconnects, for work that is
-// done for the client alone. Calls under it use the connections of the request's lane.
+// ClientContext returns a context that ends when the client disconnects, for work that is only
+// done for the client. Calls under it use the connections of the request's lane.
 func ClientContext(q *Request) context.Context {
 	return egress.WithLane(q.Req.Context(), egress.LaneOf(q.Ctx))
 }
 
-// ServeAs changes the route as which the request is served: to that of the type of a saved
-// prompt, and to pass-through for a target that takes the request unchanged.
+// ServeAs changes the route of the request: to that of a saved prompt's type, and to
+// pass-through for a target that gets the request unchanged.
 func (q *Request) ServeAs(rt *routes.Route) { q.Route = rt }
 
-// After has f called once the request is over.
+// After registers f to be called once the request is over.
 func (q *Request) After(f func()) { q.Afterwards = append(q.Afterwards, f) }
 
-// Over does what is to be done once the request is over.
+// Over runs the functions registered by After.
 func (q *Request) Over() {
 	for _, f := range q.Afterwards {
 		f()
 	}
 }
 
-// Leave lets the provider's answer be read on for a while, so that what it costs is
-// known, and then cancels it: the client has gone.
+// Leave cancels the provider's response after a while, because the client has disconnected;
+// until then it is read, so that its cost is known.
 func (q *Request) Leave() {
 	drain := time.AfterFunc(q.doors.DrainTime, q.Stop)
 	q.After(func() { drain.Stop() })
 }
 
-// Outlives lets the request go on when its handler has returned: the client is a
-// connection that others read.
+// Outlives lets the request continue after its handler has returned: the client is a connection
+// that other goroutines read.
 func (q *Request) Outlives() { q.alive.client.Stop() }
 
-// End frees what a request holds. The memory that another may use is its result.
+// End frees the memory of a request. It returns the part that another request may reuse.
 func (q *Request) End() (afterwards []func()) {
 	q.alive.client.Stop()
 	q.Stop()
@@ -136,10 +135,10 @@ type lifetime struct {
 	drain  time.Duration
 }
 
-// left: the client has gone, and the answer is read on for a while.
+// left is called when the client has disconnected. The response is still read for a while.
 func (l *lifetime) left() { time.AfterFunc(l.drain, l.End) }
 
-// Trace settles the names of the request in traces.
+// Trace determines the trace ids of the request.
 func (q *Request) Trace() {
 	if q.Ask.TraceID == "" {
 		q.Ask.TraceID = newTraceID()
@@ -150,8 +149,8 @@ func (q *Request) Trace() {
 	}
 }
 
-// Admit finds who asks, under which settings, and what the headers ask for. The trace
-// is there also when it fails: it is sent back even to callers that are refused.
+// Admit authenticates the caller, and reads its settings and the gateway headers. The trace is
+// set even if it fails: it is returned to rejected callers as well.
 func (q *Request) Admit() error {
 	err := q.identify()
 	if err != nil {
@@ -163,7 +162,7 @@ func (q *Request) Admit() error {
 	return err
 }
 
-// identify finds the caller, its workspace and its organisation's settings.
+// identify determines the caller, its workspace and its organization's settings.
 func (q *Request) identify() error {
 	if err := q.authenticate(); err != nil {
 		return err
@@ -179,7 +178,7 @@ func (q *Request) identify() error {
 	return err
 }
 
-// mayAsk tells whether a caller may ask for the route, in a workspace that is active.
+// mayAsk checks whether a caller may use the route, in an active workspace.
 func (q *Request) mayAsk(ctx context.Context, who *identity.Principal) (*resource.View, *tenant.Effective, error) {
 	if who.Type == identity.OrganisationService {
 		return nil, nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "An organisation key manages the gateway and cannot call models; use a workspace key")
@@ -202,8 +201,8 @@ func (q *Request) mayAsk(ctx context.Context, who *identity.Principal) (*resourc
 	return view, ws, nil
 }
 
-// Still gives who asks, as it is known now, for a request that lasts: an error is that of
-// a key, or of a workspace, that does not open the route any more.
+// Still re-reads the caller of a long-lived request. The error is a *fault.Fault if the key or
+// the workspace may no longer use the route.
 func (q *Request) Still(ctx context.Context) (*Caller, error) {
 	who, err := q.known(ctx)
 	if err != nil {
@@ -217,7 +216,7 @@ func (q *Request) Still(ctx context.Context) (*Caller, error) {
 	return now, err
 }
 
-// authenticate finds the caller by the key of the request, or by the one that the
+// authenticate determines the caller by the key of the request, or by the principal that the
 // request is made for.
 func (q *Request) authenticate() (err error) {
 	if q.Behalf != nil {
@@ -233,12 +232,12 @@ func (q *Request) authenticate() (err error) {
 	return err
 }
 
-// known finds whom the credential of the request stands for.
+// known returns the principal of the request's credential.
 func (q *Request) known(ctx context.Context) (*identity.Principal, error) {
 	switch {
 	case q.Behalf != nil:
 		if who := cmp.Or(q.Behalf.Closing, q.Behalf.Caller); who != nil {
-			return who, nil // whoever asks on its behalf looks whether it still may
+			return who, nil // the initiator of the request checks whether it may continue
 		}
 		return q.doors.Auth.ByHash(ctx, q.Behalf.Key)
 	case q.Bound != nil:
@@ -247,8 +246,8 @@ func (q *Request) known(ctx context.Context) (*identity.Principal, error) {
 	return q.doors.Auth.Authenticate(ctx, q.Token, identity.Asked{Request: q.Req})
 }
 
-// unbind opens the client secret that a request came with: what its maker has settled
-// stands in place of what the client says.
+// unbind opens the client secret of a request: the settings of its creator replace those of the
+// client.
 func unbind(q *Request) error {
 	if !q.Route.TakesSecrets() {
 		return fault.New(fault.Unauthorized, "x-gateway-api-key", "A client secret opens realtime sessions and nothing else; use an API key")
@@ -270,10 +269,10 @@ func unbind(q *Request) error {
 	return nil
 }
 
-// Now is the time.
+// Now returns the current time.
 func (q *Request) Now() time.Time { return q.doors.Now() }
 
-// Since is the time from arrival.
+// Since returns the time since the request's arrival.
 func (q *Request) Since() time.Duration { return q.Now().Sub(q.Start) }
 
 // Fail reports a failure that the caller does not see.
@@ -283,7 +282,7 @@ func (q *Request) Fail(where string, err error) {
 	}
 }
 
-// newTraceID makes a random UUID. The package's own way needs memory for its bytes.
+// newTraceID returns a random UUID. The uuid package would allocate its bytes.
 func newTraceID() string {
 	var b uuid.UUID
 	_, _ = rand.Read(b[:])                      // never fails (crypto/rand)

@@ -1,9 +1,9 @@
-// Package approval records which tool calls a client was asked to approve, so that an
-// approval is good for exactly one call of exactly those arguments.
+// Package approval records the approval requests for tool calls, so that an approval is valid
+// for exactly one call with exactly those arguments.
 //
-// A model provider can write any item into its responses, and clients send items back as
-// they received them. Therefore a request for approval is only known by its row: its id
-// has a random part that no provider is told, and the row holds the hash of the call.
+// A model provider can write any item into its responses, and clients send items back as they
+// received them. Therefore an approval request is only identified by its row: its id has a
+// random part that no provider gets, and the row holds the hash of the call.
 package approval
 
 import (
@@ -20,8 +20,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Lifetime is how long a request can be approved. Its row lives twice as long, so that a
-// used one is told from an unknown one.
+// Lifetime is how long a request can be approved. Its row is stored twice as long, to
+// distinguish a used one from an unknown one.
 const Lifetime = 7 * 24 * time.Hour
 
 // Call is a tool call that waits for approval.
@@ -40,11 +40,11 @@ func (c *Call) hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Prefix begins the ids of requests.
+// Prefix starts the ids of requests.
 const Prefix = "mcpr_"
 
-// ModelID returns the model's id of the call that a request asks to approve. It never
-// contains the random part of the request's id.
+// ModelID returns the model's id of the call that a request is about. It never contains the
+// random part of the request's id.
 func ModelID(request string) string {
 	rest := strings.TrimPrefix(request, Prefix)
 	if secret, id, ok := strings.Cut(rest, "_"); ok && len(secret) == len(rand.Text()) {
@@ -53,10 +53,10 @@ func ModelID(request string) string {
 	return rest
 }
 
-// Conceal returns a body for a model provider without the random parts of the requests' ids,
-// so that no provider can write an approval for one of them. Clients send the ids along with
-// the history of a conversation, on routes that run no tools as well. A body without them is
-// returned as it is.
+// Conceal returns a body for a model provider without the random parts of the requests' ids, so
+// that no provider can write an approval for one of them. Clients send the ids along with the
+// history of a conversation, on routes that run no tools as well. A body without them is
+// returned unchanged.
 func Conceal(body []byte) []byte {
 	var out []byte
 	rest := body
@@ -77,8 +77,8 @@ func Conceal(body []byte) []byte {
 	return append(out, rest...)
 }
 
-// secretLength returns the length of the random part of an id with the sign behind it, if the text
-// behind a prefix begins with one; zero if it does not.
+// secretLength returns the length of the random part of an id and of the character that follows
+// it, if the text after a prefix starts with one; zero if it does not.
 func secretLength(text []byte) int {
 	secret, _, found := bytes.Cut(text[:min(len(text), len(rand.Text())+1)], []byte("_"))
 	if !found || len(secret) != len(rand.Text()) || bytes.ContainsFunc(secret, notBase32) {
@@ -87,7 +87,7 @@ func secretLength(text []byte) int {
 	return len(secret) + 1
 }
 
-// notBase32 reports whether a character is none of rand.Text's.
+// notBase32 reports whether a character does not occur in rand.Text.
 func notBase32(r rune) bool { return (r < 'A' || r > 'Z') && (r < '2' || r > '7') }
 
 // States of a request.
@@ -124,9 +124,9 @@ func (r *Requests) Ask(ctx context.Context, c *Call) (id string, err error) {
 	return id, nil
 }
 
-// Approve uses a request up. It returns a *fault.Fault with the code of invalid requests
-// if there is no such request for the call, if it has expired, or if it was approved or
-// denied before. field is where the client names it.
+// Approve uses a request up. It returns a *fault.Fault with the code of invalid requests if
+// there is no such request for the call, if it has expired, or if it was approved or denied
+// before. field is the client's field with the id.
 func (r *Requests) Approve(ctx context.Context, field, id string, c *Call) error {
 	unknown := fault.Invalid(field, "must be the id of an mcp_approval_request of this workspace, sent back unchanged within %d days", Lifetime/(24*time.Hour))
 	item, ok, err := r.Table.Get(ctx, r.key(id), true)
@@ -139,8 +139,8 @@ func (r *Requests) Approve(ctx context.Context, field, id string, c *Call) error
 	return r.end(ctx, field, id, approved)
 }
 
-// Deny records that a request was denied, so that it cannot be approved any more. A
-// request that is unknown or already denied is not an error.
+// Deny records that a request was denied, so that it can no longer be approved. A request that
+// is unknown or already denied is not an error.
 func (r *Requests) Deny(ctx context.Context, field, id string, c *Call) error {
 	item, ok, err := r.Table.Get(ctx, r.key(id), true)
 	switch {
@@ -155,7 +155,7 @@ func (r *Requests) Deny(ctx context.Context, field, id string, c *Call) error {
 	return err
 }
 
-// end moves a pending request to its last state.
+// end moves a pending request to its final state.
 func (r *Requests) end(ctx context.Context, field, id, state string) error {
 	_, _, err := r.Table.Update(ctx, store.Update{
 		Key: r.key(id), Set: []store.Assign{{Path: store.At("state"), Value: state}, {Path: store.At("by"), Value: rand.Text()}},

@@ -8,26 +8,26 @@ import (
 	"gateway/shared/wire"
 )
 
-// LabelPrefix begins the labels of the gateway's own MCP servers.
+// LabelPrefix starts the labels of gateway-managed MCP servers.
 const LabelPrefix = "@gateway-mcp/"
 
-// item is what is read of an item to know whether it is reserved.
+// item holds the fields that determine whether an item is reserved.
 type item struct {
 	Type    json.RawMessage `json:"type"`
 	Label   json.RawMessage `json:"server_label"`
 	Request json.RawMessage `json:"approval_request_id"`
 }
 
-// Reserved reports whether an item of a provider's response is one that only the gateway or
-// its client may write: what a client sends back as it was received must not approve a call,
-// or stand for a list, a call or a request of the gateway's.
+// Reserved reports whether an item of a provider's response is one that only the gateway or its
+// client may write: an item that a client sends back unchanged must not approve a call, or be
+// accepted as a list, a call or a request by the gateway.
 func Reserved(raw json.RawMessage) bool { return reserved(raw, false) }
 
 // reserved is Reserved; sent: the item is one that the client may have sent itself, among them
 // approvals of tools that the provider calls.
 func reserved(raw json.RawMessage, sent bool) bool {
 	var exact map[string]json.RawMessage
-	var folded item // as readers that ignore case read it
+	var folded item // as case-insensitive parsers read it
 	if json.Unmarshal(raw, &exact) != nil {
 		return false
 	}
@@ -48,25 +48,25 @@ func reserved(raw json.RawMessage, sent bool) bool {
 	return false
 }
 
-// ours reports whether an id is that of a request of the gateway's, which has a random part.
+// ours reports whether an id is that of a request by the gateway, which has a random part.
 func ours(request string) bool {
 	return strings.HasPrefix(request, Prefix) && ModelID(request) != strings.TrimPrefix(request, Prefix)
 }
 
 func text(raw json.RawMessage) string {
 	var s string
-	_ = json.Unmarshal(raw, &s) // of another form: it is none
+	_ = json.Unmarshal(raw, &s) // another format is none
 	return s
 }
 
 // lists are the fields with items: of a response, and of a list of its input.
 var lists = wire.NewKeySet("output", "data")
 
-// Clean returns a response of a provider, or a list of the items that one was made of, without
-// reserved items. A body that has none, or that is no object, is returned as it is; the error
-// is of one in which they cannot be found, such as an object that has a list twice.
+// Clean returns a response of a provider, or a list of its input items, without reserved items.
+// A body that has none, or that is not an object, is returned unchanged; the error is for one in
+// which they cannot be found, such as an object with a duplicate list.
 func Clean(body []byte) ([]byte, error) {
-	// Types may be written with escapes.
+	// Types may be escaped.
 	if wire.KindOf(bytes.TrimLeft(body, " \t\r\n")) != wire.KindObject || !bytes.Contains(body, []byte("mcp_")) && !bytes.Contains(body, []byte(`\u`)) {
 		return body, nil
 	}

@@ -6,25 +6,25 @@ import (
 	"io"
 )
 
-// ConcealStream is Conceal for a body that is not read whole, such as an upload. The random parts
-// are overwritten and not removed, so that the length of the body stays. Nothing else is changed:
-// only the gateway makes ids of this form.
+// ConcealStream is Conceal for a streamed body, such as an upload. The random parts are
+// overwritten and not removed, so that the length of the body does not change. Nothing else is
+// changed: only the gateway creates ids of this form.
 func ConcealStream(src io.ReadCloser) io.ReadCloser { return &concealing{src: src} }
 
 type concealing struct {
 	src  io.ReadCloser
-	held []byte // read and not returned
-	safe int    // bytes of held in which nothing is to be concealed any more
+	held []byte // read but not returned
+	safe int    // bytes of held without an id
 	err  error
 }
 
-// lengthOfID is that of the beginning of an id, with its random part.
+// lengthOfID is the length of the start of an id, including its random part.
 var lengthOfID = len(Prefix) + len(rand.Text()) + 1
 
 // Read implements io.Reader.
 func (c *concealing) Read(p []byte) (int, error) {
 	if len(p) == 0 {
-		return 0, nil // a read of nothing never ends the loop below
+		return 0, nil // an empty read never ends the loop below
 	}
 	for c.safe == 0 && c.err == nil {
 		var n int

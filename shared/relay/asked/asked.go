@@ -1,4 +1,4 @@
-// Package asked reads what the gateway's own headers of a request ask for.
+// Package asked reads the gateway's own headers of a request.
 package asked
 
 import (
@@ -14,8 +14,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Names of the gateway's own headers, in canonical form, so that a look-up is
-// one map access.
+// Names of the gateway's own headers, in canonical form, so that a lookup is one map access.
 const (
 	TraceID      = "X-Gateway-Trace-Id"
 	spanID       = "X-Gateway-Span-Id"
@@ -33,7 +32,7 @@ const (
 	Translation  = "X-Gateway-Translation"
 	Refusals     = "X-Gateway-Refusals"
 
-	// Of coding agents; they are noted, and not sent on.
+	// Of coding agents; they are recorded, and not forwarded.
 	sessionID     = "X-Claude-Code-Session-Id"
 	agentID       = "X-Claude-Code-Agent-Id"
 	parentAgentID = "X-Claude-Code-Parent-Agent-Id"
@@ -42,7 +41,7 @@ const (
 // sessions are further headers in which clients name a session.
 var sessions = [...]string{"X-Session-Id", "Session-Id", "Session_id", "X-Conversation-Id", "Conversation_id", "Helicone-Session-Id", "X-Thread-Id"}
 
-// Names of headers that answers have, likewise.
+// Names of response headers, in canonical form.
 const (
 	RetryCount        = "X-Gateway-Retry-Attempt-Count"
 	CacheStatus       = "X-Gateway-Cache-Status"
@@ -52,14 +51,14 @@ const (
 	ProviderRequestID = "X-Gateway-Provider-Request-Id"
 )
 
-// Bounds of header values, in bytes.
+// Limits of header values, in bytes.
 const (
 	MaxTraceID  = 256
 	MaxSpanName = 256
 	maxMetadata = 16 << 10
 )
 
-// Headers is what the gateway's headers of one request ask for.
+// Headers are the parsed gateway headers of one request.
 type Headers struct {
 	TraceID, SpanID, ParentSpanID, SpanName string
 	Traced                                  bool // by traceparent
@@ -68,16 +67,16 @@ type Headers struct {
 	Session, Agent, ParentAgent             string
 
 	Provider, VirtualKey, Config, CustomHost string
-	Timeout                                  time.Duration // 0: none
+	Timeout                                  time.Duration // 0: no timeout
 	Lenient                                  bool          // strict compliance switched off
 	NoBodies                                 bool          // x-gateway-debug: false
-	NoLoss                                   bool          // a target that cannot be told everything is refused
+	NoLoss                                   bool          // a target is rejected if the request cannot be translated without loss
 	Forward                                  []string      // canonical header names
 	Sensitive                                []string
-	Metadata                                 map[string]string // nil when none was sent
+	Metadata                                 map[string]string // nil if none was sent
 }
 
-// Read reads the gateway's headers. It allocates only for what is there.
+// Read reads the gateway's headers. It allocates only for headers that are present.
 func (a *Headers) Read(h http.Header) error {
 	*a = Headers{}
 	var err error
@@ -128,8 +127,8 @@ func (a *Headers) Read(h http.Header) error {
 	return a.readTrace(h)
 }
 
-// readTrace merges W3C trace context and the gateway's metadata headers; the gateway's own
-// win.
+// readTrace merges W3C trace context and the gateway's metadata headers; the gateway's own take
+// precedence.
 func (a *Headers) readTrace(h http.Header) error {
 	if v := One(h, Metadata); v != "" {
 		if len(v) > maxMetadata {
@@ -138,7 +137,7 @@ func (a *Headers) readTrace(h http.Header) error {
 		if !utf8.ValidString(v) {
 			return fault.Invalid("x-gateway-metadata", "must be JSON in UTF-8")
 		}
-		a.Metadata, _ = wire.ParseMetadata(v) // what is no JSON object counts as empty
+		a.Metadata, _ = wire.ParseMetadata(v) // an invalid JSON object counts as empty
 	}
 	if v := One(h, "Baggage"); v != "" && len(v) <= maxMetadata {
 		for k, val := range wire.ParseBaggage(v) {
@@ -154,7 +153,7 @@ func (a *Headers) readTrace(h http.Header) error {
 		name string
 		to   *string
 	}{{sessionID, &a.Session}, {agentID, &a.Agent}, {parentAgentID, &a.ParentAgent}} {
-		if v, err := Identifier(h, from.name, MaxTraceID); err == nil { // it is a note of the client, and no reason to refuse
+		if v, err := Identifier(h, from.name, MaxTraceID); err == nil { // it is informational, and no reason to reject the request
 			*from.to = strings.ToValidUTF8(v, "")
 		}
 	}
@@ -184,7 +183,7 @@ func (a *Headers) readTrace(h http.Header) error {
 	return nil
 }
 
-// One is the first value of a header given by its canonical name.
+// One returns the first value of a header by its canonical name.
 func One(h http.Header, canonical string) string {
 	if v := h[canonical]; len(v) > 0 {
 		return v[0]
@@ -192,8 +191,8 @@ func One(h http.Header, canonical string) string {
 	return ""
 }
 
-// List is all values of a header given by its canonical name, as one list with
-// commas: a client may send each on a line of its own (RFC 9110 §5.3).
+// List returns all values of a header by its canonical name, as one comma-separated list: a
+// client may send each in a separate header line (RFC 9110 §5.3).
 func List(h http.Header, canonical string) string {
 	if v := h[canonical]; len(v) > 1 {
 		return strings.Join(v, ",")
@@ -224,8 +223,8 @@ func canonicalList(v string) []string {
 	return names
 }
 
-// refusedForward are headers that must never be copied to a provider, because a
-// metadata service would take them for proof of a local caller.
+// refusedForward are headers that must never be copied to a provider, because a metadata service
+// would accept them as proof of a local caller.
 var refusedForward = map[string]bool{
 	"Metadata-Flavor": true, "X-Aws-Ec2-Metadata-Token": true, "X-Google-Metadata-Request": true,
 	"X-Aws-Ec2-Metadata-Token-Ttl-Seconds": true, "Metadata": true,
@@ -248,9 +247,9 @@ func forwardList(v string) ([]string, error) {
 	return names, nil
 }
 
-// Within makes the request a child of the traceparent in its message, which takes
-// precedence over that of the connection. A malformed one is ignored; so is any where the
-// gateway's own headers name the trace.
+// Within makes the request a child of the traceparent in its message, which takes precedence
+// over that of the connection. A malformed one is ignored; so is any if the gateway's own
+// headers name the trace.
 func (a *Headers) Within(traceparent string) {
 	parent, ok := wire.ParseTraceparent(traceparent)
 	if !ok || a.named {
@@ -262,8 +261,8 @@ func (a *Headers) Within(traceparent string) {
 	}
 }
 
-// Traceparent is the W3C trace context of a call that the request leads to; "" where the
-// request had none, or goes by ids of another form.
+// Traceparent returns the W3C trace context for an upstream call; "" if the request had none, or
+// has ids of another format.
 func (a *Headers) Traceparent() string {
 	if !a.Traced {
 		return ""
@@ -275,7 +274,7 @@ func (a *Headers) Traceparent() string {
 	return v
 }
 
-// NewSpanID makes an id as W3C trace context has it: 16 hexadecimal digits.
+// NewSpanID returns an id as defined by W3C trace context: 16 hexadecimal digits.
 func NewSpanID() string {
 	var b [8]byte
 	_, _ = rand.Read(b[:])

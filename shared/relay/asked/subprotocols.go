@@ -16,8 +16,8 @@ const (
 // protocols is the header that lists the subprotocols of a WebSocket.
 const protocols = "Sec-Websocket-Protocol"
 
-// Subprotocols gives a request whose subprotocols have become headers, without those that
-// were meant for the gateway alone. A header that is already there is kept.
+// Subprotocols returns a request with its subprotocols converted to headers, without those that
+// are only for the gateway. An existing header is not replaced.
 func Subprotocols(req *http.Request) *http.Request {
 	if len(req.Header[protocols]) == 0 {
 		return req
@@ -38,7 +38,7 @@ func Subprotocols(req *http.Request) *http.Request {
 			continue
 		}
 		if strings.HasPrefix(p, "openai-organization.") || strings.HasPrefix(p, "openai-project.") {
-			continue // of the caller's own account, whose key is not used
+			continue // of the caller's own account, which is not used
 		}
 		others = append(others, p)
 	}
@@ -51,12 +51,12 @@ func Subprotocols(req *http.Request) *http.Request {
 	return &own
 }
 
-// Protocols are the subprotocols that a request offers.
+// Protocols returns the subprotocols that a request offers.
 func Protocols(h http.Header) []string { return ListOf(h[protocols]) }
 
 // Agreed chooses the subprotocol of a connection: the first of preferred that the request
-// offers, else the first that it offers, since browsers refuse an answer that names none of
-// theirs; "" where it offers none.
+// offers, else the first that it offers, since browsers reject a response that names none of
+// theirs; "" if it offers none.
 func Agreed(h http.Header, preferred ...string) string {
 	offered := Protocols(h)
 	for _, p := range preferred {
@@ -70,7 +70,7 @@ func Agreed(h http.Header, preferred ...string) string {
 	return offered[0]
 }
 
-// ListOf are the entries of a header that is a list, in one line or in several.
+// ListOf returns the entries of a header that is a list, in one line or in several.
 func ListOf(values []string) (out []string) {
 	for _, v := range values {
 		for p := range strings.SplitSeq(v, ",") {

@@ -14,7 +14,7 @@ import (
 	"gateway/shared/relay/recorder"
 )
 
-// collect keeps the provider's files of output.
+// collect stores the provider's output files.
 func collect(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	from := &w.batch.Provider
 	output, good, err := fetch(w, ctx, from.Output, "output")
@@ -32,7 +32,7 @@ func collect(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	}
 	return func(p *managed.Progress) {
 		p.Output, p.Errors = output, failures
-		if p.Good+p.Bad == 0 || p.Provider.Judged != "" { // the provider does not count, or not what guardrails refused
+		if p.Good+p.Bad == 0 || p.Provider.Judged != "" { // the provider does not count them, or does not count those that guardrails rejected
 			p.Good, p.Bad = good, bad
 		}
 		p.Provider.Stage = ""
@@ -40,8 +40,8 @@ func collect(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	}, nil
 }
 
-// fetch keeps one file of the provider, and counts its rows. Where guardrails judge the rows,
-// they judge those of the output, and the rows that they refused are in the file of errors.
+// fetch stores one file of the provider, and counts its rows. If guardrails judge the rows, they
+// also judge the output, and rejected rows are in the file of errors.
 func fetch(w *work, ctx context.Context, file, kind string) (id string, rows int64, err error) {
 	judged := w.batch.Provider.Judged != ""
 	if file == "" && !judged {
@@ -97,7 +97,7 @@ func download(w *work, ctx context.Context, file string, to *io.PipeWriter) erro
 	return err
 }
 
-// rowCounter counts the lines that pass.
+// rowCounter counts the lines that it reads.
 type rowCounter struct {
 	src io.Reader
 	n   int64
@@ -110,7 +110,7 @@ func (r *rowCounter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// piped hands a good answer on as it comes, and keeps another.
+// piped forwards a successful response as it arrives, and buffers any other.
 type piped struct {
 	to      *io.PipeWriter
 	header  http.Header

@@ -18,10 +18,10 @@ import (
 	"gateway/shared/wire"
 )
 
-// Bounds of one step, in bytes.
+// Limits of one step, in bytes.
 const (
-	maxFlush  = 16 << 20 // of rows, but for the first of them
-	maxAnswer = 64 << 20 // of one row's answer
+	maxFlush  = 16 << 20 // of rows, except the first of them
+	maxAnswer = 64 << 20 // of one row's response
 )
 
 // request is one row of a step.
@@ -31,7 +31,7 @@ type request struct {
 	body   []byte
 }
 
-// flush runs the next rows. After the last of them the next step is due at once.
+// flush runs the next rows. After the last of them the next step is due immediately.
 func flush(w *work, ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
 	rows, offset, line, over, err := next(w, ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func flush(w *work, ctx context.Context) (made func(*managed.Progress), delay ti
 	}, delay, nil
 }
 
-// next reads the rows of a step; over tells that they are the last.
+// next reads the rows of a step; over reports that they are the last.
 func next(w *work, ctx context.Context) (rows []request, offset int64, line int, over bool, err error) {
 	room, f, err := w.input(ctx)
 	if err != nil {
@@ -99,8 +99,8 @@ func next(w *work, ctx context.Context) (rows []request, offset int64, line int,
 	}
 }
 
-// runRows runs the rows that have no answer yet, as many at a time as their answers
-// have room, and notes in good what became of them.
+// runRows runs the rows without a response, concurrently as far as memory for their responses
+// allows, and records in good whether they succeeded.
 func runRows(w *work, ctx context.Context, rows []request, good map[int]bool) error {
 	running, stop := w.running(ctx)
 	defer stop()
@@ -136,7 +136,7 @@ func runRows(w *work, ctx context.Context, rows []request, good map[int]bool) er
 	return errors.Join(errs...)
 }
 
-// rowUnits returns how many units of memory the answer of a row takes.
+// rowUnits returns how many units of memory the response of a row needs.
 func rowUnits(w *work, q *request) int {
 	if w.batch.Endpoint != "/v1/embeddings" {
 		return 1
@@ -144,7 +144,7 @@ func rowUnits(w *work, q *request) int {
 	return unitsOf(q.body)
 }
 
-// running is the context of rows: it goes on for a while when the process stops.
+// running returns the context of rows: it outlives the stop of the process for a while.
 func (w *work) running(ctx context.Context) (context.Context, context.CancelFunc) {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	forget := context.AfterFunc(ctx, func() {
@@ -154,7 +154,7 @@ func (w *work) running(ctx context.Context) (context.Context, context.CancelFunc
 	return running, func() { forget(); cancel() }
 }
 
-// row runs one row until an answer can be accepted.
+// row runs one row until a response can be accepted.
 func row(w *work, ctx context.Context, q *request) (good bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, w.runner.Pace.Row)
 	defer cancel()
@@ -165,7 +165,7 @@ func row(w *work, ctx context.Context, q *request) (good bool, err error) {
 	for try := 0; err == nil; try++ {
 		got, broken = send1(w, limited, q, body, behalf)
 		if ctx.Err() != nil {
-			return false, errStopped // its answer may be that of a client who went
+			return false, errStopped // its response may be that of a disconnected client
 		}
 		if limited.Err() != nil || try >= w.runner.Pace.Retries || !broken && !again(got) {
 			break
@@ -196,10 +196,10 @@ func row(w *work, ctx context.Context, q *request) (good bool, err error) {
 	return good, nil
 }
 
-// send1 takes a row through the walk once.
+// send1 sends a row through the pipeline once.
 func send1(w *work, ctx context.Context, q *request, body []byte, behalf *relay.Behalf) (*recorder.Recorder, bool) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.batch.Endpoint, bytes.NewReader(body))
-	if err != nil { // an endpoint is one of a list
+	if err != nil { // endpoints are validated
 		return &recorder.Recorder{Status: http.StatusInternalServerError}, false
 	}
 	req.Header = managed.Headers(w.batch.Options)
@@ -210,7 +210,7 @@ func send1(w *work, ctx context.Context, q *request, body []byte, behalf *relay.
 	return got, broken
 }
 
-// trace puts the batch into the record of a request.
+// trace records the batch in a request.
 func (w *work) trace(req *http.Request, custom string) {
 	req.Header.Set("X-Gateway-Trace-Id", w.id)
 	meta, _ := wire.ParseMetadata(req.Header.Get("X-Gateway-Metadata"))
@@ -226,7 +226,7 @@ func (w *work) trace(req *http.Request, custom string) {
 	req.Header.Set("X-Gateway-Metadata", string(out))
 }
 
-// clip keeps a text short enough for metadata.
+// clip truncates a text for metadata.
 func clip(s string) string {
 	n := 0
 	for i := range s {
@@ -237,8 +237,7 @@ func clip(s string) string {
 	return s
 }
 
-// again tells whether an answer is worth another try. A route that retries by
-// itself has done so.
+// again reports whether a response justifies a retry. A route with retries has already done so.
 func again(got *recorder.Recorder) bool {
 	if n := got.Header().Get("X-Gateway-Retry-Attempt-Count"); n != "" && n != "0" {
 		return false
@@ -251,8 +250,8 @@ func again(got *recorder.Recorder) bool {
 	return false
 }
 
-// wait waits before a retry: as long as the answer asks for. It is false when that
-// is too long, or when time runs out.
+// wait waits before a retry: as long as the response requires. It returns false if that is too
+// long, or if the context ends.
 func wait(w *work, ctx context.Context, d time.Duration, got *recorder.Recorder) bool {
 	if n, err := strconv.Atoi(got.Header().Get("Retry-After")); err == nil && n > 0 {
 		if d = max(d, time.Duration(n)*time.Second); d > w.runner.Pace.Wait {
@@ -265,7 +264,7 @@ func wait(w *work, ctx context.Context, d time.Duration, got *recorder.Recorder)
 
 var rowMembers = wire.NewKeySet("model", "stream")
 
-// notStreamed refuses rows whose answer would be a stream.
+// notStreamed rejects rows that request a stream.
 func notStreamed(body []byte) error {
 	var at wire.Walk
 	if err := rowMembers.Walk(body, &at); err != nil {
@@ -281,7 +280,7 @@ func notStreamed(body []byte) error {
 	return nil
 }
 
-// withModel gives a row that names no model the one of the batch's options.
+// withModel adds the model of the batch's options to a row without one.
 func (w *work) withModel(body []byte) ([]byte, error) {
 	model := w.batch.Options["x-gateway-provider-model"]
 	if model == "" {
@@ -290,7 +289,7 @@ func (w *work) withModel(body []byte) ([]byte, error) {
 	return modelled(body, model)
 }
 
-// modelled gives a body that names no model one.
+// modelled adds a model to a body without one.
 func modelled(body []byte, model string) ([]byte, error) {
 	var at wire.Walk
 	if err := rowMembers.Walk(body, &at); err != nil {

@@ -17,8 +17,8 @@ import (
 	"gateway/shared/wire"
 )
 
-// judge has guardrails judge the rows before they are given to the provider. Rows that are
-// refused get their response here; the others are kept as guardrails left them.
+// judge has guardrails judge the rows before they are sent to the provider. Rejected rows get
+// their response here; the others are stored as guardrails changed them.
 func judge(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	on, err := guarded(w, ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func judge(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	}
 	return func(p *managed.Progress) {
 		p.Provider.Judged, p.Provider.Stage = id, stageUpload
-		if passed == 0 { // nothing is left for the provider
+		if passed == 0 { // no rows are left for the provider
 			p.Provider.Stage = stageCollect
 		}
 	}, nil
@@ -68,8 +68,8 @@ func guarded(w *work, ctx context.Context) (bool, error) {
 	return found, err
 }
 
-// eachRow calls f for each row of a file with its line and the offset of that, until an
-// error; io.EOF ends it without one.
+// eachRow calls f for each row of a file with its line and offset, until an error; io.EOF ends
+// it without one.
 func eachRow(ctx context.Context, room managed.Room, file *chat.HeldFile, f func(row managed.Row, line int, offset int64) error) error {
 	src := room.Open(ctx, file)
 	defer src.Close()
@@ -92,7 +92,7 @@ func eachRow(ctx context.Context, room managed.Room, file *chat.HeldFile, f func
 	}
 }
 
-// judgeRow has the guardrails judge a row, as a request, or the answer to it.
+// judgeRow has the guardrails judge a row, as a request, or its response.
 func judgeRow(w *work, ctx context.Context, row managed.Row, stage relay.RowStage, answer []byte) relay.JudgedRow {
 	body, err := planned(w, row.Body)
 	var req *http.Request
@@ -110,8 +110,8 @@ func judgeRow(w *work, ctx context.Context, row managed.Row, stage relay.RowStag
 	return w.runner.Mux.JudgeRow(req, &relay.Behalf{Key: w.batch.Key, Closing: w.closing}, stage, answer)
 }
 
-// planned gives a row without a model the one of the batch's options, or of the provider's
-// batch.
+// planned adds the model of the batch's options, or of the provider's batch, to a row without
+// one.
 func planned(w *work, row []byte) ([]byte, error) {
 	body, err := w.withModel(row)
 	if err != nil || len(w.batch.Create) == 0 {
@@ -126,7 +126,7 @@ func planned(w *work, row []byte) ([]byte, error) {
 	return modelled(body, create.Model)
 }
 
-// rowJudged is a row and what guardrails made of it.
+// rowJudged is a row after guardrails.
 type rowJudged struct {
 	row  managed.Row
 	line int
@@ -147,7 +147,7 @@ func judgeRows(w *work, ctx context.Context, to io.Writer, passed *int) error {
 		for i := range some {
 			numbers[i] = some[i].line
 		}
-		refused, err := w.runner.Batches.Accepted(ctx, w.sc, w.id, numbers) // by an earlier try
+		refused, err := w.runner.Batches.Accepted(ctx, w.sc, w.id, numbers) // by an earlier attempt
 		if err != nil {
 			return fault.Unavailable(err)
 		}
@@ -203,7 +203,7 @@ func has(of map[int]bool, line int) bool {
 	return ok
 }
 
-// refuse keeps the response to a row that guardrails refuse, or to its answer.
+// refuse stores the response to a row that guardrails reject, or that has a rejected response.
 func refuse(w *work, ctx context.Context, line int, custom string, made *relay.JudgedRow) error {
 	if ctx.Err() != nil || again(made.Refused) {
 		return errLater
@@ -229,7 +229,7 @@ func judged(w *work, ctx context.Context) (managed.Room, *chat.HeldFile, error) 
 	return room, f, err
 }
 
-// answers are the rows of output that guardrails let pass. It implements io.Reader.
+// answers are the output rows that guardrails allow. It implements io.Reader.
 type answers struct {
 	batch *work
 	ctx   context.Context
@@ -242,7 +242,8 @@ type answers struct {
 	out   []byte
 }
 
-// rowAt is the place of a row: its line of the input, and its offset in what was sent.
+// rowAt is the position of a row: its line in the input, and its offset in the file that was
+// sent.
 type rowAt struct {
 	line   int
 	offset int64
@@ -295,7 +296,7 @@ func (a *answers) Close() error {
 	return a.rows.Close()
 }
 
-// answerRow is what is read of a row of a provider's output.
+// answerRow holds the fields read of a row of a provider's output.
 type answerRow struct {
 	CustomID string `json:"custom_id"`
 	Response *struct {
@@ -305,8 +306,8 @@ type answerRow struct {
 	} `json:"response"`
 }
 
-// judge writes a row of output as guardrails leave it. A row that answers no request that was
-// sent is left out: nobody can judge it.
+// judge writes an output row as guardrails change it. A row without a matching request is
+// dropped: it cannot be judged.
 func (a *answers) judge(dst, line []byte) ([]byte, error) {
 	var one answerRow
 	if json.Unmarshal(line, &one) != nil {
@@ -331,11 +332,11 @@ func (a *answers) judge(dst, line []byte) ([]byte, error) {
 	if made.Body != nil {
 		body = made.Body
 	}
-	// Written anew, so that the client gets what was judged and nothing beside it.
+	// Rewritten, so that the client gets only the judged content.
 	return managed.Answered(dst, a.batch.id, at.line, one.CustomID, one.Response.Status, one.Response.Request, body), nil
 }
 
-// row reads a row that was sent. Providers mostly answer in the order of the rows.
+// row reads a row that was sent. Providers mostly respond in the order of the rows.
 func (a *answers) row(at rowAt) (managed.Row, error) {
 	if a.lines == nil || a.lines.Offset != at.offset {
 		_ = a.Close()

@@ -16,15 +16,14 @@ import (
 	"gateway/shared/wire"
 )
 
-// look asks the provider once for a response that it makes in the background, and has
-// it asked for again unless it has ended. The walk books what it used, with whichever
-// request claims it first: this one or one of the client's.
+// look polls the provider once for a background response, and schedules the next poll unless it
+// has ended. The pipeline charges its usage, with the first request that claims it: this one or
+// one of the client's.
 //
-// A message that comes twice asks twice and books once. A key that was revoked asks as
-// who it was: the provider's credential is opened by the workspace, whose the saved
-// provider is, and what it costs comes to the key and its workspace. Nothing more is
-// asked for once the provider has said several times that it has no such response, or
-// a day has gone.
+// A duplicate message polls twice and charges once. A revoked key polls with its former
+// identity: the provider's credential is opened by the workspace, which owns the saved provider,
+// and the key and its workspace pay the cost. Polling ends after the provider has repeatedly
+// reported the response as missing, or after a day.
 func (r *Runner) look(ctx context.Context, step managed.Step) error {
 	a, err := r.Batches.OpenAwaited(ctx, step)
 	if err != nil {
@@ -75,8 +74,8 @@ func (r *Runner) look(ctx context.Context, step managed.Step) error {
 	return r.Queue.Send(context.WithoutCancel(ctx), next)
 }
 
-// done tells whether a response needs no further look: it is no longer being made,
-// and what it used, if anything, stands in the books.
+// done reports whether a response needs no further poll: it has ended, and its usage, if any,
+// was charged.
 func (r *Runner) done(ctx context.Context, sc store.Scope, a *managed.Awaited, body []byte) (bool, error) {
 	var response struct {
 		Status string          `json:"status"`
@@ -101,5 +100,5 @@ func (r *Runner) done(ctx context.Context, sc store.Scope, a *managed.Awaited, b
 	if len(response.Usage) == 0 || wire.IsNull(response.Usage) {
 		return true, nil
 	}
-	return r.Mux.Booked(ctx, sc, a) // else the claim failed, and is tried again
+	return r.Mux.Booked(ctx, sc, a) // otherwise the claim failed, and is repeated
 }

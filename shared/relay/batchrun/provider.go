@@ -17,23 +17,23 @@ import (
 	"gateway/shared/relay/recorder"
 )
 
-// Stages of a batch that a provider runs: what is to be done next.
+// Stages of a batch that a provider runs: the next action.
 const (
 	stageJudge    = "judge"    // the rows, by guardrails
 	stageUpload   = "upload"   // the rows
 	stageCreate   = "create"   // the batch
-	stageCreating = "creating" // the batch, which an earlier try may have made
+	stageCreating = "creating" // the batch, which an earlier attempt may have created
 	stagePoll     = "poll"     // until it has ended
 	stageCollect  = "collect"  // its output
 )
 
-// maxObject bounds an object that a provider answers with, in bytes.
+// maxObject limits an object in a provider's response, in bytes.
 const maxObject = 1 << 20
 
-// errLater says that the provider cannot do it yet.
+// errLater reports that the provider cannot do it yet.
 var errLater = errors.New("batchrun: the provider is to be asked later")
 
-// handOver does the next stage of a batch that a provider runs.
+// handOver executes the next stage of a batch that a provider runs.
 func handOver(w *work, ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
 	var left *fault.Fault
 	if w.closing, left, err = w.runner.Mux.Admits(context.WithoutCancel(ctx), w.sc, w.batch.Key, &w.batch.Maker); err != nil {
@@ -75,8 +75,8 @@ func handOver(w *work, ctx context.Context) (made func(*managed.Progress), delay
 	return made, delay, err
 }
 
-// leaving cancels a batch whose key is no longer valid. What the provider has done
-// until then is still read, kept and booked.
+// leaving cancels a batch with a key that is no longer valid. The provider's results until then
+// are still read, stored and charged.
 func leaving(w *work, left *fault.Fault) func(*managed.Progress) {
 	return func(p *managed.Progress) {
 		if p.Status == managed.InProgress {
@@ -86,12 +86,12 @@ func leaving(w *work, left *fault.Fault) func(*managed.Progress) {
 	}
 }
 
-// pollDelay grows with the time that the batch has taken.
+// pollDelay grows with the age of the batch.
 func pollDelay(w *work) time.Duration {
 	return min(w.runner.Pace.Poll*time.Duration(1+w.batch.Step/10), 10*w.runner.Pace.Poll)
 }
 
-// ask takes a request of the gateway's own through the walk, for the batch.
+// ask sends a request by the gateway itself through the pipeline, for the batch.
 func ask(w *work, ctx context.Context, into http.ResponseWriter, method, path string, body io.Reader, length int64, kind string) (broken bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, "/v1"+path, body)
 	if err != nil {
@@ -109,7 +109,7 @@ func ask(w *work, ctx context.Context, into http.ResponseWriter, method, path st
 	return w.runner.Mux.Run(into, req, &relay.Behalf{Key: w.batch.Key, Closing: w.closing, Rows: strings.HasPrefix(path, "/files")}), nil
 }
 
-// object asks for a JSON object.
+// object requests a JSON object.
 func object(w *work, ctx context.Context, method, path string, body io.Reader, length int64, kind string) ([]byte, error) {
 	got := &recorder.Recorder{Max: maxObject}
 	broken, err := ask(w, ctx, got, method, path, body, length, kind)
@@ -122,7 +122,7 @@ func object(w *work, ctx context.Context, method, path string, body io.Reader, l
 	return got.Body.Bytes(), refused(got)
 }
 
-// refused reads an answer that is an error.
+// refused reads an error response.
 func refused(got *recorder.Recorder) error {
 	if got.Status >= 200 && got.Status <= 299 {
 		return nil
@@ -148,12 +148,12 @@ func refused(got *recorder.Recorder) error {
 	f := fault.New(fault.ProviderError, body.Error.Param, body.Error.Message)
 	f.StatusCode = got.Status
 	if f.StatusCode >= 500 {
-		f.StatusCode = http.StatusBadRequest // it is not worth another try
+		f.StatusCode = http.StatusBadRequest // it must not be retried
 	}
 	return f
 }
 
-// batchObject is what is read of a provider's batch.
+// batchObject holds the fields read of a provider's batch.
 type batchObject struct {
 	ID      string `json:"id"`
 	Input   string `json:"input_file_id"`
@@ -177,15 +177,15 @@ type counts struct {
 	Failed    int64 `json:"failed"`
 }
 
-// create makes the provider's batch, once: a try that broke off is looked for
-// among the provider's batches, by the file that only it has.
+// create creates the provider's batch, once: an interrupted attempt is found among the
+// provider's batches by its unique file.
 func create(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	if w.batch.Provider.Stage == stageCreating {
 		found, err := madeBefore(w, ctx)
 		if err != nil || found != nil {
 			return found, err
 		}
-		if w.batch.Status == managed.Cancelling { // nothing was made, and nothing is to be
+		if w.batch.Status == managed.Cancelling { // no batch was created, and none is needed
 			return func(p *managed.Progress) { p.Provider.Stage = ""; p.Finalize(managed.Cancelled, w.runner.Now()) }, nil
 		}
 	}
@@ -196,7 +196,7 @@ func create(w *work, ctx context.Context) (func(*managed.Progress), error) {
 		return nil, err
 	}
 	body := map[string]json.RawMessage{}
-	_ = json.Unmarshal(w.batch.Create, &body) // "" when there is nothing more to say
+	_ = json.Unmarshal(w.batch.Create, &body) // "" if there are no further fields
 	for name, v := range map[string]string{"input_file_id": w.batch.Provider.File, "endpoint": w.batch.Endpoint, "completion_window": managed.Day} {
 		body[name], _ = json.Marshal(v)
 	}
@@ -225,7 +225,7 @@ func madeAs(w *work, b *batchObject, answer []byte) func(*managed.Progress) {
 	}
 }
 
-// maxShown bounds what is kept of a provider's batch, in bytes.
+// maxShown limits the stored copy of a provider's batch, in bytes.
 const maxShown = 64 << 10
 
 func shown(answer []byte) json.RawMessage {
@@ -235,13 +235,12 @@ func shown(answer []byte) json.RawMessage {
 	return bytes.Clone(answer)
 }
 
-// maxMessage bounds a message of a provider that a batch shows, and an id, in
-// bytes.
+// maxMessage limits a provider's message in a batch, and an id, in bytes.
 const maxMessage = 1 << 10
 
 func short(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "") }
 
-// madeBefore looks for the batch of this batch's file; nil when there is none.
+// madeBefore finds the provider's batch of this batch's file; nil if there is none.
 func madeBefore(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	answer, err := object(w, ctx, http.MethodGet, "/batches?limit=100", nil, 0, "")
 	if err != nil {
@@ -262,14 +261,14 @@ func madeBefore(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	return nil, nil
 }
 
-// poll looks at the provider's batch. The walk books its usage with the request
-// that sees it ended first.
+// poll reads the provider's batch. The pipeline charges its usage with the first request that
+// sees it ended.
 func poll(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	path := "/batches/" + url.PathEscape(w.batch.Provider.Batch)
 	if w.batch.Status == managed.Cancelling && w.batch.Provider.Status != "cancelling" && !providerEnded(w.batch.Provider.Status) {
 		if _, err := object(w, ctx, http.MethodPost, path+"/cancel", nil, 0, ""); err != nil && fault.From(err).Status() >= 500 {
 			return nil, err
-		} // one that has ended meanwhile is refused: the next look shows it
+		} // the cancellation of a finished batch fails: the next poll shows its state
 	}
 	answer, err := object(w, ctx, http.MethodGet, path, nil, 0, "")
 	if err != nil {
@@ -288,7 +287,7 @@ func poll(w *work, ctx context.Context) (func(*managed.Progress), error) {
 		if !providerEnded(b.Status) {
 			return
 		}
-		for _, e := range b.Problem.Data { // behind the gateway's own, which there may be
+		for _, e := range b.Problem.Data { // after any of the gateway itself
 			if len(p.Problems) < maxProblems {
 				p.Problems = append(p.Problems, managed.Problem{Code: short(e.Code), Message: short(e.Message), Param: short(e.Param), Line: e.Line})
 			}

@@ -7,15 +7,15 @@ import (
 	"gateway/shared/wire"
 )
 
-// Answers of the rows of a step are in memory at the same time. Those of chats are
-// short; those of embeddings have a vector for every input.
+// Responses to the rows of a step are in memory at the same time. Those of chats are short;
+// those of embeddings have a vector for every input.
 const (
-	roomUnits  = 64       // that the answers of one step may take together, as far as that can be told
+	roomUnits  = 64       // estimated limit for the responses of one step together
 	roomUnit   = 1 << 20  // bytes
-	vectorSize = 64 << 10 // bytes of a vector of 3,072 numbers, written out
+	vectorSize = 64 << 10 // bytes of an encoded vector of 3,072 numbers
 )
 
-// answerRoom lets rows begin as long as there is room for their answers.
+// answerRoom starts rows as long as there is memory for their responses.
 type answerRoom struct {
 	free chan struct{} // one for each unit
 	next sync.Mutex    // only one row at a time collects units, so that no two wait for each other
@@ -29,8 +29,7 @@ func newAnswerRoom() *answerRoom {
 	return r
 }
 
-// take waits for n units, which are at most all there are. It is false when ctx
-// ends before.
+// take waits for n units, at most the total number. It returns false if ctx ends first.
 func (r *answerRoom) take(ctx context.Context, n int) bool {
 	r.next.Lock()
 	defer r.next.Unlock()
@@ -56,7 +55,7 @@ func (r *answerRoom) give(n int) {
 
 var inputKey = wire.NewKeySet("input")
 
-// unitsOf is how much room the answer of a row may take, from one unit to all.
+// unitsOf estimates the memory for the response to a row, from one unit to all.
 func unitsOf(body []byte) int {
 	var at wire.Walk
 	if inputKey.Walk(body, &at) != nil || !at.Spans[0].Present(body) {

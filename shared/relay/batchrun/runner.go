@@ -15,27 +15,27 @@ import (
 	"gateway/shared/store"
 )
 
-// Pace is how fast batches run.
+// Pace sets the speed of batches.
 type Pace struct {
 	Flush   int           // rows of one step
 	Pause   time.Duration // between two steps
-	Retries int           // of a row, besides its first try
+	Retries int           // of a row, besides its first attempt
 	Backoff time.Duration // before the first retry; doubles with each
-	Wait    time.Duration // the longest that an answer's Retry-After is waited for
-	Row     time.Duration // that a row may take, with its retries
-	Poll    time.Duration // between two looks at a provider's batch
+	Wait    time.Duration // the longest Retry-After that is honored
+	Row     time.Duration // for a row, including its retries
+	Poll    time.Duration // between two polls of a provider's batch
 	Lease   time.Duration
-	Late    time.Duration // how long a step may be overdue before Sweep asks for it again
-	Stop    time.Duration // that rows under way may take when the process stops
+	Late    time.Duration // how long a step may be overdue before Sweep requests it again
+	Stop    time.Duration // for rows in progress when the process stops
 }
 
-// Standard is the pace of installations.
+// Standard is the default pace.
 var Standard = Pace{
 	Flush: 25, Pause: 5 * time.Second, Retries: 3, Backoff: time.Second, Wait: 30 * time.Second, Row: 10 * time.Minute,
 	Poll: 30 * time.Second, Lease: time.Minute, Late: time.Minute, Stop: 20 * time.Second,
 }
 
-// Options are what a Runner works with.
+// Options are the dependencies of a Runner.
 type Options struct {
 	Mux     *relay.Mux // the routes that rows call, and those of files and batches
 	Batches *managed.Batches
@@ -43,19 +43,19 @@ type Options struct {
 	Queue   queue.Queue
 	Now     func() time.Time
 	Pace    Pace
-	// Alone says that no other process runs batches of this store.
+	// Alone reports that no other process runs batches of this store.
 	Alone bool
-	// OnError is told of what no caller sees; nil: slog.
+	// OnError is called with failures that no caller sees; nil: slog.
 	OnError func(error)
 }
 
-// Runner does the steps of batches. It is safe for concurrent use.
+// Runner executes the steps of batches. It is safe for concurrent use.
 type Runner struct {
 	Options
-	process string // begins the names of its leases
+	process string // starts the names of its leases
 }
 
-// New makes a runner.
+// New returns a runner.
 func New(o Options) *Runner {
 	if o.OnError == nil {
 		o.OnError = func(err error) { slog.Error("batch", "error", err.Error()) }
@@ -63,8 +63,8 @@ func New(o Options) *Runner {
 	return &Runner{Options: o, process: uuid.NewString()}
 }
 
-// Handle does the steps that messages ask for, all at a time. failed are those
-// that must come again.
+// Handle executes the steps in messages, all concurrently. failed are those that must be
+// delivered again.
 func (r *Runner) Handle(ctx context.Context, messages []queue.Message) (failed []queue.Message, err error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -82,7 +82,7 @@ func (r *Runner) Handle(ctx context.Context, messages []queue.Message) (failed [
 	return failed, nil
 }
 
-// handle does one step. What is stale, or in the hands of another, is done.
+// handle executes one step. A stale one, or one leased by another worker, is done.
 func (r *Runner) handle(ctx context.Context, m queue.Message) error {
 	step, err := managed.ReadMessage(m.Body)
 	if err != nil {
@@ -106,7 +106,7 @@ func (r *Runner) handle(ctx context.Context, m queue.Message) error {
 	return w.run(ctx)
 }
 
-// Sweep asks again for the steps that nobody does though they are due.
+// Sweep requests the overdue steps again.
 func (r *Runner) Sweep(ctx context.Context) error {
 	due, steps, err := r.Batches.Overdue(ctx, r.Pace.Late, r.process, r.Alone)
 	for i, d := range due {
@@ -117,7 +117,7 @@ func (r *Runner) Sweep(ctx context.Context) error {
 	return err
 }
 
-// Work receives messages until ctx ends, and lets what is under way end.
+// Work receives messages until ctx ends, and lets steps in progress end.
 func (r *Runner) Work(ctx context.Context) error {
 	if err := r.Sweep(ctx); err != nil && ctx.Err() == nil {
 		r.OnError(err)
@@ -153,8 +153,8 @@ func (r *Runner) Work(ctx context.Context) error {
 	return nil
 }
 
-// How a process without a platform around it works: so many batches at a time; a
-// message is hidden for longer than a step takes.
+// Limits of a process that polls the queue itself: concurrent batches; a message is hidden for
+// longer than a step lasts.
 const (
 	atOnce     = 4
 	visibility = 20 * time.Minute

@@ -15,7 +15,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// upload gives the rows to the provider.
+// upload sends the rows to the provider.
 func upload(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	length, err := formLength(w, ctx)
 	if err != nil {
@@ -41,11 +41,11 @@ func upload(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	return func(p *managed.Progress) { p.Provider.File, p.Provider.Stage = file.ID, stageCreate }, nil
 }
 
-// boundary separates the parts of an upload. Rows are JSON, in which it cannot
-// stand at the beginning of a line.
+// boundary separates the parts of an upload. Rows are JSON objects, so no line can start with
+// it.
 const boundary = "gateway-batch-rows-7f1c0a52e3"
 
-// formLength is how long the form will be.
+// formLength returns the length of the form.
 func formLength(w *work, ctx context.Context) (int64, error) {
 	var n counter
 	form := multipart.NewWriter(&n)
@@ -56,7 +56,7 @@ func formLength(w *work, ctx context.Context) (int64, error) {
 	return int64(n), err
 }
 
-// counter counts what is written.
+// counter counts the bytes written.
 type counter int64
 
 // Write implements io.Writer.
@@ -99,7 +99,7 @@ func writeForm(w *work, ctx context.Context, form *multipart.Writer) error {
 	}
 }
 
-// providersRow writes a row with the model as the provider knows it.
+// providersRow writes a row with the provider's name of the model.
 func providersRow(w *work, dst, line []byte) ([]byte, error) {
 	row, err := managed.ParseRow(line)
 	if err != nil {

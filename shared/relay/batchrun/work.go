@@ -22,15 +22,14 @@ type work struct {
 	id     string
 	holder string
 	batch  *managed.Batch
-	// closing is the holder of the batch's key, once the key is no longer valid; nil
-	// before.
+	// closing is the holder of the batch's key, once the key is no longer valid; nil before.
 	closing *identity.Principal
 }
 
-// errStopped says that the process stops before the step is done.
+// errStopped reports that the process stops before the step is done.
 var errStopped = errors.New("batchrun: the process stops")
 
-// run does the step and gives the lease back with what came of it.
+// run executes the step and releases the lease with the resulting changes.
 func (w *work) run(ctx context.Context) error {
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
@@ -41,13 +40,13 @@ func (w *work) run(ctx context.Context) error {
 	late := context.WithoutCancel(ctx)
 	switch {
 	case errors.Is(context.Cause(ctx), managed.ErrTaken):
-		return nil // who has it goes on
+		return nil // the new holder continues
 	case err != nil:
 		if f := fault.From(err); !errors.Is(err, errStopped) && (f.Status() < 500 || w.runner.Now().Unix() >= w.batch.Expires+patience) {
 			made, delay = w.failing(f), 0
 			break
 		}
-		// Nothing is changed: the step is done again.
+		// Nothing is changed: the step is repeated.
 		_, rerr := w.runner.Batches.Release(late, w.sc, w.id, w.holder, nil)
 		if errors.Is(err, errStopped) {
 			return errors.Join(rerr, w.send(late, w.batch.Step, 0))
@@ -72,23 +71,22 @@ func (w *work) send(ctx context.Context, step int64, delay time.Duration) error 
 	return w.runner.Queue.Send(ctx, managed.Message(w.sc, w.id, step, delay))
 }
 
-// patience is for how many seconds behind its time a batch whose step fails is
-// tried again.
+// patience is for how many seconds a failing step of an overdue batch is retried.
 const patience = 24 * 60 * 60
 
-// failing ends a batch that cannot go on.
+// failing ends a batch that cannot continue.
 func (w *work) failing(f *fault.Fault) func(*managed.Progress) {
 	return func(p *managed.Progress) {
 		p.Problems = append(p.Problems, managed.Problem{Code: string(f.Code), Message: f.Message, Param: f.Field})
 		if p.Outcome == "" && p.Provider.Stage == "" && p.Good+p.Bad > 0 {
-			p.Finalize(managed.Failed, w.runner.Now()) // what there is goes out first
+			p.Finalize(managed.Failed, w.runner.Now()) // existing results are written first
 			return
 		}
 		p.End(managed.Failed, w.runner.Now())
 	}
 }
 
-// renew keeps the lease while the step runs.
+// renew renews the lease while the step runs.
 func (w *work) renew(ctx context.Context, done <-chan struct{}, lost context.CancelCauseFunc) {
 	t := time.NewTicker(w.runner.Pace.Lease / 3)
 	defer t.Stop()
@@ -101,14 +99,14 @@ func (w *work) renew(ctx context.Context, done <-chan struct{}, lost context.Can
 				lost(managed.ErrTaken)
 				return
 			} else if err != nil {
-				w.runner.OnError(err) // two more tries before it runs out
+				w.runner.OnError(err) // two more attempts before it expires
 			}
 		}
 	}
 }
 
-// step does what is to be done next: what it changes in the progress, and when the
-// step after it is due.
+// step executes the next step. It returns its changes to the progress, and the delay of the
+// following step.
 func (w *work) step(ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
 	b := w.batch
 	switch {
@@ -128,7 +126,7 @@ func (w *work) step(ctx context.Context) (made func(*managed.Progress), delay ti
 	return flush(w, ctx)
 }
 
-// ending begins the end of the batch.
+// ending starts the end of the batch.
 func (w *work) ending(outcome managed.Status) func(*managed.Progress) {
 	return func(p *managed.Progress) { p.Finalize(outcome, w.runner.Now()) }
 }
@@ -143,10 +141,10 @@ func (w *work) input(ctx context.Context) (managed.Room, *chat.HeldFile, error) 
 	return room, f, err
 }
 
-// maxProblems is how many lines a batch that fails its check names.
+// maxProblems limits the lines that a batch lists when its check fails.
 const maxProblems = 100
 
-// validate reads the rows once, before any is run.
+// validate reads the rows once, before any of them runs.
 func (w *work) validate(ctx context.Context) (func(*managed.Progress), error) {
 	room, f, err := w.input(ctx)
 	if err != nil {
@@ -188,7 +186,7 @@ func (w *work) validate(ctx context.Context) (func(*managed.Progress), error) {
 	}, nil
 }
 
-// problem is what is wrong with a row of this batch; nil for nothing.
+// problem returns the fault of a row of this batch; nil if it is valid.
 func (w *work) problem(check *managed.Check, line []byte) *managed.Problem {
 	row, err := check.Row(line)
 	if err == nil && row.URL != w.batch.Endpoint {
@@ -204,7 +202,7 @@ func (w *work) problem(check *managed.Check, line []byte) *managed.Problem {
 	return &managed.Problem{Code: string(f.Code), Message: f.Message, Param: f.Field}
 }
 
-// finish writes the files of output.
+// finish writes the output files.
 func (w *work) finish(ctx context.Context) (func(*managed.Progress), error) {
 	b, room := w.batch, w.runner.Room(w.sc)
 	var left int64
@@ -229,7 +227,7 @@ func (w *work) finish(ctx context.Context) (func(*managed.Progress), error) {
 		if left > 0 {
 			late, err := w.expiredRows(ctx)
 			if fault.Is(err, fault.NotFound) {
-				late, err = io.NopCloser(strings.NewReader("")), nil // nobody knows the rows any more
+				late, err = io.NopCloser(strings.NewReader("")), nil // the rows no longer exist
 			}
 			if err != nil {
 				return nil, err
@@ -254,7 +252,7 @@ func (w *work) finish(ctx context.Context) (func(*managed.Progress), error) {
 	}, nil
 }
 
-// expiredRows are the rows of error for the lines that no answer came to in time.
+// expiredRows returns the error rows for the lines without a response in time.
 func (w *work) expiredRows(ctx context.Context) (io.ReadCloser, error) {
 	room, f, err := w.input(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package betas decides which switches of a provider's interface go on from a client:
-// beta features that are asked for in headers, and the version of Anthropic's API.
+// Package betas decides which switches of a provider's API are forwarded from a client: beta
+// features in headers, and the version of Anthropic's API.
 package betas
 
 import (
@@ -14,10 +14,10 @@ import (
 	"gateway/shared/relay/asked"
 )
 
-// Set passes on the beta features that a client asks for, and the version of
-// Anthropic's API that it names, to a provider that knows them. h is the header of the
-// request to the provider. The version that the saved provider has set there stands, and
-// to its betas those of the client are added.
+// Set forwards the beta features that a client requests, and the version of Anthropic's API that
+// it names, to a provider that supports them. h is the header of the request to the provider. A
+// version that the saved provider has set there is not replaced, and the client's betas are
+// appended to its betas.
 func Set(h, client http.Header, p *provider.Provider) {
 	for _, extra := range p.Headers {
 		var own, bare string
@@ -49,9 +49,9 @@ func Set(h, client http.Header, p *provider.Provider) {
 	}
 }
 
-// SetAnthropic passes on what else a client says in headers of Anthropic's own, known
-// here or not, to a provider that speaks its shape: they belong to members of the body,
-// of which everything is passed on. What the saved provider has set in h stands.
+// SetAnthropic forwards all other Anthropic headers of a client to a provider with that dialect,
+// including unknown ones: they belong to fields of the body, which is forwarded completely. A
+// header that the saved provider has set in h is not replaced.
 func SetAnthropic(h, client http.Header) {
 	for name, v := range client {
 		if !strings.HasPrefix(name, "Anthropic-") || name == "Anthropic-Beta" || name == "Anthropic-Version" || !egress.Forwardable(name) {
@@ -63,10 +63,10 @@ func SetAnthropic(h, client http.Header) {
 	}
 }
 
-// Carry adds to t the betas that a client of Anthropic's shape asks for, where the
-// translation to a dialect can express them, and reports the others as lost. Clients send a
-// list for Anthropic's own host with every request, and other hosts refuse what they do not
-// know of it; so only those of the gateway's own header go on there.
+// Carry adds to t the betas that a client with Anthropic's dialect requests, if the translation
+// to a dialect can express them, and reports the others as lost. Clients send a list for
+// Anthropic's own host with every request, and other hosts reject unknown entries; so only those
+// of the gateway's own header are forwarded there.
 func Carry(client http.Header, dialect string, t *chat.Traits, loss *chat.Loss) {
 	if dialect == provider.AnthropicMessages {
 		return
@@ -82,7 +82,7 @@ func Carry(client http.Header, dialect string, t *chat.Traits, loss *chat.Loss) 
 	}
 }
 
-// joined is the list set, followed by those of more that it does not have.
+// joined returns the list set, followed by those of more that it lacks.
 func joined(set, more string) string {
 	has := strings.FieldsFunc(set, func(r rune) bool { return r == ',' })
 	for i := range has {

@@ -1,4 +1,3 @@
-// Package heldfiles keeps for workspaces what their providers have no place for:
-// files, and notes on jobs. It also keeps the files of batches that the gateway
-// runs itself.
+// Package heldfiles stores objects for workspaces that their providers cannot store: files, and
+// notes on jobs. It also stores the files of batches that the gateway runs itself.
 package heldfiles

@@ -13,7 +13,7 @@ const (
 	maxNote  = 64 << 10 // bytes
 )
 
-// noteRow is where a note on a job of the workspace lies.
+// noteRow returns the key of a note on a job of the workspace.
 func (r Room) noteRow(id string) store.Key { return r.scope.Partition("JOBNOTE").Key(id) }
 
 // Note implements chat.JobRoom.

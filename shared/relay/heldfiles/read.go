@@ -24,7 +24,7 @@ type reader struct {
 	room  Room
 	file  *chat.HeldFile
 	next  int
-	skip  int // bytes of the next chunk that stand before what is read
+	skip  int // bytes of the next chunk before the offset
 	chunk []byte
 	left  int64
 }

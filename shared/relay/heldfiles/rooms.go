@@ -19,18 +19,17 @@ import (
 	"gateway/shared/store"
 )
 
-// Rooms keep for workspaces what their providers have no place for. A file lies in the
-// bucket in sealed chunks and has a row in the table of usage; both are deleted after
-// heldFor.
+// Rooms stores files for workspaces that their providers cannot store. A file is in the bucket
+// in sealed chunks and has a row in the usage table; both are deleted after heldFor.
 type Rooms struct {
 	Now    func() time.Time
 	Table  store.Table
-	Bucket blob.Bucket // nil: there is no place for files
+	Bucket blob.Bucket // nil: files cannot be stored
 	Sealer seal.Sealer
 }
 
-// Room is that of one workspace: for the files of providers that have no place
-// for them, or for those that the gateway manages itself.
+// Room stores the files of one workspace: for providers that cannot store them, or those that
+// the gateway manages itself.
 type Room struct {
 	*Rooms
 	scope  store.Scope
@@ -43,33 +42,33 @@ var (
 	_ managed.Room = Room{}
 )
 
-// Bounds of what is kept.
+// Limits of stored files.
 const (
 	heldFor   = 30 * 24 * time.Hour
 	chunkSize = 1 << 20   // bytes, before they are sealed
 	maxFile   = 512 << 20 // bytes of one file
 	idPrefix  = "file-gw-"
-	folders   = "held/" // in the bucket; infra expires what is below it
+	folders   = "held/" // in the bucket; infra expires its objects
 	sweepPage = 500
-	maxID     = 512 // bytes; longer ids are not known
+	maxID     = 512 // bytes; longer ids do not exist
 )
 
-// Of is the room of files that the workspace's providers have no place for.
+// Of returns the room for files that the workspace's providers cannot store.
 func (r *Rooms) Of(sc store.Scope) chat.JobRoom { return Room{r, sc, idPrefix, "HELD"} }
 
-// Own is the room of files that the gateway manages itself.
+// Own returns the room for files that the gateway manages itself.
 func (r *Rooms) Own(sc store.Scope) Room {
 	return Room{r, sc, managed.FilePrefix, "MANAGED"}
 }
 
-// folder is where the workspace's files of one day lie: days come in order.
+// folder returns the prefix of the workspace's files of one day: days sort in order.
 func (r Room) folder() string {
 	return folders + hex.EncodeToString([]byte(r.scope.Org)) + "/" + hex.EncodeToString([]byte(r.scope.Workspace)) + "/"
 }
 
 func dayOf(t time.Time) string { return t.UTC().Format("20060102") }
 
-// chunk is the key of one chunk of a file.
+// chunk returns the key of one chunk of a file.
 func (r Room) chunk(f *chat.HeldFile, n int) string {
 	return r.folder() + dayOf(time.Unix(f.Created, 0)) + "/" + f.ID + "/" + strconv.Itoa(n)
 }
@@ -94,8 +93,8 @@ func (r Room) Save(ctx context.Context, name string, src io.Reader, purpose func
 	return f, nil
 }
 
-// SaveAs implements managed.Room. What a failed try has written is left: another process
-// may have gone on with the batch and stored its file under the same id.
+// SaveAs implements managed.Room. It does not remove the chunks of a failed attempt: another
+// process may have continued the batch and stored its file under the same id.
 func (r Room) SaveAs(ctx context.Context, id, name, purpose string, src io.Reader) (*chat.HeldFile, error) {
 	f, err := r.save(ctx, id, name, src, func() (string, error) { return purpose, nil })
 	if err != nil {
@@ -104,7 +103,7 @@ func (r Room) SaveAs(ctx context.Context, id, name, purpose string, src io.Reade
 	return f, nil
 }
 
-// save writes a file. With an error it tells how far that went.
+// save writes a file. On an error it also returns the partially written file.
 func (r Room) save(ctx context.Context, id, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
 	now := r.Now()
 	f := &chat.HeldFile{ID: id, Name: name, Created: now.Unix(), Expires: now.Add(heldFor).Unix()}
@@ -146,7 +145,7 @@ func (r Room) fill(ctx context.Context, f *chat.HeldFile, src io.Reader) error {
 	}
 }
 
-// enter writes the row of a file, which makes it known.
+// enter writes the row of a file, which makes it visible.
 func (r Room) enter(ctx context.Context, f *chat.HeldFile) error {
 	row := store.Row{Key: r.row(f.ID), Expires: time.Unix(f.Expires, 0), Item: store.Item{
 		"name": f.Name, "purpose": f.Purpose, "bytes": f.Bytes, "created": f.Created, "until": f.Expires,
@@ -161,13 +160,13 @@ func (r Room) enter(ctx context.Context, f *chat.HeldFile) error {
 func (r Room) drop(ctx context.Context, f *chat.HeldFile) {
 	for n := range int(f.Bytes/chunkSize) + 1 {
 		if r.Bucket.Delete(ctx, r.chunk(f, n)) != nil {
-			return // they go with their day
+			return // they expire with their day
 		}
 	}
 }
 
-// sweep deletes some of the workspace's expired chunks. Where the bucket expires objects by
-// itself there are none.
+// sweep deletes some of the workspace's expired chunks. If the bucket expires objects
+// automatically there are none.
 func (r Room) sweep(ctx context.Context) {
 	keys, err := r.Bucket.List(ctx, r.folder(), "", sweepPage)
 	if err != nil {

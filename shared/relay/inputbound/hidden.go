@@ -15,15 +15,15 @@ const TokensOfImage = 2833 + 8*5667
 // Hidden is input that a body refers to and does not contain.
 type Hidden struct {
 	Images int64  // fetched by the provider; each has at most TokensOfImage
-	Turns  int64  // tokens of earlier turns whose usage is known
+	Turns  int64  // tokens of earlier turns with known usage
 	Field  string // of the first reference to input of any length; "" if there is none
 	// Uses and Fetched are how often tools of the provider may add to the input, and the most
 	// tokens that each of these uses adds.
 	Uses, Fetched int64
 }
 
-// Find returns the hidden input of a JSON body. Bodies that are not JSON have none. seen
-// returns what the earlier turns amount to that an id names, if that is known.
+// Find returns the hidden input of a JSON body. Bodies that are not JSON have none. seen returns
+// the size of earlier turns by id, if known.
 func Find(body []byte, seen Seen) (h Hidden) {
 	h.Field = reference.HeldItem(body)
 	for _, t := range reference.FindHosted(body) {
@@ -56,7 +56,7 @@ func Find(body []byte, seen Seen) (h Hidden) {
 // it; ok is false if they are not known.
 type Seen func(id string) (tokens int64, ok bool)
 
-// add adds the tokens of a turn to a sum, if they are known. A nil Seen knows none.
+// add adds the tokens of a turn to a sum, if they are known. A nil Seen has none.
 func (s Seen) add(id string, sum *int64) bool {
 	if s == nil {
 		return false
@@ -66,8 +66,9 @@ func (s Seen) add(id string, sum *int64) bool {
 	return ok
 }
 
-// isTurn reports whether a reference is what a request of Responses or Interactions continues.
-// What it names does not change, unlike a conversation or a thread, to which others may add.
+// isTurn reports whether a reference is one that a request of Responses or Interactions
+// continues. Its target does not change, unlike a conversation or a thread, to which others may
+// add.
 func isTurn(r *reference.Reference) bool {
 	switch strings.ToLower(strings.ReplaceAll(r.Field, "_", "")) {
 	case "previousresponseid", "previousinteractionid":
@@ -85,7 +86,7 @@ func isImage(r *reference.Reference) bool {
 	return strings.HasSuffix(field, "imageurl") || strings.HasSuffix(field, "imageurl.url")
 }
 
-// hosts are the providers whose models others serve under the same names.
+// hosts are the providers with models that others serve under the same names.
 var hosts = [...]string{"openai", "anthropic", "google"}
 
 // Window returns the context window of a provider's model in tokens, by the first of its names

@@ -13,11 +13,11 @@ import (
 	"gateway/shared/wire"
 )
 
-// Rows is what the rows of a batch for one model may use together.
+// Rows is the maximum usage of the rows of a batch for one model together.
 type Rows struct {
 	Model   string
 	In, Out int64 // tokens
-	Assumed bool  // a row states no bound of its output
+	Assumed bool  // a row states no output limit
 }
 
 var rowModel = wire.NewKeySet("model")
@@ -56,10 +56,10 @@ func (s *Sum) Add(line []byte) bool {
 	return true
 }
 
-// Fail has the sum have no bound, because of an error.
+// Fail makes the sum unbounded, because of an error.
 func (s *Sum) Fail(err error) { s.err = cmp.Or(s.err, err) }
 
-// Rows returns the sums, or the *fault.Fault of what has no bound.
+// Rows returns the sums, or the *fault.Fault of an unbounded row.
 func (s *Sum) Rows() ([]Rows, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -92,11 +92,10 @@ func readRow(row managed.Row, model string, window func(model string) int64) (r 
 	return r, err
 }
 
-// Input returns the most input tokens that a body may be billed: a token has at least one
-// byte, earlier turns that were seen have what they amount to, tools of the provider that state
-// what they add are read again with each further use, and other hidden input fills at most the
-// model's window. If that is unknown (0), the error is a *fault.Fault that names the
-// field.
+// Input returns the most input tokens that a body may be charged: a token has at least one byte,
+// earlier turns that were seen have their recorded size, tools of the provider that state their
+// size are read again with each further use, and other hidden input fills at most the model's
+// window. If that is unknown (0), the error is a *fault.Fault that names the field.
 func Input(body []byte, seen Seen, window func() int64) (int64, error) {
 	in, hidden := int64(len(body)), Find(body, seen)
 	in += hidden.Images*TokensOfImage + hidden.Turns
@@ -119,7 +118,7 @@ func Input(body []byte, seen Seen, window func() int64) (int64, error) {
 	return max(in, most), nil
 }
 
-// Unbounded is the fault of a request whose cost has no bound because of a field.
+// Unbounded returns the fault of a request with an unbounded cost because of a field.
 func Unbounded(field string) *fault.Fault {
 	return fault.Newf(fault.UnboundedRequest, field, "%s adds input that the gateway cannot measure, and a budget is in force: send the input itself, use a model whose context window is known, or have an admin allow such requests (budget_settings.unbounded: allow)", fault.Clip(field, 200))
 }

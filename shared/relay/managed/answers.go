@@ -11,7 +11,7 @@ import (
 	"gateway/shared/store"
 )
 
-// answerPart is the most bytes of an answer in one item, before it is sealed.
+// answerPart is the maximum size of a response in one item, before it is sealed.
 const answerPart = 300 << 10
 
 func answers(sc store.Scope, batch string) store.Partition { return sc.Partition("RUNROW", batch) }
@@ -20,8 +20,8 @@ func answerKey(sc store.Scope, batch string, line int, more ...string) store.Key
 	return answers(sc, batch).Key(append([]string{fmt.Sprintf("%09d", line)}, more...)...)
 }
 
-// Accept stores the row of output of a line, unless the line has one. It tells whether the
-// answer that is stored is a good one; another worker may have stored it.
+// Accept stores the output row of a line, unless the line has one. It reports whether the stored
+// response is a success; another worker may have stored it.
 func (s *Batches) Accept(ctx context.Context, sc store.Scope, batch string, line int, good bool, row []byte) (isGood bool, err error) {
 	expires := s.Now().Add(answersFor)
 	var token string
@@ -53,7 +53,7 @@ func (s *Batches) putAnswer(ctx context.Context, sc store.Scope, k store.Key, pa
 	return s.table().Put(ctx, store.Row{Key: k, Item: item, Expires: unix(expires)}, conds...)
 }
 
-// Accepted tells which of the lines have an answer, and whether it is good.
+// Accepted returns the lines that have a response, and whether it is a success.
 func (s *Batches) Accepted(ctx context.Context, sc store.Scope, batch string, lines []int) (map[int]bool, error) {
 	keys := make([]store.Key, len(lines))
 	for i, n := range lines {
@@ -72,8 +72,8 @@ func (s *Batches) Accepted(ctx context.Context, sc store.Scope, batch string, li
 	return done, nil
 }
 
-// Rows reads the accepted rows that are good, or those that are not, in the order
-// of their lines.
+// Rows reads the accepted rows that succeeded, or those that failed, in the order of their
+// lines.
 func (s *Batches) Rows(ctx context.Context, sc store.Scope, batch string, good bool) io.Reader {
 	return &rowReader{ctx: ctx, s: s, sc: sc, good: good, q: store.Query{Partition: answers(sc, batch)}}
 }
@@ -86,7 +86,7 @@ type rowReader struct {
 	q     store.Query
 	page  []store.Row
 	over  bool
-	parts string // what begins the keys of the further parts of the row being read
+	parts string // key prefix of the further parts of the current row
 	out   []byte
 }
 
@@ -117,7 +117,7 @@ func (r *rowReader) Read(p []byte) (int, error) {
 				r.parts = sk + "#" + token + "#"
 			}
 		} else if r.parts == "" || !strings.HasPrefix(sk, r.parts) {
-			continue // of an answer that was not accepted
+			continue // of a response that was not accepted
 		}
 		var err error
 		if r.out, err = r.s.Sealer.Open(r.ctx, binding(r.sc, row.Key), row.Item.Bytes("sealed")); err != nil {

@@ -14,37 +14,37 @@ import (
 	"gateway/shared/store"
 )
 
-// Awaited is a response or an interaction that a provider makes in the background and that
-// is to be booked even if its client never asks for it. It is kept only in messages,
-// sealed, because its headers may hold a credential of the client.
+// Awaited is a background response or interaction that is charged even if its client never reads
+// it. It is stored only in messages, sealed, because its headers may hold a credential of the
+// client.
 type Awaited struct {
 	ID      string      `json:"id"`             // at the provider
 	Path    string      `json:"path,omitempty"` // path of the reads, below the base; empty: that of a response
 	Place   string      `json:"place"`
-	Org     bool        `json:"org,omitempty"` // Place belongs to the organisation, not to the workspace
+	Org     bool        `json:"org,omitempty"` // Place belongs to the organization, not to the workspace
 	Key     string      `json:"key"`           // hash of the API key that created it
 	Maker   Maker       `json:"maker"`
-	Headers http.Header `json:"headers"` // headers of the reads, which lead to the provider
+	Headers http.Header `json:"headers"` // headers of the reads, which select the provider
 	Made    int64       `json:"made"`    // Unix seconds
 	Looks   int         `json:"looks,omitempty"`
-	Unknown int         `json:"unknown,omitempty"` // how often the provider said that it has no such response
+	Unknown int         `json:"unknown,omitempty"` // how often the provider reported it as missing
 }
 
 // ReadAt is the path of the reads, below the base.
 func (a *Awaited) ReadAt() string { return cmp.Or(a.Path, "/responses/"+url.PathEscape(a.ID)) }
 
-// Bounds of how a response is awaited.
+// Limits for awaiting a response.
 const (
-	// AwaitedFor is how long after its creation a response is asked for.
+	// AwaitedFor is how long after its creation a response is polled.
 	AwaitedFor = 24 * time.Hour
-	// MaxUnknown is how often a provider may say that it has no such response. It is more
-	// than once, because one of a provider's places may lag behind the others.
+	// MaxUnknown is how often a provider may report a response as missing. It is more than once,
+	// because the provider's replicas may lag.
 	MaxUnknown = 3
 
 	firstLook = time.Minute
 )
 
-// until is the wait before the next look at a response: longer each time.
+// until returns the wait before the next poll of a response, which grows with each.
 func (s *Batches) until(a *Awaited) time.Duration {
 	first := s.Look
 	if first <= 0 {
@@ -54,7 +54,7 @@ func (s *Batches) until(a *Awaited) time.Duration {
 	return min(d, queue.MaxDelay)
 }
 
-// Await is the message that asks for the next look at a response.
+// Await returns the message for the next poll of a response.
 func (s *Batches) Await(ctx context.Context, sc store.Scope, a *Awaited) (out queue.Outgoing, err error) {
 	plain, err := json.Marshal(a)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Batches) Await(ctx context.Context, sc store.Scope, a *Awaited) (out qu
 	return out, out.Check()
 }
 
-// OpenAwaited reads the response that a message asks for.
+// OpenAwaited reads the response to poll from a message.
 func (s *Batches) OpenAwaited(ctx context.Context, step Step) (*Awaited, error) {
 	plain, err := s.Sealer.Open(ctx, awaitedBinding(step.Scope(), step.Batch), step.Awaited)
 	if err != nil {

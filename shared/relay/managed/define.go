@@ -16,16 +16,16 @@ var rowOptions = []string{
 	"x-gateway-aws-s3-bucket", "x-gateway-vertex-storage-bucket-name",
 }
 
-// members are the members of a new batch.
+// members are the fields of a new batch.
 var members = wire.NewKeySet("input_file_id", "endpoint", "completion_window", "metadata", "gateway_options", "provider_options", "output_expires_after", "role_arn", "model", "job_name", "output_data_config")
 
-// optionsMember is the place of gateway_options among them.
+// optionsMember is the index of gateway_options among them.
 const optionsMember = 4
 
-// providerMembers are those that go on to the batch at a provider.
+// providerMembers are those that are forwarded to the batch at a provider.
 var providerMembers = map[string]bool{"provider_options": true, "role_arn": true, "model": true, "job_name": true, "output_data_config": true}
 
-// ReadDefinition reads the body of a new batch. Who makes it is the caller's to add.
+// ReadDefinition reads the body of a new batch. The caller adds its creator.
 func ReadDefinition(body []byte) (*Definition, error) {
 	var w wire.Walk
 	if err := members.Walk(body, &w); err != nil {
@@ -63,8 +63,8 @@ func ReadDefinition(body []byte) (*Definition, error) {
 	return d, err
 }
 
-// readOptions reads gateway_options: headers by name, whose values are texts,
-// or objects where the header holds JSON.
+// readOptions reads gateway_options: headers by name, with values that are texts, or objects for
+// headers that contain JSON.
 func readOptions(raw []byte) (map[string]string, error) {
 	const field = "gateway_options"
 	if wire.KindOf(raw) != wire.KindObject {
@@ -101,7 +101,7 @@ func readOptions(raw []byte) (map[string]string, error) {
 	return options, d.End()
 }
 
-// providersOwn gathers those members.
+// providersOwn collects those fields.
 func providersOwn(body []byte, w *wire.Walk) (json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	for i, name := range members.Keys() {
@@ -119,9 +119,9 @@ func providersOwn(body []byte, w *wire.Walk) (json.RawMessage, error) {
 	return b, nil
 }
 
-// HideConfig removes the config of the options from the body of a new batch before it is
-// logged: like the header, it may hold credentials. A body whose options can be read in
-// more than one way is not shown at all (nil); it may be one that was refused.
+// HideConfig removes the config of the options from the body of a new batch before it is logged:
+// like the header, it may hold credentials. A body with ambiguous options is not logged at all
+// (nil); it may be a rejected one.
 func HideConfig(body []byte) []byte {
 	if lower := bytes.ToLower(body); !bytes.Contains(lower, []byte("gateway_options")) && !bytes.Contains(lower, []byte(`\u`)) {
 		return body

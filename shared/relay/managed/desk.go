@@ -12,7 +12,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Desk serves the routes of batches to a workspace. It is made for one request.
+// Desk serves the routes of batches to a workspace. It is created for one request.
 type Desk struct {
 	Batches *Batches
 	Room    Room
@@ -20,8 +20,7 @@ type Desk struct {
 	Wake    func(*Batch) // sends the message of the batch's next step
 }
 
-// Create makes the batch that was asked for, unless try finds something wrong with the
-// route of its rows.
+// Create creates the defined batch, unless try returns an error for the route of its rows.
 func (d *Desk) Create(ctx context.Context, def *Definition, try func(*Definition) error) (*chat.JobAnswer, error) {
 	f, err := d.Room.File(ctx, def.Input)
 	if err != nil {
@@ -44,7 +43,7 @@ func (d *Desk) Create(ctx context.Context, def *Definition, try func(*Definition
 	return chat.JobJSON(b.Append(nil, false)), nil
 }
 
-// List answers with a page of the workspace's batches.
+// List returns a page of the workspace's batches.
 func (d *Desk) List(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	limit, err := job.Limit(j)
 	if err != nil {
@@ -71,7 +70,7 @@ func (d *Desk) List(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	return chat.JobJSON(job.AppendList(nil, ids, entries, more)), nil
 }
 
-// Act reads or cancels a batch, or gives its rows of output.
+// Act reads or cancels a batch, or returns its output rows.
 func (d *Desk) Act(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	op := provider.Operation(j.Operation)
 	b, err := d.Batches.Get(ctx, d.Scope, j.ID)
@@ -99,7 +98,7 @@ func (d *Desk) Act(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	return chat.JobJSON(b.Append(nil, details)), nil
 }
 
-// output streams the rows that were answered, then those that were not.
+// output streams the rows that succeeded, then those that failed.
 func (d *Desk) output(ctx context.Context, b *Batch) (*chat.JobAnswer, error) {
 	var parts []io.Reader
 	var closers []io.Closer

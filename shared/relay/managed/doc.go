@@ -1,16 +1,15 @@
-// Package managed holds what the gateway keeps of batches that it runs itself:
-// the rows of their files, their state, and the answers that were accepted.
+// Package managed stores the batches that the gateway runs itself: the rows of their files,
+// their state, and the accepted responses.
 //
-// A batch is one item of the table of usage: what was asked, sealed, and how far
-// it has come, with a revision that every change must have seen. One process works
-// on a batch at a time; it holds a lease that it renews. Every row has at most one
-// accepted answer, which is written under the batch's id and the row's line if
-// none is there: messages that come twice, late or in another order, and a second
-// worker, change nothing.
+// A batch is one item of the usage table: its sealed definition, and its progress, with a
+// revision that every change must match. One process works on a batch at a time; it holds a
+// lease that it renews. Every row has at most one accepted response, which is written under the
+// batch's id and the row's line if none exists: duplicate, late or reordered messages, and a
+// second worker, change nothing.
 //
-// Batches that have not ended stand in a due list, so that a batch whose message
-// was lost, or whose process died, is found and gone on with.
+// Unfinished batches are in a due list, so that a batch with a lost message, or with a process
+// that died, is found and resumed.
 //
-// The same queue carries responses that a provider makes in the background, each
-// in the message of its next look: see Awaited.
+// The same queue carries a provider's background responses, each in the message of its next
+// poll: see Awaited.
 package managed

@@ -10,20 +10,20 @@ import (
 	"gateway/shared/store"
 )
 
-// Step is the body of a message: one step of a batch is to be done.
+// Step is the body of a message that requests one step of a batch.
 type Step struct {
 	Org       string `json:"org"`
 	Workspace string `json:"workspace"`
 	Batch     string `json:"batch"`
 	Step      int64  `json:"step"`
-	Sweep     bool   `json:"sweep,omitempty"`   // instead: look for batches that nobody goes on with
-	Awaited   []byte `json:"awaited,omitempty"` // instead: look at the response named by Batch; see Awaited
+	Sweep     bool   `json:"sweep,omitempty"`   // instead: look for stalled batches
+	Awaited   []byte `json:"awaited,omitempty"` // instead: poll the response named by Batch; see Awaited
 }
 
 // Scope is the workspace of the batch.
 func (s Step) Scope() store.Scope { return store.Scope{Org: s.Org, Workspace: s.Workspace} }
 
-// Message asks for a step, after a delay.
+// Message returns the message for a step, after a delay.
 func Message(sc store.Scope, batch string, step int64, delay time.Duration) queue.Outgoing {
 	return message(Step{Org: sc.Org, Workspace: sc.Workspace, Batch: batch, Step: step}, delay)
 }
@@ -32,12 +32,12 @@ func message(s Step, delay time.Duration) queue.Outgoing {
 	body, _ := json.Marshal(s) // texts, bytes and a number
 	out := queue.Outgoing{Group: s.Org, Body: body, Delay: min(max(delay, 0), queue.MaxDelay)}
 	if out.Check() != nil {
-		out.Group = "" // an organisation's id that no group can have
+		out.Group = "" // not a valid group id
 	}
 	return out
 }
 
-// SweepMessage asks for a look at batches that nobody goes on with.
+// SweepMessage returns the message that starts a search for stalled batches.
 func SweepMessage() queue.Outgoing { return queue.Outgoing{Body: []byte(`{"sweep":true}`)} }
 
 // ReadMessage reads the body of a message.
@@ -51,7 +51,7 @@ func ReadMessage(body []byte) (s Step, err error) {
 	return s, nil
 }
 
-// Headers are the headers that a batch's options stand for.
+// Headers returns the headers that a batch's options set.
 func Headers(options map[string]string) http.Header {
 	h := make(http.Header, len(options)+6)
 	for name, v := range options {

@@ -7,8 +7,8 @@ import (
 	"gateway/shared/dialect/upstream"
 )
 
-// Append writes the batch in OpenAI's shape. details adds what the provider last
-// said of the batch that it runs.
+// Append writes the batch in OpenAI's format. details adds the last state of the batch at its
+// provider.
 func (b *Batch) Append(dst []byte, details bool) []byte {
 	o := upstream.Begin(dst)
 	o.Str("id", b.ID)
@@ -38,7 +38,7 @@ func (b *Batch) appendErrors(o *upstream.Object) {
 	o.B = append(o.B, b.ErrorsObject()...)
 }
 
-// ErrorsObject is the batch's errors; nil when there are none.
+// ErrorsObject returns the batch's errors; nil if there are none.
 func (b *Batch) ErrorsObject() []byte {
 	if len(b.Problems) == 0 {
 		return nil
@@ -93,7 +93,7 @@ func (b *Batch) appendDetails(o *upstream.Object) {
 	o.Close('}')
 }
 
-// Answered writes the row of output of a request that got a status.
+// Answered writes the output row of a request that got a status.
 func Answered(dst []byte, batch string, line int, custom string, status int, request string, body []byte) []byte {
 	o := beginRow(dst, batch, line, custom)
 	o.Key("response")
@@ -111,7 +111,7 @@ func Answered(dst []byte, batch string, line int, custom string, status int, req
 	return append(o.B, "}\n"...)
 }
 
-// Unanswered writes the row of output of a request that got no answer.
+// Unanswered writes the output row of a request that got no response.
 func Unanswered(dst []byte, batch string, line int, custom, code, message string) []byte {
 	o := beginRow(dst, batch, line, custom)
 	o.Raw("response", []byte("null"))

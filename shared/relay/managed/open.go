@@ -8,8 +8,8 @@ import (
 	"gateway/shared/store"
 )
 
-// MaxOpen is how many batches of a workspace may stand open, not ended, at a time.
-// It bounds what one key can leave the workers of everybody to do.
+// MaxOpen is how many unfinished batches a workspace may have. It limits the work that one key
+// can create for the shared workers.
 const MaxOpen = 100
 
 // A workspace's batches that have not ended are counted in one row. A batch counts as long
@@ -19,7 +19,7 @@ const counted = "counted"
 
 func openKey(sc store.Scope) store.Key { return sc.Partition("RUNOPEN").Key("-") }
 
-// begin makes the rows of a new batch and counts it, if there is room.
+// begin creates the rows of a new batch and counts it, if the limit allows it.
 func (s *Batches) begin(ctx context.Context, sc store.Scope, rows ...store.Action) error {
 	path := store.At("n")
 	for range maxChanges {
@@ -32,13 +32,13 @@ func (s *Batches) begin(ctx context.Context, sc store.Scope, rows ...store.Actio
 		}
 		room := store.IfMissing(path)
 		if _, there := item["n"]; there {
-			room = store.IfAtMost(path, int64(MaxOpen-1)) // others may begin meanwhile
+			room = store.IfAtMost(path, int64(MaxOpen-1)) // others may start concurrently
 		}
 		count := store.Update{Key: openKey(sc), Add: []store.Increment{{Path: path, By: 1}}, If: []store.Cond{room}}
 		err = s.Store.Transact(ctx, append(rows[:len(rows):len(rows)], store.Action{Table: store.Usage, Update: &count})...)
 		lost, failed := store.AsCondition(err)
 		if failed && lost.Key == openKey(sc) || errors.Is(err, store.ErrContended) {
-			continue // the first or the last of them began meanwhile
+			continue // the first or the last of them started concurrently
 		}
 		if err != nil {
 			return fault.Unavailable(err)
@@ -48,14 +48,14 @@ func (s *Batches) begin(ctx context.Context, sc store.Scope, rows ...store.Actio
 	return fault.Unavailable(store.ErrContended)
 }
 
-// leave takes a batch that has ended out of the due list and the count.
+// leave removes a finished batch from the due list and the count.
 func (s *Batches) leave(ctx context.Context, sc store.Scope, id string) error {
 	for range maxChanges {
 		err := s.Store.Transact(ctx,
 			store.Action{Table: store.Usage, Delete: &store.Delete{Key: dueKey(id), If: []store.Cond{store.IfEqual(store.At(counted), true)}}},
 			store.Action{Table: store.Usage, Update: &store.Update{Key: openKey(sc), Add: []store.Increment{{Path: store.At("n"), By: -1}}}})
 		if _, gone := store.AsCondition(err); gone {
-			return s.table().Delete(ctx, dueKey(id)) // it was not in the count, or is not any more
+			return s.table().Delete(ctx, dueKey(id)) // it was not counted
 		}
 		if !errors.Is(err, store.ErrContended) {
 			return err

@@ -14,7 +14,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Bounds of files of rows.
+// Limits of files of rows.
 const (
 	MaxRow      = 16 << 20 // bytes of one row
 	MaxRows     = 50_000
@@ -24,10 +24,10 @@ const (
 // Endpoints are the paths that rows may call.
 var Endpoints = []string{"/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/messages"}
 
-// KnownEndpoint tells whether rows may call a path.
+// KnownEndpoint reports whether rows may call a path.
 func KnownEndpoint(path string) bool { return slices.Contains(Endpoints, path) }
 
-// EndpointList is the allowed paths as a fault names them.
+// EndpointList is the list of allowed paths for a fault.
 const EndpointList = "/v1/chat/completions, /v1/completions, /v1/embeddings, /v1/responses or /v1/messages"
 
 var errLong = errors.New("managed: row too long")
@@ -35,18 +35,18 @@ var errLong = errors.New("managed: row too long")
 // Lines reads the rows of a file: lines that are not empty, without their ends.
 type Lines struct {
 	src    *bufio.Reader
-	Number int   // of the line that was read last, from 1
-	Offset int64 // of the first byte behind it
+	Number int   // of the last line read, from 1
+	Offset int64 // of the first byte after it
 	long   []byte
 	over   bool
 }
 
-// NewLines reads on from a place in a file: behind line number, at offset.
+// NewLines continues reading a file: after line number, at offset.
 func NewLines(r io.Reader, number int, offset int64) *Lines {
 	return &Lines{src: bufio.NewReaderSize(r, 64<<10), Number: number, Offset: offset}
 }
 
-// Next gives a row, which is valid until the next one; io.EOF at the end.
+// Next returns a row, which is valid until the next call; io.EOF at the end.
 func (l *Lines) Next() ([]byte, error) {
 	for !l.over {
 		line, err := l.src.ReadSlice('\n')
@@ -88,7 +88,7 @@ type Row struct {
 
 var rowKeys = wire.NewKeySet("custom_id", "method", "url", "body")
 
-// ParseRow reads a row. Faults name the member; the caller adds the line.
+// ParseRow reads a row. Faults name the field; the caller adds the line.
 func ParseRow(line []byte) (Row, error) {
 	var r Row
 	var w wire.Walk
@@ -134,16 +134,16 @@ func ParseRow(line []byte) (Row, error) {
 	return r, nil
 }
 
-// Check checks the rows of a file as they pass.
+// Check validates the rows of a file in sequence.
 type Check struct {
 	seen map[[16]byte]struct{}
 	n    int
 }
 
-// NewCheck makes a check of one file.
+// NewCheck returns a check of one file.
 func NewCheck() *Check { return &Check{seen: make(map[[16]byte]struct{})} }
 
-// Row checks one row, among those before it.
+// Row checks one row against the earlier ones.
 func (c *Check) Row(line []byte) (Row, error) {
 	r, err := ParseRow(line)
 	if err != nil {
@@ -161,20 +161,20 @@ func (c *Check) Row(line []byte) (Row, error) {
 	return r, nil
 }
 
-// Rows is how many rows were good.
+// Rows returns the number of valid rows.
 func (c *Check) Rows() int { return c.n }
 
-// checked passes the bytes of a file on and checks its rows on the way.
+// checked is a reader that validates the rows of a file.
 type checked struct {
 	src   io.Reader
 	check *Check
-	part  []byte // a row that is not whole yet
+	part  []byte // an incomplete row
 	line  int
 	err   error
 }
 
-// Checked reads what src gives; a row that is wrong, or a file without any, is a
-// fault that names the line and the member.
+// Checked returns a reader of src that validates its rows; an invalid row, or a file without
+// any, is a fault that names the line and the field.
 func Checked(src io.Reader) io.Reader { return &checked{src: src, check: NewCheck()} }
 
 // Read implements io.Reader.
@@ -227,7 +227,7 @@ func (c *checked) row() error {
 	return nil
 }
 
-// atLine names the line of the file that is wrong.
+// atLine adds the line of the file to an error.
 func atLine(n int, err error) error {
 	f := fault.From(err)
 	return fault.New(f.Code, "file", "line "+strconv.Itoa(n)+": "+problemText(f))
@@ -237,7 +237,7 @@ func longRow(n int) *fault.Fault {
 	return fault.Newf(fault.BodyTooLarge, "file", "line %d: a row must have at most %d bytes", n, MaxRow)
 }
 
-// problemText names the field where the message does not.
+// problemText adds the field if the message does not contain it.
 func problemText(f *fault.Fault) string {
 	if f.Field == "" || f.Field == "file" || bytes.Contains([]byte(f.Message), []byte(f.Field)) {
 		return f.Message

@@ -21,7 +21,7 @@ const (
 	Cancelled  Status = "cancelled"
 )
 
-// Ended tells whether a batch changes no more.
+// Ended reports whether a batch is in a final state.
 func (s Status) Ended() bool {
 	return s == Failed || s == Completed || s == Expired || s == Cancelled
 }
@@ -35,20 +35,20 @@ const (
 // Lifetime is how long after its creation a batch may run.
 const Lifetime = 24 * time.Hour
 
-// Definition is what was asked of a batch. It never changes and is sealed.
+// Definition is the request for a batch. It is immutable and sealed.
 type Definition struct {
 	Endpoint string            `json:"endpoint"`
 	Input    string            `json:"input"`
 	Window   string            `json:"window"`
 	Metadata json.RawMessage   `json:"metadata,omitempty"`
 	Options  map[string]string `json:"options,omitempty"` // headers of the rows
-	Create   json.RawMessage   `json:"create,omitempty"`  // further members for the provider's own batch
-	Key      string            `json:"key"`               // hash of the API key that made the batch
+	Create   json.RawMessage   `json:"create,omitempty"`  // further fields for the provider's own batch
+	Key      string            `json:"key"`               // hash of the API key that created the batch
 	Maker    Maker             `json:"maker,omitzero"`
 }
 
-// Maker is who made a batch, as its records show it. It is kept because a key that
-// is deleted can no longer tell, while its batch at a provider has to be ended.
+// Maker is the creator of a batch, for its records. It is stored because a deleted key can no
+// longer be looked up, while its batch at a provider must be ended.
 type Maker struct {
 	KeyID string `json:"key_id"`
 	Type  string `json:"type"`
@@ -64,19 +64,19 @@ type Problem struct {
 	Line    int    `json:"line,omitempty"`
 }
 
-// Provider is what is known of the batch that a provider runs.
+// Provider is the state of the batch at a provider.
 type Provider struct {
-	Stage  string          `json:"stage,omitempty"`  // what is to be done next
-	Judged string          `json:"judged,omitempty"` // the gateway's file of the rows as guardrails left them; "": no row has guardrails
+	Stage  string          `json:"stage,omitempty"`  // next stage
+	Judged string          `json:"judged,omitempty"` // the gateway's file of the rows after guardrails; "": no row has guardrails
 	File   string          `json:"file,omitempty"`   // the rows, at the provider
 	Batch  string          `json:"batch,omitempty"`
 	Status string          `json:"status,omitempty"`
 	Output string          `json:"output,omitempty"` // files, at the provider
 	Errors string          `json:"errors,omitempty"`
-	Answer json.RawMessage `json:"answer,omitempty"` // the provider's batch, as it was read last; none when it is long
+	Answer json.RawMessage `json:"answer,omitempty"` // the provider's batch, as last read; none if it is long
 }
 
-// Progress is how far a batch has come. Times are Unix seconds, 0 for none.
+// Progress is the progress of a batch. Times are Unix seconds, 0 for none.
 type Progress struct {
 	Status     Status    `json:"status"`
 	Created    int64     `json:"created"`
@@ -85,16 +85,16 @@ type Progress struct {
 	Finalizing int64     `json:"finalizing,omitempty"`
 	Ended      int64     `json:"ended,omitempty"`
 	Cancelling int64     `json:"cancelling,omitempty"`
-	Outcome    Status    `json:"outcome,omitempty"` // the end that is being worked towards
+	Outcome    Status    `json:"outcome,omitempty"` // the final state in preparation
 	Problems   []Problem `json:"problems,omitempty"`
 
 	Total int64 `json:"total,omitempty"`
 	Good  int64 `json:"good,omitempty"`
 	Bad   int64 `json:"bad,omitempty"`
 
-	// Step counts what was done. A message is for one step; others are stale.
+	// Step counts the completed steps. A message is for one step; others are stale.
 	Step   int64 `json:"step"`
-	Next   int64 `json:"next"` // Unix milliseconds: when the step is due
+	Next   int64 `json:"next"` // Unix milliseconds: due time of the step
 	Offset int64 `json:"offset,omitempty"`
 	Line   int   `json:"line,omitempty"` // the last one before Offset
 
@@ -104,16 +104,16 @@ type Progress struct {
 	Provider Provider `json:"provider,omitzero"`
 }
 
-// Bounds of what one item of the store holds, in bytes: of the definition, and of
-// the progress, of which the problems and the provider's own words may be long.
+// Limits of one item of the store, in bytes: of the definition, and of the progress, in which
+// problems and the provider's texts may be long.
 const (
 	maxDefinition = 128 << 10
 	maxProgress   = 160 << 10
 	maxSaid       = 1 << 10 // of one text of a problem
 )
 
-// encode writes the progress. What does not fit is left out: what the provider
-// answered, then problems behind the first.
+// encode encodes the progress. Content beyond the limit is dropped: the provider's response,
+// then all problems but the first.
 func (p *Progress) encode() ([]byte, error) {
 	for i := range p.Problems {
 		q := &p.Problems[i]
@@ -134,7 +134,7 @@ func (p *Progress) encode() ([]byte, error) {
 	}
 }
 
-// cut bounds a text that came from elsewhere.
+// cut truncates an external text.
 func cut(s string) string {
 	if len(s) <= maxSaid {
 		return s
@@ -142,16 +142,16 @@ func cut(s string) string {
 	return strings.ToValidUTF8(s[:maxSaid], "")
 }
 
-// End gives a batch its last state.
+// End sets the final state of a batch.
 func (p *Progress) End(s Status, now time.Time) {
 	p.Status, p.Ended, p.Outcome = s, now.Unix(), ""
 }
 
-// Finalize begins the end of a batch.
+// Finalize starts the end of a batch.
 func (p *Progress) Finalize(outcome Status, now time.Time) {
 	p.Outcome = outcome
 	if outcome != Cancelled {
-		p.Status = Finalizing // a batch that is cancelled says so until it has ended
+		p.Status = Finalizing // a cancelled batch remains cancelling until it has ended
 	}
 	p.Finalizing = now.Unix()
 }
@@ -167,7 +167,7 @@ type Batch struct {
 	until  int64  // Unix milliseconds
 }
 
-// HeldBy tells whose lease on the batch is running; "" for nobody's.
+// HeldBy returns the holder of the batch's current lease; "" if there is none.
 func (b *Batch) HeldBy(now time.Time) string {
 	if b.until <= now.UnixMilli() {
 		return ""

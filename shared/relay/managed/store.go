@@ -17,20 +17,20 @@ import (
 	"gateway/shared/store"
 )
 
-// IDPrefix begins the ids of batches that the gateway runs, FilePrefix those of
-// the files that it keeps for them.
+// IDPrefix starts the ids of batches that the gateway runs, FilePrefix those of the files that
+// it stores for them.
 const (
 	IDPrefix   = "gw_batch_"
 	FilePrefix = "gw_file_"
 )
 
-// keptFor is how long a batch can be read after it was made; answers stand apart
-// from their files only until the batch has ended.
+// keptFor is how long a batch can be read after its creation; responses are stored separately
+// from its files only until the batch has ended.
 const (
 	keptFor    = 400 * 24 * time.Hour
 	answersFor = Lifetime + 3*24*time.Hour
 	maxID      = 128 // bytes
-	maxChanges = 30  // tries of one change against others
+	maxChanges = 30  // attempts at a change that conflicts with others
 )
 
 func plainID(batch string) string { return strings.TrimPrefix(batch, IDPrefix) }
@@ -45,15 +45,15 @@ func compact(dst, body []byte) []byte {
 	return append(dst, b.Bytes()...)
 }
 
-// Batches keeps batches. It is safe for concurrent use.
+// Batches stores batches. It is safe for concurrent use.
 type Batches struct {
 	Now    func() time.Time
 	Store  store.Store
 	Sealer seal.Sealer
-	Look   time.Duration // before the first look at a response that is awaited; 0: a minute
+	Look   time.Duration // before the first poll of an awaited response; 0: a minute
 }
 
-// Due names a batch that has not ended.
+// Due identifies an unfinished batch.
 type Due struct {
 	Scope store.Scope
 	ID    string
@@ -69,7 +69,7 @@ func binding(sc store.Scope, k store.Key) seal.Binding {
 	return seal.Binding{Org: sc.Org, Table: string(store.Usage), PK: k.PK(), SK: k.SK()}
 }
 
-// Create makes a batch that is due at once.
+// Create creates a batch that is due immediately.
 func (s *Batches) Create(ctx context.Context, sc store.Scope, d Definition) (*Batch, error) {
 	now := s.Now()
 	b := &Batch{ID: IDPrefix + ulid.MustNewDefault(now).String(), Definition: d, rev: 1}
@@ -117,7 +117,7 @@ func (s *Batches) decode(ctx context.Context, sc store.Scope, k store.Key, item 
 	return b, nil
 }
 
-// Get finds a batch of a workspace; nil when it has none with the id.
+// Get returns a batch of a workspace; nil if it has none with the id.
 func (s *Batches) Get(ctx context.Context, sc store.Scope, id string) (*Batch, error) {
 	if len(id) > maxID || !strings.HasPrefix(id, IDPrefix) {
 		return nil, nil
@@ -133,7 +133,7 @@ func (s *Batches) Get(ctx context.Context, sc store.Scope, id string) (*Batch, e
 	return s.decode(ctx, sc, k, item)
 }
 
-// List gives the workspace's batches, the newest first, from behind the id after.
+// List returns the workspace's batches, the newest first, starting after the id after.
 func (s *Batches) List(ctx context.Context, sc store.Scope, after string, limit int) (page []*Batch, more bool, err error) {
 	q := store.Query{Partition: sc.Partition("RUN"), Reverse: true, After: after, Limit: limit + 1}
 	for {
@@ -157,12 +157,11 @@ func (s *Batches) List(ctx context.Context, sc store.Scope, after string, limit 
 	}
 }
 
-// ErrTaken says that another worker has the batch, or has already done the step.
+// ErrTaken is returned if another worker has the batch, or has already done the step.
 var ErrTaken = errors.New("managed: another worker has the batch")
 
-// Change reads a batch, lets f change its progress and writes it; it does so again until
-// nobody else wrote in between. An error of f ends it. holder must hold the lease; "" for
-// changes that need none.
+// Change reads a batch, lets f change its progress and writes it; it repeats this on concurrent
+// changes. An error of f ends it. holder must hold the lease; "" for changes that need none.
 func (s *Batches) Change(ctx context.Context, sc store.Scope, id, holder string, f func(b *Batch) error) (*Batch, error) {
 	for range maxChanges {
 		b, err := s.Get(ctx, sc, id)
@@ -200,9 +199,9 @@ func (s *Batches) Change(ctx context.Context, sc store.Scope, id, holder string,
 	return nil, fault.Unavailable(store.ErrContended)
 }
 
-// Take gives holder the lease for d, for the step of a message. ErrTaken: another holds it,
-// or the step is done. alone: no other process uses the store, so that the lease of another
-// process belongs to one that died.
+// Take acquires the lease for holder, for d, for the step of a message. It returns ErrTaken if
+// another holds it, or the step is done. alone: no other process uses the store, so that the
+// lease of another process belongs to one that died.
 func (s *Batches) Take(ctx context.Context, sc store.Scope, id, holder string, step int64, d time.Duration, alone bool) (*Batch, error) {
 	return s.Change(ctx, sc, id, "", func(b *Batch) error {
 		now := s.Now()
@@ -211,7 +210,7 @@ func (s *Batches) Take(ctx context.Context, sc store.Scope, id, holder string, s
 			other = ""
 		}
 		if other == holder {
-			other = "" // the answer to the first try was lost
+			other = "" // the response to the first attempt was lost
 		}
 		if other != "" || b.Step != step || b.Status.Ended() {
 			return ErrTaken
@@ -228,7 +227,7 @@ func sameProcess(a, b string) bool {
 	return pa == pb
 }
 
-// Renew makes the lease of holder run for d from now.
+// Renew extends the lease of holder to d from now.
 func (s *Batches) Renew(ctx context.Context, sc store.Scope, id, holder string, d time.Duration) error {
 	_, _, err := s.table().Update(ctx, store.Update{
 		Key: key(sc, id), If: []store.Cond{store.IfEqual(store.At("holder"), holder)},
@@ -240,7 +239,7 @@ func (s *Batches) Renew(ctx context.Context, sc store.Scope, id, holder string, 
 	return err
 }
 
-// Release gives the lease back, with what f makes of the progress. f may be nil.
+// Release releases the lease, after f has changed the progress. f may be nil.
 func (s *Batches) Release(ctx context.Context, sc store.Scope, id, holder string, f func(p *Progress)) (*Batch, error) {
 	b, err := s.Change(ctx, sc, id, holder, func(b *Batch) error {
 		if f != nil {
@@ -250,12 +249,12 @@ func (s *Batches) Release(ctx context.Context, sc store.Scope, id, holder string
 		return nil
 	})
 	if err == nil && b != nil && b.Status.Ended() {
-		_ = s.leave(ctx, sc, id) // the next sweep does it too
+		_ = s.leave(ctx, sc, id) // otherwise the next sweep does it
 	}
 	return b, err
 }
 
-// Cancel asks for the end of a batch.
+// Cancel starts the cancellation of a batch.
 func (s *Batches) Cancel(ctx context.Context, sc store.Scope, id string) (*Batch, error) {
 	return s.Change(ctx, sc, id, "", func(b *Batch) error {
 		switch b.Status {
@@ -269,8 +268,8 @@ func (s *Batches) Cancel(ctx context.Context, sc store.Scope, id string) (*Batch
 	})
 }
 
-// Overdue gives the batches whose step is due for longer than late and that
-// nobody works on. Those that have ended leave the list. alone is as for Take.
+// Overdue returns the batches with a step that is overdue by more than late and without a lease.
+// Finished batches are removed from the list. alone is as for Take.
 func (s *Batches) Overdue(ctx context.Context, late time.Duration, process string, alone bool) (due []Due, steps []int64, err error) {
 	q := store.Query{Partition: store.System("RUNS")}
 	for {

@@ -19,18 +19,18 @@ import (
 	"gateway/shared/resource"
 )
 
-// Variables of the gate.
+// Environment variables of the MCP proxy.
 const (
 	envTimeout = "MCP_REQUEST_TIMEOUT_MS" // how long a server may be silent
 )
 
-// Bounds, in bytes.
+// Limits, in bytes.
 const (
 	maxBody   = 12 << 20
 	maxResult = 6_000_000 // of a function
 )
 
-// Routes are those of clients of the protocol.
+// Routes returns the routes for MCP clients.
 func Routes() []routes.Route {
 	p := served()
 	var out []routes.Route
@@ -44,7 +44,7 @@ func Routes() []routes.Route {
 	return out
 }
 
-// Calls is the route by which the gateway itself calls servers.
+// Calls returns the route by which the gateway itself calls servers.
 func Calls() *routes.Route {
 	rt := served().route(http.MethodPost, "/{slug}/mcp")
 	return &rt
@@ -52,7 +52,7 @@ func Calls() *routes.Route {
 
 func served() protocol {
 	public := oauthserver.Public(os.Getenv(oauthserver.EnvPublic))
-	pages, _ := cors.FromEnvironment(public) // the host does not start where the list is wrong
+	pages, _ := cors.FromEnvironment(public) // the host does not start with an invalid list
 	return protocol{gate.New(gate.Options{Timeout: Timeout(os.Getenv(envTimeout)), Pages: pages, MaxResult: maxResult, Public: public})}
 }
 
@@ -63,7 +63,7 @@ func (p protocol) route(method, path string) routes.Route {
 	}
 }
 
-// Timeout reads a number of milliseconds; what is none, or not above zero, is 0.
+// Timeout parses a number of milliseconds; an invalid or non-positive one is 0.
 func Timeout(ms string) time.Duration {
 	n, err := strconv.ParseInt(ms, 10, 32)
 	if err != nil || n <= 0 {
@@ -72,7 +72,7 @@ func Timeout(ms string) time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
-// protocol answers by the gate.
+// protocol responds through the MCP proxy.
 type protocol struct{ host *gate.Host }
 
 // Answer implements routes.Protocol.
@@ -85,14 +85,14 @@ func (p protocol) Answer(g *routes.Governed) error {
 	return nil
 }
 
-// AppendError implements chat.ErrorWriter: what is refused before the message was read
-// has no id, which may not be null here.
+// AppendError implements chat.ErrorWriter. A rejection before the message was read has no id,
+// and the id must not be null.
 func (protocol) AppendError(dst []byte, f *fault.Fault, _ *chat.Options) []byte {
 	return append(gate.AppendError(append(dst, `{"jsonrpc":"2.0","error":`...), f, ""), '}')
 }
 
-// AppendStreamError implements chat.ErrorWriter; no stream begins before the gate has
-// the request.
+// AppendStreamError implements chat.ErrorWriter; no stream starts before the proxy has the
+// request.
 func (p protocol) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
 	return p.AppendError(dst, f, o)
 }
@@ -107,7 +107,7 @@ func (protocol) Credentials(l *resource.Loader, now func() time.Time, next ident
 	return &oauthserver.Verifier{Loader: l, Now: now, Next: next}
 }
 
-// below is the escaped path behind the address that all servers stand below.
+// below returns the escaped path below the common address of all servers.
 func below(r *http.Request) string {
 	return strings.TrimPrefix(r.URL.EscapedPath(), routes.BasePath+mcp.PathPrefix)
 }

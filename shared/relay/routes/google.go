@@ -12,13 +12,13 @@ var googleMethods = []string{
 	"predict", "predictLongRunning", "batchGenerateContent", "asyncBatchEmbedContent",
 }
 
-// googleVersion is the version of Google's API whose paths the gateway and its catalogue use.
+// googleVersion is the version of Google's API in the paths of the gateway and its catalog.
 const googleVersion = "/v1beta"
 
-// googleModel returns the path below BasePath of a call to a model by Google's SDKs 3 and
-// later, which say v1 where earlier ones say v1beta: /models/{model}:generateContent becomes
-// /v1beta/models/{model}:generateContent. The version may already be gone from below, since
-// it is spelled like the gateway's own. ok is false for other paths.
+// googleModel returns the path below BasePath of a call to a model by Google's SDKs 3 and later,
+// which use v1 instead of v1beta: /models/{model}:generateContent becomes
+// /v1beta/models/{model}:generateContent. The version may already be removed from below, since
+// it equals the gateway's own. ok is false for other paths.
 func googleModel(method, below string) (path string, ok bool) {
 	below = strings.TrimPrefix(below, BasePath)
 	rest, ok := strings.CutPrefix(below, "/models/")

@@ -6,24 +6,24 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// Handler serves the requests of a route, once their caller is known and their body was read.
+// Handler serves the requests of a route, after authentication and after the body was read.
 type Handler interface {
 	Handle(Pipeline) error
 }
 
-// Pipeline is what handlers serve a request with. Package relay implements it.
+// Pipeline holds the operations by which handlers serve a request. Package relay implements it.
 type Pipeline interface {
 	Model() error                   // calls a provider: the targets of the plan in turn
 	List(*ModelList) error          // lists from the gateway's own data, or from a provider
-	Render() error                  // responds with the body that a saved prompt makes
-	Compose(*Composed) error        // responds with what is made of other requests
+	Render() error                  // responds with the body that a saved prompt renders
+	Compose(*Composed) error        // composes a response from other requests
 	Mint() error                    // responds with a client secret
-	Rehearse(*DryRun) error         // responds with what a request would do
-	Call(Protocol) error            // has a protocol respond that calls no model
-	RunTools(*ToolRun) error        // has the gateway call tools for the model
+	Rehearse(*DryRun) error         // responds with the effects that a request would have
+	Call(Protocol) error            // serves a protocol that calls no model
+	RunTools(*ToolRun) error        // calls tools for the model
 	OpenSession() error             // opens a WebSocket on both sides
-	AwaitOpening(*Live) error       // accepts a WebSocket whose first message names the model
-	Converse(turns *Dialogue) error // accepts a WebSocket whose messages are requests
+	AwaitOpening(*Live) error       // accepts a WebSocket that names the model in its first message
+	Converse(turns *Dialogue) error // accepts a WebSocket with requests as messages
 }
 
 // Model is the handler of routes that name none.
@@ -47,7 +47,7 @@ type Secret struct{ Shape ephemeral.Shape }
 // Handle implements Handler.
 func (Secret) Handle(p Pipeline) error { return p.Mint() }
 
-// DryRun takes a request through the pipeline without sending anything.
+// DryRun sends a request through the pipeline without calling a provider.
 type DryRun struct {
 	Of    []Route // of the requests that can be rehearsed
 	table *Table  // of Of
@@ -73,7 +73,7 @@ func (h *Prompt) Handle(p Pipeline) error {
 // Handle implements Handler.
 func (h *Composed) Handle(p Pipeline) error { return p.Compose(h) }
 
-// Calls has a protocol respond that calls no model. Bodies are not read as JSON before.
+// Calls serves a protocol that calls no model. Bodies are not parsed as JSON before.
 type Calls struct{ Protocol Protocol }
 
 // Handle implements Handler.
@@ -82,15 +82,15 @@ func (h Calls) Handle(p Pipeline) error { return p.Call(h.Protocol) }
 // Handle implements Handler.
 func (h *ToolRun) Handle(p Pipeline) error { return p.RunTools(h) }
 
-// Realtime becomes a WebSocket on both sides. Client secrets open it, too.
+// Realtime becomes a WebSocket on both sides. Client secrets can open it as well.
 type Realtime struct {
-	Sockets session.Maker // makes its connections; nil if this process holds none
+	Sockets session.Maker // creates its connections; nil if this process holds none
 }
 
 // Handle implements Handler.
 func (h *Realtime) Handle(p Pipeline) error { return p.OpenSession() }
 
-// Live is a WebSocket on both sides whose first message names the model.
+// Live is a WebSocket on both sides that names the model in its first message.
 type Live struct {
 	Sockets session.Maker
 	Wire    func() live.Wire // reads the messages of one session
@@ -105,8 +105,8 @@ func (h *Live) Handle(p Pipeline) error {
 	return p.OpenSession()
 }
 
-// Dialogue is a WebSocket that calls no provider itself: each message that asks for a response is
-// posted to another route.
+// Dialogue is a WebSocket that calls no provider itself: each message that requests a response
+// is posted to another route.
 type Dialogue struct {
 	Sockets session.Maker
 	Path    string // of the route that messages are posted to
@@ -133,26 +133,27 @@ func handlerOf[T any](rt *Route) T {
 	return h
 }
 
-// Protocol returns what responds on a route that calls no model; nil on other routes.
+// Protocol returns the protocol of a route that calls no model; nil on other routes.
 func (rt *Route) Protocol() Protocol { return handlerOf[Calls](rt).Protocol }
 
-// Prompt returns what a route of saved prompts makes of a request; nil on other routes.
+// Prompt returns the handler of a route of saved prompts; nil on other routes.
 func (rt *Route) Prompt() *Prompt { return handlerOf[*Prompt](rt) }
 
-// Mints returns the format of the client secrets that the route makes; zero on other routes.
+// Mints returns the format of the route's client secrets; zero on other routes.
 func (rt *Route) Mints() ephemeral.Shape { return handlerOf[Secret](rt).Shape }
 
 // TakesSecrets reports whether client secrets open the route.
 func (rt *Route) TakesSecrets() bool { return handlerOf[*Realtime](rt) != nil }
 
-// Converses reports whether the messages of a WebSocket are requests of their own.
+// Converses reports whether the messages of a WebSocket are separate requests.
 func (rt *Route) Converses() bool { return handlerOf[*Dialogue](rt) != nil }
 
-// Live returns the handler of a route whose first message names the model; nil on other routes.
+// Live returns the handler of a route that names the model in its first message; nil on other
+// routes.
 func (rt *Route) Live() *Live { return handlerOf[*Live](rt) }
 
-// Sockets makes the connections of a WebSocket; nil on other routes, and if this process holds
-// no connections.
+// Sockets returns the maker of WebSocket connections; nil on other routes, and if this process
+// holds no connections.
 func (rt *Route) Sockets() session.Maker {
 	switch h := rt.Handler.(type) {
 	case *Realtime:
@@ -165,7 +166,7 @@ func (rt *Route) Sockets() session.Maker {
 	return nil
 }
 
-// WithoutSockets returns the route as a process serves it that holds no connections.
+// WithoutSockets returns the route for a process that holds no connections.
 func (rt Route) WithoutSockets() Route {
 	switch h := rt.Handler.(type) {
 	case *Realtime:
@@ -178,10 +179,10 @@ func (rt Route) WithoutSockets() Route {
 	return rt
 }
 
-// With returns the route of a session whose first message has arrived.
+// With returns the route of a session after its first message has arrived.
 func (rt *Route) With(o *session.Opened, sockets session.Maker) *Route {
 	own := *rt
-	own.Handler, own.Errors = &Live{Sockets: sockets, Wire: rt.Live().Wire, opened: o}, nil // what is rejected is written by the wire
+	own.Handler, own.Errors = &Live{Sockets: sockets, Wire: rt.Live().Wire, opened: o}, nil // the wire writes rejections
 	return &own
 }
 

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// nativePath is the path of a native route: the model stands between both ends.
+// nativePath is the path of a native route: the model is between both ends.
 type nativePath struct {
 	before, behind string
 	route          *Route
 }
 
-// nameNative makes the native routes of the route of AnyPath ready.
+// nameNative prepares the native routes of the route of AnyPath.
 func (rt *Route) nameNative() {
 	for i := range rt.Native {
 		own := &rt.Native[i]
@@ -22,7 +22,7 @@ func (rt *Route) nameNative() {
 	}
 }
 
-// nativeAt gives the native route of a path below BasePath, and the model in it.
+// nativeAt returns the native route of a path below BasePath, and the model in it.
 func (rt *Route) nativeAt(method, below string) (own *Route, model string) {
 	if method != http.MethodPost {
 		return nil, ""
@@ -44,6 +44,6 @@ func (rt *Route) nativeAt(method, below string) (own *Route, model string) {
 	return nil, ""
 }
 
-// Passed is the route by which a request of a native route is passed on as it came; nil
-// for other routes.
+// Passed returns the route by which a request of a native route is forwarded unchanged; nil for
+// other routes.
 func (rt *Route) Passed() *Route { return rt.passed }

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// maxUnescape bounds how many times a path is unescaped: each host on the way may do it once.
+// maxUnescape limits how many times a path is unescaped: each proxy may do it once.
 const maxUnescape = 3
 
-// Reached returns the types of requests of the gateway's own routes that a request which is
-// passed through may reach at the provider, in any spelling of its path and below any base.
-// It is empty for other routes, and for a path that none of them has.
+// Reached returns the types of requests of the gateway's own routes that a passed-through
+// request may reach at the provider, in any encoding of its path and below any base. It is empty
+// for other routes, and for a path that none of them has.
 func (rt *Route) Reached(method, escapedPath string) (endpoints []string) {
 	if rt.shadowed == nil || method != http.MethodPost {
 		return nil
 	}
 	segments := Segments(escapedPath)
 	for i, s := range segments {
-		if !strings.Contains(s, ":") { // a method of Google's, whose letters count
+		if !strings.Contains(s, ":") { // a method of Google's, which is case-sensitive
 			segments[i] = strings.ToLower(s)
 		}
 	}
@@ -41,8 +41,8 @@ func (rt *Route) Reached(method, escapedPath string) (endpoints []string) {
 	return endpoints
 }
 
-// Segments are the segments of a path as the most lenient of hosts reads it: unescaped,
-// without empty and dot segments and what follows a semicolon.
+// Segments returns the segments of a path as the most lenient parser reads it: unescaped,
+// without empty and dot segments and without the parameters that follow a semicolon.
 func Segments(path string) (out []string) {
 	for range maxUnescape {
 		plain, err := url.PathUnescape(path)

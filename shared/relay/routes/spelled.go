@@ -9,21 +9,21 @@ import (
 	"gateway/shared/wire/azure"
 )
 
-// Some clients put the version in front of each path, others expect it in the base URL. So
-// with one base URL it stands twice, with the other not at all; both mean the route that is
-// named. Only these are found so: routes of the table, shapes of native clients, what
-// Azure's clients ask for and, at the root, what Google's and Cohere's clients call
-// besides. In pass-through every byte of a path counts.
+// Some clients add the version to each path, others expect it in the base URL. So with one base
+// URL it occurs twice, with the other not at all; both select the same route. Only these paths
+// are corrected: routes of the table, paths of native clients, of Azure's clients and, at the
+// root, further paths of Google's and Cohere's clients. In pass-through every byte of a path
+// counts.
 
-// Spelled gives a request with the path below BasePath by which its route is known; it is
-// the request itself where it has that path, or where no route is meant.
+// Spelled returns a request with the canonical path of its route below BasePath; it is the
+// request itself if it has that path, or if no route matches.
 func (t *Table) Spelled(req *http.Request) *http.Request {
 	path := req.URL.EscapedPath()
 	below, ok := strings.CutPrefix(path, BasePath)
 	atRoot := !ok || !strings.HasPrefix(below, "/")
 	if atRoot {
 		below = path
-		if own, ok := strings.CutPrefix(path, azure.Base+BasePath+"/"); ok { // as Azure has it
+		if own, ok := strings.CutPrefix(path, azure.Base+BasePath+"/"); ok { // the Azure form
 			return respelled(req, "/"+own, req.URL.RawQuery)
 		}
 	}
@@ -44,9 +44,9 @@ func (t *Table) Spelled(req *http.Request) *http.Request {
 	return respelled(req, below, req.URL.RawQuery)
 }
 
-// rooted are the beginnings of paths that are passed through at the root: versions of
-// Google's APIs, with which no route of the table begins, what Cohere's clients call besides
-// chat, and models of Bedrock's runtime (invoke, invoke-with-response-stream).
+// rooted are the prefixes of paths that are passed through at the root: versions of Google's
+// APIs, with which no route of the table begins, paths of Cohere's clients besides chat, and
+// models of Bedrock's runtime (invoke, invoke-with-response-stream).
 var rooted = []string{"/v1beta/", "/v1alpha/", "/v1beta1/", "/upload/v1beta/", "/upload/v1alpha/", "/v2/embed", "/v2/rerank", "/v2/embed-jobs", "/v2/datasets", "/model/"}
 
 func (t *Table) passesAtRoot(method, path string) bool {
@@ -55,7 +55,7 @@ func (t *Table) passesAtRoot(method, path string) bool {
 	})
 }
 
-// respelled is a request with another path below BasePath and another query.
+// respelled returns a request with another path below BasePath and another query.
 func respelled(req *http.Request, below, query string) *http.Request {
 	plain, err := url.PathUnescape(below)
 	if err != nil {
@@ -76,7 +76,7 @@ func respelled(req *http.Request, below, query string) *http.Request {
 	return &other
 }
 
-// means tells whether a path below BasePath is that of a route with the method.
+// means reports whether a path below BasePath is that of a route with the method.
 func (t *Table) means(method, below string) bool {
 	routes, _ := t.at(below)
 	for _, rt := range routes {

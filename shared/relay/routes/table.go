@@ -9,31 +9,29 @@ import (
 	"gateway/shared/relay/reserved"
 )
 
-// AnyPath is the path of the route that takes what no other route takes.
+// AnyPath is the path of the route that serves all paths without another route.
 const AnyPath = "/*"
 
-// BasePath is what every route stands below.
+// BasePath is the prefix of every route.
 const BasePath = "/v1"
 
-// Table finds the route of a request by one look at the path, or, for paths with
-// variables, by a look at those that are as long. Paths are matched escaped, as
-// they came.
+// Table finds the route of a request by one lookup of the path, or, for paths with variables, by
+// a search of those with the same length. Paths are matched escaped, as received.
 type Table struct {
 	exact    map[string][]*Route // by path below BasePath
 	variable map[int][]pattern   // by the number of segments
-	greedy   []pattern           // that end with a variable for all that follows
+	greedy   []pattern           // that end with a variable for the rest
 	any      *Route
 }
 
-// pattern is the path of a route with variables: {name} is any one segment that
-// is not empty, {name+} at the end all that follows.
+// pattern is the path of a route with variables: {name} is any one segment that is not empty,
+// {name+} at the end the rest.
 type pattern struct {
 	segments []string
 	routes   []*Route
 }
 
-// NewTable makes the table of routes. Two routes with the same method and path are
-// a mistake of the program.
+// NewTable returns the table of routes. It panics on two routes with the same method and path.
 func NewTable(routes []Route) *Table {
 	t := &Table{exact: make(map[string][]*Route), variable: make(map[int][]pattern)}
 	for i := range routes {
@@ -91,8 +89,7 @@ func (t *Table) linkTurns() {
 	}
 }
 
-// take gives the value of the pattern's variable; ok is false when the path is
-// another.
+// take returns the value of the pattern's variable; ok is false if the path does not match.
 func (p *pattern) take(below string) (id string, ok bool) {
 	rest := below[1:]
 	for i, want := range p.segments {
@@ -115,7 +112,7 @@ func (p *pattern) take(below string) (id string, ok bool) {
 	return id, true
 }
 
-// at gives the routes of a path below BasePath and the value of its variable.
+// at returns the routes of a path below BasePath and the value of its variable.
 func (t *Table) at(below string) (routes []*Route, id string) {
 	if routes = t.exact[below]; routes != nil || len(t.variable)+len(t.greedy) == 0 {
 		return routes, ""
@@ -133,8 +130,8 @@ func (t *Table) at(below string) (routes []*Route, id string) {
 	return nil, ""
 }
 
-// begins tells whether a path stands below the pattern's segments but for the last,
-// which stands for the rest.
+// begins reports whether a path starts with the pattern's segments except the last, which
+// matches the rest.
 func (p *pattern) begins(below string) bool {
 	parts := strings.SplitN(below[1:], "/", len(p.segments))
 	if len(parts) < len(p.segments) {
@@ -145,13 +142,13 @@ func (p *pattern) begins(below string) bool {
 	return ok
 }
 
-// Find gives the route of a method and an escaped path; nil when there is none.
+// Find returns the route of a method and an escaped path; nil if there is none.
 func (t *Table) Find(method, path string) *Route {
 	rt, _ := t.Match(method, path)
 	return rt
 }
 
-// Match also gives the value of the path's variable, escaped.
+// Match also returns the value of the path's variable, escaped.
 func (t *Table) Match(method, path string) (rt *Route, id string) {
 	below, ok := strings.CutPrefix(path, BasePath)
 	if !ok || !strings.HasPrefix(below, "/") {
@@ -172,7 +169,7 @@ func (t *Table) Match(method, path string) (rt *Route, id string) {
 	return nil, ""
 }
 
-// Owns tells whether an escaped path is that of a route, with any method.
+// Owns reports whether an escaped path is that of a route, with any method.
 func (t *Table) Owns(path string) bool {
 	below, ok := strings.CutPrefix(path, BasePath)
 	if !ok || !strings.HasPrefix(below, "/") {
@@ -182,7 +179,7 @@ func (t *Table) Owns(path string) bool {
 	return routes != nil
 }
 
-// NotFound answers for a path that no route takes.
+// NotFound writes the response for a path without a route.
 func NotFound(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(fault.New(fault.RouteNotFound, "", "").Status())

@@ -1,5 +1,5 @@
-// Package units bounds what passed-through requests use that is not priced by tokens: images,
-// seconds of videos and of speech, characters and pages.
+// Package units computes the maximum usage of passed-through requests that are not priced by
+// tokens: images, seconds of videos and of speech, characters and pages.
 package units
 
 import (
@@ -13,7 +13,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Documented values of what a request may leave out, and bounds of what it cannot state.
+// Documented defaults of optional fields, and limits of values that a request cannot state.
 const (
 	usualSeconds  = 4  // of a video by Sora
 	mostSeconds   = 12 // of a video by Sora
@@ -24,8 +24,8 @@ const (
 	mostCount     = 1 << 20
 )
 
-// Demand returns what a request that posts to a path asks for. The body is JSON, or nil if it is
-// not read; then length is that of what is sent. A class of units that is missing in Most has no
+// Demand returns the units that a POST to a path demands. The body is JSON, or nil if it is not
+// read; then length is that of the request. A class of units that is missing in Most has no
 // bound.
 func Demand(escapedPath string, body []byte, length int64) routes.Demand {
 	s := stated{characters: int64(utf8.RuneCount(body)), read: body != nil}
@@ -44,7 +44,7 @@ func DemandOfForm(escapedPath string, get func(name string) (string, bool), leng
 	return s.demand(escapedPath, length)
 }
 
-// exact are the documented paths of the fields that may state less than what is usual. In other
+// exact are the documented paths of the fields that may state less than the default. In other
 // places and spellings, which the provider may ignore, fields can only state more.
 var exact = map[string]bool{
 	"n": true, "seconds": true, "size": true, "quality": true,
@@ -59,7 +59,7 @@ var (
 	durations = map[string]bool{"seconds": true, "duration": true, "durationseconds": true}
 )
 
-// stated is what a body states.
+// stated holds the values in a body.
 type stated struct {
 	exact                     map[string]string
 	count, seconds, instances int64 // the most, wherever it is
@@ -118,7 +118,7 @@ func (s *stated) set(path, name, value string) {
 		s.exact = map[string]string{}
 	}
 	if before, twice := s.exact[path]; twice && before != value {
-		value = "twice" // no size, and no number
+		value = "twice" // not a size, and not a number
 	}
 	s.exact[path] = value
 }
