@@ -16,7 +16,7 @@ import (
 	"gateway/shared/app"
 	"gateway/shared/egress"
 	"gateway/shared/host"
-	"gateway/shared/relay/managed"
+	"gateway/shared/relay/batch"
 )
 
 // awsSide is what -store aws needs; see package cloud.
@@ -101,7 +101,7 @@ func openLambda(ctx context.Context, o options) (_ *gateway, err error) {
 	for _, w := range workers {
 		g.workers = append(g.workers, w)
 	}
-	g.workers = append(g.workers, g.every(time.Minute, "batch sweep", func(ctx context.Context) error { return g.core.Runs.Send(ctx, managed.SweepMessage()) }))
+	g.workers = append(g.workers, g.every(time.Minute, "batch sweep", func(ctx context.Context) error { return g.core.Runs.Send(ctx, batch.SweepMessage()) }))
 	g.server, err = host.Listen(o.addr, serve, o.serve)
 	return g, err
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gateway/shared/queue"
-	"gateway/shared/relay/managed"
+	"gateway/shared/relay/batch"
 	"gateway/shared/store"
 )
 
@@ -29,11 +29,11 @@ func TestMessagesOfBatchesComeOftenAndInAnyOrder(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil {
-			var batch []queue.Outgoing
+			var messages []queue.Outgoing
 			for range 10 {
-				batch = append(batch, managed.Message(r.here(), id, rand.Int64N(9), 0))
+				messages = append(messages, batch.Message(r.here(), id, rand.Int64N(9), 0))
 			}
-			if err := r.g.core.Runs.Send(context.Background(), batch...); err != nil {
+			if err := r.g.core.Runs.Send(context.Background(), messages...); err != nil {
 				t.Error(err)
 			}
 			pause(ctx, 10*time.Millisecond)
@@ -58,7 +58,7 @@ func TestABatchExpires(t *testing.T) {
 	const rows = 80
 	id := r.runBatch(workspaceKey, r.keep(workspaceKey, chatRows(rows, "@mock/gpt-4o-mini", slowFrom(25))), "")
 	eventually(t, func() error {
-		_, err := r.g.relay.Batches().Change(context.Background(), r.here(), id, "", func(b *managed.Batch) error {
+		_, err := r.g.relay.Batches().Change(context.Background(), r.here(), id, "", func(b *batch.Batch) error {
 			if b.Good < 25 {
 				return fmt.Errorf("%d rows are done", b.Good)
 			}
@@ -85,28 +85,28 @@ func TestBatchesThatLostTheirMessageOrInput(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	file := r.keep(workspaceKey, chatRows(2, "@mock/gpt-4o-mini", greeting))
-	lost, err := r.g.relay.Batches().Create(context.Background(), r.here(), managed.Definition{Endpoint: "/v1/chat/completions", Input: file, Window: managed.Immediate, Key: "of nobody"})
+	lost, err := r.g.relay.Batches().Create(context.Background(), r.here(), batch.Definition{Endpoint: "/v1/chat/completions", Input: file, Window: batch.Immediate, Key: "of nobody"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.g.core.Runs.Send(context.Background(), managed.SweepMessage()); err != nil { // too early: it is not overdue
+	if err := r.g.core.Runs.Send(context.Background(), batch.SweepMessage()); err != nil { // too early: it is not overdue
 		t.Fatal(err)
 	}
-	_, err = r.g.relay.Batches().Change(context.Background(), r.here(), lost.ID, "", func(b *managed.Batch) error { b.Next -= time.Hour.Milliseconds(); return nil })
+	_, err = r.g.relay.Batches().Change(context.Background(), r.here(), lost.ID, "", func(b *batch.Batch) error { b.Next -= time.Hour.Milliseconds(); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.g.core.Runs.Send(context.Background(), managed.SweepMessage()); err != nil {
+	if err := r.g.core.Runs.Send(context.Background(), batch.SweepMessage()); err != nil {
 		t.Fatal(err)
 	}
 	if b := r.ended(workspaceKey, lost.ID); b["status"] != "completed" || fmt.Sprint(b["request_counts"]) != counts(2, 0, 2) {
 		t.Errorf("%v", b)
 	}
-	gone, err := r.g.relay.Batches().Create(context.Background(), r.here(), managed.Definition{Endpoint: "/v1/chat/completions", Input: "gw_file_gone", Window: managed.Immediate, Key: "of nobody"})
+	gone, err := r.g.relay.Batches().Create(context.Background(), r.here(), batch.Definition{Endpoint: "/v1/chat/completions", Input: "gw_file_gone", Window: batch.Immediate, Key: "of nobody"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.g.core.Runs.Send(context.Background(), managed.Message(r.here(), gone.ID, 0, 0)); err != nil {
+	if err := r.g.core.Runs.Send(context.Background(), batch.Message(r.here(), gone.ID, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
 	if b := r.ended(workspaceKey, gone.ID); b["status"] != "failed" || fmt.Sprint(b["errors"]) == "<nil>" {

@@ -15,7 +15,7 @@ import (
 	"gateway/functions/passthrough"
 	"gateway/shared/host/placement"
 	"gateway/shared/relay"
-	"gateway/shared/relay/reserved"
+	"gateway/shared/relay/routes"
 )
 
 // line is a client that sends request targets as they are given.
@@ -73,7 +73,7 @@ func TestAdministrationIsNeverPassedThrough(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	paths := []string{}
-	for _, row := range reserved.Table() {
+	for _, row := range routes.Reserved() {
 		if !row.Passes {
 			paths = append(paths, strings.NewReplacer("/**", "", "*", "a").Replace(row.Path))
 			if below, ok := strings.CutSuffix(row.Path, "/**"); ok {
@@ -85,7 +85,7 @@ func TestAdministrationIsNeverPassedThrough(t *testing.T) {
 	for _, row := range placement.Table() {
 		if row.Place == placement.Buffered {
 			path := strings.NewReplacer("{", "", "}", "").Replace(row.Path)
-			if !reserved.Takes(path) {
+			if !routes.Takes(path) {
 				t.Errorf("%s is served by the administration and not reserved", path)
 			}
 			if !slices.Contains(served, path) {
@@ -167,13 +167,13 @@ func TestWrongMethodsOfTheAdministration(t *testing.T) {
 func TestNeighboursOfReservedPathsPassThrough(t *testing.T) {
 	t.Parallel()
 	r := start(t)
-	for _, row := range reserved.Table() {
+	for _, row := range routes.Reserved() {
 		path := strings.NewReplacer("**", "a/b", "*", "a").Replace(row.Path)
 		below := map[bool]string{true: "", false: "/proxy"}[row.Passes]
 		if strings.HasPrefix(path, "/batches") || strings.HasPrefix(path, "/files") || strings.HasPrefix(path, "/models") {
 			continue // those have routes of their own
 		}
-		if reserved.Withholds(path, "openai") != "" {
+		if routes.Withholds(path, "openai") != "" {
 			continue // not with a stored credential: see openai_paths_test.go
 		}
 		r.mock.Reset()

@@ -18,7 +18,7 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/identity/authority"
 	"gateway/shared/identity/membership"
-	"gateway/shared/relay/ephemeral"
+	"gateway/shared/relay/admission"
 	"gateway/shared/resource"
 	"gateway/shared/signin/sso"
 	"gateway/shared/store"
@@ -239,8 +239,8 @@ func (w *rightsWorld) any(of []string) string { return of[w.rng.IntN(len(of))] }
 
 // mint makes a client secret of realtime sessions as the data plane does for a credential.
 func (w *rightsWorld) mint(by string) string {
-	room := ephemeral.Room{Keys: w.core.Store.Table(store.Keys), Sealer: w.core.Sealer, Now: time.Now}
-	secret := &ephemeral.Secret{Key: identity.HashToken(by), Until: time.Now().Add(time.Hour)}
+	room := admission.ClientSecretScope{Keys: w.core.Store.Table(store.Keys), Sealer: w.core.Sealer, Now: time.Now}
+	secret := &admission.ClientSecretToken{Key: identity.HashToken(by), Until: time.Now().Add(time.Hour)}
 	raw, err := room.Keep(context.Background(), store.Scope{Org: "first", Workspace: w.space}, secret)
 	if err != nil {
 		w.t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gateway/shared/relay"
-	"gateway/shared/relay/rehearsal"
 )
 
 // Routes are the family's routes; of are the data plane's, which can be rehearsed.
@@ -16,6 +15,6 @@ func Routes(of []relay.Route) []relay.Route {
 		Method: "POST", Path: "/configs/dry-run", Endpoint: "configDryRun", Shape: relay.Unified,
 		Scope: "configs.read", OrScopes: []string{"completions.write"},
 		NoModel: true, Free: true, NoOutput: true, Handler: &relay.DryRun{Of: of},
-		Check: func(body []byte) error { _, err := rehearsal.Read(body); return err },
+		Check: func(body []byte) error { _, err := relay.ReadDryRun(body); return err },
 	}}
 }

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/relay"
-	"gateway/shared/relay/mcpserved"
+	"gateway/shared/relay/tools"
 )
 
 // Environment variables for agents.
@@ -25,7 +25,7 @@ const belowAgents = "/agent"
 // agentRoutes returns the routes of the Agent2Agent protocol: JSON-RPC at an agent's address,
 // HTTP+JSON and the card below it.
 func agentRoutes() []relay.Route {
-	host := gate.New(gate.Options{Timeout: mcpserved.Timeout(os.Getenv(envAgentTimeout)), MaxResult: maxResult})
+	host := gate.New(gate.Options{Timeout: tools.MCPTimeout(os.Getenv(envAgentTimeout)), MaxResult: maxResult})
 	public := strings.TrimRight(os.Getenv(envPublicURL), "/")
 	one := func(method, path, name string, rest bool) relay.Route {
 		p := agents{host, public, rest}

@@ -4,7 +4,7 @@ package mcp
 
 import (
 	"gateway/shared/relay"
-	"gateway/shared/relay/mcpserved"
+	"gateway/shared/relay/tools"
 )
 
 // Limits of agents, in bytes.
@@ -13,5 +13,5 @@ const (
 	maxResult = 6_000_000 // size limit of a response of a function
 )
 
-// Routes returns the routes of the package.
-func Routes() []relay.Route { return append(mcpserved.Routes(), agentRoutes()...) }
+// MCPRoutes returns the routes of the package.
+func Routes() []relay.Route { return append(tools.MCPRoutes(), agentRoutes()...) }

@@ -9,9 +9,8 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
-	"gateway/shared/relay/came"
-	"gateway/shared/relay/mcpserved"
-	"gateway/shared/relay/toolrun"
+	"gateway/shared/relay/response"
+	"gateway/shared/relay/tools"
 )
 
 // Routes are the family's routes.
@@ -20,7 +19,7 @@ func Routes() []relay.Route {
 		{
 			Method: "POST", Path: "/messages", Endpoint: "messages", Shape: relay.Unified, Scope: "completions.write",
 			Client: anthropic.Messages{}, Verbatim: true, Operation: provider.Messages,
-			Handler: toolrun.Messages(mcpserved.Calls()),
+			Handler: tools.Messages(tools.MCPCalls()),
 		},
 		{
 			Method: "POST", Path: "/messages/count_tokens", Endpoint: "messagesCountTokens", Shape: relay.Unified, Scope: "completions.write",
@@ -43,6 +42,6 @@ func estimate(body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := strconv.AppendInt([]byte(`{"input_tokens":`), came.TokensOf(r), 10)
+	out := strconv.AppendInt([]byte(`{"input_tokens":`), response.EstimateTokens(r), 10)
 	return append(out, `,"estimated":true}`...), nil
 }

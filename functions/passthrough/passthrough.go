@@ -14,7 +14,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
-	"gateway/shared/relay/came"
+	"gateway/shared/relay/response"
 )
 
 // Routes are the family's routes: every path below the base URL, and below
@@ -66,6 +66,6 @@ func estimate(body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := strconv.AppendInt([]byte(`{"totalTokens":`), came.TokensOf(r), 10)
+	out := strconv.AppendInt([]byte(`{"totalTokens":`), response.EstimateTokens(r), 10)
 	return append(out, `,"estimated":true}`...), nil
 }

@@ -16,7 +16,7 @@ import (
 	"gateway/shared/guard/expect"
 	"gateway/shared/prompt"
 	"gateway/shared/relay"
-	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/response"
 	"gateway/shared/wire"
 )
 
@@ -211,7 +211,7 @@ func (x exam) endpoint() string {
 
 // ask has the model answer; nil: it did not, and the result says why.
 func (x exam) ask(ctx context.Context, body, rendered []byte, out *result) *expect.Outcome {
-	got := &recorder.Recorder{Max: maxAnswer}
+	got := &response.Recorder{Max: maxAnswer}
 	begun := x.Now()
 	broken := x.Ask(ctx, got, x.found.ID+"@"+strconv.FormatInt(x.found.Version, 10), body)
 	took := x.Now().Sub(begun)

@@ -9,9 +9,8 @@ import (
 	"gateway/shared/dialect/responses"
 	"gateway/shared/provider"
 	"gateway/shared/relay"
-	"gateway/shared/relay/came"
-	"gateway/shared/relay/mcpserved"
-	"gateway/shared/relay/toolrun"
+	"gateway/shared/relay/response"
+	"gateway/shared/relay/tools"
 )
 
 // Routes are the family's routes.
@@ -19,7 +18,7 @@ func Routes() []relay.Route {
 	return append([]relay.Route{
 		{
 			Method: "POST", Path: "/responses", Endpoint: "createModelResponse", Shape: relay.Unified, Scope: "completions.write",
-			Client: responses.Responses{}, Operation: provider.ResponsesCreate, Handler: toolrun.Responses(mcpserved.Calls()),
+			Client: responses.Responses{}, Operation: provider.ResponsesCreate, Handler: tools.Responses(tools.MCPCalls()),
 		},
 		of("/responses/compact", "compactModelResponse", provider.ResponsesCompact, meter),
 		count(),
@@ -51,7 +50,7 @@ func estimate(body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := strconv.AppendInt([]byte(`{"object":"response.input_tokens","input_tokens":`), came.TokensOf(r), 10)
+	out := strconv.AppendInt([]byte(`{"object":"response.input_tokens","input_tokens":`), response.EstimateTokens(r), 10)
 	return append(out, `,"estimated":true}`...), nil
 }
 

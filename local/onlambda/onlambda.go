@@ -28,7 +28,7 @@ import (
 	"gateway/shared/host"
 	"gateway/shared/host/placement"
 	"gateway/shared/host/runtimeapi"
-	"gateway/shared/relay/outgoing"
+	"gateway/shared/relay/upstream"
 )
 
 // Timeouts of the functions, as in a deployed installation.
@@ -109,7 +109,7 @@ func (s *Shim) toContainer(ctx context.Context) (http.Handler, error) {
 				p.Out.Host = p.In.Host
 				s.forwarded(p.Out.Header, p.In)
 				if p.Out.Body != nil {
-					p.Out.Body = outgoing.Exactly(p.Out.Body, p.Out.ContentLength)
+					p.Out.Body = upstream.Exactly(p.Out.Body, p.Out.ContentLength)
 				}
 			},
 			FlushInterval: -1,

@@ -15,17 +15,13 @@ import (
 	"gateway/shared/provider/modelmeta"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
-	"gateway/shared/relay/asked"
-	"gateway/shared/relay/came"
 	"gateway/shared/relay/guardrail"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/response"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/tail"
 	"gateway/shared/relay/target"
-	"gateway/shared/relay/unread"
 	"gateway/shared/wire/mask"
 )
 
@@ -54,7 +50,7 @@ type answer struct {
 	failed http.Header // of the response that became a fault
 	words  []byte      // its body, if the client gets the provider's errors unchanged
 	stream response.Stream
-	made   *kept.IDWatcher
+	made   *ownership.IDWatcher
 	cached *reused.Answer // instead of a response: a cached one
 	soft   bool           // a non-denying guardrail has failed
 }
@@ -125,10 +121,10 @@ func answerHeaders(c *call, from http.Header) {
 	if from == nil {
 		return
 	}
-	came.PassHeaders(h, from)
+	response.PassHeaders(h, from)
 	c.mask.Head(h)
 	if !c.target.Loss.Empty() && (!c.target.Strict() || !asksAsOpenAI(&c.req)) {
-		h.Set(asked.Translation, c.target.Loss.Header())
+		h.Set(admission.Translation, c.target.Loss.Header())
 	}
 }
 
@@ -145,28 +141,28 @@ func ownHeaders(c *call, h http.Header) {
 		values = append(values, value)
 		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}
-	set(asked.TraceID, c.req.Ask.TraceID)
-	set(asked.RetryCount, strconv.Itoa(c.log.Outcome().Retries))
-	set(asked.CacheStatus, c.cache.Status)
+	set(admission.TraceID, c.req.Ask.TraceID)
+	set(admission.RetryCount, strconv.Itoa(c.log.Outcome().Retries))
+	set(admission.CacheStatus, c.cache.Status)
 	if c.target.To.Names.Option != "" {
-		set(asked.OptionIndex, c.target.To.Names.Option)
+		set(admission.OptionIndex, c.target.To.Names.Option)
 	}
 	if c.target.To.Names.Provider != "" {
-		set(asked.Provider, c.target.To.Names.Provider)
+		set(admission.Provider, c.target.To.Names.Provider)
 	}
 	if p := c.target.To.Target.Provider; p != nil {
 		modelmeta.Of(p.ID, c.target.To.Model).SetHeaders(h)
 	}
 	if c.relay.unread.Any() && c.req.Who != nil && c.relay.unread.Unread(promptsOf(&c.target, &c.bill)) {
-		h[asked.PromptCache] = promptUnread
+		h[admission.PromptCache] = promptUnread
 	}
 }
 
 var promptUnread = []string{"unread"}
 
 // promptsOf returns the key under which the request's prompt is counted, see package unread.
-func promptsOf(tg *target.Target, bill *accounting.Bill) unread.Of {
-	return unread.Of{
+func promptsOf(tg *target.Target, bill *accounting.Bill) response.PromptSource {
+	return response.PromptSource{
 		Org: tg.Req.Who.Scope.Org, Workspace: tg.Req.Who.Scope.Workspace, Key: tg.Req.Who.KeyID,
 		Provider: tg.To.Names.Slug, Model: bill.ModelOf(), Session: tg.Req.Ask.Session,
 	}
@@ -183,7 +179,7 @@ func sendFault(c *call, f *fault.Fault) {
 	h.Set("Content-Type", "application/json")
 	f.SetHeaders(h)
 	ownHeaders(c, h)
-	if came.PassHeaders(h, c.reply.told); c.reply.told != nil {
+	if response.PassHeaders(h, c.reply.told); c.reply.told != nil {
 		mask.Header(h, c.mask.Secrets())
 	}
 	h.Set(headerCode, string(f.Code))
@@ -204,7 +200,7 @@ func sendFault(c *call, f *fault.Fault) {
 	status := f.Status()
 	if by, ok := speaker.(chat.Refuser); ok && sendsEvent(&c.target, f) {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
-		h.Set(asked.ErrorStatus, strconv.Itoa(status))
+		h.Set(admission.ErrorStatus, strconv.Itoa(status))
 		h.Del("Retry-After")
 		body, status = by.AppendRefusal(nil, f, target.Options(&c.target)), http.StatusOK
 	}
@@ -222,12 +218,12 @@ func sendsEvent(tg *target.Target, f *fault.Fault) bool {
 	if f.Status() >= http.StatusInternalServerError || !f.Final() {
 		return false
 	}
-	if asked.One(tg.Req.Req.Header, asked.Refusals) != "event" && !tg.Plan.Config.RefusalEvents {
+	if admission.SingleHeader(tg.Req.Req.Header, admission.Refusals) != "event" && !tg.Plan.Config.RefusalEvents {
 		return false
 	}
 	// An unread body, such as that of a request with an invalid key, does not show whether a
 	// stream is requested.
-	return tg.Stream || tg.Body.In == nil && strings.Contains(asked.One(tg.Req.Req.Header, "Accept"), "text/event-stream")
+	return tg.Stream || tg.Body.In == nil && strings.Contains(admission.SingleHeader(tg.Req.Req.Header, "Accept"), "text/event-stream")
 }
 
 // errorBody returns the body of an error, with the results of the guardrails of the last target.
@@ -250,7 +246,7 @@ func errorBody(c *call, f *fault.Fault) []byte {
 func plainError(r *Relay, tg *target.Target, bill *accounting.Bill, rw *reply, f *fault.Fault) []byte {
 	h := rw.w.Header()
 	if rw.words != nil && f.Source == fault.SourceProvider {
-		came.PassRetry(h, rw.told)
+		response.PassRetry(h, rw.told)
 		return rw.words
 	}
 	return withAttempts(tg, bill, errorSpeaker(r, tg).AppendError(nil, f, target.Options(tg)))
@@ -309,7 +305,7 @@ func sendRaw(c *call, resp *http.Response) error {
 	chunk := buffer.New()
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
-	meter := tail.New(resp)
+	meter := response.NewUsageTail(resp)
 	meter.Memory(c.req.Ctx, c.req.Lease)
 	like := c.body.Like()
 	// A run object contains all its settings, an event may hold an image or a complete response.

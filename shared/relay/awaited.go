@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"strings"
 
-	"gateway/shared/relay/asked"
-	"gateway/shared/relay/managed"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/batch"
 	"gateway/shared/relay/target"
 	"gateway/shared/store"
 )
@@ -21,13 +21,13 @@ func (r *Relay) await(b target.Bookings, id string) {
 	}
 	ctx := b.Target.Req.Base // the provider continues even if the client disconnects
 	hash := b.Target.Req.KeyHash()
-	a := &managed.Awaited{
+	a := &batch.Awaited{
 		ID: id, Key: hash, Headers: headersOfLooks(b.Target), Made: b.Target.Req.Now().Unix(),
-		Maker: managed.Maker{KeyID: b.Target.Req.Who.KeyID, Type: string(b.Target.Req.Who.Type), User: b.Target.Req.Who.UserID, Slug: b.Target.Req.Who.WorkspaceSlug},
+		Maker: batch.Maker{KeyID: b.Target.Req.Who.KeyID, Type: string(b.Target.Req.Who.Type), User: b.Target.Req.Who.UserID, Slug: b.Target.Req.Who.WorkspaceSlug},
 	}
 	a.Org, a.Place = b.At()
 	a.Path = b.PathOfLooks(id)
-	err := r.Auth.Entrust(ctx, b.Target.Req.Who, hash, b.Target.Req.Now().Add(managed.AwaitedFor))
+	err := r.Auth.Entrust(ctx, b.Target.Req.Who, hash, b.Target.Req.Now().Add(batch.AwaitedFor))
 	if err == nil {
 		message, failed := r.batches.Await(ctx, b.Target.Req.Who.Scope, a)
 		if err = failed; err == nil {
@@ -44,7 +44,7 @@ func headersOfLooks(tg *target.Target) http.Header {
 	out := make(http.Header)
 	from := tg.Req.HeadersForProvider()
 	if tg.To.Saved != nil {
-		out[asked.Provider] = []string{"@" + tg.To.Saved.Slug}
+		out[admission.Provider] = []string{"@" + tg.To.Saved.Slug}
 	} else {
 		for name, v := range from {
 			if leadsOn(name) {
@@ -62,11 +62,11 @@ func headersOfLooks(tg *target.Target) http.Header {
 			out[name] = v
 		}
 	}
-	out.Set(asked.TraceID, tg.Req.Ask.TraceID)
-	out.Set(asked.ParentSpanID, cmp.Or(tg.Req.Ask.SpanID, tg.Req.ULID))
+	out.Set(admission.TraceID, tg.Req.Ask.TraceID)
+	out.Set(admission.ParentSpanID, cmp.Or(tg.Req.Ask.SpanID, tg.Req.ULID))
 	if len(tg.Body.Metadata) > 0 {
 		b, _ := json.Marshal(tg.Body.Metadata) // texts
-		out.Set(asked.Metadata, string(b))
+		out.Set(admission.Metadata, string(b))
 	}
 	return out
 }
@@ -75,7 +75,7 @@ func headersOfLooks(tg *target.Target) http.Header {
 // account.
 func leadsOn(name string) bool {
 	switch name {
-	case "X-Gateway-Api-Key", "X-Gateway-Span-Id", "X-Gateway-Request-Timeout", asked.Translation:
+	case "X-Gateway-Api-Key", "X-Gateway-Span-Id", "X-Gateway-Request-Timeout", admission.Translation:
 		return false
 	case "Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Openai-Organization", "Openai-Project":
 		return true
@@ -84,7 +84,7 @@ func leadsOn(name string) bool {
 }
 
 // Booked reports whether an awaited response was charged.
-func (m *Mux) Booked(ctx context.Context, sc store.Scope, a *managed.Awaited) (bool, error) {
+func (m *Mux) Booked(ctx context.Context, sc store.Scope, a *batch.Awaited) (bool, error) {
 	if a.Org {
 		sc = sc.Organisation()
 	}
@@ -93,7 +93,7 @@ func (m *Mux) Booked(ctx context.Context, sc store.Scope, a *managed.Awaited) (b
 
 // Settler returns the principal for polling an awaited response: the key that created it, even
 // if it is no longer valid, because the money is spent.
-func (m *Mux) Settler(ctx context.Context, sc store.Scope, a *managed.Awaited) (*Behalf, error) {
+func (m *Mux) Settler(ctx context.Context, sc store.Scope, a *batch.Awaited) (*Behalf, error) {
 	closing, _, err := m.Admits(ctx, sc, a.Key, &a.Maker)
 	if err != nil {
 		return nil, err

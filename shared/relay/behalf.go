@@ -10,7 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/relay/admission"
-	"gateway/shared/relay/managed"
+	"gateway/shared/relay/batch"
 	"gateway/shared/relay/routes"
 	"gateway/shared/store"
 )
@@ -18,7 +18,7 @@ import (
 // Admits reports whether the holder of a key may still run batches; maker is the creator of the
 // batch. The fault is a 401 or 403. It is returned with closing, the former holder: on its
 // behalf work may be ended, but not started.
-func (m *Mux) Admits(ctx context.Context, sc store.Scope, key string, maker *managed.Maker) (closing *identity.Principal, left *fault.Fault, err error) {
+func (m *Mux) Admits(ctx context.Context, sc store.Scope, key string, maker *batch.Maker) (closing *identity.Principal, left *fault.Fault, err error) {
 	const scope = "completions.write"
 	auth := m.relay.Auth
 	who, err := auth.ByHash(ctx, key)

@@ -12,14 +12,13 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/batch"
 	"gateway/shared/relay/body"
 	"gateway/shared/relay/guardrail"
-	"gateway/shared/relay/managed"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/stars"
 	"gateway/shared/relay/target"
 	"gateway/shared/usage"
 	"gateway/shared/wire/mask"
@@ -157,7 +156,7 @@ func describeRequest(tg *target.Target, rec *usage.Record) {
 
 // keepSent stores the request to the provider if it differs from the client's. The body is not
 // copied: it is valid until the next attempt, which replaces it.
-func keepSent(tg *target.Target, log *record.Log, mk *stars.Mask, h http.Header, body []byte) {
+func keepSent(tg *target.Target, log *record.Log, mk *target.SecretMask, h http.Header, body []byte) {
 	if !tg.Req.Logs() || len(body) == 0 || tg.Req.Route.Shape == routes.Raw || tg.SameDialect() {
 		return
 	}
@@ -191,7 +190,7 @@ func sealBodies(c *call, ctx context.Context) {
 			in = c.guards.Sent // masked content is not logged
 		}
 		if c.req.Route.Operation == provider.BatchesCreate {
-			in = managed.HideConfig(in)
+			in = batch.HideConfig(in)
 		}
 		b.Request(c.req.Req.Header, c.req.Ask.Sensitive, in)
 	} else {

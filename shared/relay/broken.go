@@ -6,16 +6,15 @@ import (
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/came"
 	"gateway/shared/relay/record"
-	"gateway/shared/relay/stars"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/target"
 	"gateway/shared/wire/mask"
 )
 
 // unusable returns the error for a success that cannot be used. Its usage is charged, because
 // the provider bills it, and created objects are recorded.
-func unusable(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *stars.Mask, err error, body []byte) error {
+func unusable(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *target.SecretMask, err error, body []byte) error {
 	f := fault.From(err)
 	if f.Code == fault.InternalError {
 		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", tg.To.Target.Provider.ID).WithCause(err)
@@ -34,7 +33,7 @@ func brokenAnswer(c *call, err error, body []byte) error {
 	c.log.Body(record.Received, body)
 	if errors.Is(err, buffer.ErrTooLarge) {
 		// It is not parsed: that would need its size in memory again.
-		c.bill.Charge(accounting.Estimate(&c.bill, min(came.Tokens(len(body)), c.target.OutBound)))
+		c.bill.Charge(accounting.Estimate(&c.bill, min(response.TokensOfBytes(len(body)), c.target.OutBound)))
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", c.target.To.Target.Provider.ID, int64(maxPlainAnswer))
 		f.Source = fault.SourceProvider
 		return f

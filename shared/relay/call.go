@@ -12,16 +12,14 @@ import (
 	"gateway/shared/relay/body"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/guardrail"
-	"gateway/shared/relay/media"
-	"gateway/shared/relay/outgoing"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/response"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
-	"gateway/shared/relay/stars"
 	"gateway/shared/relay/target"
+	"gateway/shared/relay/upstream"
 	"gateway/shared/usage"
 )
 
@@ -43,17 +41,17 @@ type call struct {
 	rec      usage.Record // see describe
 	cache    reused.Cache
 	guards   guardrail.State
-	mask     stars.Mask // of the target's credentials
-	protocol *calling   // of a protocol that calls no model; nil for others
+	mask     target.SecretMask // of the target's credentials
+	protocol *calling          // of a protocol that calls no model; nil for others
 
 	leased egress.Lease // memory of the request
 }
 
 // outbound is the request to a target: its body and its state.
 type outbound struct {
-	media     media.Fetched // fetched for targets that accept only bytes
+	media     body.FetchedMedia // fetched for targets that accept only bytes
 	sendBuf   *buffer.Buffer
-	sending   *outgoing.Bytes // nil until a buffered body is sent
+	sending   *upstream.Body // nil until a buffered body is sent
 	modelJSON []byte
 	injected  bool          // usage was requested on the client's behalf
 	bodySpent bool          // the client's body was streamed and cannot be sent again

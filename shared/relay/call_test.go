@@ -9,7 +9,7 @@ import (
 
 	"gateway/shared/identity"
 	"gateway/shared/pricing"
-	"gateway/shared/relay/asked"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/routes"
 	"gateway/shared/tenant"
 )
@@ -31,7 +31,7 @@ func TestMetadataEndsWithItsCall(t *testing.T) {
 		{body: `{"user":"bob"}`, want: map[string]string{"_user": "bob"}},
 	} {
 		req := httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(x.body))
-		req.Header.Set(asked.Metadata, x.sent)
+		req.Header.Set(admission.Metadata, x.sent)
 		r.doors = r.newDoors()
 		c.begin(r, httptest.NewRecorder(), req, &routes.Route{Endpoint: "chatComplete", Shape: routes.Unified})
 		c.req.Who, c.req.WS = &identity.Principal{}, &tenant.Effective{}

@@ -14,8 +14,8 @@ import (
 	"gateway/shared/dialect/openai"
 	"gateway/shared/identity"
 	"gateway/shared/provider"
-	"gateway/shared/relay/asked"
-	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
 	"gateway/shared/resource"
 	"gateway/shared/route"
@@ -53,14 +53,14 @@ type lineage struct {
 	org      *tenant.Organisation
 	token    string
 	metadata map[string]string
-	ask      asked.Headers
+	ask      admission.Headers
 }
 
 var _ cache.Embedder = (*embedder)(nil)
 
 // Embedder implements reused.Walk.
 func (c *call) Embedder(with *route.CacheEmbedder) cache.Embedder {
-	ask := asked.Headers{TraceID: c.req.Ask.TraceID, SpanID: asked.NewSpanID(), ParentSpanID: c.req.Ask.SpanID, NoBodies: c.req.Ask.NoBodies}
+	ask := admission.Headers{TraceID: c.req.Ask.TraceID, SpanID: admission.NewSpanID(), ParentSpanID: c.req.Ask.SpanID, NoBodies: c.req.Ask.NoBodies}
 	if ask.ParentSpanID == "" {
 		ask.ParentSpanID = c.req.ULID
 	}
@@ -85,7 +85,7 @@ func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
 		Method: http.MethodPost, URL: &url.URL{Path: routes.BasePath + embedRoute.Path}, Header: http.Header{"Content-Type": jsonType},
 		Body: http.NoBody, ContentLength: int64(len(body)),
 	}).WithContext(context.WithoutCancel(ctx))
-	w := recorder.Recorder{Max: maxEmbedding}
+	w := response.Recorder{Max: maxEmbedding}
 	e.relay.serveChild(&w, req, &e.from, body, tree)
 	if w.Status != http.StatusOK || w.Over {
 		return nil, fmt.Errorf("relay: the embedder answered %d", w.Status)

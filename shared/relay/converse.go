@@ -12,8 +12,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
-	"gateway/shared/relay/asked"
-	"gateway/shared/relay/dialogue"
+	"gateway/shared/relay/realtime"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
 )
@@ -26,7 +25,7 @@ func converse(c *call, turns *routes.Dialogue) error {
 	}
 	ownHeaders(c, c.reply.w.Header())
 	protocol := ""
-	if offered := asked.Protocols(c.req.Req.Header); len(offered) > 0 {
+	if offered := admission.Protocols(c.req.Req.Header); len(offered) > 0 {
 		protocol = offered[0] // browsers require a subprotocol that they have offered
 	}
 	client, err := c.req.Route.Sockets().Accept(c.reply.w, c.req.Req, protocol, c.reply.w.Header())
@@ -34,12 +33,12 @@ func converse(c *call, turns *routes.Dialogue) error {
 		return err
 	}
 	c.reply.upgraded()
-	d := &dialogue.Dialogue{
+	d := &realtime.Dialogue{
 		Client: client, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org, ID: c.req.ULID, Now: c.relay.Now, Desk: newPartner(c, turns.Turn()),
 	}
 	end, ok := c.relay.sessions.Begin(d)
 	if !ok {
-		client.Close(session.GoingAway, dialogue.Restarting)
+		client.Close(session.GoingAway, realtime.Restarting)
 		client.Linger()
 		return nil
 	}
@@ -75,7 +74,7 @@ func newPartner(c *call, rt *routes.Route) *partner {
 		}
 	}
 	h.Set("Content-Type", "application/json")
-	h.Set(asked.TraceID, c.req.Ask.TraceID)
+	h.Set(admission.TraceID, c.req.Ask.TraceID)
 	return &partner{relay: c.relay, of: c, route: rt, header: h, key: c.req.KeyHash()}
 }
 
@@ -85,7 +84,7 @@ func (p *partner) below(q *admission.Request) {
 	for _, name := range [...]string{headerBeta, "X-Gateway-Span-Id", "X-Gateway-Span-Name", "Origin", "Content-Length"} {
 		delete(h, name)
 	}
-	h.Set(asked.ParentSpanID, cmp.Or(q.Ask.SpanID, q.ULID))
+	h.Set(admission.ParentSpanID, cmp.Or(q.Ask.SpanID, q.ULID))
 }
 
 // Ask implements dialogue.Desk.

@@ -7,21 +7,20 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gateway/shared/dialect/realtime"
+	dialect "gateway/shared/dialect/realtime"
 	"gateway/shared/fault"
 	"gateway/shared/guard/chain"
 	"gateway/shared/identity"
 	"gateway/shared/pricing"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
-	"gateway/shared/relay/asked"
 	"gateway/shared/relay/body"
 	"gateway/shared/relay/guardrail"
+	"gateway/shared/relay/realtime"
 	"gateway/shared/relay/record"
-	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
-	"gateway/shared/relay/spoken"
 	"gateway/shared/relay/target"
 	"gateway/shared/route"
 )
@@ -37,7 +36,7 @@ type desk struct {
 	req   *http.Request // the HTTP request from which the pipeline of each response starts
 	route *routes.Route // its route
 	key   string
-	guard *spoken.Guard
+	guard *realtime.Guard
 	begun atomic.Bool // a response has started; the first one was counted with the session
 }
 
@@ -46,7 +45,7 @@ func newDesk(c *call) *desk {
 	req := c.req.Req.WithContext(context.WithoutCancel(c.req.Req.Context()))
 	h := c.req.HeadersForProvider().Clone()
 	h.Del("X-Gateway-Api-Key")
-	h.Set(asked.TraceID, c.req.Ask.TraceID)
+	h.Set(admission.TraceID, c.req.Ask.TraceID)
 	req.Header = h
 	rt := *c.req.Route
 	rt.Free = false
@@ -56,7 +55,7 @@ func newDesk(c *call) *desk {
 // open starts the pipeline for a response, up to its target. counted: it counts against rates.
 func (d *desk) open(who *identity.Principal, counted bool) (*call, error) {
 	c := d.relay.calls.Get().(*call)
-	c.begin(d.relay, new(recorder.Recorder), d.req, d.route) // the response is discarded
+	c.begin(d.relay, new(response.Recorder), d.req, d.route) // the response is discarded
 	c.req.Behalf = &admission.Behalf{Key: d.key, Caller: who}
 	err := c.req.Admit()
 	if err == nil {
@@ -124,7 +123,7 @@ func charged(tg *target.Target, bill *accounting.Bill, model string) {
 }
 
 // Late implements session.Desk.
-func (d *desk) Late(done *realtime.Done, event []byte) {
+func (d *desk) Late(done *dialect.Done, event []byte) {
 	c, err := d.open(d.of.req.Who, false)
 	if err != nil {
 		d.Fail("response that is not admitted", err)
@@ -143,7 +142,7 @@ func (d *desk) Late(done *realtime.Done, event []byte) {
 }
 
 // Heard implements session.Desk.
-func (d *desk) Heard(t *realtime.Transcript, model string, event []byte) {
+func (d *desk) Heard(t *dialect.Transcript, model string, event []byte) {
 	c, err := d.open(d.of.req.Who, false)
 	if err != nil {
 		d.Fail("transcript that is not admitted", err)
@@ -229,7 +228,7 @@ func (r *turn) Cover(what *session.Wanted) error {
 }
 
 // End implements session.Turn.
-func (r *turn) End(d *realtime.Done, event []byte) {
+func (r *turn) End(d *dialect.Done, event []byte) {
 	if d.Model != "" {
 		charged(&r.call.target, &r.call.bill, d.Model)
 	}

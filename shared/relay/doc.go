@@ -102,5 +102,5 @@
 //
 // # Objects stored at providers
 //
-// Objects stored at a provider under ids are isolated by workspace: see relay/kept.
+// Objects stored at a provider under ids are isolated by workspace: see package ownership.
 package relay

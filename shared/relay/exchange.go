@@ -16,15 +16,12 @@ import (
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/approval"
-	"gateway/shared/relay/asked"
-	"gateway/shared/relay/betas"
 	"gateway/shared/relay/guardrail"
-	"gateway/shared/relay/outgoing"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/stars"
 	"gateway/shared/relay/target"
+	"gateway/shared/relay/upstream"
 	"gateway/shared/usage"
 	"gateway/shared/wire"
 )
@@ -112,10 +109,10 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 }
 
 func requestID(h http.Header) string {
-	if id := asked.One(h, "X-Request-Id"); id != "" {
+	if id := admission.SingleHeader(h, "X-Request-Id"); id != "" {
 		return clipText(id)
 	}
-	return clipText(asked.One(h, "Request-Id"))
+	return clipText(admission.SingleHeader(h, "Request-Id"))
 }
 
 // startStream prepares the handling of a stream and reads it to its first content.
@@ -154,7 +151,7 @@ func translate(tg *target.Target, gs *guardrail.State, st *streamState, dec chat
 }
 
 // providerRefused reads a provider's error response.
-func providerRefused(r *Relay, tg *target.Target, log *record.Log, mk *stars.Mask, resp *http.Response) answer {
+func providerRefused(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask, resp *http.Response) answer {
 	buf := buffer.New()
 	defer buf.Free()
 	err := readWhole(tg.Req, buf, resp, maxErrorAnswer)
@@ -210,7 +207,7 @@ func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 	ctx := c.req.Ctx
 	if len(body) > 0 {
 		if c.out.sending == nil {
-			c.out.sending = outgoing.New(out(c.relay, &c.target))
+			c.out.sending = upstream.NewBody(out(c.relay, &c.target))
 		}
 		ctx = c.out.sending.Watch(ctx)
 	}
@@ -262,9 +259,9 @@ func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 			h["Tracestate"] = state
 		}
 	}
-	betas.Set(h, c.req.Req.Header, c.target.To.Target.ToldAs(c.target.To.Op))
+	upstream.SetBetas(h, c.req.Req.Header, c.target.To.Target.ToldAs(c.target.To.Op))
 	if c.req.Route.Verbatim && speaksAlike(&c.target) {
-		betas.SetAnthropic(h, c.req.Req.Header)
+		upstream.SetAnthropicBetas(h, c.req.Req.Header)
 	}
 	egress.DropLookalikes(h, func(name string) bool { return fromClient(&c.req, name) }, "Authorization", "User-Agent", "X-Api-Key", "Api-Key", c.target.To.Target.Provider.Auth.Name)
 	body = reference.Disown(approval.Conceal(body), c.target.To.Wall.Foreign)
@@ -300,7 +297,7 @@ func setBody(tg *target.Target, up *outbound, req *http.Request, body []byte) {
 		up.sending = up.sending.Stream(req, approval.ConcealStream(form), length)
 		up.bodySpent = true
 	case tg.Req.Route.Shape == routes.Raw && tg.Body.In == nil && tg.Req.Req.Body != nil && tg.Req.Req.ContentLength != 0:
-		up.sending = up.sending.Stream(req, approval.ConcealStream(outgoing.Exactly(tg.Req.Req.Body, tg.Req.Req.ContentLength)), tg.Req.Req.ContentLength)
+		up.sending = up.sending.Stream(req, approval.ConcealStream(upstream.Exactly(tg.Req.Req.Body, tg.Req.Req.ContentLength)), tg.Req.Req.ContentLength)
 		up.bodySpent = true
 	default:
 		req.Body = http.NoBody

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
-	"gateway/shared/relay/came"
 	"gateway/shared/relay/record"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/target"
 	"gateway/shared/resource"
@@ -127,8 +127,8 @@ func (g *governor) Ended(status int) {
 // Used implements routes.Walk. It charges nothing.
 func (g *governor) Used(up, down int) {
 	u := pricing.Usage{Estimated: true}
-	u.Add(pricing.Input, came.Tokens(up))
-	u.Add(pricing.Output, came.Tokens(down))
+	u.Add(pricing.Input, response.TokensOfBytes(up))
+	u.Add(pricing.Output, response.TokensOfBytes(down))
 	g.s.bill.Purse.Charge(u, pricing.Price{}, false)
 	g.s.bill.Purse.Unpriced()
 }

@@ -15,8 +15,8 @@ import (
 	"gateway/shared/relay/body"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/guardrail"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/tail"
 	"gateway/shared/relay/target"
 	"gateway/shared/wire"
 )
@@ -118,7 +118,7 @@ func learnWithheld(q *admission.Request, bill *accounting.Bill, resp *http.Respo
 		accounting.LearnOperation(bill, accounting.Meter(bill, body))
 		return
 	}
-	meter := tail.New(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
+	meter := response.NewUsageTail(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
 	meter.Wide = true
 	meter.Feed(body)
 	accounting.LearnRaw(bill, meter, resp.StatusCode)

@@ -11,9 +11,9 @@ import (
 	"gateway/shared/guard/judge"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/guardrail"
-	"gateway/shared/relay/kept"
-	"gateway/shared/relay/media"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
@@ -39,7 +39,7 @@ func guardInput(r *Relay, tg *target.Target, gs *guardrail.State, leaf *route.Le
 // all of them within the limit of the media of a request. A fetch ends with the context of
 // its check, which has the lane of the request.
 func images(r *Relay, q *admission.Request) judge.Fetch {
-	f := media.NewFetcher(r.Transport, r.Egress.WithoutTrusted(), q.Lease)
+	f := body.NewMediaFetcher(r.Transport, r.Egress.WithoutTrusted(), q.Lease)
 	return func(ctx context.Context, address string, most int64) (mime, data string, err error) {
 		return f.Image(ctx, address, most)
 	}
@@ -61,7 +61,7 @@ func guardOutput(c *call, _ *route.Leaf, a answer) answer {
 	}
 	if c.guards.Outputs() && a.whole && a.status() == http.StatusOK {
 		out, err := inClientShape(&c.target, &c.log, &c.plain)
-		if err == nil && !kept.Unmade(out) {
+		if err == nil && !ownership.Unmade(out) {
 			accounting.SettleResponse(&c.bill, out, false) // it is charged regardless of the verdict
 			err = asError(c.guards.Output(out))
 		}

@@ -12,10 +12,9 @@ import (
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/asked"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/record"
-	"gateway/shared/relay/stars"
 	"gateway/shared/relay/target"
 	"gateway/shared/usage"
 )
@@ -55,7 +54,7 @@ func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
 	j := &chat.Job{
 		Operation: string(part.Op), ID: part.ID, Query: url.Values{}, Model: c.target.To.Upstream, Request: c.req.ULID, Now: c.req.Start,
 		ProviderName: c.target.To.Target.Provider.ID, Strict: c.target.Strict(), Loss: &c.target.Loss, Field: c.target.To.Target.Field,
-		Header: func(name string) string { return asked.One(c.req.Req.Header, name) },
+		Header: func(name string) string { return admission.SingleHeader(c.req.Req.Header, name) },
 		Talk:   func(client, model string) (*chat.Talk, error) { return talk(c.relay, &c.target, client, model) },
 		Room:   c.relay.rooms.Of(c.req.Who.Scope),
 		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) {
@@ -81,7 +80,7 @@ func jobUpload(tg *target.Target, up *outbound, body []byte) (*chat.Upload, erro
 		src, _ = formStream(tg, up)
 		up.bodySpent = true
 	}
-	file, err := form.OpenFile(src, tg.Body.Form.Boundary(), func(err error) error { return formFault(up, err) })
+	file, err := form.OpenFormFile(src, tg.Body.Form.Boundary(), func(err error) error { return formFault(up, err) })
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +149,7 @@ var talkOperations = map[string]provider.Operation{
 }
 
 // callJob sends one request of an operation.
-func callJob(r *Relay, tg *target.Target, log *record.Log, mk *stars.Mask, ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
+func callJob(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask, ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
 	target := tg.To.Target
 	var raw string
 	var err error
@@ -240,7 +239,7 @@ func checkGiven(r *Relay, tg *target.Target, raw string) error {
 }
 
 // jobRefused reads a provider's error response.
-func jobRefused(tg *target.Target, log *record.Log, mk *stars.Mask, resp *http.Response) *fault.Fault {
+func jobRefused(tg *target.Target, log *record.Log, mk *target.SecretMask, resp *http.Response) *fault.Fault {
 	buf := buffer.New()
 	defer buf.Free()
 	err := readWhole(tg.Req, buf, resp, maxErrorAnswer)

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/guardrail"
-	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/target"
 	"gateway/shared/route"
@@ -33,7 +33,7 @@ const maxRefusal = 1 << 20
 type JudgedRow struct {
 	Guarded bool               // the row's target has guardrails
 	Body    []byte             // the row or its response as they changed it; nil: unchanged
-	Refused *recorder.Recorder // the response to a rejected row; nil: it is not rejected
+	Refused *response.Recorder // the response to a rejected row; nil: it is not rejected
 	Request string             // id of the record of a rejected row
 }
 
@@ -41,7 +41,7 @@ type JudgedRow struct {
 // separate request. req is that request. Nothing is sent or counted. A rejected row leaves a
 // record, as a request does.
 func (m *Mux) JudgeRow(req *http.Request, behalf *admission.Behalf, stage RowStage, answer []byte) (out JudgedRow) {
-	refusal := &recorder.Recorder{Max: maxRefusal}
+	refusal := &response.Recorder{Max: maxRefusal}
 	rt, id := m.Match(req.Method, req.URL.EscapedPath())
 	if rt == nil {
 		routes.NotFound(refusal)
@@ -51,7 +51,7 @@ func (m *Mux) JudgeRow(req *http.Request, behalf *admission.Behalf, stage RowSta
 	defer func() {
 		if v := recover(); v != nil {
 			slog.Error("row panicked", "panic", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
-			out = JudgedRow{Guarded: true, Refused: &recorder.Recorder{Status: http.StatusInternalServerError}}
+			out = JudgedRow{Guarded: true, Refused: &response.Recorder{Status: http.StatusInternalServerError}}
 		}
 	}()
 	c.begin(m.relay, refusal, req, rt)

@@ -11,10 +11,9 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
+	"gateway/shared/relay/batch"
 	"gateway/shared/relay/body"
-	"gateway/shared/relay/inputbound"
-	"gateway/shared/relay/kept"
-	"gateway/shared/relay/managed"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/target"
 )
@@ -26,7 +25,7 @@ func settleBatch(c *call, answer []byte) {
 	if !readsBatch(&c.req, &c.body) || c.relay.errorDialect() == nil {
 		return
 	}
-	b, ok := kept.EndedBatch(answer)
+	b, ok := ownership.EndedBatch(answer)
 	switch {
 	case !ok:
 		return
@@ -67,7 +66,7 @@ func readsBatch(q *admission.Request, in *body.Body) bool {
 // checks the objects that they name, if other workspaces use the credential, and sums up their
 // maximum usage. A nil sum sums up nothing. The error is a *fault.Fault; unreadable rows only
 // fail the sum if nothing is checked.
-func readRows(c *call, sum *inputbound.Sum) error {
+func readRows(c *call, sum *accounting.BatchSum) error {
 	at := c.body.KeptPath()
 	checks := c.target.To.Saved != nil && c.target.To.Wall.On && at.Collection == "batches" && at.ID == ""
 	if !checks && sum == nil {
@@ -95,7 +94,7 @@ func readRows(c *call, sum *inputbound.Sum) error {
 }
 
 // eachRow reads the rows of a file. It is not an attempt of the request.
-func eachRow(c *call, file string, checks bool, sum *inputbound.Sum) error {
+func eachRow(c *call, file string, checks bool, sum *accounting.BatchSum) error {
 	attempts := len(c.bill.Purse.Attempts)
 	resp, err := again(c, target.Part{Op: provider.FilesContent, ID: file, Method: http.MethodGet})
 	c.out.part = target.Part{}
@@ -104,7 +103,7 @@ func eachRow(c *call, file string, checks bool, sum *inputbound.Sum) error {
 		return err
 	}
 	defer resp.Body.Close()
-	lines := managed.NewLines(resp.Body, 0, 0)
+	lines := batch.NewLines(resp.Body, 0, 0)
 	for {
 		line, err := lines.Next()
 		if err == io.EOF {
@@ -127,12 +126,12 @@ func eachRow(c *call, file string, checks bool, sum *inputbound.Sum) error {
 
 // mayName checks the objects that a row names: it is a body that the provider reads later.
 func mayName(tg *target.Target, row []byte) error {
-	ids, err := kept.IDsInRow(row)
+	ids, err := ownership.IDsInRow(row)
 	if err != nil {
 		return err
 	}
 	for _, it := range reference.ItemsInRow(row) { // it cannot be replaced: the provider has the file
-		ids = append(ids, kept.Named{Field: it.Field + ".id", ID: it.ID})
+		ids = append(ids, ownership.Named{Field: it.Field + ".id", ID: it.ID})
 	}
 	return tg.Means.Owners.Check(tg.Req.Ctx, tg.Req.Who.Scope, &tg.To.Wall, ids)
 }

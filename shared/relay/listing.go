@@ -5,8 +5,7 @@ import (
 	"strconv"
 
 	"gateway/shared/egress/buffer"
-	"gateway/shared/relay/asked"
-	"gateway/shared/relay/modellist"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
 )
@@ -15,8 +14,8 @@ import (
 func list(c *call, own func(*routes.Caller) ([]byte, error)) error {
 	// Clients with Anthropic's dialect wait three seconds for a list: it is not fetched if the
 	// gateway has one.
-	anthropic := asked.One(c.req.Req.Header, "Anthropic-Version") != ""
-	lists := !c.plan.Routed() || anthropic && c.plan.SlugsOfRoute() != nil || asked.One(c.req.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.plan.Walker.FetchIntegrated()
+	anthropic := admission.SingleHeader(c.req.Req.Header, "Anthropic-Version") != ""
+	lists := !c.plan.Routed() || anthropic && c.plan.SlugsOfRoute() != nil || admission.SingleHeader(c.req.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.plan.Walker.FetchIntegrated()
 	if !lists {
 		return relay(c)
 	}
@@ -71,7 +70,7 @@ func sendList(c *call, resp *http.Response) error {
 	if err := readWhole(&c.req, buf, resp, maxPlainAnswer); err != nil {
 		return brokenAnswer(c, err, buf.B)
 	}
-	out, err := modellist.OpenAI(buf.B, c.target.To.Target.Provider)
+	out, err := OpenAIModels(buf.B, c.target.To.Target.Provider)
 	if err != nil {
 		return unusable(&c.target, &c.bill, &c.log, &c.mask, err, buf.B)
 	}

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/relay/admission"
-	"gateway/shared/relay/media"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/target"
 )
@@ -15,7 +15,7 @@ import (
 // withMediaBytes calls encode while the web addresses of r are replaced by the fetched
 // bytes. Afterwards r is as before, for targets that read addresses.
 func withMediaBytes(relay *Relay, tg *target.Target, up *outbound, log *record.Log, r *chat.Request, encode func() error) error {
-	wanted := media.In(r, &tg.To.Traits)
+	wanted := body.MediaIn(r, &tg.To.Traits)
 	if len(wanted) == 0 {
 		return encode()
 	}
@@ -30,14 +30,14 @@ func withMediaBytes(relay *Relay, tg *target.Target, up *outbound, log *record.L
 
 // fetchMedia fetches the addresses that are not there yet. The error is that of
 // the first part that failed.
-func fetchMedia(r *Relay, q *admission.Request, up *outbound, log *record.Log, wanted []media.Wanted) error {
+func fetchMedia(r *Relay, q *admission.Request, up *outbound, log *record.Log, wanted []body.MediaURLs) error {
 	missing, err := up.media.Want(wanted, q.Rehearsing)
 	if err != nil {
 		return err
 	}
 	if len(missing) > 0 {
 		from := r.Now()
-		f := media.NewFetcher(r.Transport, r.Egress.WithoutTrusted(), q.Lease)
+		f := body.NewMediaFetcher(r.Transport, r.Egress.WithoutTrusted(), q.Lease)
 		f.FetchAll(admission.ClientContext(q), &up.media, missing)
 		log.Wait(r.Now().Sub(from))
 	}
@@ -54,7 +54,7 @@ func mediaInline(relay *Relay, tg *target.Target, up *outbound, log *record.Log,
 	if err != nil {
 		return nil, err
 	}
-	if len(media.In(r, &tg.To.Traits)) == 0 {
+	if len(body.MediaIn(r, &tg.To.Traits)) == 0 {
 		return src, nil
 	}
 	var out []byte

@@ -17,7 +17,7 @@ import (
 	"gateway/shared/guard/judge"
 	"gateway/shared/guard/remote"
 	"gateway/shared/relay/admission"
-	"gateway/shared/relay/media"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/routes"
 )
 
@@ -100,7 +100,7 @@ func TestMediaOfARequest(t *testing.T) {
 		}
 	}
 	var many []chat.Part
-	for i := range media.Most + 1 {
+	for i := range body.MaxMedia + 1 {
 		many = append(many, image(s.URL+"/a.png?"+strings.Repeat("i", i), i))
 	}
 	down := new(failing)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
-	"gateway/shared/relay/ephemeral"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/target"
 	"gateway/shared/route"
 )
@@ -33,7 +33,7 @@ func mint(c *call) error {
 	if err != nil {
 		return err
 	}
-	s.Key, s.Headers = c.req.KeyHash(), ephemeral.Bind(c.req.HeadersForProvider(), c.req.Ask.Forward)
+	s.Key, s.Headers = c.req.KeyHash(), admission.Bind(c.req.HeadersForProvider(), c.req.Ask.Forward)
 	s.Until = c.relay.Now().Add(c.body.Minting.TTL).Truncate(time.Second)
 	if ends := c.req.Who.Until; !ends.IsZero() {
 		if ends.Before(s.Until) {

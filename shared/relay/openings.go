@@ -8,12 +8,11 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
-	"gateway/shared/relay/asked"
 	"gateway/shared/relay/body"
 	"gateway/shared/relay/guardrail"
-	"gateway/shared/relay/live"
+	"gateway/shared/relay/realtime"
 	"gateway/shared/relay/record"
-	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/session"
 )
 
@@ -27,7 +26,7 @@ func awaitOpening(c *call) error {
 		return restarting()
 	}
 	ownHeaders(c, c.reply.w.Header())
-	near, err := c.req.Route.Sockets().Accept(c.reply.w, c.req.Req, asked.Agreed(c.req.Req.Header), c.reply.w.Header())
+	near, err := c.req.Route.Sockets().Accept(c.reply.w, c.req.Req, admission.AgreedProtocol(c.req.Req.Header), c.reply.w.Header())
 	if err != nil {
 		return err
 	}
@@ -35,11 +34,11 @@ func awaitOpening(c *call) error {
 	wire := c.req.Route.Live().Wire()
 	end, ok := c.relay.sessions.Begin(waiting{near})
 	if !ok {
-		live.Refuse(near, wire, restarting(), c.req.ULID)
+		realtime.RefuseLive(near, wire, restarting(), c.req.ULID)
 		return nil
 	}
 	c.req.After(end) // once its record is written
-	o, err := live.Open(c.req.Base, c.relay.SessionTimes.Open, near, wire, c.relay.Memory, c.req.Who.Scope.Org)
+	o, err := realtime.OpenLive(c.req.Base, c.relay.SessionTimes.Open, near, wire, c.relay.Memory, c.req.Who.Scope.Org)
 	if err != nil {
 		unopened(&c.req, &c.body, &c.bill, &c.log, near, o, err)
 		return nil
@@ -70,7 +69,7 @@ func unopened(q *admission.Request, in *body.Body, bill *accounting.Bill, log *r
 		if o != nil {
 			in.Carried(o.First)
 		}
-		live.Refuse(near, q.Route.Live().Wire(), f, q.ULID)
+		realtime.RefuseLive(near, q.Route.Live().Wire(), f, q.ULID)
 	}
 	accounting.LearnOperation(bill, chat.Meter{Started: true, Complete: true})
 }
@@ -78,19 +77,19 @@ func unopened(q *admission.Request, in *body.Body, bill *accounting.Bill, log *r
 // opened runs the requested session through the pipeline, which writes the record.
 func opened(r *Relay, q *admission.Request, log *record.Log, o *session.Opened) {
 	req := q.Req.Clone(context.WithoutCancel(q.Req.Context()))
-	req.Header.Set(asked.TraceID, q.Ask.TraceID)
+	req.Header.Set(admission.TraceID, q.Ask.TraceID)
 	req.URL.RawQuery = ""
-	answer, near := &recorder.Recorder{Max: live.MaxRefusal}, &live.Taken{Maker: q.Route.Sockets(), Near: o.Near}
+	answer, near := &response.Recorder{Max: realtime.MaxRefusal}, &realtime.TakenConn{Maker: q.Route.Sockets(), Near: o.Near}
 	log.Close() // the opened session writes the record
 	broken := r.run(answer, req, q.Route.With(o, near), q.PathID, nil)
 	if near.Begun {
 		return
 	}
-	f := live.Refused(answer.Status, answer.Body.Bytes())
+	f := realtime.LiveRefusal(answer.Status, answer.Body.Bytes())
 	if broken || f == nil {
 		f = fault.New(fault.ServiceUnavailable, "", "The session could not be opened")
 	}
-	live.Refuse(o.Near, o.Wire, f, q.ULID)
+	realtime.RefuseLive(o.Near, o.Wire, f, q.ULID)
 }
 
 // sendLive opens the client's side of a Live session.
@@ -101,17 +100,17 @@ func sendLive(c *call, guards *guardrail.Live) error {
 		return err
 	}
 	c.reply.upgraded()
-	run := &live.Session{
+	run := &realtime.LiveSession{
 		Near: near, Far: c.out.far, Wire: o.Wire, Desk: newDesk(c), Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org,
 		ID: c.req.ULID, Model: c.target.To.Upstream, Opening: o.Opening, First: o.First,
-		Judges: func() live.Judges { return guards.Now() },
+		Judges: func() realtime.Judges { return guards.Now() },
 	}
 	if run.Model == "" {
 		run.Model = c.target.To.Model
 	}
 	end, ok := c.relay.sessions.Begin(run)
 	if !ok {
-		live.Refuse(near, o.Wire, restarting(), c.req.ULID)
+		realtime.RefuseLive(near, o.Wire, restarting(), c.req.ULID)
 		return nil
 	}
 	c.reply.carry = carry{near, c.out.far, func() {

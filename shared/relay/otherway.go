@@ -5,12 +5,10 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/came"
 	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/response"
 	"gateway/shared/relay/reused"
-	"gateway/shared/relay/stars"
 	"gateway/shared/relay/target"
 	"gateway/shared/wire/mask"
 )
@@ -70,7 +68,7 @@ func decodeWhole(tg *target.Target, body []byte) (*chat.Response, chat.Meter, []
 
 // eventsBroke returns the error for a stream that was not requested and cannot be assembled. Its
 // content was created, and is charged.
-func eventsBroke(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *stars.Mask, err error, m chat.Meter, body []byte) error {
+func eventsBroke(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *target.SecretMask, err error, m chat.Meter, body []byte) error {
 	f := tg.To.StreamBroke(err)
 	f.Source = fault.SourceProvider
 	mask.Bytes(body, mk.Secrets())
@@ -78,7 +76,7 @@ func eventsBroke(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *
 	if m.Usage.Known() || m.OutputEstimate() > 0 {
 		bill.Heard.Hear(m)
 		u := accounting.Used(bill, m)
-		came.MadeUp(&u, m)
+		response.EstimateOutput(&u, m)
 		bill.Charge(u)
 	}
 	return f

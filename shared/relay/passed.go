@@ -13,8 +13,8 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/record"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/tail"
 	"gateway/shared/relay/target"
 	"gateway/shared/wire"
 )
@@ -37,7 +37,7 @@ func sendPassed(c *call, resp *http.Response) error {
 	if c.req.Route.Retold != nil && events(resp) {
 		c.reply.write(c.guards.FirstEvent(c.req.Route.Endpoint, c.target.Strict()))
 	}
-	meter := tail.New(resp)
+	meter := response.NewUsageTail(resp)
 	meter.Memory(c.req.Ctx, c.req.Lease)
 	meter.Wide = true // an event may hold an image
 	whole := pour(c.relay, &c.reply, &c.log, resp.Body, meter, readable(resp.Header.Get("Content-Type")))
@@ -67,7 +67,7 @@ func readable(contentType string) bool {
 
 // pour forwards a body as it arrives, and logs it if it is readable; whole is false if it was
 // truncated.
-func pour(r *Relay, rw *reply, log *record.Log, body io.Reader, meter *tail.Meter, shown bool) (whole bool) {
+func pour(r *Relay, rw *reply, log *record.Log, body io.Reader, meter *response.UsageTail, shown bool) (whole bool) {
 	chunk := buffer.For(streamChunk)
 	defer chunk.Free()
 	p := chunk.B[:cap(chunk.B)]
@@ -102,7 +102,7 @@ func sendHeld(c *call, resp *http.Response) error {
 	}
 	out := buf.B
 	if c.req.Route.Shape == routes.Raw { // before anything can fail: it was used
-		meter := tail.New(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
+		meter := response.NewUsageTail(&http.Response{Header: http.Header{"Content-Type": resp.Header["Content-Type"]}})
 		meter.Feed(out)
 		accounting.LearnRaw(&c.bill, meter, resp.StatusCode)
 		if plainJSON(resp) {
@@ -224,7 +224,7 @@ func sendOutput(c *call, resp *http.Response) error {
 // sendFiles sends the contents of files, one after the other.
 func sendFiles(c *call, ids ...string) error {
 	whole, sent := true, false
-	meter := tail.New(&http.Response{Header: http.Header{}})
+	meter := response.NewUsageTail(&http.Response{Header: http.Header{}})
 	for _, id := range ids {
 		if id == "" {
 			continue
@@ -243,7 +243,7 @@ func sendFiles(c *call, ids ...string) error {
 			answerHeaders(c, resp.Header)
 			c.reply.head(http.StatusOK)
 		}
-		whole = pour(c.relay, &c.reply, &c.log, tail.Lines(resp.Body), meter, true)
+		whole = pour(c.relay, &c.reply, &c.log, response.EndLines(resp.Body), meter, true)
 		_ = resp.Body.Close()
 		if !whole {
 			break

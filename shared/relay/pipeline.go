@@ -5,10 +5,9 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
-	"gateway/shared/relay/asked"
-	"gateway/shared/relay/inputbound"
-	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
 )
@@ -18,7 +17,7 @@ import (
 func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admission.Behalf) {
 	c := r.calls.Get().(*call)
 	if rt.Shape == routes.Socket {
-		req = asked.Subprotocols(req)
+		req = admission.Subprotocols(req)
 	}
 	c.begin(r, w, req, rt)
 	c.req.PathID, c.req.Behalf = id, behalf
@@ -34,7 +33,7 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Ro
 	}
 	if c.reply.carry.run != nil {
 		c.req.Outlives()
-		c.reply.w = new(recorder.Recorder) // drops the reference to the server's writer
+		c.reply.w = new(response.Recorder) // drops the reference to the server's writer
 		go r.carryOn(c, c.reply.carry)     // ends with the session
 		return
 	}
@@ -103,7 +102,7 @@ func try(c *call, leaf *route.Leaf) answer {
 		return guardOutput(c, leaf, answer{cached: hit})
 	}
 	if createsBatch(&c.req, &c.body) {
-		c.bill.ReadRows = func(sum *inputbound.Sum) error { return readRows(c, sum) }
+		c.bill.ReadRows = func(sum *accounting.BatchSum) error { return readRows(c, sum) }
 	}
 	if err := c.bill.LimitTarget(); err != nil {
 		if next := c.bill.Reroute(leaf, c.req.Route.Shape == routes.Raw, err); next != nil {

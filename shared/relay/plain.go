@@ -14,8 +14,8 @@ import (
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/approval"
-	"gateway/shared/relay/came"
 	"gateway/shared/relay/record"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/target"
 )
@@ -92,7 +92,7 @@ func readPlain(c *call, resp *http.Response) (err error) {
 			}
 			out, p.buf.B = clean, clean
 		}
-		if c.req.Req.Method == http.MethodPost && !came.Enclosed(out) {
+		if c.req.Req.Method == http.MethodPost && !response.IsEnclosed(out) {
 			return unusable(&c.target, &c.bill, &c.log, &c.mask, errNoJSON, out)
 		}
 		if p.meter = accounting.Meter(&c.bill, out); p.meter.Err != nil {

@@ -13,7 +13,6 @@ import (
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/record"
-	"gateway/shared/relay/rehearsal"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/target"
 	"gateway/shared/route"
@@ -22,7 +21,7 @@ import (
 
 // rehearse serves a dry run.
 func rehearse(c *call, of *routes.DryRun) error {
-	q, err := rehearsal.Read(c.body.In)
+	q, err := ReadDryRun(c.body.In)
 	if err != nil {
 		return err
 	}
@@ -35,23 +34,23 @@ func rehearse(c *call, of *routes.DryRun) error {
 		return err
 	}
 	in := newCall()
-	in.begin(c.relay, rehearsal.Unsent{}, req, rt)
+	in.begin(c.relay, ErrUnsent{}, req, rt)
 	defer forget(in)
 	in.req.PathID, in.req.Rehearsing = id, true
 	in.req.Caller = c.req.Caller
 	in.req.KeyInAuth = false
 	// A dry run may test a config that requests must not contain.
 	in.plan.Trial = q.Brings()
-	out := &rehearsal.Answer{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []rehearsal.Target{}, Decision: rehearsal.NoDecision()}
+	out := &DryRunResponse{Object: "dry-run", Endpoint: rt.Endpoint, Targets: []DryRunTarget{}, Decision: NoDecision()}
 	if err := enter(in.relay, &in.target); err != nil {
-		out.Error = rehearsal.Told(err)
+		out.Error = DryRunResult(err)
 	} else {
 		out.Error = walkThrough(in, q, out)
 	}
 	if in.plan.Config != (plan.UsedConfig{}) {
-		out.Config = &rehearsal.Config{ID: in.plan.Config.ID, Slug: in.plan.Config.Slug, Version: in.plan.Config.Version, Mode: in.plan.Config.Mode}
+		out.Config = &DryRunConfig{ID: in.plan.Config.ID, Slug: in.plan.Config.Slug, Version: in.plan.Config.Version, Mode: in.plan.Config.Mode}
 	}
-	if out.Limits, err = rehearsal.Limits(c.req.Ctx, c.bill.Ledger, c.req.Who.Subject, c.req.WS.Subject); err != nil {
+	if out.Limits, err = DryRunLimits(c.req.Ctx, c.bill.Ledger, c.req.Who.Subject, c.req.WS.Subject); err != nil {
 		return err
 	}
 	body, err := json.Marshal(out)
@@ -79,13 +78,13 @@ func enter(r *Relay, tg *target.Target) error {
 }
 
 // walkThrough traverses the targets as a request would, with assumed responses.
-func walkThrough(c *call, q *rehearsal.Request, out *rehearsal.Answer) *rehearsal.Error {
+func walkThrough(c *call, q *DryRunRequest, out *DryRunResponse) *DryRunError {
 	outcome := route.Outcome{}
 	called := 0
-	for len(out.Targets) < rehearsal.MaxTargets {
+	for len(out.Targets) < MaxDryRunTargets {
 		leaf, f := c.plan.Walker.Next(outcome)
 		if f != nil {
-			return rehearsal.Told(f)
+			return DryRunResult(f)
 		}
 		if leaf == nil {
 			break
@@ -104,17 +103,17 @@ func walkThrough(c *call, q *rehearsal.Request, out *rehearsal.Answer) *rehearsa
 		}
 		out.Targets = append(out.Targets, t)
 	}
-	out.Decision = rehearsal.DecisionOf(c.plan.Walker)
+	out.Decision = DecisionOf(c.plan.Walker)
 	return nil
 }
 
 // imagineTarget returns the request that a target would get.
-func imagineTarget(c *call, leaf *route.Leaf) rehearsal.Target {
+func imagineTarget(c *call, leaf *route.Leaf) DryRunTarget {
 	c.target.Loss.Reset()
-	t := rehearsal.Target{Path: leaf.Path, Losses: []rehearsal.Loss{}, Limits: []rehearsal.Limit{}, Guardrails: []string{}, TimeoutMS: leaf.Timeout.Milliseconds()}
+	t := DryRunTarget{Path: leaf.Path, Losses: []DryRunLoss{}, Limits: []DryRunLimit{}, Guardrails: []string{}, TimeoutMS: leaf.Timeout.Milliseconds()}
 	if leaf.Cache != nil {
 		age := cache.Age(c.req.Org.Settings.CacheAge(leaf.Cache.MaxAge))
-		t.Cache = &rehearsal.Cache{Mode: leaf.Cache.Mode, MaxAge: int64(age / time.Second)}
+		t.Cache = &DryRunCache{Mode: leaf.Cache.Mode, MaxAge: int64(age / time.Second)}
 	}
 	if leaf.Retry != nil {
 		t.Retries = leaf.Retry.Attempts
@@ -133,15 +132,15 @@ func imagineTarget(c *call, leaf *route.Leaf) rehearsal.Target {
 		}
 	}
 	for _, e := range c.target.Loss.Entries {
-		t.Losses = append(t.Losses, rehearsal.Loss{Path: e.Path, Reason: e.Reason})
+		t.Losses = append(t.Losses, DryRunLoss{Path: e.Path, Reason: e.Reason})
 	}
 	if err != nil {
-		t.Error = rehearsal.Told(err)
+		t.Error = DryRunResult(err)
 	}
 	return t
 }
 
-func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
+func imagineCall(c *call, leaf *route.Leaf, t *DryRunTarget) error {
 	if err := target.Choose(&c.target, leaf); err != nil {
 		return err
 	}
@@ -150,7 +149,7 @@ func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
 	}
 	t.Stream, t.Answered = c.target.Stream, c.target.To.Local
 	var err error
-	if t.Limits, err = rehearsal.Limits(c.req.Ctx, c.bill.Ledger, c.target.To.Subjects...); err != nil {
+	if t.Limits, err = DryRunLimits(c.req.Ctx, c.bill.Ledger, c.target.To.Subjects...); err != nil {
 		return err
 	}
 	body, err := upstreamBody(c.relay, &c.target, &c.out, &c.log)
@@ -162,7 +161,7 @@ func imagineCall(c *call, leaf *route.Leaf, t *rehearsal.Target) error {
 	}
 	if c.req.Route.Operation != provider.BatchesCreate { // its bound is that of rows, which are not read here
 		bound := c.bill.BoundOf()
-		t.PriceBound = &rehearsal.Bound{Cents: float64(bound.Cost) / 1e7, Tokens: bound.Tokens, Priced: bound.Priced}
+		t.PriceBound = &DryRunBound{Cents: float64(bound.Cost) / 1e7, Tokens: bound.Tokens, Priced: bound.Priced}
 	}
 	if c.target.To.Local {
 		return nil

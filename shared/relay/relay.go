@@ -17,18 +17,16 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/queue"
 	"gateway/shared/relay/admission"
-	"gateway/shared/relay/ephemeral"
+	"gateway/shared/relay/batch"
 	"gateway/shared/relay/guardrail"
-	"gateway/shared/relay/heldfiles"
-	"gateway/shared/relay/kept"
-	"gateway/shared/relay/managed"
-	"gateway/shared/relay/outgoing"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/plan"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
 	"gateway/shared/relay/target"
-	"gateway/shared/relay/unread"
+	"gateway/shared/relay/upstream"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/route/measure"
@@ -92,17 +90,17 @@ type Relay struct {
 	dialects  map[string]chat.Provider
 	carriers  map[string]chat.Translator
 	jobs      map[string]chat.Jobs
-	rooms     *heldfiles.Rooms
-	batches   *managed.Batches
+	rooms     *batch.Rooms
+	batches   *batch.Batches
 	guards    *guardrail.Means
 	calls     sync.Pool
 	means     *target.Means
-	urls      outgoing.URLs // of their targets
+	urls      upstream.URLs // of their targets
 	breakers  *plan.Breakers
 	budgets   *ledger.ExhaustionCache // of waiting sessions
-	owners    *kept.Owners
-	unread    unread.Prompts
-	ephemeral *ephemeral.Room
+	owners    *ownership.Owners
+	unread    response.CachedPrompts
+	ephemeral *admission.ClientSecretScope
 	sessions  session.Running
 	dialers   session.Dialers
 }
@@ -126,9 +124,9 @@ func New(o Options) *Relay {
 	if r.Memory == nil {
 		r.Memory = egress.NewMemory(0)
 	}
-	r.ephemeral = &ephemeral.Room{Keys: o.Store.Table(store.Keys), Sealer: o.Sealer, Now: o.Now}
+	r.ephemeral = &admission.ClientSecretScope{Keys: o.Store.Table(store.Keys), Sealer: o.Sealer, Now: o.Now}
 	r.doors = r.newDoors()
-	r.owners = &kept.Owners{Now: o.Now, Table: o.Store.Table(store.Usage)}
+	r.owners = &ownership.Owners{Now: o.Now, Table: o.Store.Table(store.Usage)}
 	for _, d := range o.Dialects {
 		r.dialects[d.Name()] = d
 	}
@@ -144,12 +142,12 @@ func New(o Options) *Relay {
 	r.means = &target.Means{
 		Sealer: o.Sealer, Secrets: provider.NewSecrets(o.Sealer, tokens, o.Transport),
 		Owners: r.owners, Hosts: egress.NewHosts(o.Egress), Tokens: tokens, Trusting: o.Trusting,
-		Dialects: r.dialects, Carriers: r.carriers, Jobs: r.jobs, Memory: kept.New(o.Now, o.Store.Table(store.Usage), o.Sealer),
+		Dialects: r.dialects, Carriers: r.carriers, Jobs: r.jobs, Memory: ownership.New(o.Now, o.Store.Table(store.Usage), o.Sealer),
 	}
 	r.means.Await = r.await
 	r.guards = guardrail.NewMeans(o.Checks, o.Sealer, o.Trusting, o.Transport, r.means.Secrets, o.Now)
-	r.rooms = &heldfiles.Rooms{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}
-	r.batches = &managed.Batches{Now: o.Now, Store: o.Store, Sealer: o.Sealer}
+	r.rooms = &batch.Rooms{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}
+	r.batches = &batch.Batches{Now: o.Now, Store: o.Store, Sealer: o.Sealer}
 	if r.Sleep == nil {
 		r.Sleep = sleep
 	}

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/guardrail"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/response"
 	"gateway/shared/relay/target"
@@ -34,7 +34,7 @@ func holdsRetold(q *admission.Request, gs *guardrail.State, resp *http.Response)
 // readRetold reads a stream that repeats an earlier response.
 func readRetold(tg *target.Target, bill *accounting.Bill, pn *plain, stream []byte) error {
 	p := pn
-	if p.retold = kept.LastResponse(stream); p.retold == nil {
+	if p.retold = ownership.LastResponse(stream); p.retold == nil {
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before its end", tg.To.Target.Provider.ID)
 		f.Source = fault.SourceProvider
 		return f
@@ -61,7 +61,7 @@ func judgeRetold(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.St
 	if tg.Req.Route.Retold == nil || !gs.JudgesEnd() {
 		return
 	}
-	if whole := kept.LastResponse(stream); whole != nil && !kept.Unmade(whole) {
+	if whole := ownership.LastResponse(stream); whole != nil && !ownership.Unmade(whole) {
 		gs.End(whole)
 	}
 	told := gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())

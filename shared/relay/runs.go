@@ -11,10 +11,9 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/admission"
-	"gateway/shared/relay/asked"
+	"gateway/shared/relay/batch"
 	"gateway/shared/relay/body"
-	"gateway/shared/relay/kept"
-	"gateway/shared/relay/managed"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/target"
 	"gateway/shared/route/saved"
@@ -24,10 +23,10 @@ import (
 // This file serves the routes of files and batches that the gateway itself stores and runs.
 
 // Batches returns the batches that the gateway runs, Room a workspace's files.
-func (r *Relay) Batches() *managed.Batches { return r.batches }
+func (r *Relay) Batches() *batch.Batches { return r.batches }
 
 // Room returns the store of a workspace's managed files.
-func (r *Relay) Room(sc store.Scope) managed.Room { return r.rooms.Own(sc) }
+func (r *Relay) Room(sc store.Scope) batch.Room { return r.rooms.Own(sc) }
 
 // manage serves a request without a provider.
 func manage(c *call) error {
@@ -54,7 +53,7 @@ func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobAnswer, e
 		Operation: string(tg.Req.Route.Operation), ID: tg.Body.ID, Query: url.Values{}, Request: tg.Req.ULID, Now: tg.Req.Start,
 		ProviderName: "files that the gateway keeps", Strict: true, Loss: &tg.Loss, Room: r.rooms.Own(tg.Req.Who.Scope),
 	}
-	desk := managed.Desk{Batches: r.batches, Room: r.rooms.Own(tg.Req.Who.Scope), Scope: tg.Req.Who.Scope, Wake: func(b *managed.Batch) { wake(r, tg.Req, b) }}
+	desk := batch.Desk{Batches: r.batches, Room: r.rooms.Own(tg.Req.Who.Scope), Scope: tg.Req.Who.Scope, Wake: func(b *batch.Batch) { wake(r, tg.Req, b) }}
 	if tg.Req.Req.Method == http.MethodGet {
 		j.Query = tg.Req.Req.URL.Query()
 	}
@@ -70,47 +69,47 @@ func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobAnswer, e
 		if err != nil {
 			return nil, err
 		}
-		up.File = managed.Checked(up.File)
+		up.File = batch.Checked(up.File)
 		j.Upload = up
 	}
 	a, done, err := job.Held(tg.Req.Ctx, j)
 	if err == nil && !done {
-		err = kept.Missing("id", tg.Body.ID)
+		err = ownership.Missing("id", tg.Body.ID)
 	}
 	return a, err
 }
 
 // createRun creates a batch. The route has checked the limits of the body.
-func createRun(r *Relay, q *admission.Request, in *body.Body, pl *plan.Plan, desk *managed.Desk) (*chat.JobAnswer, error) {
+func createRun(r *Relay, q *admission.Request, in *body.Body, pl *plan.Plan, desk *batch.Desk) (*chat.JobAnswer, error) {
 	if r.Runs == nil || r.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation runs no batches of its own; name a provider that does")
 	}
-	d, err := managed.ReadDefinition(in.In)
+	d, err := batch.ReadDefinition(in.In)
 	if err != nil {
 		return nil, err
 	}
-	d.Key, d.Maker = q.KeyHash(), managed.Maker{
+	d.Key, d.Maker = q.KeyHash(), batch.Maker{
 		KeyID: q.Who.KeyID, Type: string(q.Who.Type), User: q.Who.UserID, Slug: q.Who.WorkspaceSlug,
 	}
-	if err := r.Auth.Entrust(q.Ctx, q.Who, d.Key, r.Now().Add(managed.Lifetime)); err != nil {
+	if err := r.Auth.Entrust(q.Ctx, q.Who, d.Key, r.Now().Add(batch.Lifetime)); err != nil {
 		return nil, err
 	}
-	return desk.Create(q.Ctx, d, func(d *managed.Definition) error { return tryOptions(r, q, pl, d) })
+	return desk.Create(q.Ctx, d, func(d *batch.Definition) error { return tryOptions(r, q, pl, d) })
 }
 
 // wake sends the message of a batch's next step. The sweep repeats a lost one.
-func wake(r *Relay, q *admission.Request, b *managed.Batch) {
+func wake(r *Relay, q *admission.Request, b *batch.Batch) {
 	if r.Runs == nil {
 		return
 	}
-	if err := r.Runs.Send(q.Ctx, managed.Message(q.Who.Scope, b.ID, b.Step, 0)); err != nil {
+	if err := r.Runs.Send(q.Ctx, batch.Message(q.Who.Scope, b.ID, b.Step, 0)); err != nil {
 		q.Fail("queue of batches", err)
 	}
 }
 
 // tryOptions resolves the route of the rows, so that its faults are reported immediately, as
 // faults of gateway_options.
-func tryOptions(r *Relay, q *admission.Request, pl *plan.Plan, d *managed.Definition) error {
+func tryOptions(r *Relay, q *admission.Request, pl *plan.Plan, d *batch.Definition) error {
 	err := rowsRoute(r, q, pl, d)
 	if err == nil {
 		return nil
@@ -125,18 +124,18 @@ func tryOptions(r *Relay, q *admission.Request, pl *plan.Plan, d *managed.Defini
 }
 
 // rowsRoute resolves the route of the rows.
-func rowsRoute(r *Relay, q *admission.Request, pl *plan.Plan, d *managed.Definition) error {
-	h := managed.Headers(d.Options)
-	var ask asked.Headers
+func rowsRoute(r *Relay, q *admission.Request, pl *plan.Plan, d *batch.Definition) error {
+	h := batch.Headers(d.Options)
+	var ask admission.Headers
 	if err := ask.Read(h); err != nil {
 		return err
 	}
 	switch {
 	case ask.Provider == plan.OwnProvider:
 		return fault.Invalid("x-gateway-provider", "x-gateway-provider must name who answers the rows")
-	case d.Window == managed.Day && ask.Provider == "" && ask.VirtualKey == "":
+	case d.Window == batch.Day && ask.Provider == "" && ask.VirtualKey == "":
 		return fault.Invalid("gateway_options", "gateway_options must name the provider that runs the batch, by x-gateway-virtual-key or x-gateway-provider")
-	case d.Window == managed.Day && ask.Config != "":
+	case d.Window == batch.Day && ask.Config != "":
 		return fault.Invalid("gateway_options.x-gateway-config", "gateway_options.x-gateway-config is for rows that the gateway runs: use completion_window immediate")
 	}
 	if err := pl.ResolveAs(r.sources, ask, h); err != nil {

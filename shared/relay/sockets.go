@@ -13,13 +13,13 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/asked"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/body"
 	"gateway/shared/relay/guardrail"
+	"gateway/shared/relay/realtime"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
-	"gateway/shared/relay/spoken"
 	"gateway/shared/relay/target"
 )
 
@@ -32,7 +32,7 @@ func roundTrip(r *Relay, tg *target.Target, up *outbound, req *http.Request) (*h
 		return out(r, tg).RoundTrip(req)
 	}
 	far, resp, err := tg.Req.Route.Sockets().Dial(req.Context(), &session.Address{
-		URL: req.URL, Header: req.Header, Protocols: asked.Protocols(tg.Req.Req.Header), Dialer: r.dialers.Of(r.Egress, tg.To.AtOwnHost()),
+		URL: req.URL, Header: req.Header, Protocols: admission.Protocols(tg.Req.Req.Header), Dialer: r.dialers.Of(r.Egress, tg.To.AtOwnHost()),
 	})
 	switch {
 	case err != nil:
@@ -129,7 +129,7 @@ func openNear(c *call, resp *http.Response) error {
 		return sendLive(c, guards)
 	}
 	answerHeaders(c, resp.Header)
-	near, err := c.req.Route.Sockets().Accept(c.reply.w, c.req.Req, asked.Agreed(c.req.Req.Header, resp.Header.Get("Sec-Websocket-Protocol"), "realtime"), c.reply.w.Header())
+	near, err := c.req.Route.Sockets().Accept(c.reply.w, c.req.Req, admission.AgreedProtocol(c.req.Req.Header, resp.Header.Get("Sec-Websocket-Protocol"), "realtime"), c.reply.w.Header())
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func openNear(c *call, resp *http.Response) error {
 		live.Opening = c.req.Bound.Opening()
 	}
 	desk := newDesk(c)
-	desk.guard = spoken.New(c.req.Base, func() spoken.Judges { return guards.Now() }, spoken.Session{
+	desk.guard = realtime.NewGuard(c.req.Base, func() realtime.Guardrails { return guards.Now() }, realtime.GuardedSession{
 		ID: c.req.ULID, Model: c.target.To.Model, Strict: c.target.Strict(), Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org,
 	})
 	live.Desk, live.Guard = desk, desk.guard

@@ -8,11 +8,11 @@ import (
 	"gateway/shared/egress/buffer"
 	"gateway/shared/guard"
 	"gateway/shared/provider"
-	"gateway/shared/relay/betas"
 	"gateway/shared/relay/body"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/target"
+	"gateway/shared/relay/upstream"
 	"gateway/shared/wire"
 )
 
@@ -188,7 +188,7 @@ func translated(relay *Relay, tg *target.Target, up *outbound, log *record.Log, 
 		r.Recall = tg.Recall
 	}
 	if tg.Req.Route.Verbatim {
-		betas.Carry(tg.Req.Req.Header, tg.To.DialectName(), &tg.To.Traits, &tg.Loss)
+		upstream.CarryBetas(tg.Req.Req.Header, tg.To.DialectName(), &tg.To.Traits, &tg.Loss)
 	}
 	err = withMediaBytes(relay, tg, up, log, r, func() (err error) {
 		up.sendBuf.B, err = chat.Translate(up.sendBuf.B[:0], tg.Req.Route.Client, tg.To.Dialect, r, &tg.To.Traits, &tg.Loss)

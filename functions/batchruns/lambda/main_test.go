@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"gateway/shared/relay"
-	"gateway/shared/relay/managed"
+	"gateway/shared/relay/batch"
 )
 
 // What this function asks providers for is found among its routes.
 func TestRoutesOfLooks(t *testing.T) {
 	t.Parallel()
 	mux := relay.NewMux(nil, routes())
-	for _, a := range []managed.Awaited{{ID: "resp_1"}, {ID: "v1_1", Path: "/proxy/v1beta/interactions/v1_1"}} {
+	for _, a := range []batch.Awaited{{ID: "resp_1"}, {ID: "v1_1", Path: "/proxy/v1beta/interactions/v1_1"}} {
 		if mux.Find("GET", relay.BasePath+a.ReadAt()) == nil {
 			t.Errorf("no route for %s", a.ReadAt())
 		}

@@ -17,7 +17,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
-	"gateway/shared/relay/asked"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/record"
 	"gateway/shared/seal"
 	"gateway/shared/store"
@@ -140,8 +140,8 @@ func (m *Maker) count(r *usage.Record, x *Exchange) {
 // price finds what the usage costs. What a provider charges for an answer that failed is
 // not known.
 func (m *Maker) price(r *usage.Record, x *Exchange, seen *Seen, got *chat.Meter) {
-	r.RequestModel = fault.Clip(seen.Asked, asked.MaxTraceID)
-	r.Model, r.FinishReason = fault.Clip(seen.Model, asked.MaxTraceID), fault.Clip(seen.Finish, asked.MaxTraceID)
+	r.RequestModel = fault.Clip(seen.Asked, admission.MaxTraceID)
+	r.Model, r.FinishReason = fault.Clip(seen.Model, admission.MaxTraceID), fault.Clip(seen.Finish, admission.MaxTraceID)
 	r.Provider = x.Provider
 	p, known := provider.ByID(x.Provider)
 	if known {

@@ -10,9 +10,9 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/body"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/ownership"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/tail"
 	"gateway/shared/wire"
 )
 
@@ -50,7 +50,7 @@ func asksBackground(b *Bill) bool {
 // laterOrAwaited returns the charge for the response to such a creation. If it reports no usage,
 // the background response is awaited.
 func laterOrAwaited(b *Bill, m chat.Meter) pricing.Usage {
-	if !m.Usage.Known() && m.ID != "" && len(m.ID) <= kept.MaxID {
+	if !m.Usage.Known() && m.ID != "" && len(m.ID) <= ownership.MaxID {
 		await(b, m.ID)
 	}
 	return b.UsedLater(m)
@@ -67,7 +67,7 @@ func await(b *Bill, id string) {
 // earlier response has reported.
 func usedByResponse(b *Bill, answer []byte) (u pricing.Usage) {
 	d := b.Target.Means.Dialects[provider.OpenAIResponses]
-	if d == nil || !kept.Background(answer) {
+	if d == nil || !ownership.Background(answer) {
 		return u
 	}
 	m := upstream.Passer(d).MeterResponse(answer)
@@ -75,7 +75,7 @@ func usedByResponse(b *Bill, answer []byte) (u pricing.Usage) {
 		NoteTurn(b, m)
 		b.Heard.AsPriced(m)
 	}
-	if !m.Usage.Known() && b.Target.Req.Req.Method == http.MethodGet && kept.EndedUnused(answer) && len(m.ID) <= kept.MaxID && m.ID != "" {
+	if !m.Usage.Known() && b.Target.Req.Req.Method == http.MethodGet && ownership.EndedUnused(answer) && len(m.ID) <= ownership.MaxID && m.ID != "" {
 		b.Claim(m.ID) // nothing was used: its reservation is released
 	}
 	return u
@@ -84,8 +84,8 @@ func usedByResponse(b *Bill, answer []byte) (u pricing.Usage) {
 // usedByStream is usedByResponse for the last event that holds a complete response.
 func usedByStream(b *Bill, events []byte) pricing.Usage {
 	var last []byte
-	tail.EachEvent(events, func(data []byte) {
-		if response := kept.BackgroundIn(data); response != nil {
+	response.EachEvent(events, func(data []byte) {
+		if response := ownership.BackgroundIn(data); response != nil {
 			last = append(last[:0], response...)
 		}
 	})
@@ -115,13 +115,13 @@ func SettleResponse(b *Bill, answer []byte, stream bool) {
 }
 
 // lastRun returns the last run object in the response; nil if there is none.
-func lastRun(m *tail.Meter) []byte {
+func lastRun(m *response.UsageTail) []byte {
 	if !m.Stream {
-		return kept.RunIn(m.Kept)
+		return ownership.RunIn(m.Kept)
 	}
 	var last []byte
-	tail.EachEvent(m.WholeEvents(), func(data []byte) {
-		if run := kept.RunIn(data); run != nil {
+	response.EachEvent(m.WholeEvents(), func(data []byte) {
+		if run := ownership.RunIn(data); run != nil {
 			last = append(last[:0], run...)
 		}
 	})

@@ -3,8 +3,7 @@ package accounting
 import (
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
-	"gateway/shared/relay/inputbound"
-	"gateway/shared/relay/media"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/target"
 )
 
@@ -15,11 +14,11 @@ type Bill struct {
 	Book    *pricing.Book
 	Heard   Heard
 	Purse   Purse
-	Fetched *media.Fetched // media that were fetched for a target that takes no addresses
+	Fetched *body.FetchedMedia // media that were fetched for a target that takes no addresses
 	// ReadRows reads the rows of the batch that the request creates, checks what they name, and
 	// adds them up, unless the sum is nil; nil for other requests.
-	ReadRows func(*inputbound.Sum) error
-	hidden   int64             // most input tokens, where the body refers to input that it does not contain
-	rows     []inputbound.Rows // of the batch that the request creates
+	ReadRows func(*BatchSum) error
+	hidden   int64       // most input tokens, where the body refers to input that it does not contain
+	rows     []BatchRows // of the batch that the request creates
 	Ruled
 }

@@ -3,7 +3,7 @@ package accounting
 import (
 	"gateway/shared/chat"
 	"gateway/shared/pricing"
-	"gateway/shared/relay/came"
+	"gateway/shared/relay/response"
 )
 
 // madeWhole adds an estimate to usage in which the response was truncated.
@@ -12,7 +12,7 @@ func madeWhole(b *Bill, u pricing.Usage, m chat.Meter) pricing.Usage {
 		u.Add(pricing.Input, e.N(pricing.Input))
 	}
 	if !b.Target.Req.Route.NoOutput {
-		came.MadeUp(&u, m)
+		response.EstimateOutput(&u, m)
 	}
 	u.Estimated = true
 	return u
@@ -47,7 +47,7 @@ func ChargeWhatCame(b *Bill, body []byte) (charged bool) {
 // whatCame reads the beginning of a response. within reports that it was truncated within its
 // usage, answered that it holds some content.
 func whatCame(b *Bill, body []byte) (m chat.Meter, within, answered bool) {
-	if len(body) > came.MaxRead {
+	if len(body) > response.MaxPartial {
 		m.OutputBytes = int64(len(body))
 		return m, false, true
 	}
@@ -55,14 +55,14 @@ func whatCame(b *Bill, body []byte) (m chat.Meter, within, answered bool) {
 	if d == nil {
 		d = b.Target.Req.Route.Client
 	}
-	var got came.Beginning
+	var got response.Partial
 	switch {
 	case b.Target.To.Carrier != nil:
-		got, _ = came.Carried(b.Target.To.Carrier, b.Target.Carried(), body)
+		got, _ = response.PartialTranslated(b.Target.To.Carrier, b.Target.Carried(), body)
 	case d == nil:
-		got, _ = came.Operation(b.Target.Req.Route.Meter, body)
+		got, _ = response.PartialOperation(b.Target.Req.Route.Meter, body)
 	default:
-		got, _ = came.Conversation(d, &b.Target.To.Traits, body)
+		got, _ = response.PartialConversation(d, &b.Target.To.Traits, body)
 	}
-	return got.Meter, got.Within, got.Answered()
+	return got.Meter, got.Within, got.HasOutput()
 }

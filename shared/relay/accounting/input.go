@@ -7,7 +7,6 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
-	"gateway/shared/relay/inputbound"
 	"gateway/shared/relay/routes"
 	"gateway/shared/tenant"
 )
@@ -22,13 +21,13 @@ func measureInput(b *Bill) error {
 	window := func() int64 { return b.windowOf(b.ModelOf()) }
 	b.hidden = 0
 	if b.Target.Body.Form == nil && (!b.Target.Req.Route.NoModel || b.Target.Req.Route.Shape == routes.Raw) {
-		b.hidden, err = inputbound.Input(sentBody(b), func(id string) (int64, bool) { return seenTurn(b, id) }, window)
+		b.hidden, err = InputBound(sentBody(b), func(id string) (int64, bool) { return seenTurn(b, id) }, window)
 	}
 	if err == nil && b.Target.HeldIn != "" {
 		if most := window(); most > 0 {
 			b.hidden = max(b.hidden, most)
 		} else {
-			err = inputbound.Unbounded(b.Target.HeldIn)
+			err = Unbounded(b.Target.HeldIn)
 		}
 	}
 	if err != nil && b.Target.Req.Org.Settings.Unbounded == tenant.UnboundedAllow {
@@ -78,7 +77,7 @@ func (b *Bill) windowOf(model string) int64 {
 	if to.Provider == nil || model == "" {
 		return 0
 	}
-	return inputbound.Window(to.Provider.ID, model, to.PricedAs(b.Target.Req.Base, model))
+	return ContextWindow(to.Provider.ID, model, to.PricedAs(b.Target.Req.Base, model))
 }
 
 // measureRows reads the rows of the batch that the request creates, and sums them up while a
@@ -89,7 +88,7 @@ func measureRows(b *Bill, budgeted bool) error {
 	if !budgeted {
 		return b.ReadRows(nil)
 	}
-	sum := inputbound.NewSum(b.ModelOf(), b.windowOf)
+	sum := NewBatchSum(b.ModelOf(), b.windowOf)
 	if err := b.ReadRows(sum); err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"gateway/shared/dialect/gemini"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
-	"gateway/shared/relay/kept"
-	"gateway/shared/relay/tail"
+	"gateway/shared/relay/ownership"
+	"gateway/shared/relay/response"
 )
 
 // interacts reports whether the response is one of Gemini's Interactions API.
@@ -22,14 +22,14 @@ func startsInteraction(b *Bill) bool {
 }
 
 // interaction reads the interaction in a response; in a stream, the last one that reports usage.
-func interaction(m *tail.Meter) (got chat.Meter, ended bool) {
+func interaction(m *response.UsageTail) (got chat.Meter, ended bool) {
 	if !m.Stream {
 		if !m.JSON {
 			return got, false
 		}
 		return gemini.MeterInteraction(m.Kept)
 	}
-	tail.EachEvent(m.WholeEvents(), func(data []byte) {
+	response.EachEvent(m.WholeEvents(), func(data []byte) {
 		switch now, over := gemini.MeterInteraction(data); {
 		case now.Usage.Known():
 			got, ended = now, over
@@ -46,7 +46,7 @@ func interaction(m *tail.Meter) (got chat.Meter, ended bool) {
 // later reads cost nothing.
 func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 	got, ended := interaction(a.answer)
-	named := got.ID != "" && len(got.ID) <= kept.MaxID
+	named := got.ID != "" && len(got.ID) <= ownership.MaxID
 	if !startsInteraction(a.bill) {
 		if ended && named && got.Usage.Known() && a.bill.Claim(got.ID) {
 			u = got.Usage

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/ownership"
 )
 
 // How long budgets hold a reservation for a provider's background work if no request reads its
@@ -23,7 +23,7 @@ const (
 // HoldUntilBooked holds this request's reservation for the work that its provider does under an
 // id, until a request claims the end of that work or the time is over.
 func (b *Bill) HoldUntilBooked(id string, d time.Duration) {
-	if id == "" || len(id) > kept.MaxID || !b.Purse.Holds() {
+	if id == "" || len(id) > ownership.MaxID || !b.Purse.Holds() {
 		return
 	}
 	held, err := b.Purse.Hold(b.Target.Req.Base, b.Target.Req.Start.Add(d))
@@ -76,7 +76,7 @@ func claim(b *Bill, id string) (first bool, err error) {
 
 // UsedLater returns the usage of a background response, unless another request has charged it.
 func (b *Bill) UsedLater(m chat.Meter) (u pricing.Usage) {
-	if !m.Usage.Known() || m.ID == "" || len(m.ID) > kept.MaxID || !b.Claim(m.ID) {
+	if !m.Usage.Known() || m.ID == "" || len(m.ID) > ownership.MaxID || !b.Claim(m.ID) {
 		return u
 	}
 	return m.Usage

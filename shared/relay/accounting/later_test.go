@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/relay/tail"
+	"gateway/shared/relay/response"
 )
 
 // The last run is found in a tail that begins in the middle of an event and ends
@@ -18,7 +18,7 @@ func TestTheLastRunOfAStream(t *testing.T) {
 		"without its end":    "data: {\"object\":\"thread.message\"}\n\ndata: " + last + "\n",
 		"behind a long line": strings.Repeat("x", 5000) + "\n\ndata: " + last + "\n\n",
 	} {
-		m := tail.New(&http.Response{Header: http.Header{"Content-Type": {"text/event-stream"}}})
+		m := response.NewUsageTail(&http.Response{Header: http.Header{"Content-Type": {"text/event-stream"}}})
 		if name == "from the middle" || name == "behind a long line" {
 			m.Total = 1 << 20 // more came before
 		}

@@ -5,7 +5,7 @@ import (
 
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
-	"gateway/shared/relay/came"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
 )
 
@@ -23,7 +23,7 @@ func (b *Bill) CountCall() error {
 	if err := b.CountRequest(); err != nil {
 		return err
 	}
-	return b.Purse.ReserveTokens(b.Target.Req.Ctx, came.Tokens(len(b.Target.Body.In)))
+	return b.Purse.ReserveTokens(b.Target.Req.Ctx, response.TokensOfBytes(len(b.Target.Body.In)))
 }
 
 // CountTool is CountCall for a tool call, which policies on tools count as well.
@@ -43,7 +43,7 @@ func (b *Bill) CountTool(server, tool string) error {
 	})...)...); err != nil {
 		return err
 	}
-	return b.Purse.ReserveTokens(b.Target.Req.Ctx, came.Tokens(len(b.Target.Body.In)))
+	return b.Purse.ReserveTokens(b.Target.Req.Ctx, response.TokensOfBytes(len(b.Target.Body.In)))
 }
 
 // LimitTarget checks the limits of the target and reserves money once per request; it reserves

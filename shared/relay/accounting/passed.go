@@ -8,21 +8,20 @@ import (
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
-	"gateway/shared/relay/came"
-	"gateway/shared/relay/kept"
-	"gateway/shared/relay/tail"
-	"gateway/shared/relay/units"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/ownership"
+	"gateway/shared/relay/response"
 )
 
 // passed reads the usage of one answer that is passed through.
 type passed struct {
 	bill   *Bill
-	answer *tail.Meter
+	answer *response.UsageTail
 }
 
 // LearnRaw records the usage reported by a passed-through response. On paths that read does not
 // support, unreported usage is not estimated, because pass-through paths have no common schema.
-func LearnRaw(b *Bill, m *tail.Meter, status int) {
+func LearnRaw(b *Bill, m *response.UsageTail, status int) {
 	var u pricing.Usage
 	unread, a := m.Unpack(), passed{b, m}
 	var got chat.Meter
@@ -40,13 +39,13 @@ func LearnRaw(b *Bill, m *tail.Meter, status int) {
 			}
 		}
 		if told && u == got.Usage && a.conversation() != nil {
-			u = came.Fill(got, func() int64 { return estimateInput(a.bill) }, a.bill.Target.Req.Route.NoOutput)
+			u = response.FillUsage(got, func() int64 { return estimateInput(a.bill) }, a.bill.Target.Req.Route.NoOutput)
 		}
 		if !told {
 			u, told = a.unreported(got)
 		}
 		if !told && a.estimates() {
-			made := came.Tokens(int(m.Total))
+			made := response.TokensOfBytes(int(m.Total))
 			if unread {
 				made = min(10*made, b.Target.OutBound) // text shrinks to a tenth at most
 			}
@@ -74,7 +73,7 @@ func (a *passed) read() (got chat.Meter) {
 	like := a.bill.Target.Body.Like()
 	switch {
 	case like == nil && a.bill.Target.Req.Req.Method == http.MethodPost && a.bill.Target.Body.KeptPath().Collection == "videos":
-		if video, ok := units.ReadVideo(a.answer.Kept); ok {
+		if video, ok := body.ReadVideo(a.answer.Kept); ok {
 			got.Model, got.Usage = video.Model, video.Usage
 			a.bill.Heard.OfSize(video.Size)
 			return got
@@ -85,7 +84,7 @@ func (a *passed) read() (got chat.Meter) {
 	case a.answer.JSON && like.Meter != nil && len(a.answer.Kept) > 0:
 		got = like.Meter(a.answer.Kept)
 	case a.answer.Stream && like.Meter != nil:
-		got = tail.MeterEvents(like.Meter, a.answer.WholeEvents())
+		got = response.MeterEvents(like.Meter, a.answer.WholeEvents())
 	}
 	if got.Usage.Known() {
 		return got
@@ -97,7 +96,7 @@ func (a *passed) read() (got chat.Meter) {
 		got.Usage = a.bill.Target.Wanted.Assumed
 		return got
 	case a.embedsUntold():
-		native.Usage.Set(pricing.Input, came.Tokens(max(len(a.bill.Target.Body.In), int(a.bill.Target.Req.Req.ContentLength))))
+		native.Usage.Set(pricing.Input, response.TokensOfBytes(max(len(a.bill.Target.Body.In), int(a.bill.Target.Req.Req.ContentLength))))
 		native.Usage.Estimated = true
 	}
 	return native
@@ -111,8 +110,8 @@ func (a *passed) unreported(got chat.Meter) (u pricing.Usage, ok bool) {
 		return u, false
 	}
 	switch {
-	case a.answer.JSON && kept == a.answer.Total && kept <= came.MaxRead:
-		b, whole := came.Conversation(d, &a.bill.Target.To.Traits, a.answer.Kept)
+	case a.answer.JSON && kept == a.answer.Total && kept <= response.MaxPartial:
+		b, whole := response.PartialConversation(d, &a.bill.Target.To.Traits, a.answer.Kept)
 		if !whole || !b.Made || b.Refused {
 			return u, false
 		}
@@ -175,7 +174,7 @@ func (a *passed) charged(got chat.Meter) (u pricing.Usage, told bool) {
 
 // ofRun returns the usage of a run that no earlier response has reported.
 func (a *passed) ofRun(run []byte) (u pricing.Usage) {
-	id := kept.RunID(run)
+	id := ownership.RunID(run)
 	if id == "" || a.dialect() == nil {
 		return u
 	}
@@ -195,14 +194,14 @@ func (a *passed) ofRun(run []byte) (u pricing.Usage) {
 // and an estimate from the bytes received. ok is false if nothing was received or the schema is
 // unknown.
 func (a *passed) cut() (u pricing.Usage, ok bool) {
-	if !a.answer.Cut || !a.answer.JSON || a.answer.Total > came.MaxRead || int64(len(a.answer.Kept)) != a.answer.Total || a.bill.Target.Req.Req.Method != http.MethodPost {
+	if !a.answer.Cut || !a.answer.JSON || a.answer.Total > response.MaxPartial || int64(len(a.answer.Kept)) != a.answer.Total || a.bill.Target.Req.Req.Method != http.MethodPost {
 		return u, false
 	}
 	d := a.conversation()
 	if d == nil {
 		return u, false
 	}
-	b, ok := came.Conversation(d, &a.bill.Target.To.Traits, a.answer.Kept)
+	b, ok := response.PartialConversation(d, &a.bill.Target.To.Traits, a.answer.Kept)
 	if !ok || b.Refused {
 		return u, false
 	}

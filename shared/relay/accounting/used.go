@@ -3,9 +3,8 @@ package accounting
 import (
 	"gateway/shared/chat"
 	"gateway/shared/pricing"
-	"gateway/shared/relay/came"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/tail"
 )
 
 // Used returns the usage of a response: as reported, with an estimate for missing values.
@@ -18,10 +17,10 @@ func Used(b *Bill, m chat.Meter) pricing.Usage {
 		return Estimate(b, m.OutputEstimate())
 	}
 	if b.Target.Req.Route.Client != nil {
-		u = came.Fill(m, func() int64 { return estimateInput(b) }, b.Target.Req.Route.NoOutput)
+		u = response.FillUsage(m, func() int64 { return estimateInput(b) }, b.Target.Req.Route.NoOutput)
 	}
 	if b.Target.Stream && !m.Complete && !b.Target.Req.Route.NoOutput {
-		came.MadeUp(&u, m)
+		response.EstimateOutput(&u, m)
 	}
 	return u
 }
@@ -48,9 +47,9 @@ func estimateInput(b *Bill) int64 {
 		r, _ = like.Client.DecodeRequest(b.Target.Body.In) // a body that was answered can be read
 	}
 	if r == nil {
-		return came.Tokens(len(b.Target.Body.In))
+		return response.TokensOfBytes(len(b.Target.Body.In))
 	}
-	return came.TokensOf(r)
+	return response.EstimateTokens(r)
 }
 
 // Meter reads usage and model of an answer in the client's own dialect.
@@ -97,5 +96,5 @@ func MeterEvents(b *Bill, end []byte) (last chat.Meter) {
 	if b.Target.Req.Route.Meter == nil {
 		return last
 	}
-	return tail.MeterEvents(b.Target.Req.Route.Meter, end)
+	return response.MeterEvents(b.Target.Req.Route.Meter, end)
 }

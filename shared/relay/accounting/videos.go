@@ -7,9 +7,9 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/pricing"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/units"
 )
 
 // Videos are made in the provider's own time. Google (AI Studio and Vertex AI), OpenAI and Azure
@@ -19,7 +19,7 @@ import (
 
 // ordersVideo reports whether the request is passed through to have videos made.
 func ordersVideo(b *Bill) bool {
-	return b.Target.Req.Route.Shape == routes.Raw && b.Target.Req.Req.Method == http.MethodPost && b.Target.Body.Like() == nil && units.OrdersVideo(b.Target.Body.RawPath())
+	return b.Target.Req.Route.Shape == routes.Raw && b.Target.Req.Req.Method == http.MethodPost && b.Target.Body.Like() == nil && body.OrdersVideo(b.Target.Body.RawPath())
 }
 
 // readsVideoJob reports whether the request reads the progress of such a job.
@@ -41,8 +41,8 @@ func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
 	if !orders && !readsVideoJob(a.bill) || !a.answer.JSON {
 		return u, false
 	}
-	job, ok := units.ReadJob(a.answer.Kept)
-	if !ok || len(job.ID) > kept.MaxID {
+	job, ok := body.ReadJob(a.answer.Kept)
+	if !ok || len(job.ID) > ownership.MaxID {
 		return u, false
 	}
 	if orders {
@@ -70,7 +70,7 @@ func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
 
 // orderVideo records an order and holds the most it may cost. The second result is false if the
 // order must be charged now, because its end could not be recognized.
-func (a *passed) orderVideo(job units.Job, got chat.Meter) (u pricing.Usage, told bool) {
+func (a *passed) orderVideo(job body.Job, got chat.Meter) (u pricing.Usage, told bool) {
 	seconds := got.Usage.N(pricing.Seconds)
 	switch {
 	case job.Ended && job.Failed:
@@ -78,7 +78,7 @@ func (a *passed) orderVideo(job units.Job, got chat.Meter) (u pricing.Usage, tol
 	case job.Ended || seconds <= 0:
 		return u, false
 	}
-	order := kept.Order{Model: cmp.Or(got.Model, a.bill.ModelOf()), Size: cmp.Or(a.bill.Heard.Size, a.bill.Target.Wanted.Size), Seconds: seconds}
+	order := ownership.Order{Model: cmp.Or(got.Model, a.bill.ModelOf()), Size: cmp.Or(a.bill.Heard.Size, a.bill.Target.Wanted.Size), Seconds: seconds}
 	if err := a.bill.Target.Bookings().NoteOrder(job.ID, order); err != nil {
 		a.bill.Target.Req.Fail("note an order", err)
 		return u, false

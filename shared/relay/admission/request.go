@@ -16,8 +16,6 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/relay/asked"
-	"gateway/shared/relay/ephemeral"
 	"gateway/shared/relay/routes"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -28,7 +26,7 @@ import (
 // Doors are the dependencies of admission. All are required.
 type Doors struct {
 	Auth        *identity.Authenticator
-	Secrets     *ephemeral.Room
+	Secrets     *ClientSecretScope
 	Loader      *resource.Loader
 	Memory      *egress.Memory // for buffered bodies
 	BlockInline bool           // inline configuration is rejected regardless of the organization
@@ -52,13 +50,13 @@ type Request struct {
 	ULID   string // id of the record
 	PathID string // the variable of the route's path, escaped
 
-	Ask        asked.Headers
-	Behalf     *Behalf           // for requests by the gateway itself; nil: by a client
-	Bound      *ephemeral.Secret // the client secret used instead of a key; nil: none
-	Rehearsing bool              // a dry run: nothing is sent
-	Child      bool              // the gateway sends it for another request: without cache and guardrails
-	Lease      *egress.Lease     // memory of buffered bodies
-	Afterwards []func()          // run after the request is over
+	Ask        Headers
+	Behalf     *Behalf            // for requests by the gateway itself; nil: by a client
+	Bound      *ClientSecretToken // the client secret used instead of a key; nil: none
+	Rehearsing bool               // a dry run: nothing is sent
+	Child      bool               // the gateway sends it for another request: without cache and guardrails
+	Lease      *egress.Lease      // memory of buffered bodies
+	Afterwards []func()           // run after the request is over
 }
 
 // Caller is the authenticated caller with its settings.
@@ -145,7 +143,7 @@ func (q *Request) Trace() {
 	}
 	if q.Ask.Traced && q.Ask.SpanName == "" {
 		q.Ask.SpanName = q.Req.Method + " " + audit.MaskPath(q.Req.URL.Path)
-		q.Ask.SpanName = strings.ToValidUTF8(q.Ask.SpanName[:min(len(q.Ask.SpanName), asked.MaxSpanName)], "")
+		q.Ask.SpanName = strings.ToValidUTF8(q.Ask.SpanName[:min(len(q.Ask.SpanName), MaxSpanName)], "")
 	}
 }
 
@@ -154,7 +152,7 @@ func (q *Request) Trace() {
 func (q *Request) Admit() error {
 	err := q.identify()
 	if err != nil {
-		q.Ask.TraceID, _ = asked.Identifier(q.Req.Header, asked.TraceID, asked.MaxTraceID)
+		q.Ask.TraceID, _ = Identifier(q.Req.Header, TraceID, MaxTraceID)
 	} else {
 		err = q.Ask.Read(q.Req.Header)
 	}
@@ -223,7 +221,7 @@ func (q *Request) authenticate() (err error) {
 		q.Who, err = q.known(q.Ctx)
 		return err
 	}
-	if q.Token, q.KeyInAuth, err = identity.Token(q.Req.Header); err == nil && ephemeral.Is(q.Token) {
+	if q.Token, q.KeyInAuth, err = identity.Token(q.Req.Header); err == nil && IsClientSecret(q.Token) {
 		err = unbind(q)
 	}
 	if err == nil {

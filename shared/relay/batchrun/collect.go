@@ -10,12 +10,12 @@ import (
 	"net/url"
 	"strings"
 
-	"gateway/shared/relay/managed"
-	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/batch"
+	"gateway/shared/relay/response"
 )
 
 // collect stores the provider's output files.
-func collect(w *work, ctx context.Context) (func(*managed.Progress), error) {
+func collect(w *work, ctx context.Context) (func(*batch.Progress), error) {
 	from := &w.batch.Provider
 	output, good, err := fetch(w, ctx, from.Output, "output")
 	if err != nil {
@@ -30,13 +30,13 @@ func collect(w *work, ctx context.Context) (func(*managed.Progress), error) {
 			return nil, err
 		}
 	}
-	return func(p *managed.Progress) {
+	return func(p *batch.Progress) {
 		p.Output, p.Errors = output, failures
 		if p.Good+p.Bad == 0 || p.Provider.Judged != "" { // the provider does not count them, or does not count those that guardrails rejected
 			p.Good, p.Bad = good, bad
 		}
 		p.Provider.Stage = ""
-		p.End(cmp.Or(managed.Status(from.Status), managed.Completed), w.runner.Now())
+		p.End(cmp.Or(batch.Status(from.Status), batch.Completed), w.runner.Now())
 	}, nil
 }
 
@@ -66,7 +66,7 @@ func fetch(w *work, ctx context.Context, file, kind string) (id string, rows int
 			}
 		}
 	}
-	id = managed.FilePrefix + strings.TrimPrefix(w.id, managed.IDPrefix) + "_" + kind
+	id = batch.FilePrefix + strings.TrimPrefix(w.id, batch.IDPrefix) + "_" + kind
 	if err == nil {
 		_, err = w.runner.Room(w.sc).SaveAs(ctx, id, w.id+"_"+kind+".jsonl", "batch_output", counted)
 	}
@@ -115,7 +115,7 @@ type piped struct {
 	to      *io.PipeWriter
 	header  http.Header
 	status  int
-	refusal *recorder.Recorder
+	refusal *response.Recorder
 }
 
 // Header implements http.ResponseWriter.
@@ -132,7 +132,7 @@ func (p *piped) WriteHeader(status int) {
 		return
 	}
 	if p.status = status; status < 200 || status > 299 {
-		p.refusal = &recorder.Recorder{Max: maxObject, Status: status}
+		p.refusal = &response.Recorder{Max: maxObject, Status: status}
 		for name, v := range p.header {
 			p.refusal.Header()[name] = v
 		}

@@ -13,8 +13,8 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/relay"
-	"gateway/shared/relay/managed"
-	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/batch"
+	"gateway/shared/relay/response"
 	"gateway/shared/wire"
 )
 
@@ -32,7 +32,7 @@ type request struct {
 }
 
 // flush runs the next rows. After the last of them the next step is due immediately.
-func flush(w *work, ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
+func flush(w *work, ctx context.Context) (made func(*batch.Progress), delay time.Duration, err error) {
 	rows, offset, line, over, err := next(w, ctx)
 	if err != nil {
 		return nil, 0, err
@@ -51,7 +51,7 @@ func flush(w *work, ctx context.Context) (made func(*managed.Progress), delay ti
 	if err := runRows(w, ctx, rows, good); err != nil {
 		return nil, 0, err
 	}
-	return func(p *managed.Progress) {
+	return func(p *batch.Progress) {
 		for _, n := range numbers {
 			if good[n] {
 				p.Good++
@@ -61,10 +61,10 @@ func flush(w *work, ctx context.Context) (made func(*managed.Progress), delay ti
 		}
 		p.Offset, p.Line = offset, line
 		switch {
-		case p.Status == managed.Cancelling:
-			p.Finalize(managed.Cancelled, w.runner.Now())
+		case p.Status == batch.Cancelling:
+			p.Finalize(batch.Cancelled, w.runner.Now())
 		case over:
-			p.Finalize(managed.Completed, w.runner.Now())
+			p.Finalize(batch.Completed, w.runner.Now())
 		}
 	}, delay, nil
 }
@@ -77,7 +77,7 @@ func next(w *work, ctx context.Context) (rows []request, offset int64, line int,
 	}
 	src := room.OpenAt(ctx, f, w.batch.Offset)
 	defer src.Close()
-	lines := managed.NewLines(src, w.batch.Line, w.batch.Offset)
+	lines := batch.NewLines(src, w.batch.Line, w.batch.Offset)
 	for size := 0; ; {
 		offset, line = lines.Offset, lines.Number
 		text, err := lines.Next()
@@ -90,7 +90,7 @@ func next(w *work, ctx context.Context) (rows []request, offset int64, line int,
 		if len(rows) == w.runner.Pace.Flush || len(rows) > 0 && size+len(text) > maxFlush {
 			return rows, offset, line, false, nil
 		}
-		row, err := managed.ParseRow(text)
+		row, err := batch.ParseRow(text)
 		if err != nil {
 			return nil, 0, 0, false, err
 		}
@@ -159,7 +159,7 @@ func row(w *work, ctx context.Context, q *request) (good bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, w.runner.Pace.Row)
 	defer cancel()
 	body, err := w.withModel(q.body)
-	var got *recorder.Recorder
+	var got *response.Recorder
 	behalf := &relay.Behalf{Key: w.batch.Key}
 	broken := false
 	for try := 0; err == nil; try++ {
@@ -178,16 +178,16 @@ func row(w *work, ctx context.Context, q *request) (good bool, err error) {
 	switch {
 	case err != nil:
 		f := fault.From(err)
-		out = managed.Unanswered(nil, w.id, q.line, q.custom, string(f.Code), f.Message)
+		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(f.Code), f.Message)
 	case limited.Err() != nil:
-		out = managed.Unanswered(nil, w.id, q.line, q.custom, string(fault.RequestTimeout), "The request took too long")
+		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(fault.RequestTimeout), "The request took too long")
 	case broken:
-		out = managed.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The answer broke off")
+		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The answer broke off")
 	case got.Over:
-		out = managed.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The answer is too long to be kept")
+		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The answer is too long to be kept")
 	default:
 		good = got.Status >= 200 && got.Status <= 299
-		out = managed.Answered(nil, w.id, q.line, q.custom, got.Status, behalf.Request, got.Body.Bytes())
+		out = batch.Answered(nil, w.id, q.line, q.custom, got.Status, behalf.Request, got.Body.Bytes())
 	}
 	good, err = w.runner.Batches.Accept(context.WithoutCancel(ctx), w.sc, w.id, q.line, good, out)
 	if err != nil {
@@ -197,15 +197,15 @@ func row(w *work, ctx context.Context, q *request) (good bool, err error) {
 }
 
 // send1 sends a row through the pipeline once.
-func send1(w *work, ctx context.Context, q *request, body []byte, behalf *relay.Behalf) (*recorder.Recorder, bool) {
+func send1(w *work, ctx context.Context, q *request, body []byte, behalf *relay.Behalf) (*response.Recorder, bool) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.batch.Endpoint, bytes.NewReader(body))
 	if err != nil { // endpoints are validated
-		return &recorder.Recorder{Status: http.StatusInternalServerError}, false
+		return &response.Recorder{Status: http.StatusInternalServerError}, false
 	}
-	req.Header = managed.Headers(w.batch.Options)
+	req.Header = batch.Headers(w.batch.Options)
 	req.Header.Set("Content-Type", "application/json")
 	w.trace(req, q.custom)
-	got := &recorder.Recorder{Max: maxAnswer}
+	got := &response.Recorder{Max: maxAnswer}
 	broken := w.runner.Mux.Run(got, req, behalf)
 	return got, broken
 }
@@ -238,7 +238,7 @@ func clip(s string) string {
 }
 
 // again reports whether a response justifies a retry. A route with retries has already done so.
-func again(got *recorder.Recorder) bool {
+func again(got *response.Recorder) bool {
 	if n := got.Header().Get("X-Gateway-Retry-Attempt-Count"); n != "" && n != "0" {
 		return false
 	}
@@ -252,7 +252,7 @@ func again(got *recorder.Recorder) bool {
 
 // wait waits before a retry: as long as the response requires. It returns false if that is too
 // long, or if the context ends.
-func wait(w *work, ctx context.Context, d time.Duration, got *recorder.Recorder) bool {
+func wait(w *work, ctx context.Context, d time.Duration, got *response.Recorder) bool {
 	if n, err := strconv.Atoi(got.Header().Get("Retry-After")); err == nil && n > 0 {
 		if d = max(d, time.Duration(n)*time.Second); d > w.runner.Pace.Wait {
 			return false

@@ -12,20 +12,20 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/relay"
-	"gateway/shared/relay/managed"
-	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/batch"
+	"gateway/shared/relay/response"
 	"gateway/shared/wire"
 )
 
 // judge has guardrails judge the rows before they are sent to the provider. Rejected rows get
 // their response here; the others are stored as guardrails changed them.
-func judge(w *work, ctx context.Context) (func(*managed.Progress), error) {
+func judge(w *work, ctx context.Context) (func(*batch.Progress), error) {
 	on, err := guarded(w, ctx)
 	if err != nil {
 		return nil, err
 	}
 	if !on {
-		return func(p *managed.Progress) { p.Provider.Stage = stageUpload }, nil
+		return func(p *batch.Progress) { p.Provider.Stage = stageUpload }, nil
 	}
 	src, to := io.Pipe()
 	passed := 0
@@ -35,7 +35,7 @@ func judge(w *work, ctx context.Context) (func(*managed.Progress), error) {
 		to.CloseWithError(err)
 		done <- err
 	}()
-	id := managed.FilePrefix + strings.TrimPrefix(w.id, managed.IDPrefix) + "_judged"
+	id := batch.FilePrefix + strings.TrimPrefix(w.id, batch.IDPrefix) + "_judged"
 	_, err = w.runner.Room(w.sc).SaveAs(ctx, id, w.id+"_judged.jsonl", "batch_output", src)
 	_ = src.CloseWithError(io.ErrClosedPipe)
 	if judged := <-done; judged != nil {
@@ -44,7 +44,7 @@ func judge(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(p *managed.Progress) {
+	return func(p *batch.Progress) {
 		p.Provider.Judged, p.Provider.Stage = id, stageUpload
 		if passed == 0 { // no rows are left for the provider
 			p.Provider.Stage = stageCollect
@@ -59,7 +59,7 @@ func guarded(w *work, ctx context.Context) (bool, error) {
 		return false, err
 	}
 	found := false
-	err = eachRow(ctx, room, f, func(row managed.Row, _ int, _ int64) error {
+	err = eachRow(ctx, room, f, func(row batch.Row, _ int, _ int64) error {
 		if found = judgeRow(w, ctx, row, relay.RowPlanned, nil).Guarded; found {
 			return io.EOF
 		}
@@ -70,16 +70,16 @@ func guarded(w *work, ctx context.Context) (bool, error) {
 
 // eachRow calls f for each row of a file with its line and offset, until an error; io.EOF ends
 // it without one.
-func eachRow(ctx context.Context, room managed.Room, file *chat.HeldFile, f func(row managed.Row, line int, offset int64) error) error {
+func eachRow(ctx context.Context, room batch.Room, file *chat.HeldFile, f func(row batch.Row, line int, offset int64) error) error {
 	src := room.Open(ctx, file)
 	defer src.Close()
-	lines := managed.NewLines(src, 0, 0)
+	lines := batch.NewLines(src, 0, 0)
 	for {
 		offset := lines.Offset
 		line, err := lines.Next()
 		if err == nil {
-			var row managed.Row
-			if row, err = managed.ParseRow(line); err == nil {
+			var row batch.Row
+			if row, err = batch.ParseRow(line); err == nil {
 				err = f(row, lines.Number, offset)
 			}
 		}
@@ -93,18 +93,18 @@ func eachRow(ctx context.Context, room managed.Room, file *chat.HeldFile, f func
 }
 
 // judgeRow has the guardrails judge a row, as a request, or its response.
-func judgeRow(w *work, ctx context.Context, row managed.Row, stage relay.RowStage, answer []byte) relay.JudgedRow {
+func judgeRow(w *work, ctx context.Context, row batch.Row, stage relay.RowStage, answer []byte) relay.JudgedRow {
 	body, err := planned(w, row.Body)
 	var req *http.Request
 	if err == nil {
 		req, err = http.NewRequestWithContext(ctx, http.MethodPost, w.batch.Endpoint, bytes.NewReader(body))
 	}
 	if err != nil {
-		refusal := &recorder.Recorder{Status: fault.From(err).Status()}
+		refusal := &response.Recorder{Status: fault.From(err).Status()}
 		refusal.Body.Write(wire.AppendJSONString(nil, fault.From(err).Message))
 		return relay.JudgedRow{Guarded: true, Refused: refusal}
 	}
-	req.Header = managed.Headers(w.batch.Options)
+	req.Header = batch.Headers(w.batch.Options)
 	req.Header.Set("Content-Type", "application/json")
 	w.trace(req, row.CustomID)
 	return w.runner.Mux.JudgeRow(req, &relay.Behalf{Key: w.batch.Key, Closing: w.closing}, stage, answer)
@@ -128,7 +128,7 @@ func planned(w *work, row []byte) ([]byte, error) {
 
 // rowJudged is a row after guardrails.
 type rowJudged struct {
-	row  managed.Row
+	row  batch.Row
 	line int
 	made relay.JudgedRow
 }
@@ -184,7 +184,7 @@ func judgeRows(w *work, ctx context.Context, to io.Writer, passed *int) error {
 		some, size = some[:0], 0
 		return nil
 	}
-	err = eachRow(ctx, room, f, func(row managed.Row, line int, _ int64) error {
+	err = eachRow(ctx, room, f, func(row batch.Row, line int, _ int64) error {
 		row.Body = bytes.Clone(row.Body)
 		some, size = append(some, rowJudged{row: row, line: line}), size+len(row.Body)
 		if len(some) >= max(w.runner.Pace.Flush, 1) || size > maxFlush {
@@ -209,7 +209,7 @@ func refuse(w *work, ctx context.Context, line int, custom string, made *relay.J
 		return errLater
 	}
 	status := made.Refused.Status
-	out := managed.Answered(nil, w.id, line, custom, status, made.Request, made.Refused.Body.Bytes())
+	out := batch.Answered(nil, w.id, line, custom, status, made.Request, made.Refused.Body.Bytes())
 	if _, err := w.runner.Batches.Accept(ctx, w.sc, w.id, line, status >= 200 && status <= 299, out); err != nil {
 		return fault.Unavailable(err)
 	}
@@ -217,7 +217,7 @@ func refuse(w *work, ctx context.Context, line int, custom string, made *relay.J
 }
 
 // judged finds the file of the rows for the provider.
-func judged(w *work, ctx context.Context) (managed.Room, *chat.HeldFile, error) {
+func judged(w *work, ctx context.Context) (batch.Room, *chat.HeldFile, error) {
 	if w.batch.Provider.Judged == "" {
 		return w.input(ctx)
 	}
@@ -233,12 +233,12 @@ func judged(w *work, ctx context.Context) (managed.Room, *chat.HeldFile, error) 
 type answers struct {
 	batch *work
 	ctx   context.Context
-	room  managed.Room
+	room  batch.Room
 	file  *chat.HeldFile // the rows that were sent
 	at    map[string]rowAt
-	in    *managed.Lines
+	in    *batch.Lines
 	rows  io.ReadCloser
-	lines *managed.Lines // of rows
+	lines *batch.Lines // of rows
 	out   []byte
 }
 
@@ -251,13 +251,13 @@ type rowAt struct {
 
 // openAnswers returns a reader of the provider's rows of output.
 func openAnswers(w *work, ctx context.Context, src io.Reader) (*answers, error) {
-	a := &answers{batch: w, ctx: ctx, at: map[string]rowAt{}, in: managed.NewLines(src, 0, 0)}
+	a := &answers{batch: w, ctx: ctx, at: map[string]rowAt{}, in: batch.NewLines(src, 0, 0)}
 	room, f, err := w.input(ctx)
 	if err != nil {
 		return nil, err
 	}
 	numbers := map[string]int{}
-	if err := eachRow(ctx, room, f, func(row managed.Row, line int, _ int64) error {
+	if err := eachRow(ctx, room, f, func(row batch.Row, line int, _ int64) error {
 		numbers[row.CustomID] = line
 		return nil
 	}); err != nil {
@@ -266,7 +266,7 @@ func openAnswers(w *work, ctx context.Context, src io.Reader) (*answers, error) 
 	if a.room, a.file, err = judged(w, ctx); err != nil {
 		return nil, err
 	}
-	return a, eachRow(ctx, a.room, a.file, func(row managed.Row, _ int, offset int64) error {
+	return a, eachRow(ctx, a.room, a.file, func(row batch.Row, _ int, offset int64) error {
 		a.at[row.CustomID] = rowAt{numbers[row.CustomID], offset}
 		return nil
 	})
@@ -333,19 +333,19 @@ func (a *answers) judge(dst, line []byte) ([]byte, error) {
 		body = made.Body
 	}
 	// Rewritten, so that the client gets only the judged content.
-	return managed.Answered(dst, a.batch.id, at.line, one.CustomID, one.Response.Status, one.Response.Request, body), nil
+	return batch.Answered(dst, a.batch.id, at.line, one.CustomID, one.Response.Status, one.Response.Request, body), nil
 }
 
 // row reads a row that was sent. Providers mostly respond in the order of the rows.
-func (a *answers) row(at rowAt) (managed.Row, error) {
+func (a *answers) row(at rowAt) (batch.Row, error) {
 	if a.lines == nil || a.lines.Offset != at.offset {
 		_ = a.Close()
 		a.rows = a.room.OpenAt(a.ctx, a.file, at.offset)
-		a.lines = managed.NewLines(a.rows, 0, at.offset)
+		a.lines = batch.NewLines(a.rows, 0, at.offset)
 	}
 	line, err := a.lines.Next()
 	if err != nil {
-		return managed.Row{}, err
+		return batch.Row{}, err
 	}
-	return managed.ParseRow(line)
+	return batch.ParseRow(line)
 }

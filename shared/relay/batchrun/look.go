@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"gateway/shared/dialect/gemini"
-	"gateway/shared/relay/managed"
-	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/batch"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/units"
 	"gateway/shared/store"
 	"gateway/shared/wire"
 )
@@ -24,7 +24,7 @@ import (
 // identity: the provider's credential is opened by the workspace, which owns the saved provider,
 // and the key and its workspace pay the cost. Polling ends after the provider has repeatedly
 // reported the response as missing, or after a day.
-func (r *Runner) look(ctx context.Context, step managed.Step) error {
+func (r *Runner) look(ctx context.Context, step batch.Step) error {
 	a, err := r.Batches.OpenAwaited(ctx, step)
 	if err != nil {
 		return err // it becomes a dead letter
@@ -33,8 +33,8 @@ func (r *Runner) look(ctx context.Context, step managed.Step) error {
 	if booked, err := r.Mux.Booked(ctx, sc, a); err != nil || booked {
 		return err
 	}
-	if r.Now().Sub(time.Unix(a.Made, 0)) >= managed.AwaitedFor {
-		r.OnError(fmt.Errorf("batchrun: response %q of workspace %s has not ended in %v and is not booked", a.ID, sc.Workspace, managed.AwaitedFor))
+	if r.Now().Sub(time.Unix(a.Made, 0)) >= batch.AwaitedFor {
+		r.OnError(fmt.Errorf("batchrun: response %q of workspace %s has not ended in %v and is not booked", a.ID, sc.Workspace, batch.AwaitedFor))
 		return nil
 	}
 	behalf, err := r.Mux.Settler(ctx, sc, a)
@@ -48,7 +48,7 @@ func (r *Runner) look(ctx context.Context, step managed.Step) error {
 		return err
 	}
 	req.Header = a.Headers.Clone()
-	got := &recorder.Recorder{Max: maxAnswer}
+	got := &response.Recorder{Max: maxAnswer}
 	broken := r.Mux.Run(got, req, behalf)
 	if behalf.Booked {
 		return nil
@@ -56,7 +56,7 @@ func (r *Runner) look(ctx context.Context, step managed.Step) error {
 	switch {
 	case broken:
 	case got.Status == http.StatusNotFound || got.Status == http.StatusGone:
-		if a.Unknown++; a.Unknown >= managed.MaxUnknown {
+		if a.Unknown++; a.Unknown >= batch.MaxUnknown {
 			r.OnError(fmt.Errorf("batchrun: the provider has no response %q of workspace %s any more: it is not booked", a.ID, sc.Workspace))
 			return nil
 		}
@@ -76,15 +76,15 @@ func (r *Runner) look(ctx context.Context, step managed.Step) error {
 
 // done reports whether a response needs no further poll: it has ended, and its usage, if any,
 // was charged.
-func (r *Runner) done(ctx context.Context, sc store.Scope, a *managed.Awaited, body []byte) (bool, error) {
+func (r *Runner) done(ctx context.Context, sc store.Scope, a *batch.Awaited, payload []byte) (bool, error) {
 	var response struct {
 		Status string          `json:"status"`
 		Usage  json.RawMessage `json:"usage"`
 	}
-	if json.Unmarshal(body, &response) != nil {
+	if json.Unmarshal(payload, &response) != nil {
 		return false, nil
 	}
-	if job, video := units.ReadJob(body); video {
+	if job, video := body.ReadJob(payload); video {
 		if !job.Ended {
 			return false, nil
 		}
@@ -93,7 +93,7 @@ func (r *Runner) done(ctx context.Context, sc store.Scope, a *managed.Awaited, b
 	switch response.Status {
 	case "completed", "failed", "cancelled", "incomplete":
 	default:
-		if _, ended := gemini.MeterInteraction(body); a.Path == "" || !ended {
+		if _, ended := gemini.MeterInteraction(payload); a.Path == "" || !ended {
 			return false, nil
 		}
 	}

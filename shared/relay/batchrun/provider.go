@@ -13,8 +13,8 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/relay"
-	"gateway/shared/relay/managed"
-	"gateway/shared/relay/recorder"
+	"gateway/shared/relay/batch"
+	"gateway/shared/relay/response"
 )
 
 // Stages of a batch that a provider runs: the next action.
@@ -34,16 +34,16 @@ const maxObject = 1 << 20
 var errLater = errors.New("batchrun: the provider is to be asked later")
 
 // handOver executes the next stage of a batch that a provider runs.
-func handOver(w *work, ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
+func handOver(w *work, ctx context.Context) (made func(*batch.Progress), delay time.Duration, err error) {
 	var left *fault.Fault
 	if w.closing, left, err = w.runner.Mux.Admits(context.WithoutCancel(ctx), w.sc, w.batch.Key, &w.batch.Maker); err != nil {
 		return nil, 0, err
 	}
-	if left != nil && w.batch.Status == managed.InProgress {
+	if left != nil && w.batch.Status == batch.InProgress {
 		return leaving(w, left), 0, nil
 	}
-	if w.batch.Status == managed.Cancelling && w.batch.Provider.Batch == "" && w.batch.Provider.Stage != stageCreating {
-		return func(p *managed.Progress) { p.Provider.Stage = ""; p.Finalize(managed.Cancelled, w.runner.Now()) }, 0, nil
+	if w.batch.Status == batch.Cancelling && w.batch.Provider.Batch == "" && w.batch.Provider.Stage != stageCreating {
+		return func(p *batch.Progress) { p.Provider.Stage = ""; p.Finalize(batch.Cancelled, w.runner.Now()) }, 0, nil
 	}
 	running, stop := w.running(ctx)
 	defer stop()
@@ -65,24 +65,24 @@ func handOver(w *work, ctx context.Context) (made func(*managed.Progress), delay
 		err = errStopped
 	case !errors.Is(err, errLater):
 	case w.runner.Now().Unix() >= w.batch.Expires+int64(time.Hour/time.Second):
-		return func(p *managed.Progress) {
-			p.Problems = append(p.Problems, managed.Problem{Code: "batch_expired", Message: "The provider did not end the batch in time"})
-			p.End(managed.Expired, w.runner.Now())
+		return func(p *batch.Progress) {
+			p.Problems = append(p.Problems, batch.Problem{Code: "batch_expired", Message: "The provider did not end the batch in time"})
+			p.End(batch.Expired, w.runner.Now())
 		}, 0, nil
 	default:
-		made, delay, err = func(*managed.Progress) {}, pollDelay(w), nil
+		made, delay, err = func(*batch.Progress) {}, pollDelay(w), nil
 	}
 	return made, delay, err
 }
 
 // leaving cancels a batch with a key that is no longer valid. The provider's results until then
 // are still read, stored and charged.
-func leaving(w *work, left *fault.Fault) func(*managed.Progress) {
-	return func(p *managed.Progress) {
-		if p.Status == managed.InProgress {
-			p.Status, p.Cancelling = managed.Cancelling, w.runner.Now().Unix()
+func leaving(w *work, left *fault.Fault) func(*batch.Progress) {
+	return func(p *batch.Progress) {
+		if p.Status == batch.InProgress {
+			p.Status, p.Cancelling = batch.Cancelling, w.runner.Now().Unix()
 		}
-		p.Problems = append(p.Problems, managed.Problem{Code: string(left.Code), Message: "The key that made the batch may not run it any more, so it was cancelled: " + left.Message})
+		p.Problems = append(p.Problems, batch.Problem{Code: string(left.Code), Message: "The key that made the batch may not run it any more, so it was cancelled: " + left.Message})
 	}
 }
 
@@ -100,7 +100,7 @@ func ask(w *work, ctx context.Context, into http.ResponseWriter, method, path st
 	if body != nil {
 		req.ContentLength = length
 	}
-	req.Header = managed.Headers(w.batch.Options)
+	req.Header = batch.Headers(w.batch.Options)
 	req.Header.Del("X-Gateway-Config")
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
@@ -111,7 +111,7 @@ func ask(w *work, ctx context.Context, into http.ResponseWriter, method, path st
 
 // object requests a JSON object.
 func object(w *work, ctx context.Context, method, path string, body io.Reader, length int64, kind string) ([]byte, error) {
-	got := &recorder.Recorder{Max: maxObject}
+	got := &response.Recorder{Max: maxObject}
 	broken, err := ask(w, ctx, got, method, path, body, length, kind)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func object(w *work, ctx context.Context, method, path string, body io.Reader, l
 }
 
 // refused reads an error response.
-func refused(got *recorder.Recorder) error {
+func refused(got *response.Recorder) error {
 	if got.Status >= 200 && got.Status <= 299 {
 		return nil
 	}
@@ -179,17 +179,17 @@ type counts struct {
 
 // create creates the provider's batch, once: an interrupted attempt is found among the
 // provider's batches by its unique file.
-func create(w *work, ctx context.Context) (func(*managed.Progress), error) {
+func create(w *work, ctx context.Context) (func(*batch.Progress), error) {
 	if w.batch.Provider.Stage == stageCreating {
 		found, err := madeBefore(w, ctx)
 		if err != nil || found != nil {
 			return found, err
 		}
-		if w.batch.Status == managed.Cancelling { // no batch was created, and none is needed
-			return func(p *managed.Progress) { p.Provider.Stage = ""; p.Finalize(managed.Cancelled, w.runner.Now()) }, nil
+		if w.batch.Status == batch.Cancelling { // no batch was created, and none is needed
+			return func(p *batch.Progress) { p.Provider.Stage = ""; p.Finalize(batch.Cancelled, w.runner.Now()) }, nil
 		}
 	}
-	if _, err := w.runner.Batches.Change(ctx, w.sc, w.id, w.holder, func(b *managed.Batch) error {
+	if _, err := w.runner.Batches.Change(ctx, w.sc, w.id, w.holder, func(b *batch.Batch) error {
 		b.Provider.Stage = stageCreating
 		return nil
 	}); err != nil {
@@ -197,7 +197,7 @@ func create(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	}
 	body := map[string]json.RawMessage{}
 	_ = json.Unmarshal(w.batch.Create, &body) // "" if there are no further fields
-	for name, v := range map[string]string{"input_file_id": w.batch.Provider.File, "endpoint": w.batch.Endpoint, "completion_window": managed.Day} {
+	for name, v := range map[string]string{"input_file_id": w.batch.Provider.File, "endpoint": w.batch.Endpoint, "completion_window": batch.Day} {
 		body[name], _ = json.Marshal(v)
 	}
 	if len(w.batch.Metadata) > 0 {
@@ -218,8 +218,8 @@ func create(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	return madeAs(w, &b, answer), nil
 }
 
-func madeAs(w *work, b *batchObject, answer []byte) func(*managed.Progress) {
-	return func(p *managed.Progress) {
+func madeAs(w *work, b *batchObject, answer []byte) func(*batch.Progress) {
+	return func(p *batch.Progress) {
 		p.Provider.Batch, p.Provider.Status, p.Provider.Stage = b.ID, short(b.Status), stagePoll
 		p.Provider.Answer = shown(answer)
 	}
@@ -241,7 +241,7 @@ const maxMessage = 1 << 10
 func short(s string) string { return strings.ToValidUTF8(s[:min(len(s), maxMessage)], "") }
 
 // madeBefore finds the provider's batch of this batch's file; nil if there is none.
-func madeBefore(w *work, ctx context.Context) (func(*managed.Progress), error) {
+func madeBefore(w *work, ctx context.Context) (func(*batch.Progress), error) {
 	answer, err := object(w, ctx, http.MethodGet, "/batches?limit=100", nil, 0, "")
 	if err != nil {
 		return nil, err
@@ -263,9 +263,9 @@ func madeBefore(w *work, ctx context.Context) (func(*managed.Progress), error) {
 
 // poll reads the provider's batch. The pipeline charges its usage with the first request that
 // sees it ended.
-func poll(w *work, ctx context.Context) (func(*managed.Progress), error) {
+func poll(w *work, ctx context.Context) (func(*batch.Progress), error) {
 	path := "/batches/" + url.PathEscape(w.batch.Provider.Batch)
-	if w.batch.Status == managed.Cancelling && w.batch.Provider.Status != "cancelling" && !providerEnded(w.batch.Provider.Status) {
+	if w.batch.Status == batch.Cancelling && w.batch.Provider.Status != "cancelling" && !providerEnded(w.batch.Provider.Status) {
 		if _, err := object(w, ctx, http.MethodPost, path+"/cancel", nil, 0, ""); err != nil && fault.From(err).Status() >= 500 {
 			return nil, err
 		} // the cancellation of a finished batch fails: the next poll shows its state
@@ -278,7 +278,7 @@ func poll(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	if json.Unmarshal(answer, &b) != nil || b.Status == "" {
 		return nil, errLater
 	}
-	return func(p *managed.Progress) {
+	return func(p *batch.Progress) {
 		p.Provider.Status, p.Provider.Answer = short(b.Status), shown(answer)
 		p.Provider.Output, p.Provider.Errors = short(b.Output), short(b.Errors)
 		if b.Counts.Total > 0 {
@@ -289,15 +289,15 @@ func poll(w *work, ctx context.Context) (func(*managed.Progress), error) {
 		}
 		for _, e := range b.Problem.Data { // after any of the gateway itself
 			if len(p.Problems) < maxProblems {
-				p.Problems = append(p.Problems, managed.Problem{Code: short(e.Code), Message: short(e.Message), Param: short(e.Param), Line: e.Line})
+				p.Problems = append(p.Problems, batch.Problem{Code: short(e.Code), Message: short(e.Message), Param: short(e.Param), Line: e.Line})
 			}
 		}
 		p.Provider.Stage = stageCollect
 		p.Finalizing = w.runner.Now().Unix()
-		if p.Status == managed.InProgress {
-			p.Status = managed.Finalizing
+		if p.Status == batch.InProgress {
+			p.Status = batch.Finalizing
 		}
 	}, nil
 }
 
-func providerEnded(status string) bool { return managed.Status(status).Ended() }
+func providerEnded(status string) bool { return batch.Status(status).Ended() }

@@ -11,7 +11,7 @@ import (
 
 	"gateway/shared/queue"
 	"gateway/shared/relay"
-	"gateway/shared/relay/managed"
+	"gateway/shared/relay/batch"
 	"gateway/shared/store"
 )
 
@@ -38,8 +38,8 @@ var Standard = Pace{
 // Options are the dependencies of a Runner.
 type Options struct {
 	Mux     *relay.Mux // the routes that rows call, and those of files and batches
-	Batches *managed.Batches
-	Room    func(sc store.Scope) managed.Room
+	Batches *batch.Batches
+	Room    func(sc store.Scope) batch.Room
 	Queue   queue.Queue
 	Now     func() time.Time
 	Pace    Pace
@@ -84,7 +84,7 @@ func (r *Runner) Handle(ctx context.Context, messages []queue.Message) (failed [
 
 // handle executes one step. A stale one, or one leased by another worker, is done.
 func (r *Runner) handle(ctx context.Context, m queue.Message) error {
-	step, err := managed.ReadMessage(m.Body)
+	step, err := batch.ReadMessage(m.Body)
 	if err != nil {
 		return err // it becomes a dead letter
 	}
@@ -97,7 +97,7 @@ func (r *Runner) handle(ctx context.Context, m queue.Message) error {
 	w := &work{runner: r, sc: step.Scope(), id: step.Batch, holder: r.process + "/" + uuid.NewString()[:8]}
 	late := context.WithoutCancel(ctx)
 	w.batch, err = r.Batches.Take(late, w.sc, w.id, w.holder, step.Step, r.Pace.Lease, r.Alone)
-	if errors.Is(err, managed.ErrTaken) || err == nil && w.batch == nil {
+	if errors.Is(err, batch.ErrTaken) || err == nil && w.batch == nil {
 		return nil
 	}
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *Runner) handle(ctx context.Context, m queue.Message) error {
 func (r *Runner) Sweep(ctx context.Context) error {
 	due, steps, err := r.Batches.Overdue(ctx, r.Pace.Late, r.process, r.Alone)
 	for i, d := range due {
-		if serr := r.Queue.Send(ctx, managed.Message(d.Scope, d.ID, steps[i], 0)); serr != nil {
+		if serr := r.Queue.Send(ctx, batch.Message(d.Scope, d.ID, steps[i], 0)); serr != nil {
 			err = errors.Join(err, serr)
 		}
 	}

@@ -11,12 +11,12 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/relay/approval"
-	"gateway/shared/relay/managed"
+	"gateway/shared/relay/batch"
 	"gateway/shared/wire"
 )
 
 // upload sends the rows to the provider.
-func upload(w *work, ctx context.Context) (func(*managed.Progress), error) {
+func upload(w *work, ctx context.Context) (func(*batch.Progress), error) {
 	length, err := formLength(w, ctx)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func upload(w *work, ctx context.Context) (func(*managed.Progress), error) {
 	if json.Unmarshal(answer, &file) != nil || file.ID == "" || len(file.ID) > maxMessage {
 		return nil, errLater
 	}
-	return func(p *managed.Progress) { p.Provider.File, p.Provider.Stage = file.ID, stageCreate }, nil
+	return func(p *batch.Progress) { p.Provider.File, p.Provider.Stage = file.ID, stageCreate }, nil
 }
 
 // boundary separates the parts of an upload. Rows are JSON objects, so no line can start with
@@ -80,7 +80,7 @@ func writeForm(w *work, ctx context.Context, form *multipart.Writer) error {
 	}
 	src := room.Open(ctx, f)
 	defer src.Close()
-	lines := managed.NewLines(src, 0, 0)
+	lines := batch.NewLines(src, 0, 0)
 	var out []byte
 	for {
 		line, err := lines.Next()
@@ -101,7 +101,7 @@ func writeForm(w *work, ctx context.Context, form *multipart.Writer) error {
 
 // providersRow writes a row with the provider's name of the model.
 func providersRow(w *work, dst, line []byte) ([]byte, error) {
-	row, err := managed.ParseRow(line)
+	row, err := batch.ParseRow(line)
 	if err != nil {
 		return dst, err
 	}

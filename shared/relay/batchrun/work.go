@@ -11,7 +11,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
-	"gateway/shared/relay/managed"
+	"gateway/shared/relay/batch"
 	"gateway/shared/store"
 )
 
@@ -21,7 +21,7 @@ type work struct {
 	sc     store.Scope
 	id     string
 	holder string
-	batch  *managed.Batch
+	batch  *batch.Batch
 	// closing is the holder of the batch's key, once the key is no longer valid; nil before.
 	closing *identity.Principal
 }
@@ -39,7 +39,7 @@ func (w *work) run(ctx context.Context) error {
 	made, delay, err := w.step(ctx)
 	late := context.WithoutCancel(ctx)
 	switch {
-	case errors.Is(context.Cause(ctx), managed.ErrTaken):
+	case errors.Is(context.Cause(ctx), batch.ErrTaken):
 		return nil // the new holder continues
 	case err != nil:
 		if f := fault.From(err); !errors.Is(err, errStopped) && (f.Status() < 500 || w.runner.Now().Unix() >= w.batch.Expires+patience) {
@@ -53,13 +53,13 @@ func (w *work) run(ctx context.Context) error {
 		}
 		return errors.Join(fmt.Errorf("batchrun: %s: %w", w.id, err), rerr)
 	}
-	b, err := w.runner.Batches.Release(late, w.sc, w.id, w.holder, func(p *managed.Progress) {
+	b, err := w.runner.Batches.Release(late, w.sc, w.id, w.holder, func(p *batch.Progress) {
 		made(p)
 		p.Step++
 		p.Next = w.runner.Now().Add(delay).UnixMilli()
 	})
 	if err != nil || b == nil || b.Status.Ended() {
-		if errors.Is(err, managed.ErrTaken) {
+		if errors.Is(err, batch.ErrTaken) {
 			return nil
 		}
 		return err
@@ -68,21 +68,21 @@ func (w *work) run(ctx context.Context) error {
 }
 
 func (w *work) send(ctx context.Context, step int64, delay time.Duration) error {
-	return w.runner.Queue.Send(ctx, managed.Message(w.sc, w.id, step, delay))
+	return w.runner.Queue.Send(ctx, batch.Message(w.sc, w.id, step, delay))
 }
 
 // patience is for how many seconds a failing step of an overdue batch is retried.
 const patience = 24 * 60 * 60
 
 // failing ends a batch that cannot continue.
-func (w *work) failing(f *fault.Fault) func(*managed.Progress) {
-	return func(p *managed.Progress) {
-		p.Problems = append(p.Problems, managed.Problem{Code: string(f.Code), Message: f.Message, Param: f.Field})
+func (w *work) failing(f *fault.Fault) func(*batch.Progress) {
+	return func(p *batch.Progress) {
+		p.Problems = append(p.Problems, batch.Problem{Code: string(f.Code), Message: f.Message, Param: f.Field})
 		if p.Outcome == "" && p.Provider.Stage == "" && p.Good+p.Bad > 0 {
-			p.Finalize(managed.Failed, w.runner.Now()) // existing results are written first
+			p.Finalize(batch.Failed, w.runner.Now()) // existing results are written first
 			return
 		}
-		p.End(managed.Failed, w.runner.Now())
+		p.End(batch.Failed, w.runner.Now())
 	}
 }
 
@@ -95,8 +95,8 @@ func (w *work) renew(ctx context.Context, done <-chan struct{}, lost context.Can
 		case <-done:
 			return
 		case <-t.C:
-			if err := w.runner.Batches.Renew(context.WithoutCancel(ctx), w.sc, w.id, w.holder, w.runner.Pace.Lease); errors.Is(err, managed.ErrTaken) {
-				lost(managed.ErrTaken)
+			if err := w.runner.Batches.Renew(context.WithoutCancel(ctx), w.sc, w.id, w.holder, w.runner.Pace.Lease); errors.Is(err, batch.ErrTaken) {
+				lost(batch.ErrTaken)
 				return
 			} else if err != nil {
 				w.runner.OnError(err) // two more attempts before it expires
@@ -107,32 +107,32 @@ func (w *work) renew(ctx context.Context, done <-chan struct{}, lost context.Can
 
 // step executes the next step. It returns its changes to the progress, and the delay of the
 // following step.
-func (w *work) step(ctx context.Context) (made func(*managed.Progress), delay time.Duration, err error) {
+func (w *work) step(ctx context.Context) (made func(*batch.Progress), delay time.Duration, err error) {
 	b := w.batch
 	switch {
 	case b.Outcome != "":
 		made, err = w.finish(ctx)
 		return made, 0, err
-	case b.Status == managed.Cancelling && b.Provider.Stage == "":
-		return w.ending(managed.Cancelled), 0, nil
-	case b.Status == managed.Validating && b.Provider.Stage == "":
+	case b.Status == batch.Cancelling && b.Provider.Stage == "":
+		return w.ending(batch.Cancelled), 0, nil
+	case b.Status == batch.Validating && b.Provider.Stage == "":
 		made, err = w.validate(ctx)
 		return made, 0, err
 	case b.Provider.Stage != "":
 		return handOver(w, ctx)
 	case w.runner.Now().Unix() >= b.Expires:
-		return w.ending(managed.Expired), 0, nil
+		return w.ending(batch.Expired), 0, nil
 	}
 	return flush(w, ctx)
 }
 
 // ending starts the end of the batch.
-func (w *work) ending(outcome managed.Status) func(*managed.Progress) {
-	return func(p *managed.Progress) { p.Finalize(outcome, w.runner.Now()) }
+func (w *work) ending(outcome batch.Status) func(*batch.Progress) {
+	return func(p *batch.Progress) { p.Finalize(outcome, w.runner.Now()) }
 }
 
 // input finds the file of the rows.
-func (w *work) input(ctx context.Context) (managed.Room, *chat.HeldFile, error) {
+func (w *work) input(ctx context.Context) (batch.Room, *chat.HeldFile, error) {
 	room := w.runner.Room(w.sc)
 	f, err := room.File(ctx, w.batch.Input)
 	if err == nil && f == nil {
@@ -145,15 +145,15 @@ func (w *work) input(ctx context.Context) (managed.Room, *chat.HeldFile, error) 
 const maxProblems = 100
 
 // validate reads the rows once, before any of them runs.
-func (w *work) validate(ctx context.Context) (func(*managed.Progress), error) {
+func (w *work) validate(ctx context.Context) (func(*batch.Progress), error) {
 	room, f, err := w.input(ctx)
 	if err != nil {
 		return nil, err
 	}
 	src := room.Open(ctx, f)
 	defer src.Close()
-	lines, check := managed.NewLines(src, 0, 0), managed.NewCheck()
-	var problems []managed.Problem
+	lines, check := batch.NewLines(src, 0, 0), batch.NewCheck()
+	var problems []batch.Problem
 	for len(problems) < maxProblems {
 		line, err := lines.Next()
 		if err == io.EOF {
@@ -168,26 +168,26 @@ func (w *work) validate(ctx context.Context) (func(*managed.Progress), error) {
 		}
 	}
 	total := int64(check.Rows())
-	return func(p *managed.Progress) {
+	return func(p *batch.Progress) {
 		now := w.runner.Now()
 		p.Problems = problems
 		switch {
 		case len(problems) > 0:
-			p.End(managed.Failed, now)
+			p.End(batch.Failed, now)
 			return
-		case p.Status == managed.Cancelling:
+		case p.Status == batch.Cancelling:
 		default:
-			p.Status = managed.InProgress
+			p.Status = batch.InProgress
 		}
 		p.Total, p.Began = total, now.Unix()
-		if w.batch.Window == managed.Day && p.Status == managed.InProgress {
+		if w.batch.Window == batch.Day && p.Status == batch.InProgress {
 			p.Provider.Stage = stageJudge
 		}
 	}, nil
 }
 
 // problem returns the fault of a row of this batch; nil if it is valid.
-func (w *work) problem(check *managed.Check, line []byte) *managed.Problem {
+func (w *work) problem(check *batch.Check, line []byte) *batch.Problem {
 	row, err := check.Row(line)
 	if err == nil && row.URL != w.batch.Endpoint {
 		err = fault.Invalid("url", "url must be the endpoint of the batch, %s", w.batch.Endpoint)
@@ -199,19 +199,19 @@ func (w *work) problem(check *managed.Check, line []byte) *managed.Problem {
 		return nil
 	}
 	f := fault.From(err)
-	return &managed.Problem{Code: string(f.Code), Message: f.Message, Param: f.Field}
+	return &batch.Problem{Code: string(f.Code), Message: f.Message, Param: f.Field}
 }
 
 // finish writes the output files.
-func (w *work) finish(ctx context.Context) (func(*managed.Progress), error) {
+func (w *work) finish(ctx context.Context) (func(*batch.Progress), error) {
 	b, room := w.batch, w.runner.Room(w.sc)
 	var left int64
-	if b.Outcome == managed.Expired {
+	if b.Outcome == batch.Expired {
 		left = b.Total - b.Good - b.Bad
 	}
 	name := func(kind string) (id, file string) {
-		own := strings.TrimPrefix(b.ID, managed.IDPrefix)
-		return managed.FilePrefix + own + "_" + kind, b.ID + "_" + kind + ".jsonl"
+		own := strings.TrimPrefix(b.ID, batch.IDPrefix)
+		return batch.FilePrefix + own + "_" + kind, b.ID + "_" + kind + ".jsonl"
 	}
 	var output, failures string
 	if b.Good > 0 && b.Output == "" {
@@ -240,7 +240,7 @@ func (w *work) finish(ctx context.Context) (func(*managed.Progress), error) {
 		}
 		failures = id
 	}
-	return func(p *managed.Progress) {
+	return func(p *batch.Progress) {
 		if output != "" {
 			p.Output = output
 		}
@@ -259,13 +259,13 @@ func (w *work) expiredRows(ctx context.Context) (io.ReadCloser, error) {
 		return nil, err
 	}
 	src := room.OpenAt(ctx, f, w.batch.Offset)
-	return &expired{w: w, Closer: src, lines: managed.NewLines(src, w.batch.Line, w.batch.Offset)}, nil
+	return &expired{w: w, Closer: src, lines: batch.NewLines(src, w.batch.Line, w.batch.Offset)}, nil
 }
 
 type expired struct {
 	io.Closer
 	w     *work
-	lines *managed.Lines
+	lines *batch.Lines
 	out   []byte
 }
 
@@ -276,11 +276,11 @@ func (e *expired) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		row, err := managed.ParseRow(line)
+		row, err := batch.ParseRow(line)
 		if err != nil {
 			return 0, err
 		}
-		e.out = managed.Unanswered(e.out, e.w.id, e.lines.Number, row.CustomID, "batch_expired", "This request could not be executed before the completion window expired.")
+		e.out = batch.Unanswered(e.out, e.w.id, e.lines.Number, row.CustomID, "batch_expired", "This request could not be executed before the completion window expired.")
 	}
 	n := copy(p, e.out)
 	e.out = e.out[n:]

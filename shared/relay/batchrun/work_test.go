@@ -13,7 +13,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/queue"
-	"gateway/shared/relay/managed"
+	"gateway/shared/relay/batch"
 	"gateway/shared/seal"
 	"gateway/shared/seal/local"
 	"gateway/shared/store"
@@ -22,7 +22,7 @@ import (
 
 // brokenRoom is a room whose files cannot be had, for a reason.
 type brokenRoom struct {
-	managed.Room
+	batch.Room
 	err error
 }
 
@@ -66,16 +66,16 @@ func newBench(t *testing.T) *bench {
 		t.Fatal(err)
 	}
 	b.Runner = New(Options{
-		Batches: &managed.Batches{Now: clock, Store: tables, Sealer: seal.New(master, clock)},
-		Room:    func(store.Scope) managed.Room { return b.room },
+		Batches: &batch.Batches{Now: clock, Store: tables, Sealer: seal.New(master, clock)},
+		Room:    func(store.Scope) batch.Room { return b.room },
 		Queue:   b.queue, Now: clock, Pace: Standard, OnError: func(error) {},
 	})
 	return b
 }
 
-func (b *bench) create() *managed.Batch {
+func (b *bench) create() *batch.Batch {
 	b.t.Helper()
-	made, err := b.Batches.Create(b.t.Context(), here, managed.Definition{Endpoint: "/v1/embeddings", Input: "gw_file_1", Window: managed.Immediate, Key: "hash"})
+	made, err := b.Batches.Create(b.t.Context(), here, batch.Definition{Endpoint: "/v1/embeddings", Input: "gw_file_1", Window: batch.Immediate, Key: "hash"})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -83,9 +83,9 @@ func (b *bench) create() *managed.Batch {
 }
 
 // do delivers the message of a batch's step and gives what became of both.
-func (b *bench) do(id string, step int64) (*managed.Batch, error) {
+func (b *bench) do(id string, step int64) (*batch.Batch, error) {
 	b.t.Helper()
-	err := b.handle(b.t.Context(), queue.Message{Body: managed.Message(here, id, step, 0).Body})
+	err := b.handle(b.t.Context(), queue.Message{Body: batch.Message(here, id, step, 0).Body})
 	got, gerr := b.Batches.Get(b.t.Context(), here, id)
 	if gerr != nil || got == nil {
 		b.t.Fatalf("%v %v", got, gerr)
@@ -100,7 +100,7 @@ func TestALongRefusalEndsABatch(t *testing.T) {
 	refusal.StatusCode = http.StatusBadRequest
 	b.room.err = refusal
 	got, err := b.do(b.create().ID, 0)
-	if err != nil || got.Status != managed.Failed || len(got.Problems) != 1 || !strings.HasPrefix(got.Problems[0].Message, "\x01é") || len(got.Problems[0].Message) > 1<<10 {
+	if err != nil || got.Status != batch.Failed || len(got.Problems) != 1 || !strings.HasPrefix(got.Problems[0].Message, "\x01é") || len(got.Problems[0].Message) > 1<<10 {
 		t.Errorf("%v: %s, %d problems", err, got.Status, len(got.Problems))
 	}
 }
@@ -111,14 +111,14 @@ func TestABatchWhoseStepAlwaysFailsEnds(t *testing.T) {
 	b.room.err = errors.New("a chunk is lost")
 	made := b.create()
 	began := b.now
-	for _, after := range []time.Duration{0, managed.Lifetime + time.Hour, managed.Lifetime + 23*time.Hour} {
+	for _, after := range []time.Duration{0, batch.Lifetime + time.Hour, batch.Lifetime + 23*time.Hour} {
 		b.now = began.Add(after)
-		if got, err := b.do(made.ID, 0); err == nil || got.Status != managed.Validating || got.HeldBy(b.now) != "" {
+		if got, err := b.do(made.ID, 0); err == nil || got.Status != batch.Validating || got.HeldBy(b.now) != "" {
 			t.Fatalf("after %v: %v, %s", after, err, got.Status)
 		}
 	}
-	b.now = began.Add(managed.Lifetime + 25*time.Hour)
-	if got, err := b.do(made.ID, 0); err != nil || got.Status != managed.Failed || len(got.Problems) != 1 {
+	b.now = began.Add(batch.Lifetime + 25*time.Hour)
+	if got, err := b.do(made.ID, 0); err != nil || got.Status != batch.Failed || len(got.Problems) != 1 {
 		t.Errorf("%v, %s %v", err, got.Status, got.Problems)
 	}
 	if err := b.Sweep(t.Context()); err != nil || len(b.queue.messages) != 0 {

@@ -7,9 +7,8 @@ import (
 	"gateway/shared/egress/buffer"
 	"gateway/shared/prompt"
 	"gateway/shared/relay/admission"
-	"gateway/shared/relay/ephemeral"
 	"gateway/shared/relay/form"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/wire"
 )
 
@@ -40,9 +39,9 @@ type path struct {
 	Slug string     // of @slug/model in the body, or of @slug/id in the path
 	// Transcribes: a socket that only transcribes audio.
 	Transcribes bool
-	Minting     *ephemeral.Wanted // the requested client secret; nil: none
+	Minting     *admission.SecretRequest // the requested client secret; nil: none
 	keptRead    bool
-	kept        kept.Path // stored objects named by the path
+	kept        ownership.Path // stored objects named by the path
 }
 
 // held is a body in memory, with its parsed fields.

@@ -6,7 +6,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
-	"gateway/shared/relay/asked"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/routes"
 )
@@ -14,7 +14,7 @@ import (
 // readForm reads a multipart body: completely into memory if it is small, else its fields up to
 // the first file, with the rest left in the request.
 func readForm(b *Body) error {
-	boundary, err := form.BoundaryOf(asked.One(b.Req.Req.Header, "Content-Type"))
+	boundary, err := form.BoundaryOf(admission.SingleHeader(b.Req.Req.Header, "Content-Type"))
 	if err != nil {
 		return err
 	}
@@ -22,14 +22,14 @@ func readForm(b *Body) error {
 	if length > limit {
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", limit)
 	}
-	room := form.Room(length)
+	room := form.FormMemory(length)
 	if room > egress.Uncounted {
 		if err := b.Req.Lease.Take(b.Req.Ctx, room); err != nil {
 			return err
 		}
 	}
 	b.inBuf = buffer.For(int(min(room, buffer.Most)))
-	f, err := form.Read(b.Req.Req.Body, boundary, length, b.inBuf.B)
+	f, err := form.ReadForm(b.Req.Req.Body, boundary, length, b.inBuf.B)
 	if err != nil {
 		return unreadForm(err)
 	}

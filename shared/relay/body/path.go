@@ -5,22 +5,22 @@ import (
 	"net/url"
 	"strings"
 
-	"gateway/shared/relay/asked"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/routes"
 )
 
 // KeptPath returns the stored objects named by the path.
-func (b *path) KeptPath() *kept.Path {
+func (b *path) KeptPath() *ownership.Path {
 	if !b.keptRead {
-		b.kept, b.keptRead = kept.PathOf(b.RawPath()), true
+		b.kept, b.keptRead = ownership.PathOf(b.RawPath()), true
 	}
 	return &b.kept
 }
 
 // Multipart reports whether the body is a form that is streamed through.
 func (b *path) Multipart() bool {
-	return strings.HasPrefix(strings.ToLower(asked.One(b.Req.Req.Header, "Content-Type")), "multipart/form-data")
+	return strings.HasPrefix(strings.ToLower(admission.SingleHeader(b.Req.Req.Header, "Content-Type")), "multipart/form-data")
 }
 
 // Nameless reports whether the operation can be sent without a model.
@@ -60,7 +60,7 @@ func (b *path) Like() *routes.Route {
 func (b *path) Reached() []string { return b.Req.Route.Reached(b.Req.Req.Method, b.RawPath()) }
 
 // With returns the body in a request with other headers, on a route that needs a provider.
-func (b *Body) With(ask asked.Headers, h http.Header) *Body {
+func (b *Body) With(ask admission.Headers, h http.Header) *Body {
 	other, in := *b, *b.Req
 	req, rt := *in.Req, *in.Route
 	req.Header, rt.Own = h, false

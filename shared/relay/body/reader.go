@@ -11,10 +11,8 @@ import (
 
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
-	"gateway/shared/relay/asked"
-	"gateway/shared/relay/ephemeral"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/units"
 )
 
 // take reads the body of a request as its route requires.
@@ -40,7 +38,7 @@ func take(b *Body) error {
 	if err != nil {
 		return err
 	}
-	if enc := asked.One(b.Req.Req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.Req.Route.Shape == routes.Unified {
+	if enc := admission.SingleHeader(b.Req.Req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.Req.Route.Shape == routes.Unified {
 		return fault.Invalid("content-encoding", "must be identity or left out: this route takes bodies as they are")
 	}
 	b.Size = max(b.Req.Req.ContentLength, 0)
@@ -50,7 +48,7 @@ func take(b *Body) error {
 	if b.Req.Route.Shape == routes.Raw && kind != "application/json" {
 		b.Unread = b.Req.Req.ContentLength != 0
 		if b.Unread && b.Req.Req.Method == http.MethodPost {
-			SetUnits(&b.Own, units.Demand(b.RawPath(), nil, b.Req.Req.ContentLength))
+			SetUnits(&b.Own, Demand(b.RawPath(), nil, b.Req.Req.ContentLength))
 		}
 		return nil // streamed through
 	}
@@ -99,7 +97,7 @@ func readID(b *Body) error {
 
 // readWanted reads a request for a client secret.
 func readWanted(b *Body) (err error) {
-	if b.Minting, err = ephemeral.Read(b.Req.Route.Mints(), b.In); err != nil {
+	if b.Minting, err = admission.ReadSecretRequest(b.Req.Route.Mints(), b.In); err != nil {
 		return err
 	}
 	b.Transcribes = b.Minting.Transcribes
@@ -138,7 +136,7 @@ func bodiless(b *Body) bool {
 // contentType returns the media type of the body. Unified routes accept JSON; an absent type
 // counts as JSON. Pass-through accepts any.
 func contentType(b *Body) (string, error) {
-	v := asked.One(b.Req.Req.Header, "Content-Type")
+	v := admission.SingleHeader(b.Req.Req.Header, "Content-Type")
 	if v == "" || v == "application/json" {
 		return "application/json", nil
 	}

@@ -9,7 +9,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
-	"gateway/shared/relay/asked"
+	"gateway/shared/relay/admission"
 )
 
 // takeSocket reads the query of a request that becomes a WebSocket: it names the model, or
@@ -82,14 +82,14 @@ func onlyKey(q url.Values) bool { return len(q) == 1 && q.Has("key") }
 func upgrades(req *http.Request) error {
 	h := req.Header
 	has := func(name, token string) bool {
-		return slices.ContainsFunc(asked.ListOf(h[name]), func(v string) bool { return strings.EqualFold(v, token) })
+		return slices.ContainsFunc(admission.SplitList(h[name]), func(v string) bool { return strings.EqualFold(v, token) })
 	}
-	switch key, err := base64.StdEncoding.DecodeString(asked.One(h, "Sec-Websocket-Key")); {
+	switch key, err := base64.StdEncoding.DecodeString(admission.SingleHeader(h, "Sec-Websocket-Key")); {
 	case !has("Upgrade", "websocket") || !has("Connection", "upgrade"):
 		return fault.Invalid("upgrade", "this route takes WebSockets only: send Connection: Upgrade and Upgrade: websocket, over HTTP/1.1")
 	case !req.ProtoAtLeast(1, 1) || req.ProtoMajor != 1:
 		return fault.Invalid("upgrade", "a WebSocket begins over HTTP/1.1")
-	case asked.One(h, "Sec-Websocket-Version") != "13" || len(h["Sec-Websocket-Version"]) != 1:
+	case admission.SingleHeader(h, "Sec-Websocket-Version") != "13" || len(h["Sec-Websocket-Version"]) != 1:
 		return fault.Invalid("sec-websocket-version", "must be 13")
 	case err != nil || len(key) != 16 || len(h["Sec-Websocket-Key"]) != 1:
 		return fault.Invalid("sec-websocket-key", "must be 16 bytes in Base64, sent once")

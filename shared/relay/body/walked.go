@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
-	"gateway/shared/relay/units"
 	"gateway/shared/wire"
 )
 
@@ -83,7 +82,7 @@ func walkRaw(b *Body) error {
 	}
 	b.Own = demandsIn(b.Req.Route, b.In, &b.walk, demand)
 	if like == nil && b.Req.Req.Method == http.MethodPost {
-		SetUnits(&b.Own, units.Demand(b.RawPath(), b.In, int64(len(b.In))))
+		SetUnits(&b.Own, Demand(b.RawPath(), b.In, int64(len(b.In))))
 	}
 	if like != nil && like.NoOutput {
 		b.Own.OutBound = 0

@@ -36,7 +36,7 @@ func TestFieldsFirstEndsBeforeALaterField(t *testing.T) {
 	} {
 		for pieces, slow := range map[string]func(io.Reader) io.Reader{"chunks": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader} {
 			src := strings.NewReader(filePart(`name="purpose"`, "x") + c.body)
-			f, err := Read(src, "b", MaxReplay+1, nil) // longer than what is held
+			f, err := ReadForm(src, "b", MaxReplay+1, nil) // longer than what is held
 			if err != nil || f.Whole() {
 				f = &Form{boundary: "b", head: []byte(filePart(`name="purpose"`, "x") + c.body[:strings.Index(c.body, "\r\n\r\n")+4])}
 				if err := f.parse(); err != nil {
@@ -63,7 +63,7 @@ func TestDelimitersOfLenientReceiversAreRefused(t *testing.T) {
 		filePart(`name="f"; filename="a"`, "a\n--b\nContent-Disposition: form-data; name=\"model\"\n\nm") + "--b--":   false,
 		filePart(`name="f"; filename="a"`, "a\r--b\r\nContent-Disposition: form-data; name=\"x\"\r\n\r\nm") + "--b--": false,
 	} {
-		if _, err := Read(strings.NewReader(body), "b", int64(len(body)), nil); (err == nil) != ok {
+		if _, err := ReadForm(strings.NewReader(body), "b", int64(len(body)), nil); (err == nil) != ok {
 			t.Errorf("%q: %v", body, err)
 		}
 	}

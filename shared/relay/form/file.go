@@ -8,8 +8,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// File is the only file of a form that is read as a stream. Read returns the file's bytes.
-type File struct {
+// FormFile is the only file of a form that is read as a stream. Read returns the file's bytes.
+type FormFile struct {
 	Name   string // of the file; "" when it has none
 	parts  *multipart.Reader
 	part   *multipart.Part
@@ -17,9 +17,9 @@ type File struct {
 	broken func(error) error
 }
 
-// OpenFile reads the fields before the file. broken translates a read error.
-func OpenFile(src io.Reader, boundary string, broken func(error) error) (*File, error) {
-	f := &File{parts: multipart.NewReader(src, boundary), fields: make(map[string]string), broken: broken}
+// OpenFormFile reads the fields before the file. broken translates a read error.
+func OpenFormFile(src io.Reader, boundary string, broken func(error) error) (*FormFile, error) {
+	f := &FormFile{parts: multipart.NewReader(src, boundary), fields: make(map[string]string), broken: broken}
 	var err error
 	if f.part, err = f.next(); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func OpenFile(src io.Reader, boundary string, broken func(error) error) (*File, 
 }
 
 // Rest reads the form after the file and returns all fields.
-func (f *File) Rest() (map[string]string, error) {
+func (f *FormFile) Rest() (map[string]string, error) {
 	more, err := f.next()
 	if err == nil && more != nil {
 		err = fault.Invalid("file", "file must be the only file of the form")
@@ -41,7 +41,7 @@ func (f *File) Rest() (map[string]string, error) {
 }
 
 // Read implements io.Reader.
-func (f *File) Read(b []byte) (int, error) {
+func (f *FormFile) Read(b []byte) (int, error) {
 	n, err := f.part.Read(b)
 	if err != nil && err != io.EOF {
 		err = f.broken(err)
@@ -50,7 +50,7 @@ func (f *File) Read(b []byte) (int, error) {
 }
 
 // next reads fields until a file starts; nil at the end of the form.
-func (f *File) next() (*multipart.Part, error) {
+func (f *FormFile) next() (*multipart.Part, error) {
 	for range MaxParts {
 		part, err := f.parts.NextRawPart()
 		if err == io.EOF {

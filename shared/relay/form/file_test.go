@@ -29,7 +29,7 @@ func TestAFileIsReadBetweenItsFields(t *testing.T) {
 		filePart(`name="purpose"`, "batch") + file[:len(file)-1]:                          "broken",
 		filePart(`name="purpose"`, "batch") + "--b\r\nContent-Disposition: form-data; na": "file is required",
 	} {
-		f, err := OpenFile(strings.NewReader(body), "b", func(error) error { return bad })
+		f, err := OpenFormFile(strings.NewReader(body), "b", func(error) error { return bad })
 		var got []byte
 		var fields map[string]string
 		if err == nil {

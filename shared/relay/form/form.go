@@ -281,8 +281,8 @@ func most(length int64) int64 {
 	return MaxReplay + 1
 }
 
-// Room returns the best buffer size for Read, given the length of a body.
-func Room(length int64) int64 { return room(length) + headReadBytes }
+// FormMemory returns the best buffer size for Read, given the length of a body.
+func FormMemory(length int64) int64 { return room(length) + headReadBytes }
 
 func room(length int64) int64 {
 	if length >= 0 {
@@ -291,9 +291,9 @@ func room(length int64) int64 {
 	return most(length)
 }
 
-// Read reads a body of a given length, -1 if unknown, until it ends or, if it exceeds the buffer
+// ReadForm reads a body of a given length, -1 if unknown, until it ends or, if it exceeds the buffer
 // limit, until its first file starts. It uses buf as long as that is large enough.
-func Read(src io.Reader, boundary string, length int64, buf []byte) (*Form, error) {
+func ReadForm(src io.Reader, boundary string, length int64, buf []byte) (*Form, error) {
 	f := &Form{boundary: boundary, head: buf[:0]}
 	most := most(length)
 	for {

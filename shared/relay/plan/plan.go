@@ -7,7 +7,6 @@ import (
 
 	"gateway/shared/pricing"
 	"gateway/shared/relay/admission"
-	"gateway/shared/relay/asked"
 	"gateway/shared/relay/body"
 	"gateway/shared/route"
 	"gateway/shared/route/measure"
@@ -86,7 +85,7 @@ func (p *Plan) SlugsOfRoute() []string {
 }
 
 // ResolveAs resolves the route of a request by the same caller with other headers.
-func (p *Plan) ResolveAs(from *Sources, ask asked.Headers, h http.Header) error {
+func (p *Plan) ResolveAs(from *Sources, ask admission.Headers, h http.Header) error {
 	body := p.Body.With(ask, h)
 	other := Plan{Req: body.Req, Body: body}
 	return other.Resolve(from)

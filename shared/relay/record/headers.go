@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"gateway/shared/relay/asked"
+	"gateway/shared/relay/admission"
 	"gateway/shared/wire"
 )
 
@@ -14,9 +14,9 @@ import (
 func Hides(name string, sensitive []string) bool {
 	switch name {
 	case "Authorization", "X-Gateway-Api-Key", "X-Api-Key", "Api-Key", "Cookie", "Set-Cookie",
-		"Proxy-Authorization", "X-Goog-Api-Key", "X-Amz-Security-Token", asked.Config:
+		"Proxy-Authorization", "X-Goog-Api-Key", "X-Amz-Security-Token", admission.Config:
 		return true
-	case asked.TraceID, asked.Provider, asked.RetryCount, asked.CacheStatus, asked.OptionIndex, asked.ProviderRequestID:
+	case admission.TraceID, admission.Provider, admission.RetryCount, admission.CacheStatus, admission.OptionIndex, admission.ProviderRequestID:
 		return slices.Contains(sensitive, name) // on most requests; none of them is secret
 	}
 	return secretHeader(name) || slices.Contains(sensitive, name)
@@ -39,7 +39,7 @@ func AppendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
 		}
 		dst = wire.AppendJSONString(dst, name)
 		dst = append(dst, ':')
-		withPassword := name == asked.CustomHost && strings.Contains(value, "@")
+		withPassword := name == admission.CustomHost && strings.Contains(value, "@")
 		if withPassword || Hides(name, sensitive) {
 			dst = append(dst, `"*****"`...)
 			continue

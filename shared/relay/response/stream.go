@@ -1,6 +1,3 @@
-// Package response forwards a stream from a provider to its client: unchanged if both use the
-// same dialect, otherwise translated event by event. It assembles streams where the complete
-// response is needed.
 package response
 
 import (

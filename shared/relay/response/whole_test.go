@@ -11,15 +11,15 @@ import (
 	"gateway/shared/wire"
 )
 
-// most is how long an answer may be that is put together here, in bytes.
-const most = 1 << 16
+// maxGathered is how long an answer may be that is put together here, in bytes.
+const maxGathered = 1 << 16
 
 // gathered puts a stream together and gives the answer in the dialect; ok is
 // false when it cannot be kept.
 func gathered(t *testing.T, d chat.Spoken, stream string, chunk int) (string, bool) {
 	t.Helper()
 	s := Pass(d.NewStreamFilter(&chat.FilterOptions{}))
-	s.Gather(most, false, false, d.NewStreamDecoder(&chat.Traits{}))
+	s.Gather(maxGathered, false, false, d.NewStreamDecoder(&chat.Traits{}))
 	for in := []byte(stream); len(in) > 0; {
 		n := min(chunk, len(in))
 		_, _ = s.Feed(bytes.Clone(in[:n])) // what passes on is not looked at
@@ -103,7 +103,7 @@ func TestStreamsArePutTogether(t *testing.T) {
 func TestStreamsThatCannotBeKept(t *testing.T) {
 	for name, stream := range map[string]string{
 		"logprobs": strings.Replace(openaiStream, `"delta":{"content":"Grü"},`, `"delta":{"content":"Grü"},"logprobs":{"content":[{"token":"Grü","logprob":-0.1,"bytes":null,"top_logprobs":[]}]},`, 1),
-		"too long": strings.Replace(openaiStream, "Grü", strings.Repeat("Grü", most/4), 1),
+		"too long": strings.Replace(openaiStream, "Grü", strings.Repeat("Grü", maxGathered/4), 1),
 		"an error": strings.Replace(openaiStream, `data: [DONE]`, `data: {"error":{"message":"overloaded","type":"server_error"}}`, 1),
 		"no JSON":  strings.Replace(openaiStream, `data: [DONE]`, `data: {`, 1),
 	} {
@@ -118,14 +118,14 @@ func TestTextBesideAHiddenToolIsNotKept(t *testing.T) {
 	text := func(s string, answer bool) *chat.Delta {
 		return &chat.Delta{Kind: chat.DeltaText, Answer: answer, JSON: wire.AppendJSONString(nil, s)}
 	}
-	g := &gathering{hidden: true, most: most}
+	g := &gathering{hidden: true, most: maxGathered}
 	g.add(text("Let me see", false))
 	g.add(text(`{"a":1}`, true))
 	r := g.into.Response()
 	if len(r.Choices) != 1 || r.Choices[0].Text() != `{"a":1}` {
 		t.Errorf("%+v", r)
 	}
-	beside := Stream{over: &translation{gather: &gathering{hidden: true, most: most}}}
+	beside := Stream{over: &translation{gather: &gathering{hidden: true, most: maxGathered}}}
 	beside.over.gather.add(text("I will not", false))
 	if r := beside.Gathered(); r != nil {
 		t.Errorf("only what stands beside is kept: %+v", r)

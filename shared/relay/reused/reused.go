@@ -12,10 +12,9 @@ import (
 	"gateway/shared/cache"
 	"gateway/shared/chat"
 	"gateway/shared/relay/accounting"
-	"gateway/shared/relay/asked"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/stars"
 	"gateway/shared/relay/target"
 	"gateway/shared/route"
 	"gateway/shared/wire"
@@ -55,7 +54,7 @@ type Cache struct {
 	Target *target.Target
 	Bill   *accounting.Bill
 	Guards *guardrail.State
-	Stars  *stars.Mask
+	Stars  *target.SecretMask
 	Walk   Walk
 	Store  *cache.Cache // nil: nothing is cached
 	Times  Times
@@ -123,7 +122,7 @@ func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Answer, waited time.D
 	if err != nil {
 		return nil, 0, nil // not JSON
 	}
-	ca.at = &looking{rule: leaf.Cache, age: ca.Target.Req.Org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: asked.One(ca.Target.Req.Req.Header, headerCacheRefresh) == "true"}
+	ca.at = &looking{rule: leaf.Cache, age: ca.Target.Req.Org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: admission.SingleHeader(ca.Target.Req.Req.Header, headerCacheRefresh) == "true"}
 	if ca.at.refresh {
 		ca.Status = refresh
 		ca.seek(leaf, q)
@@ -167,7 +166,7 @@ func (ca *Cache) mayCache(body []byte) bool {
 
 // question returns the properties that must be equal for a response to be used again.
 func (ca *Cache) question(body []byte) (*cache.Question, error) {
-	namespace, err := asked.Identifier(ca.Target.Req.Req.Header, headerCacheNamespace, maxNamespace)
+	namespace, err := admission.Identifier(ca.Target.Req.Req.Header, headerCacheNamespace, maxNamespace)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +227,7 @@ func (ca *Cache) usable(e *cache.Entry) *Answer {
 // the gateway.
 func (ca *Cache) Keep(out []byte) {
 	k := ca.at
-	if k == nil || !ca.Guards.Verdict.Passed() || !ca.complete(out) || ca.Stars.Tells(out) {
+	if k == nil || !ca.Guards.Verdict.Passed() || !ca.complete(out) || ca.Stars.Repeats(out) {
 		return
 	}
 	e := &cache.Entry{Body: out, Provider: ca.Target.To.Names.Provider, Model: ca.Bill.HeardModel(), Finish: ca.Bill.Heard.Finish}

@@ -2,7 +2,6 @@ package routes
 
 import (
 	"gateway/shared/dialect/live"
-	"gateway/shared/relay/ephemeral"
 	"gateway/shared/relay/session"
 )
 
@@ -42,7 +41,17 @@ type ModelList struct {
 func (h *ModelList) Handle(p Pipeline) error { return p.List(h) }
 
 // Secret responds with a client secret of the gateway; no provider is called.
-type Secret struct{ Shape ephemeral.Shape }
+type Secret struct{ Shape SecretShape }
+
+// SecretShape is the form of a request for a client secret and of its response.
+type SecretShape uint8
+
+// The current form, and two of the beta interface.
+const (
+	ClientSecret SecretShape = iota + 1
+	SessionSecret
+	TranscriptionSecret
+)
 
 // Handle implements Handler.
 func (Secret) Handle(p Pipeline) error { return p.Mint() }
@@ -139,8 +148,8 @@ func (rt *Route) Protocol() Protocol { return handlerOf[Calls](rt).Protocol }
 // Prompt returns the handler of a route of saved prompts; nil on other routes.
 func (rt *Route) Prompt() *Prompt { return handlerOf[*Prompt](rt) }
 
-// Mints returns the format of the route's client secrets; zero on other routes.
-func (rt *Route) Mints() ephemeral.Shape { return handlerOf[Secret](rt).Shape }
+// Mints returns the format of the client secrets that the route makes; zero on other routes.
+func (rt *Route) Mints() SecretShape { return handlerOf[Secret](rt).Shape }
 
 // TakesSecrets reports whether client secrets open the route.
 func (rt *Route) TakesSecrets() bool { return handlerOf[*Realtime](rt) != nil }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"gateway/shared/dialect/live"
-	"gateway/shared/relay/ephemeral"
 	"gateway/shared/relay/session"
 )
 
@@ -48,7 +47,7 @@ func TestHandlersServeTheirKind(t *testing.T) {
 		{&Route{Handler: &Prompt{}}, "model", false},
 		{&Route{Handler: &Prompt{Render: true}}, "render", false},
 		{&Route{Handler: &Composed{}}, "compose", false},
-		{&Route{Handler: Secret{Shape: ephemeral.ClientSecret}}, "mint", false},
+		{&Route{Handler: Secret{Shape: ClientSecret}}, "mint", false},
 		{&Route{Handler: &DryRun{}}, "rehearse", false},
 		{&Route{Handler: Calls{silent{}}}, "call", false},
 		{&Route{Handler: &ToolRun{}}, "tools", false},

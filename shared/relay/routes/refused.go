@@ -6,14 +6,13 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
-	"gateway/shared/relay/reserved"
 )
 
 // Refuse answers a request that no route takes: 404, or 405 with the allowed methods where
 // the path is one of the administration that is served here.
 func (t *Table) Refuse(w http.ResponseWriter, req *http.Request) {
 	below, ok := strings.CutPrefix(req.URL.EscapedPath(), BasePath)
-	if !ok || !strings.HasPrefix(below, "/") || !reserved.Takes(below) {
+	if !ok || !strings.HasPrefix(below, "/") || !Takes(below) {
 		NotFound(w)
 		return
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
-	"gateway/shared/relay/reserved"
 )
 
 // AnyPath is the path of the route that serves all paths without another route.
@@ -160,7 +159,7 @@ func (t *Table) Match(method, path string) (rt *Route, id string) {
 			return rt, id
 		}
 	}
-	if t.any != nil && slices.Contains(t.any.Methods, method) && !reserved.Takes(below) {
+	if t.any != nil && slices.Contains(t.any.Methods, method) && !Takes(below) {
 		if own, model := t.any.nativeAt(method, below); own != nil {
 			return own, model
 		}

@@ -9,11 +9,11 @@ import (
 	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/asked"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/body"
 	"gateway/shared/relay/form"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/units"
 )
 
 // named sets the model from the path of a passed-through request, regardless of its body.
@@ -39,7 +39,7 @@ func readVideo(tg *Target) error {
 	if model, _ := f.Get("model"); model != "" && tg.To.Model == "" {
 		tg.To.Model = model
 	}
-	order := units.DemandOfForm(tg.Body.RawPath(), f.Get, tg.Req.Req.ContentLength)
+	order := body.DemandOfForm(tg.Body.RawPath(), f.Get, tg.Req.Req.ContentLength)
 	if !f.Whole() {
 		order.Size = "" // it may follow the files
 	}
@@ -99,7 +99,7 @@ func mayCallPassed(tg *Target, p *provider.Provider) error {
 		}
 		named = named || model != ""
 	}
-	switch kind := strings.ToLower(asked.One(tg.Req.Req.Header, "Content-Type")); {
+	switch kind := strings.ToLower(admission.SingleHeader(tg.Req.Req.Header, "Content-Type")); {
 	case tg.Body.Multipart():
 		f, err := passedForm(tg)
 		if err != nil {
@@ -164,7 +164,7 @@ var withoutModels = map[string]bool{
 // mayRunModel reports whether a passed-through request without a model may run one that the
 // provider chooses. A request about a stored object runs the model that the object was
 // created with, if any.
-func mayRunModel(method, escapedPath string, at *kept.Path, p *provider.Provider) bool {
+func mayRunModel(method, escapedPath string, at *ownership.Path, p *provider.Provider) bool {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodDelete:
 		return false

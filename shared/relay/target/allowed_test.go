@@ -8,7 +8,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/form"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/ownership"
 )
 
 func TestOtherModelsOfABodyAreFound(t *testing.T) {
@@ -102,7 +102,7 @@ func TestModelsOfFormsAreFound(t *testing.T) {
 		"model": "m", "models[]": "m", "fallback_model": "m", "options[model]": "m", "fallbacks": "m", "prompt": "", "file_id": "",
 	} {
 		body := "--b\r\nContent-Disposition: form-data; name=\"" + field + "\"\r\n\r\nm\r\n--b--"
-		f, err := form.Read(strings.NewReader(body), "b", int64(len(body)), nil)
+		f, err := form.ReadForm(strings.NewReader(body), "b", int64(len(body)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestFilesNamedLikeAModelAreFound(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{"model": true, "Model": true, "fallback_model": true, "file": false, "image": false} {
 		body := "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"; filename=\"x\"\r\n\r\nbig\r\n--b--"
-		f, err := form.Read(strings.NewReader(body), "b", int64(len(body)), nil)
+		f, err := form.ReadForm(strings.NewReader(body), "b", int64(len(body)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestRequestsThatRunTheModelOfAHost(t *testing.T) {
 		"POST /vector_stores": false, "POST /vector_stores/v/search": false, "POST /threads": false, "POST /threads/t/runs": false, "POST /batches/b/cancel": false,
 	} {
 		method, path, _ := strings.Cut(request, " ")
-		at := kept.PathOf(path)
+		at := ownership.PathOf(path)
 		if got := mayRunModel(method, path, &at, p); got != want {
 			t.Errorf("%s: %v", request, got)
 		}

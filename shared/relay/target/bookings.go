@@ -7,9 +7,9 @@ import (
 
 	"gateway/shared/dialect/reference"
 	"gateway/shared/provider"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/units"
 	"gateway/shared/store"
 )
 
@@ -40,8 +40,8 @@ func (b Bookings) PathOfLooks(id string) string {
 	if b.Target.Req.Route.Shape != routes.Raw {
 		return ""
 	}
-	if path := b.Target.Body.RawPath(); units.OrdersVideo(path) {
-		if path = units.PathOfJob(path, url.PathEscape(id)); path != "" {
+	if path := b.Target.Body.RawPath(); body.OrdersVideo(path) {
+		if path = body.PathOfJob(path, url.PathEscape(id)); path != "" {
 			return "/proxy" + path
 		}
 		return ""
@@ -114,27 +114,27 @@ func (b Bookings) Hold(id string, held []byte) error {
 }
 
 // NoteOrder stores a video that was ordered under an id; Order returns it.
-func (b Bookings) NoteOrder(id string, v kept.Order) error {
+func (b Bookings) NoteOrder(id string, v ownership.Order) error {
 	sc, places := b.places()
-	return kept.NoteOrder(b.Target.Req.Base, b.Target.Means.Owners, sc, places, id, v)
+	return ownership.NoteOrder(b.Target.Req.Base, b.Target.Means.Owners, sc, places, id, v)
 }
 
 // Order returns what NoteOrder has stored for an id; ok is false if it has stored nothing.
-func (b Bookings) Order(id string) (v kept.Order, ok bool, err error) {
+func (b Bookings) Order(id string) (v ownership.Order, ok bool, err error) {
 	sc, places := b.places()
-	return kept.FindOrder(b.Target.Req.Ctx, b.Target.Means.Owners, sc, places, id)
+	return ownership.FindOrder(b.Target.Req.Ctx, b.Target.Means.Owners, sc, places, id)
 }
 
 // NoteTurn stores the size of a response that a later request may continue by its id.
-func (b Bookings) NoteTurn(id string, t kept.Turn) error {
+func (b Bookings) NoteTurn(id string, t ownership.Turn) error {
 	sc, places := b.places()
-	return kept.NoteTurn(b.Target.Req.Base, b.Target.Means.Owners, sc, places[0], id, t)
+	return ownership.NoteTurn(b.Target.Req.Base, b.Target.Means.Owners, sc, places[0], id, t)
 }
 
 // Turn returns what NoteTurn has stored for an id; ok is false if it has stored nothing.
-func (b Bookings) Turn(id string) (t kept.Turn, ok bool, err error) {
+func (b Bookings) Turn(id string) (t ownership.Turn, ok bool, err error) {
 	sc, places := b.places()
-	return kept.FindTurn(b.Target.Req.Ctx, b.Target.Means.Owners, sc, places[0], id)
+	return ownership.FindTurn(b.Target.Req.Ctx, b.Target.Means.Owners, sc, places[0], id)
 }
 
 // Held returns what Hold has stored for an id; nil if nothing was.

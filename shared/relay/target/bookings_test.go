@@ -6,7 +6,7 @@ import (
 
 	"gateway/shared/identity"
 	"gateway/shared/provider"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/route/saved"
 )
 
@@ -19,7 +19,7 @@ func TestClaimsStandBelowTheCredential(t *testing.T) {
 	} {
 		o := Bookings{newTarget(nil)}
 		o.Target.Req.Who = new(identity.Principal)
-		o.Target.To.Saved, o.Target.To.Wall = &saved.Provider{IntegrationID: "integration"}, kept.Wall{Places: c.known}
+		o.Target.To.Saved, o.Target.To.Wall = &saved.Provider{IntegrationID: "integration"}, ownership.Wall{Places: c.known}
 		if _, places := o.places(); !slices.Equal(places, c.want) {
 			t.Errorf("%v, want %v", places, c.want)
 		}

@@ -6,9 +6,8 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/reference"
 	"gateway/shared/relay/body"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/routes"
-	"gateway/shared/relay/units"
 )
 
 // effective applies the target's config to the client's body. The result determines whether the
@@ -44,7 +43,7 @@ func Rewrite(tg *Target, src []byte) error {
 		return err
 	}
 	if tg.Req.Route.Shape == routes.Raw && tg.Body.Like() == nil && tg.Req.Req.Method == http.MethodPost {
-		body.SetUnits(&tg.Demands, units.Demand(tg.Body.RawPath(), src, int64(len(src))))
+		body.SetUnits(&tg.Demands, body.Demand(tg.Body.RawPath(), src, int64(len(src))))
 	}
 	if tg.Req.Route.Shape != routes.Unified {
 		return nil
@@ -81,12 +80,12 @@ func mayName(tg *Target, body []byte) error {
 	if err := mayUseItems(tg, body); err != nil || !reference.MayNameObjects(body) {
 		return err
 	}
-	ids, err := kept.IDsIn(body)
+	ids, err := ownership.IDsIn(body)
 	if err != nil {
 		return err
 	}
 	if tg.Req.Route.Client != nil && !tg.SameDialect() {
-		ids = kept.Files(ids)
+		ids = ownership.Files(ids)
 	}
 	return check(tg, ids)
 }

@@ -8,7 +8,7 @@ import (
 
 	"gateway/shared/egress"
 	"gateway/shared/fault"
-	"gateway/shared/relay/asked"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/body"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/routes"
@@ -57,16 +57,16 @@ func passedForm(tg *Target) (*form.Form, error) {
 		tg.Req.Req.Body == nil || tg.Req.Req.Body == http.NoBody || tg.Req.Req.ContentLength == 0 {
 		return tg.To.form, nil
 	}
-	boundary, err := form.BoundaryOf(asked.One(tg.Req.Req.Header, "Content-Type"))
+	boundary, err := form.BoundaryOf(admission.SingleHeader(tg.Req.Req.Header, "Content-Type"))
 	if err != nil {
 		return nil, err
 	}
-	if room := form.Room(tg.Req.Req.ContentLength); room > egress.Uncounted {
+	if room := form.FormMemory(tg.Req.Req.ContentLength); room > egress.Uncounted {
 		if err := tg.Req.Lease.Take(tg.Req.Ctx, room); err != nil {
 			return nil, err
 		}
 	}
-	f, err := form.Read(tg.Req.Req.Body, boundary, tg.Req.Req.ContentLength, nil)
+	f, err := form.ReadForm(tg.Req.Req.Body, boundary, tg.Req.Req.ContentLength, nil)
 	var long form.TooLong
 	var broken form.ReadError
 	switch {

@@ -4,7 +4,7 @@ import (
 	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/ownership"
 )
 
 // talksItems reports whether the request is one of Responses to a provider that supports that
@@ -40,7 +40,7 @@ func keepsItems(tg *Target) bool {
 	if tg.To.Body != nil {
 		body = tg.To.Body
 	}
-	return keeps(tg) && tg.To.Wall.On && hasItems(tg) && kept.KeepsItems(body)
+	return keeps(tg) && tg.To.Wall.On && hasItems(tg) && ownership.KeepsItems(body)
 }
 
 // keepItems records the items of a response as the workspace's, before the client has their ids.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/relay/kept"
-	"gateway/shared/relay/reserved"
+	"gateway/shared/relay/ownership"
+	"gateway/shared/relay/routes"
 )
 
 // pathExceptions are paths of SDKs, or what begins them, whose id names nothing that belongs to
@@ -41,9 +41,9 @@ func TestPathsOfSDKsAreDecided(t *testing.T) {
 		for begin := range pathExceptions {
 			excepted = excepted || f[2] == begin || strings.HasSuffix(begin, "/") && strings.HasPrefix(f[2], begin)
 		}
-		at := kept.PathOf(path)
+		at := ownership.PathOf(path)
 		owned := at.Collection != "" && at.ID != "" && !at.Evasive
-		if !owned && !excepted && !reserved.Takes(path) && reserved.Withholds(path, f[1]) == "" {
+		if !owned && !excepted && !routes.Takes(path) && routes.Withholds(path, f[1]) == "" {
 			t.Errorf("%s (%s) is neither owned nor withheld", f[2], f[1])
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/ownership"
 )
 
 // Remember stores the signed reasoning of a response for a client that cannot return it.
@@ -32,7 +32,7 @@ func (tg *Target) Recall(toolCallID string) []chat.Part {
 // the client has not set store to false, and the provider is reached by translation.
 func StoresItems(tg *Target) bool {
 	_, ok := tg.Req.Route.Client.(chat.Referring)
-	return ok && tg.Req.Route.Operation == provider.ResponsesCreate && tg.To.Dialect != nil && !tg.SameDialect() && kept.KeepsItems(tg.Body.In)
+	return ok && tg.Req.Route.Operation == provider.ResponsesCreate && tg.To.Dialect != nil && !tg.SameDialect() && ownership.KeepsItems(tg.Body.In)
 }
 
 // StoreItems stores the items of a response before the client gets it. If it fails, a later

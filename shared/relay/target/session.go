@@ -6,7 +6,7 @@ import (
 
 	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/ownership"
 )
 
 // ofSession are fields of a session's messages that name objects that the session itself
@@ -20,7 +20,7 @@ func MaySay(tg *Target, message []byte) error {
 	if to.Saved == nil || !to.Wall.On || !reference.MayNameObjects(message) {
 		return nil
 	}
-	ids, err := kept.IDsIn(message)
+	ids, err := ownership.IDsIn(message)
 	if err != nil {
 		return err
 	}

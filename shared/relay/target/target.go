@@ -16,7 +16,7 @@ import (
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/body"
 	"gateway/shared/relay/form"
-	"gateway/shared/relay/kept"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
@@ -46,14 +46,14 @@ type Target struct {
 type Means struct {
 	Sealer   seal.Sealer
 	Secrets  *provider.Secrets // of external managers
-	Owners   *kept.Owners
+	Owners   *ownership.Owners
 	Hosts    *egress.Hosts // hosts that requests name
 	Tokens   *provider.Tokens
 	Trusting http.RoundTripper // to token services at custom hosts
 	Dialects map[string]chat.Provider
 	Carriers map[string]chat.Translator
 	Jobs     map[string]chat.Jobs
-	Memory   *kept.Memory
+	Memory   *ownership.Memory
 	Await    func(b Bookings, id string) // polls a background response until it is charged
 	plainer  plainer                     // added fields that hosts have rejected
 }
@@ -65,7 +65,7 @@ type Names struct{ Option, Provider, Slug, Integration, Model string }
 type Choice struct {
 	Leaf    *route.Leaf
 	Prompt  *prompt.Filled  // the saved prompt of the body; nil: the client wrote it
-	Wall    kept.Wall       // isolates the objects of workspaces at the saved provider
+	Wall    ownership.Wall  // isolates the objects of workspaces at the saved provider
 	Saved   *saved.Provider // nil with a credential of the request or of the config
 	Target  provider.Target
 	Traits  chat.Traits

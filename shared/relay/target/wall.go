@@ -8,8 +8,7 @@ import (
 	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/relay/kept"
-	"gateway/shared/relay/reserved"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route/saved"
 )
@@ -46,7 +45,7 @@ func mayPass(tg *Target, p *provider.Provider, saved bool) error {
 		return nil
 	}
 	if saved {
-		if why := reserved.Withholds(tg.Body.RawPath(), p.ID); why != "" {
+		if why := routes.Withholds(tg.Body.RawPath(), p.ID); why != "" {
 			return withheld(" of "+p.ID, why)
 		}
 	}
@@ -70,7 +69,7 @@ func withheldAnyway(shape routes.Shape, path func() string) error {
 	if shape != routes.Raw {
 		return nil
 	}
-	if why := reserved.Withholds(path(), ""); why != "" {
+	if why := routes.Withholds(path(), ""); why != "" {
 		return withheld("", why)
 	}
 	return nil
@@ -82,7 +81,7 @@ func mayReach(tg *Target) error {
 		return nil
 	}
 	if tg.Body.KeptPath().Evasive {
-		return kept.Missing("path", tg.Req.Req.URL.EscapedPath())
+		return ownership.Missing("path", tg.Req.Req.URL.EscapedPath())
 	}
 	if tg.Body.Unread && tg.Body.Form == nil && !tg.Body.Multipart() {
 		return fault.New(fault.InvalidContentType, "content-type", "The credential is shared by several workspaces: send the body as plain JSON, so that the things that it names can be checked")
@@ -91,7 +90,7 @@ func mayReach(tg *Target) error {
 }
 
 // idsAsked returns the ids of stored objects in path, query and body.
-func idsAsked(tg *Target) ([]kept.Named, error) {
+func idsAsked(tg *Target) ([]ownership.Named, error) {
 	ids := tg.Body.KeptPath().IDs(tg.Req.Req.Method, tg.Req.Req.URL)
 	form, err := formOf(tg)
 	if err != nil {
@@ -105,13 +104,13 @@ func idsAsked(tg *Target) ([]kept.Named, error) {
 		default:
 			fieldsFirst(tg, form)
 		}
-		more, err := kept.IDsInForm(form)
+		more, err := ownership.IDsInForm(form)
 		return append(ids, more...), err
 	}
 	if len(tg.Body.In) == 0 || tg.Body.Unread || tg.Body.KeptPath().Collection == "" && !reference.MayNameObjects(tg.Body.In) {
 		return ids, nil
 	}
-	more, err := kept.IDsIn(tg.Body.In)
+	more, err := ownership.IDsIn(tg.Body.In)
 	return append(ids, more...), err
 }
 
@@ -127,19 +126,19 @@ func mayRefer(tg *Target) error {
 	if !reference.MayNameObjects(tg.Body.In) {
 		return check(tg, nil)
 	}
-	ids, err := kept.IDsIn(tg.Body.In)
+	ids, err := ownership.IDsIn(tg.Body.In)
 	if err != nil {
 		return err
 	}
 	if !tg.SameDialect() {
-		ids = kept.Files(ids)
+		ids = ownership.Files(ids)
 	}
 	return check(tg, ids)
 }
 
-func check(tg *Target, ids []kept.Named) error {
-	if kept.Tuned(tg.To.Model) {
-		ids = append(ids, kept.Named{Field: "model", ID: tg.To.Model, Published: true})
+func check(tg *Target, ids []ownership.Named) error {
+	if ownership.Tuned(tg.To.Model) {
+		ids = append(ids, ownership.Named{Field: "model", ID: tg.To.Model, Published: true})
 	}
 	return tg.Means.Owners.Check(tg.Req.Ctx, tg.Req.Who.Scope, &tg.To.Wall, ids)
 }
@@ -150,9 +149,9 @@ func Keep(tg *Target, answer []byte) error {
 	if !keeps(tg) || tg.Body.KeptPath().Collection == "" {
 		return nil
 	}
-	ids := kept.Made(answer, makes(tg))
+	ids := ownership.Made(answer, makes(tg))
 	if tg.Body.KeptPath().Collection == "chat/completions" {
-		ids = append(ids, kept.Sounds(answer)...)
+		ids = append(ids, ownership.Sounds(answer)...)
 	}
 	if err := keepItems(tg, answer); err != nil {
 		return err
@@ -166,7 +165,7 @@ func KeepMade(tg *Target, answer []byte, id string) error {
 	if tg.Req.Route.Client == nil {
 		return Keep(tg, answer)
 	}
-	if talksMessages(tg) && id != "" && kept.Resumable(tg.Body.In) {
+	if talksMessages(tg) && id != "" && ownership.Resumable(tg.Body.In) {
 		if err := keepIDs(tg, id); err != nil {
 			return err
 		}
@@ -175,10 +174,10 @@ func KeepMade(tg *Target, answer []byte, id string) error {
 		return err
 	}
 	if talksMessages(tg) && answer != nil {
-		return keepIDs(tg, kept.Containers(answer)...)
+		return keepIDs(tg, ownership.Containers(answer)...)
 	}
 	if talksChat(tg) && answer != nil {
-		if err := keepIDs(tg, kept.Sounds(answer)...); err != nil {
+		if err := keepIDs(tg, ownership.Sounds(answer)...); err != nil {
 			return err
 		}
 	}
@@ -198,15 +197,15 @@ func talksMessages(tg *Target) bool {
 
 // WatchMade returns a watcher for the stream of a conversation; nil if the stream creates
 // nothing besides the object of its id.
-func WatchMade(tg *Target) *kept.IDWatcher {
+func WatchMade(tg *Target) *ownership.IDWatcher {
 	switch {
 	case tg.Req.Route.Client == nil:
 	case talksMessages(tg):
-		return kept.WatchContainers(func(ids ...string) error { return keepIDs(tg, ids...) })
+		return ownership.WatchContainers(func(ids ...string) error { return keepIDs(tg, ids...) })
 	case talksChat(tg):
-		return kept.WatchSounds(func(ids ...string) error { return keepIDs(tg, ids...) })
+		return ownership.WatchSounds(func(ids ...string) error { return keepIDs(tg, ids...) })
 	case keepsItems(tg):
-		return kept.WatchItems(func(ids ...string) error { return keepIDs(tg, ids...) })
+		return ownership.WatchItems(func(ids ...string) error { return keepIDs(tg, ids...) })
 	}
 	return nil
 }
@@ -218,7 +217,7 @@ func talksChat(tg *Target) bool {
 	if tg.To.Body != nil {
 		body = tg.To.Body
 	}
-	return keeps(tg) && tg.Req.Route.Operation == provider.Chat && tg.SameDialect() && kept.AsksSound(body)
+	return keeps(tg) && tg.Req.Route.Operation == provider.Chat && tg.SameDialect() && ownership.AsksSound(body)
 }
 
 // keepIDs records that the workspace of the request created objects.
@@ -239,11 +238,11 @@ func Filtered(tg *Target) bool {
 
 // raise determines the tenant isolation for the saved provider's objects.
 func raise(tg *Target, s *saved.Provider, cred *saved.Opened) {
-	age := kept.UsesAsked
+	age := ownership.UsesAsked
 	if tg.Req.Route.Client != nil && tg.Req.Route.Operation != provider.ResponsesCreate {
-		age = kept.UsesTalked
+		age = ownership.UsesTalked
 	}
-	a := kept.Account{Integration: s.IntegrationID, Provider: s.Provider, Credential: cred.Credential, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
+	a := ownership.Account{Integration: s.IntegrationID, Provider: s.Provider, Credential: cred.Credential, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
 	w, err := tg.Means.Owners.Around(tg.Req.Ctx, tg.Req.Who.Scope, cred.Users, &a, tg.Req.Start, age)
 	if err != nil {
 		tg.Req.Fail("who else uses a credential", err)
@@ -264,9 +263,9 @@ func storesChat(tg *Target) bool {
 		return false // its owner does not matter
 	}
 	if tg.To.Body != nil {
-		return kept.StoresChat(tg.To.Body)
+		return ownership.StoresChat(tg.To.Body)
 	}
-	return kept.StoresChat(tg.Body.In)
+	return ownership.StoresChat(tg.Body.In)
 }
 
 // makes reports whether the request makes the provider create a stored object.
@@ -295,14 +294,14 @@ func Holds(tg *Target, resp *http.Response) bool {
 }
 
 // Watch returns a watcher for responses that need one.
-func Watch(tg *Target, resp *http.Response) *kept.Watcher {
+func Watch(tg *Target, resp *http.Response) *ownership.Watcher {
 	if !keeps(tg) || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return nil
 	}
-	sound := tg.Req.Req.Method == http.MethodPost && tg.Body.KeptPath().Collection == "chat/completions" && kept.AsksSound(tg.Body.In)
+	sound := tg.Req.Req.Method == http.MethodPost && tg.Body.KeptPath().Collection == "chat/completions" && ownership.AsksSound(tg.Body.In)
 	items := keepsItems(tg)
 	if !makes(tg) && !sound && !items {
 		return nil
 	}
-	return kept.Watch(kept.Sought{Made: makes(tg), Sounds: sound, Items: items}, func(ids ...string) error { return keepIDs(tg, ids...) })
+	return ownership.Watch(ownership.Sought{Made: makes(tg), Sounds: sound, Items: items}, func(ids ...string) error { return keepIDs(tg, ids...) })
 }

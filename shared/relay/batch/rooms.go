@@ -1,0 +1,245 @@
+package batch
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+
+	"gateway/shared/blob"
+	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/seal"
+	"gateway/shared/store"
+)
+
+// Rooms stores files for workspaces that their providers cannot store. A file is in the bucket
+// in sealed chunks and has a row in the usage table; both are deleted after heldFor.
+type Rooms struct {
+	Now    func() time.Time
+	Table  store.Table
+	Bucket blob.Bucket // nil: files cannot be stored
+	Sealer seal.Sealer
+}
+
+// HeldFiles stores the files of one workspace: for providers that cannot store them, or those that
+// the gateway manages itself.
+type HeldFiles struct {
+	*Rooms
+	scope  store.Scope
+	prefix string // of the ids
+	list   string // partition of the rows
+}
+
+var (
+	_ chat.JobRoom = HeldFiles{}
+	_ Room         = HeldFiles{}
+)
+
+// Limits of stored files.
+const (
+	heldFor   = 30 * 24 * time.Hour
+	chunkSize = 1 << 20   // bytes, before they are sealed
+	maxFile   = 512 << 20 // bytes of one file
+	idPrefix  = "file-gw-"
+	folders   = "held/" // in the bucket; infra expires its objects
+	sweepPage = 500
+	maxFileID = 512 // bytes; longer ids do not exist
+)
+
+// Of returns the room for files that the workspace's providers cannot store.
+func (r *Rooms) Of(sc store.Scope) chat.JobRoom { return HeldFiles{r, sc, idPrefix, "HELD"} }
+
+// Own returns the room for files that the gateway manages itself.
+func (r *Rooms) Own(sc store.Scope) HeldFiles {
+	return HeldFiles{r, sc, FilePrefix, "MANAGED"}
+}
+
+// folder returns the prefix of the workspace's files of one day: days sort in order.
+func (r HeldFiles) folder() string {
+	return folders + hex.EncodeToString([]byte(r.scope.Org)) + "/" + hex.EncodeToString([]byte(r.scope.Workspace)) + "/"
+}
+
+func dayOf(t time.Time) string { return t.UTC().Format("20060102") }
+
+// chunk returns the key of one chunk of a file.
+func (r HeldFiles) chunk(f *chat.HeldFile, n int) string {
+	return r.folder() + dayOf(time.Unix(f.Created, 0)) + "/" + f.ID + "/" + strconv.Itoa(n)
+}
+
+func (r HeldFiles) binding(place string) seal.Binding {
+	return seal.Binding{Org: r.scope.Org, Table: "held", PK: r.folder(), SK: place}
+}
+
+func (r HeldFiles) row(id string) store.Key { return r.scope.Partition(r.list).Key(id) }
+
+// Save implements chat.JobRoom.
+func (r HeldFiles) Save(ctx context.Context, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
+	if r.Bucket == nil {
+		return nil, fault.New(fault.UnsupportedOperation, "file", "This installation has no room for files")
+	}
+	r.sweep(ctx)
+	f, err := r.save(ctx, r.prefix+ulid.MustNewDefault(r.Now()).String(), name, src, purpose)
+	if err != nil {
+		r.drop(context.WithoutCancel(ctx), f)
+		return nil, err
+	}
+	return f, nil
+}
+
+// SaveAs implements managed.Room. It does not remove the chunks of a failed attempt: another
+// process may have continued the batch and stored its file under the same id.
+func (r HeldFiles) SaveAs(ctx context.Context, id, name, purpose string, src io.Reader) (*chat.HeldFile, error) {
+	f, err := r.save(ctx, id, name, src, func() (string, error) { return purpose, nil })
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// save writes a file. On an error it also returns the partially written file.
+func (r HeldFiles) save(ctx context.Context, id, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
+	now := r.Now()
+	f := &chat.HeldFile{ID: id, Name: name, Created: now.Unix(), Expires: now.Add(heldFor).Unix()}
+	err := r.fill(ctx, f, src)
+	if err == nil {
+		f.Purpose, err = purpose()
+	}
+	if err == nil {
+		err = r.enter(ctx, f)
+	}
+	return f, err
+}
+
+// fill writes the chunks of a file.
+func (r HeldFiles) fill(ctx context.Context, f *chat.HeldFile, src io.Reader) error {
+	p := make([]byte, chunkSize)
+	for n := 0; ; n++ {
+		got, err := io.ReadFull(src, p)
+		ended := err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)
+		if err != nil && !ended {
+			return err
+		}
+		if f.Bytes += int64(got); f.Bytes > maxFile {
+			return fault.Newf(fault.BodyTooLarge, "file", "file must have at most %d bytes", int64(maxFile))
+		}
+		if got > 0 {
+			place := r.chunk(f, n)
+			sealed, err := r.Sealer.Seal(ctx, r.binding(place), p[:got])
+			if err == nil {
+				err = r.Bucket.Put(ctx, place, sealed)
+			}
+			if err != nil {
+				return fault.Unavailable(err)
+			}
+		}
+		if ended {
+			return nil
+		}
+	}
+}
+
+// enter writes the row of a file, which makes it visible.
+func (r HeldFiles) enter(ctx context.Context, f *chat.HeldFile) error {
+	row := store.Row{Key: r.row(f.ID), Expires: time.Unix(f.Expires, 0), Item: store.Item{
+		"name": f.Name, "purpose": f.Purpose, "bytes": f.Bytes, "created": f.Created, "until": f.Expires,
+	}}
+	if err := r.Table.Put(ctx, row); err != nil {
+		return fault.Unavailable(err)
+	}
+	return nil
+}
+
+// drop deletes the chunks of a file.
+func (r HeldFiles) drop(ctx context.Context, f *chat.HeldFile) {
+	for n := range int(f.Bytes/chunkSize) + 1 {
+		if r.Bucket.Delete(ctx, r.chunk(f, n)) != nil {
+			return // they expire with their day
+		}
+	}
+}
+
+// sweep deletes some of the workspace's expired chunks. If the bucket expires objects
+// automatically there are none.
+func (r HeldFiles) sweep(ctx context.Context) {
+	keys, err := r.Bucket.List(ctx, r.folder(), "", sweepPage)
+	if err != nil {
+		return
+	}
+	last := r.folder() + dayOf(r.Now().Add(-heldFor-24*time.Hour))
+	for _, key := range keys {
+		if key >= last {
+			return
+		}
+		_ = r.Bucket.Delete(ctx, key)
+	}
+}
+
+func fileOf(id string, item store.Item) *chat.HeldFile {
+	return &chat.HeldFile{ID: id, Name: item.String("name"), Purpose: item.String("purpose"), Bytes: item.Int("bytes"), Created: item.Int("created"), Expires: item.Int("until")}
+}
+
+// File implements chat.JobRoom.
+func (r HeldFiles) File(ctx context.Context, id string) (*chat.HeldFile, error) {
+	if len(id) > maxFileID || !strings.HasPrefix(id, r.prefix) {
+		return nil, nil
+	}
+	item, ok, err := r.Table.Get(ctx, r.row(id), true)
+	if err != nil {
+		return nil, fault.Unavailable(err)
+	}
+	if !ok {
+		return nil, nil
+	}
+	return fileOf(id, item), nil
+}
+
+// Remove implements chat.JobRoom.
+func (r HeldFiles) Remove(ctx context.Context, id string) (bool, error) {
+	f, err := r.File(ctx, id)
+	if err != nil || f == nil {
+		return false, err
+	}
+	if err := r.Table.Delete(ctx, r.row(id)); err != nil {
+		return false, fault.Unavailable(err)
+	}
+	r.drop(ctx, f)
+	return true, nil
+}
+
+// Files implements chat.JobRoom.
+func (r HeldFiles) Files(ctx context.Context, purpose, after string, limit int) (page []chat.HeldFile, more bool, err error) {
+	q := store.Query{Partition: r.scope.Partition(r.list), Reverse: true}
+	if after != "" {
+		f, err := r.File(ctx, after)
+		if err != nil {
+			return nil, false, err
+		}
+		if f == nil {
+			return nil, false, fault.Invalid("after", "after must be the id of a file of the list")
+		}
+		q.After = r.row(after).SK()
+	}
+	for {
+		rows, err := r.Table.Query(ctx, q)
+		if err != nil {
+			return nil, false, fault.Unavailable(err)
+		}
+		for _, row := range rows.Rows {
+			if f := fileOf(row.Key.SK(), row.Item); purpose == "" || f.Purpose == purpose {
+				if len(page) == limit {
+					return page, true, nil
+				}
+				page = append(page, *f)
+			}
+		}
+		if q.After = rows.Next; q.After == "" {
+			return page, false, nil
+		}
+	}
+}

@@ -1,0 +1,176 @@
+package batch
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// Status is the state of a batch.
+type Status string
+
+// The states of a batch.
+const (
+	Validating Status = "validating"
+	Failed     Status = "failed"
+	InProgress Status = "in_progress"
+	Finalizing Status = "finalizing"
+	Completed  Status = "completed"
+	Expired    Status = "expired"
+	Cancelling Status = "cancelling"
+	Cancelled  Status = "cancelled"
+)
+
+// Ended reports whether a batch is in a final state.
+func (s Status) Ended() bool {
+	return s == Failed || s == Completed || s == Expired || s == Cancelled
+}
+
+// Windows of completion.
+const (
+	Immediate = "immediate" // the gateway runs the rows
+	Day       = "24h"       // the provider's batches run them
+)
+
+// Lifetime is how long after its creation a batch may run.
+const Lifetime = 24 * time.Hour
+
+// Definition is the request for a batch. It is immutable and sealed.
+type Definition struct {
+	Endpoint string            `json:"endpoint"`
+	Input    string            `json:"input"`
+	Window   string            `json:"window"`
+	Metadata json.RawMessage   `json:"metadata,omitempty"`
+	Options  map[string]string `json:"options,omitempty"` // headers of the rows
+	Create   json.RawMessage   `json:"create,omitempty"`  // further fields for the provider's own batch
+	Key      string            `json:"key"`               // hash of the API key that created the batch
+	Maker    Maker             `json:"maker,omitzero"`
+}
+
+// Maker is the creator of a batch, for its records. It is stored because a deleted key can no
+// longer be looked up, while its batch at a provider must be ended.
+type Maker struct {
+	KeyID string `json:"key_id"`
+	Type  string `json:"type"`
+	User  string `json:"user,omitempty"`
+	Slug  string `json:"slug,omitempty"` // of the workspace
+}
+
+// Problem is one entry of a batch's errors.
+type Problem struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Param   string `json:"param,omitempty"`
+	Line    int    `json:"line,omitempty"`
+}
+
+// Provider is the state of the batch at a provider.
+type Provider struct {
+	Stage  string          `json:"stage,omitempty"`  // next stage
+	Judged string          `json:"judged,omitempty"` // the gateway's file of the rows after guardrails; "": no row has guardrails
+	File   string          `json:"file,omitempty"`   // the rows, at the provider
+	Batch  string          `json:"batch,omitempty"`
+	Status string          `json:"status,omitempty"`
+	Output string          `json:"output,omitempty"` // files, at the provider
+	Errors string          `json:"errors,omitempty"`
+	Answer json.RawMessage `json:"answer,omitempty"` // the provider's batch, as last read; none if it is long
+}
+
+// Progress is the progress of a batch. Times are Unix seconds, 0 for none.
+type Progress struct {
+	Status     Status    `json:"status"`
+	Created    int64     `json:"created"`
+	Began      int64     `json:"began,omitempty"`
+	Expires    int64     `json:"expires"`
+	Finalizing int64     `json:"finalizing,omitempty"`
+	Ended      int64     `json:"ended,omitempty"`
+	Cancelling int64     `json:"cancelling,omitempty"`
+	Outcome    Status    `json:"outcome,omitempty"` // the final state in preparation
+	Problems   []Problem `json:"problems,omitempty"`
+
+	Total int64 `json:"total,omitempty"`
+	Good  int64 `json:"good,omitempty"`
+	Bad   int64 `json:"bad,omitempty"`
+
+	// Step counts the completed steps. A message is for one step; others are stale.
+	Step   int64 `json:"step"`
+	Next   int64 `json:"next"` // Unix milliseconds: due time of the step
+	Offset int64 `json:"offset,omitempty"`
+	Line   int   `json:"line,omitempty"` // the last one before Offset
+
+	Output string `json:"output,omitempty"` // ids of files
+	Errors string `json:"errors,omitempty"`
+
+	Provider Provider `json:"provider,omitzero"`
+}
+
+// Limits of one item of the store, in bytes: of the definition, and of the progress, in which
+// problems and the provider's texts may be long.
+const (
+	maxDefinition = 128 << 10
+	maxProgress   = 160 << 10
+	maxSaid       = 1 << 10 // of one text of a problem
+)
+
+// encode encodes the progress. Content beyond the limit is dropped: the provider's response,
+// then all problems but the first.
+func (p *Progress) encode() ([]byte, error) {
+	for i := range p.Problems {
+		q := &p.Problems[i]
+		q.Code, q.Message, q.Param = cut(q.Code), cut(q.Message), cut(q.Param)
+	}
+	for {
+		b, err := json.Marshal(p)
+		switch {
+		case err != nil || len(b) <= maxProgress:
+			return b, err
+		case p.Provider.Answer != nil:
+			p.Provider.Answer = nil
+		case len(p.Problems) > 1:
+			p.Problems = p.Problems[:len(p.Problems)/2]
+		default:
+			return b, nil
+		}
+	}
+}
+
+// cut truncates an external text.
+func cut(s string) string {
+	if len(s) <= maxSaid {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxSaid], "")
+}
+
+// End sets the final state of a batch.
+func (p *Progress) End(s Status, now time.Time) {
+	p.Status, p.Ended, p.Outcome = s, now.Unix(), ""
+}
+
+// Finalize starts the end of a batch.
+func (p *Progress) Finalize(outcome Status, now time.Time) {
+	p.Outcome = outcome
+	if outcome != Cancelled {
+		p.Status = Finalizing // a cancelled batch remains cancelling until it has ended
+	}
+	p.Finalizing = now.Unix()
+}
+
+// Batch is one batch of a workspace.
+type Batch struct {
+	ID string
+	Definition
+	Progress
+
+	rev    int64
+	holder string // of the lease; "" for none
+	until  int64  // Unix milliseconds
+}
+
+// HeldBy returns the holder of the batch's current lease; "" if there is none.
+func (b *Batch) HeldBy(now time.Time) string {
+	if b.until <= now.UnixMilli() {
+		return ""
+	}
+	return b.holder
+}

@@ -1,0 +1,195 @@
+package body
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
+	"gateway/shared/fault"
+)
+
+// MediaFetcher gets media from the web: by GET only, without any credential or header of the caller,
+// through the guarded transport, with every address of a redirect chain subject to the rules for
+// hosts that callers name.
+type MediaFetcher struct {
+	transport http.RoundTripper
+	policy    egress.Policy
+	lease     *egress.Lease
+	total     atomic.Int64 // bytes of all media of the request
+}
+
+func NewMediaFetcher(rt http.RoundTripper, p egress.Policy, l *egress.Lease) *MediaFetcher {
+	return &MediaFetcher{transport: rt, policy: p, lease: l}
+}
+
+// fetch downloads address into m. The reasons of failures do not contain the address: it may
+// hold a signature.
+func (f *MediaFetcher) fetch(ctx context.Context, address string, m *medium) {
+	if ctx.Err() != nil {
+		f.failed(ctx, m, ctx.Err())
+		return
+	}
+	resp, name, err := f.get(ctx, address)
+	if err != nil {
+		f.failed(ctx, m, err)
+		return
+	}
+	defer resp.Body.Close()
+	content, err := f.read(ctx, resp)
+	if err != nil {
+		f.failed(ctx, m, err)
+		return
+	}
+	mime, why := typeOf(content, resp.Header.Get("Content-Type"), name)
+	if why != "" {
+		m.why = why
+		return
+	}
+	m.mime, m.size = mime, int64(len(content))
+	if m.text = strings.HasPrefix(mime, "text/") || mime == "application/json"; m.text {
+		m.data = string(content)
+		return
+	}
+	m.data = base64.StdEncoding.EncodeToString(content)
+}
+
+// Image gets an image of at most most bytes, in base64. Its errors are written for the caller.
+func (f *MediaFetcher) Image(ctx context.Context, address string, most int64) (mime, data string, err error) {
+	m := new(medium)
+	switch f.fetch(ctx, address, m); {
+	case m.why != "":
+		return "", "", reason(m.why)
+	case m.cut:
+		return "", "", reason("there was no time left to fetch it")
+	case !strings.HasPrefix(m.mime, "image/"):
+		return "", "", reason("it is no image")
+	case m.size > most:
+		return "", "", reason("it is larger than " + strconv.FormatInt(most, 10) + " bytes")
+	}
+	return m.mime, m.data, nil
+}
+
+// reason is the reason for a failed download, written for the caller.
+type reason string
+
+func (e reason) Error() string { return string(e) }
+
+// failed records the reason for a failed download, without revealing details of the network.
+func (f *MediaFetcher) failed(ctx context.Context, m *medium, err error) {
+	var why reason
+	switch {
+	case errors.As(err, &why):
+		m.why = string(why)
+	case fault.Is(err, fault.ServiceUnavailable):
+		m.why, m.full = "the gateway holds as many large bodies as its memory allows", true
+	case egress.Refused(err):
+		m.why, m.blocked = "its host must not be reached from the gateway", true
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		m.why = "it did not arrive within " + patience.String()
+	case ctx.Err() != nil:
+		m.cut = true
+	default:
+		m.why = "its host did not answer, or broke off"
+	}
+}
+
+// get follows redirects to a response. name is the path of the final URL.
+func (f *MediaFetcher) get(ctx context.Context, address string) (resp *http.Response, name string, err error) {
+	for hop := 0; ; hop++ {
+		u, err := f.address(address)
+		if err != nil {
+			return nil, "", err
+		}
+		req := (&http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Body: http.NoBody, Header: http.Header{
+			"Accept": {"image/*, application/pdf, */*;q=0.5"}, "Accept-Encoding": {"identity"}, "User-Agent": {"gateway"},
+		}}).WithContext(ctx)
+		resp, err := f.transport.RoundTrip(req)
+		if err != nil {
+			return nil, "", err
+		}
+		if resp.StatusCode == http.StatusOK {
+			return resp, u.Path, nil
+		}
+		_ = resp.Body.Close()
+		switch resp.StatusCode {
+		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		default:
+			return nil, "", reason("its host answered with status " + strconv.Itoa(resp.StatusCode))
+		}
+		if hop == maxHops {
+			return nil, "", reason("it redirects more than " + strconv.Itoa(maxHops) + " times")
+		}
+		next, err := u.Parse(resp.Header.Get("Location"))
+		if err != nil || resp.Header.Get("Location") == "" {
+			return nil, "", reason("it redirects to what is no address")
+		}
+		if u.Scheme == "https" && next.Scheme == "http" {
+			return nil, "", reason("it redirects from https to http")
+		}
+		address = next.String()
+	}
+}
+
+// address checks one address of the chain. Its host must be one that callers may name; its
+// path and query are free.
+func (f *MediaFetcher) address(raw string) (*url.URL, error) {
+	if len(raw) > maxURL {
+		return nil, reason("its address is longer than " + strconv.Itoa(maxURL) + " bytes")
+	}
+	scheme, rest, ok := strings.Cut(raw, "://")
+	u, err := url.Parse(raw)
+	if !ok || err != nil {
+		return nil, reason("its address is malformed")
+	}
+	host := rest
+	if i := strings.IndexAny(rest, `/?#\`); i >= 0 {
+		host = rest[:i]
+	}
+	checked, err := f.policy.CheckURL(strings.ToLower(scheme)+"://"+host+"/", "")
+	if egress.Refused(err) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, reason("its address is malformed")
+	}
+	u.Scheme, u.Host, u.User, u.Fragment, u.RawFragment = checked.Scheme, checked.Host, nil, "", ""
+	return u, nil
+}
+
+// read reads a body of up to maxMedium bytes, within the remainder of maxTotal.
+func (f *MediaFetcher) read(ctx context.Context, resp *http.Response) ([]byte, error) {
+	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
+		return nil, reason("its host compresses it, though it was asked not to")
+	}
+	var content buffer.Buffer
+	err := content.ReadAll(ctx, f.lease, &shared{resp.Body, &f.total}, resp.ContentLength, maxMedium)
+	if errors.Is(err, buffer.ErrTooLarge) {
+		err = reason("it is larger than " + strconv.Itoa(maxMedium>>20) + " MB")
+	}
+	if err == nil { // base64 needs a third more
+		err = f.lease.Take(ctx, int64(len(content.B))/3*4)
+	}
+	return content.B, err
+}
+
+// shared is a reader limited by the total of all media of a request.
+type shared struct {
+	io.Reader
+	total *atomic.Int64
+}
+
+func (s *shared) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if s.total.Add(int64(n)) > maxTotal {
+		err = reason("the media of the request are larger than " + strconv.Itoa(maxTotal>>20) + " MB together")
+	}
+	return n, err
+}

@@ -1,0 +1,173 @@
+package ownership
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"gateway/shared/dialect/reference"
+	"gateway/shared/wire"
+)
+
+// linked are the response fields that name further objects created together with the requested
+// one.
+var linked = wire.NewKeySet("id", "object", "output_file_id", "error_file_id", "result_files", "thread_id", "file", "name", "fine_tuned_model", "results_file_id",
+	"invocationArn", "job_id", "continuation_token", "batch", "dataset", "connector", "finetuned_model")
+
+// Made returns the ids of the objects in a response. made: the request was one that creates an
+// object.
+func Made(answer []byte, made bool) (ids []string) {
+	var w wire.Walk
+	if linked.Walk(answer, &w) != nil {
+		return nil
+	}
+	add := func(raw []byte) {
+		if s, err := wire.ScanString(raw, ""); err == nil && s != "" {
+			ids = append(ids, s)
+		}
+	}
+	for i, key := range linked.Keys() {
+		if !w.Spans[i].Present(answer) {
+			continue
+		}
+		raw := w.Spans[i].Of(answer)
+		switch key {
+		case "object":
+		case "id":
+			if made {
+				add(raw)
+			}
+		case "name": // files/abc, cachedContents/abc; elsewhere a name given by the caller
+			if made && w.Spans[0].Absent() && w.Spans[1].Absent() {
+				if s, err := wire.ScanString(raw, ""); err == nil && strings.Contains(s, "/") {
+					ids = append(ids, s[strings.LastIndexByte(s, '/')+1:], s)
+				}
+			}
+		case "result_files":
+			if wire.KindOf(raw) == wire.KindArray {
+				d := wire.NewDecoder(raw)
+				for range d.Array {
+					if v := d.Raw(); wire.KindOf(v) == wire.KindString {
+						add(v)
+					}
+				}
+			}
+		case "invocationArn", "job_id":
+			if made {
+				add(raw)
+			}
+		case "continuation_token":
+			if token, err := wire.ScanString(raw, ""); err == nil && token != "" {
+				ids = append(ids, reference.Hash(token))
+			}
+		case "batch", "dataset", "connector", "finetuned_model": // Cohere's
+			if made && wire.KindOf(raw) == wire.KindObject {
+				ids = append(ids, Made(raw, true)...)
+			}
+		case "file":
+			if wire.KindOf(raw) == wire.KindObject {
+				ids = append(ids, Made(raw, true)...)
+			}
+		default:
+			add(raw)
+		}
+	}
+	return ids
+}
+
+// Watcher collects ids of created objects from a stream of events.
+type Watcher struct {
+	note   func(ids ...string) error
+	sought Sought
+	parser wire.SSEParser
+	seen   int
+	noted  []string // the last recorded ones; all events of a chat repeat its id
+}
+
+// maxWatched limits the inspected bytes of a stream: created objects are reported at its
+// beginning.
+const maxWatched = 256 << 10
+
+// Sought selects the ids that a Watcher collects.
+type Sought struct {
+	Made   bool // created objects, from the beginning of the response
+	Sounds bool // audio of a chat, up to the end
+	Items  bool // items of a response, up to the end
+}
+
+// Watch returns a watcher that calls note with the ids that it finds.
+func Watch(sought Sought, note func(ids ...string) error) *Watcher {
+	return &Watcher{note: note, sought: sought}
+}
+
+var madeKeys = wire.NewKeySet("response", "interaction")
+
+// Feed consumes the next bytes of the stream. A nil Watcher ignores them.
+func (w *Watcher) Feed(p []byte) error {
+	if w == nil || w.seen > maxWatched && !w.sought.Sounds && !w.sought.Items {
+		return nil
+	}
+	early := w.seen <= maxWatched
+	w.seen += len(p)
+	return w.parser.Feed(p, func(_ string, data []byte) error {
+		var ids []string
+		if w.sought.Made && early {
+			ids = madeIn(data)
+		}
+		if w.sought.Sounds {
+			ids = append(ids, Sounds(data)...)
+		}
+		if w.sought.Items {
+			ids = append(ids, reference.ItemsMade(data)...)
+		}
+		if len(ids) == 0 {
+			return nil
+		}
+		if slices.Equal(ids, w.noted) {
+			return nil
+		}
+		w.noted = ids
+		return w.note(ids...)
+	})
+}
+
+// madeIn returns the ids of the objects that an event reports as created.
+func madeIn(data []byte) []string {
+	ids := Made(data, true)
+	var inner wire.Walk
+	if madeKeys.Walk(data, &inner) == nil {
+		for i := range madeKeys.Keys() {
+			if whole := inner.Spans[i]; whole.Present(data) && wire.KindOf(whole.Of(data)) == wire.KindObject {
+				ids = append(ids, Made(whole.Of(data), true)...)
+			}
+		}
+	}
+	return ids
+}
+
+var (
+	storeKey  = []byte(`"store"`)
+	chatStore = wire.NewKeySet("store")
+)
+
+// StoresChat reports whether the body has the provider store a chat completion.
+func StoresChat(body []byte) bool { return stores(body, false) }
+
+// stores returns the value of store in a body, or otherwise if it has none that can be read.
+func stores(body []byte, otherwise bool) bool {
+	if !bytes.Contains(body, storeKey) {
+		return otherwise
+	}
+	var w wire.Walk
+	if chatStore.Walk(body, &w) != nil || !w.Spans[0].Present(body) {
+		return otherwise
+	}
+	yes, err := wire.ScanBool(w.Spans[0].Of(body), "store")
+	if err != nil {
+		return otherwise
+	}
+	return yes
+}
+
+// KeepsItems reports whether the provider stores the items of the answer to a body of responses.
+func KeepsItems(body []byte) bool { return stores(body, true) }

@@ -1,0 +1,189 @@
+package ownership
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"gateway/shared/dialect/reference"
+	"gateway/shared/fault"
+	"gateway/shared/store"
+)
+
+// Owners records which workspace created an object that a provider stores under a credential of
+// the organization, or under one that several workspaces have saved. A row is stored below the
+// organization and the credential, and below the integration, so that every workspace that uses
+// either finds it.
+type Owners struct {
+	Now   func() time.Time
+	Table store.Table
+}
+
+// MaxID is the maximum length of an id in bytes; longer ones are not recorded.
+const MaxID = 512
+
+// Lifetimes of rows. The use of a row in the second half of its lifetime renews it.
+const (
+	ownedFor  = 400 * 24 * time.Hour
+	renewWhen = ownedFor / 2
+)
+
+func ownedKey(sc store.Scope, place, id string) store.Key {
+	return sc.Organisation().Partition("OWNED", place).Key(id)
+}
+
+// Own records that a workspace created objects. It does not change the owner of an object that
+// another workspace created.
+func (o *Owners) Own(ctx context.Context, sc store.Scope, places []string, slug string, ids ...string) error {
+	until := o.Now().Add(ownedFor)
+	for _, id := range ids {
+		if id == "" || len(id) > MaxID {
+			continue
+		}
+		for _, place := range places {
+			row := store.Row{Key: ownedKey(sc, place, id), Item: store.Item{"workspace": sc.Workspace, "slug": slug, "until": until.Unix()}, Expires: until}
+			if err := o.Table.Put(ctx, row, store.IfAbsent()); err != nil {
+				if _, there := store.AsCondition(err); !there {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// of returns the workspaces that created the ids, by the first of the places with a row; ids
+// that were not created through the gateway are missing.
+func (o *Owners) of(ctx context.Context, sc store.Scope, places []string, ids []string) (map[string]string, error) {
+	keys := make([]store.Key, 0, len(places)*len(ids))
+	for _, place := range places {
+		for _, id := range ids {
+			if id != "" && len(id) <= MaxID {
+				keys = append(keys, ownedKey(sc, place, id))
+			}
+		}
+	}
+	order := make(map[store.Key]bool, len(keys))
+	unique := keys[:0:0]
+	for _, key := range keys {
+		if !order[key] {
+			order[key], unique = true, append(unique, key)
+		}
+	}
+	items, err := o.Table.GetMany(ctx, unique)
+	if err != nil {
+		return nil, err
+	}
+	who := make(map[string]string, len(items))
+	for _, key := range unique {
+		item, there := items[key]
+		if !there {
+			continue
+		}
+		if _, known := who[key.SK()]; !known {
+			who[key.SK()] = item.String("workspace")
+		}
+		o.renew(ctx, sc, key, item)
+	}
+	return who, nil
+}
+
+// Of returns the workspaces that created objects at one place; those that were not created
+// through the gateway are missing.
+func (o *Owners) Of(ctx context.Context, sc store.Scope, place string, ids []string) (map[string]string, error) {
+	return o.of(ctx, sc, []string{place}, ids)
+}
+
+// renew extends the lifetime of an object's row while it is in use.
+func (o *Owners) renew(ctx context.Context, sc store.Scope, key store.Key, item store.Item) {
+	if item.String("workspace") != sc.Workspace || o.Now().Add(ownedFor-renewWhen).Before(time.Unix(item.Int("until"), 0)) {
+		return
+	}
+	until := o.Now().Add(ownedFor)
+	_, _, _ = o.Table.Update(ctx, store.Update{ // on an error the old lifetime remains
+		Key: key, Set: []store.Assign{{Path: store.At("until"), Value: until.Unix()}}, Expires: until,
+		If: []store.Cond{store.IfEqual(store.At("workspace"), sc.Workspace)},
+	})
+}
+
+// Missing returns the fault for missing objects and for those of other workspaces.
+func Missing(field, id string) error {
+	return fault.Newf(fault.NotFound, field, "There is nothing with the id %q", fault.Clip(id, 300))
+}
+
+// Foreign returns the ids of those items that are not the workspace's: of other workspaces and,
+// where several workspaces use the credential, items that were not created through the gateway.
+// It fails with the fault of a missing object for a foreign item that the provider would look
+// up.
+func (o *Owners) Foreign(ctx context.Context, sc store.Scope, w *Wall, items []reference.Item) (map[string]bool, error) {
+	if len(items) == 0 {
+		return nil, nil
+	}
+	if len(items) > maxIDs {
+		return nil, fault.Invalid(items[maxIDs].Field, "is one of more than %d items with ids: leave out the ids of items that are sent whole", maxIDs)
+	}
+	names := make([]string, len(items))
+	for i := range items {
+		names[i] = items[i].ID
+	}
+	who, err := o.of(ctx, sc, w.Places, names)
+	if err != nil {
+		return nil, fault.Unavailable(err)
+	}
+	foreign := map[string]bool{}
+	for i := range items {
+		owner, known := who[items[i].ID]
+		switch {
+		case owner == sc.Workspace, !known && !w.Shared:
+		case items[i].Reference:
+			return nil, fault.Newf(fault.NotFound, items[i].Field, "Item with id %q not found: items that were made through this workspace can be named by their ids, others must be sent whole", fault.Clip(items[i].ID, 300))
+		default:
+			foreign[items[i].ID] = true
+		}
+	}
+	return foreign, nil
+}
+
+// OwnItems is Own for the items of a response, which are many and may have been recorded before.
+func (o *Owners) OwnItems(ctx context.Context, sc store.Scope, places []string, slug string, ids []string) error {
+	known, err := o.of(ctx, sc, places, ids)
+	if err != nil {
+		return err
+	}
+	until, rows := o.Now().Add(ownedFor), []store.Row(nil)
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(ids))) {
+		if _, ok := known[id]; ok || id == "" || len(id) > MaxID {
+			continue
+		}
+		for _, place := range places {
+			rows = append(rows, store.Row{Key: ownedKey(sc, place, id), Item: store.Item{"workspace": sc.Workspace, "slug": slug, "until": until.Unix()}, Expires: until})
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return o.Table.PutMany(ctx, rows)
+}
+
+// Check rejects ids of other workspaces and, where several workspaces use the credential, ids
+// that were not created through the gateway.
+func (o *Owners) Check(ctx context.Context, sc store.Scope, w *Wall, ids []Named) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	names := make([]string, len(ids))
+	for i := range ids {
+		names[i] = ids[i].ID
+	}
+	who, err := o.of(ctx, sc, w.Places, names)
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	for _, n := range ids {
+		owner, known := who[n.ID]
+		if known && owner != sc.Workspace || !known && w.Shared && !n.Published {
+			return Missing(n.Field, n.ID)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package realtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// create is a client's request for a response.
+type create struct {
+	buf   *buffer.Buffer // the event as received
+	lease egress.Lease
+
+	lane      string // stream_id
+	previous  string // previous_response_id
+	generates bool
+	stores    bool
+	model     string
+	members   map[string]json.RawMessage // of the request
+	from      string                     // id of a stored response that it continues; see body
+	input     []byte                     // items since that response, separated by commas; see body
+	steer     []byte                     // the event that rejects steering; nil if the request does not steer
+}
+
+func (c *create) free() {
+	c.buf.Free()
+	c.lease.Free()
+	c.members, c.input = nil, nil
+}
+
+// Fields of client events that the gateway reads: each may occur once.
+var createKeys = wire.NewKeySet("type", "stream_id", "stream", "background", "generate", "store", "previous_response_id", "input", "model", "response")
+
+// maxLane limits a stream_id, in bytes.
+const maxLane = 256
+
+const (
+	createType = "response.create"
+	steerType  = "response.steer"
+)
+
+// read parses the event.
+func (c *create) read() error {
+	var walk wire.Walk
+	if err := createKeys.Walk(c.buf.B, &walk); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(c.buf.B, &c.members); err != nil {
+		return fault.Invalid("event", "must be a JSON object")
+	}
+	var kind string
+	var bad []fault.Detail
+	c.generates, c.stores = true, true
+	for _, m := range [...]struct {
+		name string
+		into any
+		what string
+	}{
+		{"type", &kind, "a string"}, {"stream_id", &c.lane, "a string"}, {"generate", &c.generates, "a boolean"}, {"store", &c.stores, "a boolean"},
+		{"previous_response_id", &c.previous, "a string"}, {"model", &c.model, "a string"},
+	} {
+		if raw := c.members[m.name]; raw != nil && json.Unmarshal(raw, m.into) != nil {
+			bad = append(bad, fault.Detail{Field: m.name, Message: "must be " + m.what})
+		}
+	}
+	if len(c.lane) > maxLane {
+		bad, c.lane = append(bad, fault.Detail{Field: "stream_id", Message: "must have at most 256 bytes"}), ""
+	}
+	if kind == steerType {
+		c.steer = steered(c.members)
+		return fault.New(fault.UnsupportedOperation, "type", "Responses are not steered here")
+	}
+	if kind != createType && len(bad) == 0 {
+		bad = append(bad, fault.Detail{Field: "type", Message: "must be response.create"})
+	}
+	if c.members["response"] != nil {
+		bad = append(bad, fault.Detail{Field: "response", Message: "must be left out: the members of the response stand beside type"})
+	}
+	if raw := c.members["background"]; raw != nil && string(raw) != "false" && string(raw) != "null" {
+		bad = append(bad, fault.Detail{Field: "background", Message: "must be left out: responses over a WebSocket are not made in the background"})
+	}
+	if f := fault.Invalids(bad); f != nil {
+		return f
+	}
+	for _, own := range [...]string{"type", "stream_id", "stream", "background", "generate"} {
+		delete(c.members, own)
+	}
+	return nil
+}
+
+// steered rejects steering, as the provider does for models without support.
+func steered(members map[string]json.RawMessage) []byte {
+	told := struct {
+		Type     string `json:"type"`
+		Sequence int    `json:"sequence_number"`
+		Steer    struct {
+			Input    json.RawMessage `json:"input"`
+			Previous json.RawMessage `json:"previous_response_id"`
+		} `json:"steer"`
+		Error struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+			Type    string `json:"type"`
+		} `json:"error"`
+	}{Type: "response.steer.failed"}
+	told.Steer.Input, told.Steer.Previous = members["input"], members["previous_response_id"]
+	told.Error.Code, told.Error.Type = "steering_not_supported", "invalid_request_error"
+	told.Error.Message = "A response that has begun is not steered by way of this gateway; wait for it, and go on from it"
+	body, err := json.Marshal(told)
+	if err != nil {
+		return errorEvent(fault.Internal(err))
+	}
+	return body
+}
+
+// body returns the request for the response. If it continues a conversation that only this
+// connection remembers, that is prepended to its input.
+func (c *create) body(k *kept) ([]byte, error) {
+	before, known := k.find(c.previous)
+	if c.previous != "" && !known && strings.HasPrefix(c.previous, ownPrefix) {
+		return nil, fault.New(fault.NotFound, "previous_response_id", "Previous response not found: it was made on another connection, or too long ago; send the whole input")
+	}
+	if known || !c.stores || !c.generates {
+		own, err := inputItems(c.members["input"])
+		if err != nil {
+			return nil, err
+		}
+		if c.from, c.input = c.previous, joined(before.items, own); known {
+			if c.from = before.from; c.from == "" {
+				delete(c.members, "previous_response_id")
+			} else {
+				c.members["previous_response_id"] = wire.AppendJSONString(nil, c.from)
+			}
+			c.members["input"] = slices.Concat([]byte("["), c.input, []byte("]"))
+		}
+	}
+	c.members["stream"] = json.RawMessage("true")
+	body, err := json.Marshal(c.members)
+	if err != nil {
+		return nil, fault.Invalid("event", "must be a JSON object")
+	}
+	return body, nil
+}
+
+// inputItems returns the items of an input, separated by commas.
+func inputItems(input json.RawMessage) ([]byte, error) {
+	input = bytes.TrimSpace(input)
+	switch {
+	case len(input) == 0 || string(input) == "null":
+		return nil, nil
+	case input[0] == '"':
+		return slices.Concat([]byte(`{"type":"message","role":"user","content":`), input, []byte("}")), nil
+	case input[0] == '[':
+		return bytes.TrimSpace(input[1 : len(input)-1]), nil
+	}
+	return nil, fault.Invalid("input", "must be a string or a list of items")
+}
+
+// joined concatenates lists of items.
+func joined(lists ...[]byte) (out []byte) {
+	for _, l := range lists {
+		if len(l) > 0 && len(out) > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, l...)
+	}
+	return out
+}

@@ -1,0 +1,272 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
+	"gateway/shared/fault"
+	"gateway/shared/relay/session"
+)
+
+// Desk serves the responses of a connection.
+type Desk interface {
+	// Ask sends the body of a request for a response through the pipeline. The response was
+	// truncated if broken is true. ctx ends when the client disconnects.
+	Ask(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool)
+	session.Checker
+}
+
+// Dialogue is one connection. All fields are required.
+type Dialogue struct {
+	Client session.Conn
+	Desk   Desk
+	Times  session.Times
+	Memory *egress.Memory // of large messages, and of remembered conversations
+	Tenant string         // the organization charged for the memory
+	ID     string         // for ids of the gateway's own responses
+	Now    func() time.Time
+
+	context context.Context
+	stop    context.CancelFunc
+	kept    kept
+	wg      sync.WaitGroup
+
+	mu       sync.Mutex
+	lanes    map[string][]*create // queue of each active lane
+	pending  int                  // responses that are queued or in progress
+	prepared int                  // responses with generate: false; their ids are numbered
+	draining bool
+	over     bool       // the client gets nothing more
+	refusal  fault.Code // of the last response if it was rejected; "" otherwise
+	result   session.Result
+}
+
+// maxPending limits the queued and running responses.
+const maxPending = 16
+
+// Run serves the client until it disconnects, is disconnected, or Drain has ended it.
+func (d *Dialogue) Run(ctx context.Context) session.Result {
+	d.context, d.stop = context.WithCancel(ctx)
+	d.lanes = make(map[string][]*create)
+	d.kept.lease.Of(d.Memory, d.Tenant)
+	defer d.kept.lease.Free()
+	watch := session.Watch{Times: d.Times, Desk: d.Desk, Over: d.isOver, Refuse: d.refuse, Ends: []session.Conn{d.Client}}
+	watch.Begin()
+	err := d.read()
+	d.left(err)
+	d.stop()
+	watch.End()
+	d.wg.Wait()
+	d.Client.Linger()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.result
+}
+
+// left records how the client has disconnected, unless the gateway disconnected it.
+func (d *Dialogue) left(err error) {
+	e := &session.Ended{Code: session.Lost}
+	errors.As(err, &e)
+	d.mu.Lock()
+	mine := !d.over
+	if mine {
+		d.over, d.result.ByClient, d.result.Code, d.result.Reason = true, true, e.Code, e.Reason
+	}
+	d.mu.Unlock()
+	switch {
+	case !mine:
+	case e.Code == session.Lost:
+		d.Client.Drop()
+	default:
+		d.Client.Close(e.Code, e.Reason) // nothing is sent if the client has closed it
+	}
+}
+
+// end disconnects the client.
+func (d *Dialogue) end(code int, reason string, why *fault.Fault) {
+	d.mu.Lock()
+	if d.over {
+		d.mu.Unlock()
+		return
+	}
+	d.over, d.result.Code, d.result.Reason, d.result.Fault = true, code, reason, why
+	d.mu.Unlock()
+	d.Client.Close(code, reason)
+}
+
+// Restarting is the close reason sent to clients when a stopping gateway ends their connections.
+const Restarting = "the gateway is restarting; open a new connection"
+
+// Drain ends the connection once no response is in progress.
+func (d *Dialogue) Drain() {
+	d.mu.Lock()
+	d.draining = true
+	idle := d.pending == 0
+	d.mu.Unlock()
+	if idle {
+		d.end(session.GoingAway, Restarting, nil)
+	}
+}
+
+// Break ends the connection now.
+func (d *Dialogue) Break() { d.end(session.GoingAway, Restarting, nil) }
+
+func (d *Dialogue) isOver() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.over
+}
+
+// noteRefusal records the rejection of a response by the header with its error code.
+func (d *Dialogue) noteRefusal(h http.Header) {
+	d.mu.Lock()
+	d.refusal = fault.Code(h.Get("X-Gateway-Error-Code"))
+	d.mu.Unlock()
+}
+
+// refuse closes the connection. The client gets an error event with the reason: that of its last
+// response if it was rejected for the same reason, or one that is sent here.
+func (d *Dialogue) refuse(f *fault.Fault) {
+	d.mu.Lock()
+	told := d.refusal == f.Code
+	d.mu.Unlock()
+	if !told {
+		session.Briefly(func() { d.tell("", errorEvent(f)) })
+	}
+	d.end(session.Policy, f.Message, f)
+}
+
+// read reads the client until it disconnects or is disconnected.
+func (d *Dialogue) read() error {
+	for {
+		binary, r, err := d.Client.Next()
+		if err != nil {
+			return err
+		}
+		in := &create{buf: buffer.New()}
+		in.lease.Of(d.Memory, d.Tenant)
+		err = in.buf.ReadAll(d.context, &in.lease, r, -1, session.MaxFromClient)
+		switch {
+		case errors.Is(err, buffer.ErrTooLarge):
+			err = &session.Ended{Code: session.TooLarge, Reason: "a message has more bytes than the gateway takes"}
+		case fault.Is(err, fault.ServiceUnavailable):
+			err = &session.Ended{Code: session.ServerError, Reason: "the gateway holds as many large messages as its memory allows"}
+		case err == nil && binary:
+			err = &session.Ended{Code: session.NotText, Reason: "events are text messages"}
+		case err == nil && !utf8.Valid(in.buf.B):
+			err = &session.Ended{Code: session.NotUTF8, Reason: "a text message must be UTF-8"}
+		}
+		if err != nil {
+			in.free()
+			return err
+		}
+		d.mu.Lock()
+		d.result.FromClient += int64(len(in.buf.B))
+		d.mu.Unlock()
+		d.take(in)
+	}
+}
+
+// take queues a requested response, or rejects the message.
+func (d *Dialogue) take(in *create) {
+	if err := in.read(); err != nil {
+		if in.steer != nil {
+			d.tell("", in.steer)
+		} else {
+			d.tell(in.lane, errorEvent(fault.From(err)))
+		}
+		in.free()
+		return
+	}
+	d.mu.Lock()
+	var f *fault.Fault
+	queue, works := d.lanes[in.lane]
+	switch {
+	case d.over:
+		d.mu.Unlock()
+		in.free()
+		return
+	case d.draining:
+		f = fault.New(fault.ServiceUnavailable, "", "The gateway is restarting; open a new connection")
+	case d.pending >= maxPending:
+		f = fault.Newf(fault.RateLimited, "", "%d responses of this connection are asked for or under way; wait for one of them", maxPending)
+	default:
+		d.pending++
+		d.lanes[in.lane] = append(queue, in)
+		if !works {
+			d.wg.Go(func() { d.work(in.lane) })
+		}
+	}
+	d.mu.Unlock()
+	if f != nil {
+		d.tell(in.lane, errorEvent(f))
+		in.free()
+	}
+}
+
+// work creates the responses of a lane, one after the other.
+func (d *Dialogue) work(lane string) {
+	for {
+		d.mu.Lock()
+		queue := d.lanes[lane]
+		if len(queue) == 0 {
+			delete(d.lanes, lane)
+			d.mu.Unlock()
+			return
+		}
+		in := queue[0]
+		d.lanes[lane] = queue[1:]
+		d.mu.Unlock()
+		if d.context.Err() == nil {
+			d.make(in)
+		}
+		in.free()
+		d.mu.Lock()
+		d.pending--
+		leave := d.draining && d.pending == 0
+		d.mu.Unlock()
+		if leave {
+			d.end(session.GoingAway, Restarting, nil)
+		}
+	}
+}
+
+// make creates one response.
+func (d *Dialogue) make(in *create) {
+	body, err := in.body(&d.kept)
+	if err != nil {
+		d.tell(in.lane, errorEvent(fault.From(err)))
+		return
+	}
+	if !in.generates {
+		d.prepare(in)
+		return
+	}
+	a := &answer{of: d, in: in, header: http.Header{}}
+	a.end(d.Desk.Ask(d.context, a, body))
+}
+
+// tell sends the client an event in its lane; it returns false if the client is gone.
+func (d *Dialogue) tell(lane string, event []byte) bool {
+	event = inLane(event, lane)
+	d.mu.Lock()
+	over := d.over
+	if !over {
+		d.result.ToClient += int64(len(event))
+	}
+	d.mu.Unlock()
+	if over {
+		return false
+	}
+	if err := d.Client.Write(false, event); err != nil {
+		d.left(&session.Ended{Code: session.Lost})
+		return false
+	}
+	return true
+}

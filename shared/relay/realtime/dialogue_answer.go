@@ -1,0 +1,168 @@
+package realtime
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/wire"
+)
+
+// maxWhole limits a response that is not a stream, in bytes.
+const maxWhole = 16 << 20
+
+// answer is the response to one request: an http.ResponseWriter that sends its events to the
+// client as messages.
+type answer struct {
+	of     *Dialogue
+	in     *create
+	header http.Header
+	status int
+	stream bool
+	events wire.SSEParser
+	whole  bytes.Buffer // of a response that is not a stream
+	done   bool         // its last event has arrived, or was sent
+}
+
+// Header implements http.ResponseWriter.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 && status >= 200 {
+		a.status = status
+		a.stream = status < 300 && strings.HasPrefix(a.header.Get("Content-Type"), "text/event-stream")
+	}
+}
+
+// Flush implements http.Flusher. It does nothing: events are sent as soon as they are complete.
+func (a *answer) Flush() {}
+
+var (
+	errGone = errors.New("dialogue: the client has gone")
+	errLong = errors.New("dialogue: the answer is too long")
+)
+
+// Write implements io.Writer. It blocks until the client has read the events.
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	if a.stream {
+		if err := a.events.Feed(p, a.event); err != nil {
+			return 0, err
+		}
+		return len(p), nil
+	}
+	if a.whole.Len()+len(p) > maxWhole {
+		return 0, errLong
+	}
+	return a.whole.Write(p)
+}
+
+// keys of events that are read.
+var eventKeys = wire.NewKeySet("type", "response", "status")
+
+const (
+	keyType = iota
+	keyResponse
+	keyStatus
+)
+
+// event sends an event of the response to the client. After the last one nothing more is sent,
+// since a client would assign it to the next response: a stream may continue with an error event
+// and response.failed.
+func (a *answer) event(name string, data []byte) error {
+	if a.done || len(data) == 0 || data[0] != '{' {
+		return nil // the end of streams in other dialects
+	}
+	var walk wire.Walk
+	err := eventKeys.Walk(data, &walk)
+	if err != nil && !json.Valid(data) {
+		return nil // truncated, or never JSON: no message for the client
+	}
+	if err == nil && walk.Spans[keyType].Present(data) {
+		name, _ = wire.ScanString(walk.Spans[keyType].Of(data), "type")
+	}
+	switch name {
+	case "response.completed", "response.incomplete":
+		a.done = true
+		if at := walk.Spans[keyResponse]; !a.in.stores && at.Present(data) {
+			if id, items := reusableItems(at.Of(data)); id != "" {
+				a.of.kept.note(a.of.context, conversation{id, a.in.from, joined(a.in.input, items)})
+			}
+		}
+	case "response.failed":
+		a.done = true
+		a.of.noteRefusal(a.header)
+	case "error":
+		a.done = true
+		if err == nil && !walk.Spans[keyStatus].Present(data) {
+			data = append([]byte(`{"status":500,`), data[1:]...)
+		}
+	}
+	if !a.of.tell(a.in.lane, data) {
+		return errGone
+	}
+	return nil
+}
+
+// end sends the client the end of the response if that was not sent. broken: the response was
+// truncated.
+func (a *answer) end(broken bool) {
+	if a.stream && !broken {
+		_ = a.events.End(a.event) // a client that is gone is detected by its reader
+	}
+	switch {
+	case a.done:
+	case a.stream || broken:
+		f := fault.New(fault.ProviderError, "", "The answer was cut off before its end")
+		a.of.tell(a.in.lane, errorEvent(f))
+	case a.status >= 300:
+		a.of.noteRefusal(a.header)
+		a.of.tell(a.in.lane, refused(a.status, a.whole.Bytes()))
+	default:
+		a.of.tell(a.in.lane, wholeEvent(a.whole.Bytes()))
+	}
+}
+
+// wholeEvent returns the event for a response that arrived complete.
+func wholeEvent(response []byte) []byte {
+	if !json.Valid(response) {
+		return errorEvent(fault.New(fault.ProviderError, "", "The answer is no JSON"))
+	}
+	return append(append([]byte(`{"type":"response.completed","sequence_number":0,"response":`), response...), '}')
+}
+
+// refused returns the event for an error response, in the format of its body.
+func refused(status int, body []byte) []byte {
+	var told struct {
+		Error json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(body, &told) != nil || len(told.Error) == 0 || told.Error[0] != '{' {
+		f := fault.New(fault.ProviderError, "", "The request was refused, and it was not said why")
+		f.StatusCode = status
+		return errorEvent(f)
+	}
+	out := strconv.AppendInt([]byte(`{"type":"error","status":`), int64(status), 10)
+	return append(append(append(out, `,"error":`...), told.Error...), '}')
+}
+
+// errorEvent returns the event for a fault.
+func errorEvent(f *fault.Fault) []byte {
+	return refused(f.Status(), f.DataBody(false))
+}
+
+// inLane sets the stream_id of an event; "" is none.
+func inLane(event []byte, lane string) []byte {
+	if lane == "" || len(event) < 2 {
+		return event
+	}
+	out := wire.AppendJSONString(append(make([]byte, 0, len(event)+len(lane)+20), `{"stream_id":`...), lane)
+	if rest := bytes.TrimLeft(event[1:], " \t\r\n"); rest[0] != '}' {
+		out = append(out, ',')
+	}
+	return append(out, event[1:]...)
+}

@@ -1,0 +1,287 @@
+package realtime
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	wires "gateway/shared/dialect/live"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/relay/session"
+)
+
+// LiveSession is one session. All fields up to First are required.
+type LiveSession struct {
+	Near, Far session.Conn // the client, the provider
+	Wire      wires.Wire
+	Desk      session.Desk
+	Judges    func() Judges
+	Times     session.Times
+	Memory    *egress.Memory // of large messages
+	Tenant    string         // the organization charged for the memory
+	ID        string         // for ids of messages by the gateway itself
+	Model     string         // the model of the upstream session
+	Opening   wires.Opening
+	First     int64 // bytes of the first message
+
+	context context.Context
+	stop    context.CancelFunc
+	account account
+	words   words
+
+	mu      sync.Mutex
+	begun   bool // the first message was sent to the provider
+	over    bool // the client gets nothing more
+	leaving bool // the provider has received the end message, or was disconnected
+	ended   *session.Ended
+	why     *fault.Fault
+	left    error // with which the reader of the client ended; nil: the client was disconnected
+	events  int
+	late    *time.Timer // disconnects the provider when it fires, even if it is busy
+	in, out int64       // bytes of messages from the client and to it
+}
+
+// Run forwards messages until a side disconnects, the desk ends the session, or Drain has. All
+// started responses are charged when it returns.
+func (s *LiveSession) Run(ctx context.Context) session.Result {
+	s.context, s.stop = context.WithCancel(ctx)
+	s.in = s.First
+	s.account.desk = s.Desk
+	err := s.begin()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.fromFar()
+	}()
+	watch := session.Watch{
+		Times: s.Times, Desk: s.Desk, Over: s.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []session.Conn{s.Near, s.Far},
+	}
+	watch.Begin()
+	if err != nil {
+		s.sendAway(fault.From(err))
+		s.Far.Drop()
+	}
+	fromNear := s.fromNear()
+	s.clientLeft(fromNear)
+	<-done
+	s.stop()
+	watch.End()
+	s.mu.Lock()
+	if s.late != nil {
+		s.late.Stop()
+	}
+	s.mu.Unlock()
+	if s.begun {
+		_ = s.account.take(s.Wire.Left(), nil) // an ending charge is not rejected
+	}
+	s.account.leave()
+	s.words.free()
+	s.Far.Drop()
+	s.Near.Linger()
+	return s.result(fromNear)
+}
+
+// begin forwards the client's first message once it is judged and its charges are reserved.
+func (s *LiveSession) begin() error {
+	if err := s.may(&s.Opening.Asks); err != nil {
+		return err
+	}
+	if err := s.words.opens(s, &s.Opening.Asks); err != nil {
+		return err
+	}
+	first, err := s.words.written(s, s.Wire.Opening(s.Model))
+	if err != nil {
+		return err
+	}
+	if err := s.Desk.Names(first); err != nil {
+		return err
+	}
+	if err := s.account.take(s.Opening.Steps, nil); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.begun = true
+	s.mu.Unlock()
+	_ = s.Far.Write(false, first) // a provider that is gone is detected by its reader
+	return nil
+}
+
+// may rejects models that the session may not use.
+func (s *LiveSession) may(asks *wires.Asks) error {
+	for _, model := range asks.Models {
+		if err := s.Desk.Allows(model); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *LiveSession) result(fromNear error) session.Result {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := session.Result{Code: session.Lost, FromClient: s.in, ToClient: s.out, Fault: s.why}
+	if s.ended != nil {
+		r.Code, r.Reason = s.ended.Code, s.ended.Reason
+		return r
+	}
+	r.ByClient = true
+	if e := (*session.Ended)(nil); errors.As(fromNear, &e) {
+		r.Code, r.Reason = e.Code, e.Reason
+	}
+	return r
+}
+
+// fromNear reads the client until it disconnects or is disconnected.
+func (s *LiveSession) fromNear() error {
+	var lease egress.Lease
+	lease.Of(s.Memory, s.Tenant)
+	defer lease.Free()
+	for {
+		binary, buf, err := message(s.context, s.Near, &lease, session.MaxFromClient)
+		if err != nil {
+			return err
+		}
+		err = s.clientSaid(binary, buf.B)
+		buf.Free()
+		lease.Free()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// clientSaid judges a message of the client and forwards it.
+func (s *LiveSession) clientSaid(binary bool, p []byte) error {
+	s.mu.Lock()
+	s.in += int64(len(p))
+	over := s.over
+	s.mu.Unlock()
+	if over {
+		return nil // the end was already sent to the client
+	}
+	if !utf8.Valid(p) { // events in binary messages are JSON, too
+		return &session.Ended{Code: session.NotUTF8, Reason: "a message must be UTF-8"}
+	}
+	h, err := s.Wire.Client(p)
+	if err == nil {
+		err = s.may(&h.Asks)
+	}
+	if err == nil {
+		err = s.Desk.Names(p)
+	}
+	if err == nil && h.Sound {
+		err = s.words.sounds(s)
+	}
+	if err == nil { // a message may contain both text and audio
+		p, err = s.words.written(s, p)
+	}
+	if err == nil {
+		err = s.account.take(h.Steps, nil)
+	}
+	if err != nil {
+		s.refuse(fault.From(err), h.ID)
+		return nil
+	}
+	_ = s.Far.Write(binary, p) // a provider that is gone is detected by its reader
+	return nil
+}
+
+// fromFar reads the provider until it disconnects.
+func (s *LiveSession) fromFar() {
+	var lease egress.Lease
+	lease.Of(s.Memory, s.Tenant)
+	defer lease.Free()
+	for {
+		binary, buf, err := message(s.context, s.Far, &lease, session.MaxFromProvider)
+		if err != nil {
+			s.providerLeft(err)
+			return
+		}
+		s.providerSaid(binary, buf.B)
+		buf.Free()
+		lease.Free()
+	}
+}
+
+// providerSaid records the charges in a message, and forwards it.
+func (s *LiveSession) providerSaid(binary bool, p []byte) {
+	h := s.Wire.Provider(p)
+	err := s.account.take(h.Steps, p)
+	if h.Again != "" {
+		if unnoted := s.Desk.Made(h.Again); unnoted != nil {
+			s.refuse(fault.From(unnoted), "")
+			return // its owner could not be recorded, so it is not sent
+		}
+	}
+	told, denied := s.words.spoken(s, &h, binary, p)
+	for _, m := range told {
+		s.give(m.binary, m.body)
+	}
+	switch {
+	case err != nil:
+		s.refuse(fault.From(err), "")
+	case denied != nil:
+		s.refuse(denied, "")
+	}
+	if h.Last || s.isOver() && !s.Wire.Busy() {
+		s.leave()
+	}
+}
+
+// give sends the client a message, unless the session is over.
+func (s *LiveSession) give(binary bool, p []byte) {
+	s.mu.Lock()
+	over := s.over
+	if !over {
+		s.out += int64(len(p))
+	}
+	s.mu.Unlock()
+	if !over {
+		if err := s.Near.Write(binary, p); err != nil {
+			s.clientLeft(&session.Ended{Code: session.Lost})
+		}
+	}
+}
+
+// refuse reports a fault to the client. The provider may already have started the requested
+// work, which cannot be undone; so the session ends on faults of keys, money and limits, and if
+// the wire has no event for others.
+func (s *LiveSession) refuse(f *fault.Fault, about string) {
+	s.mu.Lock()
+	s.events++
+	id, over := "event_"+s.ID+"_"+strconv.Itoa(s.events), s.over
+	s.mu.Unlock()
+	if over {
+		return
+	}
+	told := s.Wire.Error(f, id, about)
+	ends := told == nil || session.Refused(f) || f.Status() == 429 || f.Code == fault.GuardrailDenied && about == ""
+	if told != nil {
+		s.tell(told, ends)
+	}
+	if ends {
+		s.end(CloseCode(f), reason(f), f)
+	}
+}
+
+// sendAway sends the client the reason why the session does not start.
+func (s *LiveSession) sendAway(f *fault.Fault) {
+	if told := s.Wire.Error(f, "event_"+s.ID, ""); told != nil {
+		s.tell(told, true)
+	}
+	s.end(CloseCode(f), reason(f), f)
+}
+
+// tell sends the client an error; ends: without waiting long for it.
+func (s *LiveSession) tell(told []byte, ends bool) {
+	write := func() { _ = s.Near.Write(false, told) } // a client that is gone is detected by its reader
+	if ends {
+		session.Briefly(write)
+	} else {
+		write()
+	}
+}

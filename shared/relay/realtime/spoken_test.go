@@ -1,0 +1,269 @@
+package realtime
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"gateway/shared/dialect/realtime"
+	"gateway/shared/egress"
+	"gateway/shared/fault"
+	"gateway/shared/guard/chain"
+	"gateway/shared/relay/guardrail"
+	"gateway/shared/relay/session"
+)
+
+// word is what the judge forbids or takes out.
+const word = "hunter2"
+
+// judge forbids a word, or puts stars in its place.
+type judge struct{ replaces, lets bool }
+
+func (judge) Hears() bool    { return true }
+func (j judge) Holds() bool  { return !j.lets }
+func (j judge) Judges() bool { return true }
+
+func (j judge) say(body []byte) guardrail.Word {
+	// As the provider and the client read it, whatever the spelling.
+	var v any
+	if json.Unmarshal(body, &v) != nil {
+		return guardrail.Word{Denied: true}
+	}
+	plain, err := json.Marshal(v)
+	switch {
+	case err != nil:
+		return guardrail.Word{Denied: true}
+	case !bytes.Contains(plain, []byte(word)):
+		return guardrail.Word{}
+	case j.replaces:
+		return guardrail.Word{Body: bytes.ReplaceAll(plain, []byte(word), []byte("***"))}
+	}
+	return guardrail.Word{Denied: true, Results: chain.Results{Before: []chain.Result{{ID: "hook"}}}}
+}
+
+func (j judge) Said(_ context.Context, body []byte) guardrail.Word    { return j.say(body) }
+func (j judge) Held(_ context.Context, _, body []byte) guardrail.Word { return j.say(body) }
+func (j judge) Over(context.Context, []byte, []byte) guardrail.Word   { return guardrail.Word{} }
+
+// told sends events of a provider through a guard; the result is what the client gets.
+func told(t testing.TB, g *Guard, events []string) (out, back []string) {
+	t.Helper()
+	var reader realtime.Reader
+	for _, raw := range events {
+		e, err := reader.Read([]byte(raw))
+		if err != nil {
+			continue
+		}
+		v := g.Provider(&e)
+		if v.Stays {
+			out = append(out, raw)
+		}
+		for _, body := range v.Told {
+			if !json.Valid(body) {
+				t.Fatalf("%s is no JSON", body)
+			}
+			out = append(out, string(body))
+		}
+		for _, body := range v.Back {
+			back = append(back, string(body))
+		}
+	}
+	return out, back
+}
+
+func guardOf(j Guardrails) *Guard {
+	return NewGuard(context.Background(), func() Guardrails { return j }, GuardedSession{ID: "s", Model: "m", Strict: true})
+}
+
+// sayer are the events of one that says a text in pieces.
+func sayer(id string, pieces ...string) []string {
+	whole := strings.Join(pieces, "")
+	item := fmt.Sprintf(`{"id":"item_%s","type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}`, id, whole)
+	out := []string{
+		fmt.Sprintf(`{"type":"response.created","response":{"id":%q}}`, id),
+		fmt.Sprintf(`{"type":"conversation.item.added","item":{"id":"item_%s","type":"message","role":"assistant","content":[]}}`, id),
+		fmt.Sprintf(`{"type":"response.output_item.added","response_id":%q,"item":{"id":"item_%s"}}`, id, id),
+	}
+	for _, p := range pieces {
+		out = append(out, fmt.Sprintf(`{"type":"response.output_text.delta","response_id":%q,"item_id":"item_%s","content_index":0,"delta":%q}`, id, id, p))
+	}
+	return append(out,
+		fmt.Sprintf(`{"type":"response.output_text.done","response_id":%q,"item_id":"item_%s","content_index":0,"text":%q}`, id, id, whole),
+		fmt.Sprintf(`{"type":"conversation.item.done","item":%s}`, item),
+		fmt.Sprintf(`{"type":"response.done","response":{"id":%q,"status":"completed","output":[%s],"usage":{"input_tokens":3,"output_tokens":4}}}`, id, item))
+}
+
+func TestAResponseIsHeldAndDeniedOrChanged(t *testing.T) {
+	t.Parallel()
+	bad, good := sayer("r1", "my hun", "ter2", " ok"), sayer("r2", "all ", "well")
+	again := `{"type":"conversation.item.retrieved","item":{"id":"item_r1","type":"message","role":"assistant","content":[{"type":"output_text","text":"my hunter2 ok"}]}}`
+	events := append(append(append([]string{}, bad...), good...), again)
+
+	g := guardOf(judge{})
+	out, back := told(t, g, events)
+	all := strings.Join(out, "\n")
+	if strings.Contains(all, "hun") || !strings.Contains(all, `"status":"failed"`) || !strings.Contains(all, `"hook_results"`) || !strings.Contains(all, `"output_tokens":4`) || !strings.Contains(all, `"delta":"all "`) || strings.Contains(all, "retrieved") {
+		t.Error(all)
+	}
+	if fmt.Sprint(back) != `[{"type":"conversation.item.delete","item_id":"item_r1"}]` {
+		t.Error(back)
+	}
+	if o := g.Of("r1"); !o.Denied || g.Of("r1").Denied || g.Of("r2").Denied {
+		t.Error(o)
+	}
+	out, _ = told(t, guardOf(judge{replaces: true}), events)
+	if all = strings.Join(out, "\n"); strings.Contains(all, "hun") || strings.Count(all, "my *** ok") != 5 || strings.Count(all, `"all "`) != 1 || strings.Contains(all, "failed") {
+		t.Error(all)
+	}
+	if out, _ = told(t, guardOf(judge{lets: true}), events); fmt.Sprint(out) != fmt.Sprint(events) {
+		t.Errorf("what is judged when it is over is not sent as it comes: %v", out)
+	}
+}
+
+// TestWhatIsWrittenDownWaits: pieces of what a client says do not come, and items without
+// what was not judged.
+func TestWhatIsWrittenDownWaits(t *testing.T) {
+	t.Parallel()
+	item := func(kind, id, text string) string {
+		return fmt.Sprintf(`{"type":"conversation.item.%s","item":{"id":%q,"type":"message","role":"user","content":[{"type":"input_audio","transcript":%q},{"type":"input_text","text":"written"}]}}`, kind, id, text)
+	}
+	heard := func(id, text string) []string {
+		return []string{
+			item("added", id, text),
+			fmt.Sprintf(`{"type":"conversation.item.input_audio_transcription.delta","item_id":%q,"delta":%q}`, id, text),
+			fmt.Sprintf(`{"type":"conversation.item.input_audio_transcription.segment","item_id":%q,"text":%q}`, id, text),
+			fmt.Sprintf(`{"type":"conversation.item.input_audio_transcription.completed","item_id":%q,"transcript":%q,"logprobs":[{"token":%q}]}`, id, text, text),
+			item("retrieved", id, text),
+		}
+	}
+	for _, replaces := range []bool{false, true} {
+		out, _ := told(t, guardOf(judge{replaces: replaces}), append(heard("bad", word), heard("good", "words")...))
+		all := strings.Join(out, "\n")
+		_, behind, _ := strings.Cut(all, `"transcript":"words","logprobs"`)
+		if strings.Contains(all, word) || strings.Contains(all, ".delta") || strings.Contains(all, ".segment") || strings.Count(all, `"words"`) != 3 || strings.Count(behind, `"words"`) != 2 || replaces != strings.Contains(all, `"***"`) {
+			t.Errorf("replaces %v: %s", replaces, all)
+		}
+	}
+	for _, raw := range []string{
+		`{"type":"conversation.item.input_audio_transcription.completed","item_id":"i","transcript":7}`,
+		`{"type":"conversation.item.added","item":{"id":"i","role":"user","content":[7]}}`,
+		`{"type":"conversation.item.added","item":7}`,
+	} {
+		if out, _ := told(t, guardOf(judge{}), []string{raw}); len(out) > 0 {
+			t.Errorf("%s was sent", raw)
+		}
+	}
+}
+
+// TestWhatIsHeldIsCounted: against the memory of large messages, until it was told; the
+// session ends when there is none.
+func TestWhatIsHeldIsCounted(t *testing.T) {
+	t.Parallel()
+	memory := egress.NewMemory(1 << 20)
+	guard := func(j judge) *Guard {
+		return NewGuard(context.Background(), func() Guardrails { return j }, GuardedSession{ID: "s", Model: "m", Strict: true, Memory: memory, Tenant: "org"})
+	}
+	send := func(g *Guard, raw string) session.Judged {
+		var reader realtime.Reader
+		e, err := reader.Read([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g.Provider(&e)
+	}
+	sound := func(id string, n int) string {
+		return fmt.Sprintf(`{"type":"response.output_audio.delta","response_id":%q,"delta":%q}`, id, strings.Repeat("A", n))
+	}
+	g := guard(judge{})
+	events := sayer("r1", "all ", "well")
+	send(g, events[0])
+	if send(g, sound("r1", 300_000)); memory.Used() < 230_000 {
+		t.Errorf("%d bytes are counted", memory.Used())
+	}
+	if v := send(g, events[len(events)-1]); v.Err != nil || len(v.Told) != 2 {
+		t.Errorf("%v, %d events", v.Err, len(v.Told))
+	}
+	if send(g, `{"type":"rate_limits.updated"}`); memory.Used() != 0 {
+		t.Errorf("%d bytes are counted of what was told", memory.Used())
+	}
+	send(g, sayer("r2", "a")[0])
+	if v := send(g, sound("r2", 900_000)); !fault.Is(v.Err, fault.ServiceUnavailable) || v.Stays || len(v.Told) > 0 {
+		t.Errorf("%v: more is held than there is memory", v.Err)
+	}
+	send(g, sayer("r3", "a")[0])
+	send(g, sound("r3", 300_000))
+	if g.Close(); memory.Used() != 0 {
+		t.Errorf("%d bytes are counted of a session that is over", memory.Used())
+	}
+	g = guard(judge{lets: true}) // what was sent holds no memory, but what it said does
+	defer g.Close()
+	send(g, events[0])
+	if v := send(g, sound("r1", 900_000)); !v.Stays || memory.Used() != 0 {
+		t.Errorf("%v, %d bytes are counted", v, memory.Used())
+	}
+	if v := send(g, fmt.Sprintf(`{"type":"response.output_text.delta","response_id":"r1","item_id":"i","delta":%q}`, strings.Repeat("a", 300_000))); !v.Stays || memory.Used() < 230_000 {
+		t.Errorf("%d bytes are counted", memory.Used())
+	}
+}
+
+// TestAResponseIsJudgedAsItBegan: guardrails that come or go meanwhile hold for the next.
+func TestAResponseIsJudgedAsItBegan(t *testing.T) {
+	t.Parallel()
+	var now Guardrails = none{}
+	g := NewGuard(context.Background(), func() Guardrails { return now }, GuardedSession{ID: "s", Model: "m", Strict: true})
+	first, second, third := sayer("r1", word), sayer("r2", word), sayer("r3", word)
+	out, _ := told(t, g, first[:4])
+	now = judge{}
+	more, _ := told(t, g, first[4:])
+	if out = append(out, more...); fmt.Sprint(out) != fmt.Sprint(first) {
+		t.Errorf("a response that had begun: %v", out)
+	}
+	out, _ = told(t, g, second[:4])
+	now = none{}
+	more, _ = told(t, g, second[4:])
+	if all := fmt.Sprint(append(out, more...)); strings.Contains(all, word) || !strings.Contains(all, "guardrail_denied") {
+		t.Error(all)
+	}
+	if out, _ = told(t, g, third); fmt.Sprint(out) != fmt.Sprint(third) {
+		t.Errorf("no guardrail holds any more: %v", out)
+	}
+}
+
+// none judges nothing.
+type none struct{ judge }
+
+func (none) Hears() bool  { return false }
+func (none) Holds() bool  { return false }
+func (none) Judges() bool { return false }
+
+// FuzzHeld: whatever a provider sends, in whatever order, nothing that is forbidden is
+// sent on as a part of a response, and what is sent is JSON.
+func FuzzHeld(f *testing.F) {
+	f.Add(strings.Join(sayer("r1", "my hun", "ter2"), "\n"), true)
+	f.Add(strings.Join(sayer("r1", "my ", word), "\n"), false)
+	f.Add(`{"type":"response.output_text.delta","response_id":"r9","delta":"hunter2"}`, false)
+	f.Add(strings.Join(append(sayer("r1", "a")[:4], `{"type":"response.output_audio_transcript.delta","response_id":"r1","item_id":"item_r1","content_index":1,"delta":"hunter2"}`, sayer("r1", "a")[6]), "\n"), true)
+	f.Add(strings.Join([]string{sayer("r1", "a")[0], `{"type":"response.delta","response_id":"r1","delta":"hunter2"}`, sayer("r1", "a")[6]}, "\n"), true)
+	f.Add(strings.Join([]string{sayer("r1", "a")[0], `{"type":"response.function_call_arguments.delta","response_id":"r1","delta":"hunter2"}`, sayer("r1", "a")[6]}, "\n"), true)
+	f.Add(strings.Replace(sayer("r1", word)[6], "response.done", "response.created", 1), false)
+	f.Add(`{"type":"conversation.item.input_audio_transcription.completed","item_id":"i","transcript":"hunter2"}`, true)
+	f.Add(`{"type":"conversation.item.input_audio_transcription.delta","item_id":"i","delta":"hunter2"}`, true)
+	f.Fuzz(func(t *testing.T, events string, replaces bool) {
+		out, _ := told(t, guardOf(judge{replaces: replaces}), strings.Split(events, "\n"))
+		for _, raw := range out {
+			var e struct {
+				Type, Delta, Transcript string
+				ResponseID              string `json:"response_id"`
+			}
+			if json.Unmarshal([]byte(raw), &e) != nil {
+				continue
+			}
+			if strings.HasPrefix(e.Type, "response.") && strings.HasSuffix(e.Type, ".delta") && e.ResponseID != "" && strings.Contains(e.Delta, word) || strings.HasPrefix(e.Type, "conversation.item.input_audio_transcription.") && strings.Contains(e.Transcript+e.Delta, word) {
+				t.Fatalf("%s was sent of %s", raw, events)
+			}
+		}
+	})
+}

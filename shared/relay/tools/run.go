@@ -1,0 +1,325 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/mcp"
+	"gateway/shared/relay/plan"
+	"gateway/shared/relay/routes"
+)
+
+// Bounds are the limits of a run; a zero field has its value in Standard.
+type Bounds struct {
+	Turns     int           // of the model
+	Calls     int           // of tools; a request may ask for fewer
+	Time      time.Duration // for tool calls; a turn of the model in progress may continue
+	Result    int           // bytes of one result
+	Results   int           // bytes of all results
+	MaxAnswer int           // bytes of the response of one turn or server
+	Quiet     time.Duration // that a stream may be silent before a keep-alive
+}
+
+// Standard are the default limits.
+var Standard = Bounds{Turns: 10, Calls: 50, Time: 5 * time.Minute, Result: 1 << 20, Results: 8 << 20, MaxAnswer: 16 << 20, Quiet: plan.Again}
+
+func (b Bounds) filled() Bounds {
+	return Bounds{
+		Turns: cmp.Or(b.Turns, Standard.Turns), Calls: cmp.Or(b.Calls, Standard.Calls), Time: cmp.Or(b.Time, Standard.Time),
+		Result: cmp.Or(b.Result, Standard.Result), Results: cmp.Or(b.Results, Standard.Results), MaxAnswer: cmp.Or(b.MaxAnswer, Standard.MaxAnswer), Quiet: cmp.Or(b.Quiet, Standard.Quiet),
+	}
+}
+
+// atOnce limits concurrent tool calls.
+const atOnce = 4
+
+// call is one tool call.
+type call struct {
+	id       string // the model's
+	tool     *tool
+	args     string // JSON
+	approval string // id of the request by which the client has approved it; "": none
+	index    int    // of its item or block, for the client
+	place    int    // of its result in the input of the model, from 1; 0: at the end
+	out      *outcome
+}
+
+// said is the result of a turn.
+type said struct {
+	calls []*call // to be made
+	ends  bool    // the client continues from here
+}
+
+// shape is a client dialect.
+type shape interface {
+	// read parses a request and returns its tools and the names of its functions.
+	read(body []byte) (*request, error)
+	// begin receives the tools, and returns calls to be made first.
+	begin(servers []*server, n *names) ([]*call, error)
+	// turn returns the body for the next turn. last: the model must not call tools in it.
+	turn(last bool) ([]byte, error)
+	// event reads an event of a turn's stream and returns the events for the client.
+	event(data []byte) ([]byte, error)
+	// took reads the response of a turn: its body, or nil if it arrived as a stream.
+	took(body []byte) (*said, error)
+	// made receives the results of calls and returns the events that show them.
+	made(calls []*call) []byte
+	// final returns the response, and the events that end a stream with it. cut: the model
+	// called tools in the last turn.
+	final(cut bool) (body, events []byte, err error)
+	// place returns the number of the next event and the id of the response of a stream.
+	place() (next int64, id string)
+}
+
+// request is a parsed request.
+type request struct {
+	tools     []json.RawMessage
+	functions []string
+	stream    bool
+	calls     int // limit in the request; 0: it states none
+}
+
+// run is one such request in progress.
+type run struct {
+	Bounds
+	desk   *routes.ToolDesk
+	shape  shape
+	ctx    context.Context // of tool calls
+	stream bool
+	told   telling
+	status int // of the answer
+	calls  int // made
+	bytes  int // of their results
+	listed int // bytes of tool descriptions
+}
+
+// of returns a route's ToolRun.
+func of(calls *routes.Route, b Bounds, approves bool, make func(*routes.ToolDesk) shape) *routes.ToolRun {
+	return &routes.ToolRun{Calls: calls, Wants: wants, Answer: func(d *routes.ToolDesk) error {
+		r := &run{Bounds: b.filled(), desk: d, shape: make(d), status: http.StatusOK}
+		return r.answer(approves)
+	}}
+}
+
+// answer performs the run. An error is the response if none has started.
+func (r *run) answer(approves bool) error {
+	in, err := r.shape.read(r.desk.Body)
+	if err != nil {
+		return err
+	}
+	r.stream = in.stream
+	if in.calls > 0 {
+		r.Calls = min(r.Calls, in.calls)
+	}
+	servers, err := readServers(in.tools, approves)
+	if err != nil {
+		return err
+	}
+	ctx, end := context.WithTimeout(r.desk.Context, r.Time)
+	defer end()
+	r.ctx = ctx
+	n := newNames(in.functions)
+	for _, s := range servers {
+		if err := r.list(s); err != nil {
+			return err
+		}
+		n.give(s)
+	}
+	first, err := r.shape.begin(servers, n)
+	if err != nil {
+		return err
+	}
+	if r.stream && len(first) > 0 {
+		r.told.keep(r.desk, r.Quiet)
+	}
+	defer r.told.end()
+	r.perform(first)
+	r.show(r.shape.made(first)) // no events: no turn has started
+	cut, ended, err := r.turns()
+	switch {
+	case err != nil:
+		return r.broke(fault.From(err))
+	case ended:
+		return nil
+	}
+	return r.finish(cut)
+}
+
+// turns runs the model until it calls no MCP tool. ended: the client has received the end of the
+// run.
+func (r *run) turns() (cut, ended bool, err error) {
+	for turn := 1; ; turn++ {
+		if r.desk.Context.Err() != nil {
+			return false, false, fault.New(fault.RequestTimeout, "", "The client has gone")
+		}
+		last := turn >= r.Turns || r.calls >= r.Calls || r.ctx.Err() != nil
+		s, ended, err := r.turn(last)
+		if err != nil || ended {
+			return false, ended, err
+		}
+		if r.desk.Context.Err() != nil {
+			return false, false, fault.New(fault.RequestTimeout, "", "The client has gone")
+		}
+		if last && len(s.calls) > 0 {
+			for _, c := range s.calls {
+				c.out = failure(mcp.CodeInternal, "The call was not made: the run of tools has reached its bounds.")
+			}
+			r.show(r.shape.made(s.calls))
+			return true, false, nil
+		}
+		r.perform(s.calls)
+		r.show(r.shape.made(s.calls))
+		if len(s.calls) == 0 || s.ends {
+			return false, false, nil
+		}
+	}
+}
+
+// turn calls the model.
+func (r *run) turn(last bool) (s *said, ended bool, err error) {
+	body, err := r.shape.turn(last)
+	if err != nil {
+		return nil, false, err
+	}
+	w := &held{header: http.Header{}, limit: r.MaxAnswer}
+	if r.stream {
+		w.event = func(w *held, data []byte) error {
+			out, err := r.shape.event(data)
+			if len(out) > 0 {
+				r.copyHeader(w.header)
+				r.show(out)
+			}
+			return err
+		}
+	}
+	broken := r.desk.Ask(r.desk.Context, w, body)
+	w.end()
+	switch {
+	case w.status >= 300 || w.status == 0 && !broken:
+		return nil, true, r.refused(w)
+	case w.events:
+		s, err = r.shape.took(nil)
+	case broken || w.tooLong:
+		err = cutOff()
+	default:
+		r.copyHeader(w.header)
+		s, err = r.shape.took(w.body.Bytes())
+	}
+	if err == nil && (broken || w.tooLong) {
+		err = cutOff()
+	}
+	if w.status != http.StatusOK {
+		r.status = w.status
+	}
+	return s, false, err
+}
+
+func cutOff() *fault.Fault {
+	f := fault.New(fault.ProviderError, "", "The answer was cut off before its end")
+	f.Source = fault.SourceProvider
+	return f
+}
+
+// toldBy returns the fault in an error event of a stream.
+func toldBy(of object) *fault.Fault {
+	var inner object
+	_ = json.Unmarshal(of["error"], &inner) // where the event has one
+	f := fault.New(fault.ProviderError, "", cmp.Or(fault.Clip(cmp.Or(text(inner["message"]), text(of["message"])), 2000), "The answer ended with an error"))
+	f.Source = fault.SourceProvider
+	return f
+}
+
+// perform makes calls, some of them concurrently.
+func (r *run) perform(calls []*call) {
+	var wg sync.WaitGroup
+	lanes := make(chan struct{}, atOnce)
+	for _, c := range calls {
+		if r.calls++; r.calls > r.Calls {
+			c.out = failure(mcp.CodeInternal, "The call was not made: the request allows no more calls of tools.")
+			continue
+		}
+		lanes <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-lanes }()
+			c.out = r.make(r.ctx, c.tool, c.args)
+		})
+	}
+	wg.Wait()
+	for _, c := range calls {
+		n := len(c.out.text)
+		for _, i := range c.out.images {
+			n += len(i.data)
+		}
+		if n > r.Result || r.bytes+n > r.Results {
+			c.out = failure(mcp.CodeInternal, "The result of the tool is too long to be passed on.")
+			continue
+		}
+		r.bytes += n
+	}
+}
+
+// show sends events to a streaming client.
+func (r *run) show(events []byte) {
+	if len(events) == 0 || !r.stream {
+		return
+	}
+	r.told.event(r.desk, events, false, nil)
+	r.told.keep(r.desk, r.Quiet)
+}
+
+// finish sends the response, or ends its stream.
+func (r *run) finish(cut bool) error {
+	body, events, err := r.shape.final(cut)
+	switch {
+	case err != nil:
+		return r.broke(fault.From(err))
+	case r.stream:
+		r.told.event(r.desk, events, true, nil)
+	default:
+		r.desk.Send(r.status, "application/json", body, nil)
+	}
+	return nil
+}
+
+// broke ends a started stream with an error.
+func (r *run) broke(f *fault.Fault) error {
+	if !r.told.begun() {
+		return f
+	}
+	next, id := r.shape.place()
+	r.told.event(r.desk, r.desk.StreamError(f, next, id), true, f)
+	return nil
+}
+
+// refused forwards an error response of a turn.
+func (r *run) refused(w *held) error {
+	f := w.fault()
+	if r.told.begun() {
+		return r.broke(f)
+	}
+	r.copyHeader(w.header)
+	r.desk.Send(w.status, cmp.Or(w.header.Get("Content-Type"), "application/json"), w.body.Bytes(), f)
+	return nil
+}
+
+// copyHeader copies response headers of a turn; the last turn's count.
+func (r *run) copyHeader(from http.Header) {
+	r.told.mu.Lock()
+	defer r.told.mu.Unlock()
+	if r.told.began {
+		return
+	}
+	h := r.desk.Header()
+	for name, v := range from {
+		switch name {
+		case "Content-Length", "Content-Type", "Cache-Control", "X-Accel-Buffering", "Transfer-Encoding", "Connection", "Date", "X-Gateway-Trace-Id":
+		default:
+			h[name] = v
+		}
+	}
+}

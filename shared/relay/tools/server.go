@@ -1,0 +1,295 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/mcp"
+	"gateway/shared/mcp/protocolversion"
+	"gateway/shared/wire"
+)
+
+// Bounds of lists.
+const (
+	maxPages = 50
+	maxTools = 512 // offered per server
+	// maxListed limits the bytes of all tool descriptions of a run: each turn sends them again.
+	maxListed = 4 << 20
+	// timesResult is the maximum size of a message relative to the result in it: texts are
+	// escaped there, and often occur twice.
+	timesResult = 4
+)
+
+// refusal is the reason why a server returned no result.
+type refusal struct {
+	status  int // of HTTP; 200 if only the protocol has an error
+	code    int // of the protocol
+	message string
+	address string // where the user must sign in; "": nowhere
+	fault   string // the gateway's own code; "": none
+}
+
+// ask sends a request to a server through the pipeline and reads its result.
+func (r *run) ask(ctx context.Context, slug, method string, params map[string]any, h http.Header) (object, *refusal) {
+	params["_meta"] = map[string]any{mcp.MetaVersion: protocolversion.Version, mcp.MetaCapabilities: struct{}{}, mcp.MetaClient: mcp.ClientInfo}
+	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+	if err != nil {
+		return nil, &refusal{status: http.StatusOK, code: mcp.CodeInvalidParams, message: "the arguments are not JSON"}
+	}
+	h[mcp.HeaderVersion], h[mcp.HeaderMethod] = []string{protocolversion.Version}, []string{method}
+	h["Content-Type"], h["Accept"] = []string{"application/json"}, []string{"application/json, text/event-stream"}
+	limit := r.MaxAnswer
+	if method == "tools/call" {
+		limit = min(limit, timesResult*r.Result+4096)
+	}
+	w := &held{header: http.Header{}, limit: limit}
+	broken := r.desk.Call(ctx, w, slug, h, body)
+	switch {
+	case ctx.Err() != nil:
+		return nil, &refusal{status: http.StatusGatewayTimeout, message: "the run of tools has ended before the server answered"}
+	case broken || w.tooLong:
+		return nil, &refusal{status: http.StatusBadGateway, message: "the server's answer was cut off"}
+	}
+	return readAnswer(w)
+}
+
+// readAnswer reads the response message; of a stream, the last one.
+func readAnswer(w *held) (object, *refusal) {
+	body := w.body.Bytes()
+	if strings.HasPrefix(w.header.Get("Content-Type"), "text/event-stream") {
+		var p wire.SSEParser
+		var last []byte
+		keep := func(_ string, data []byte) error {
+			last = append(last[:0], data...)
+			return nil
+		}
+		if p.Feed(body, keep) == nil {
+			_ = p.End(keep) // never fails
+		}
+		body = last
+	}
+	var m struct {
+		Result object `json:"result"`
+		Error  *struct {
+			Code    int    `json:"code"`
+			Message string `json:"message"`
+			Data    struct {
+				Error   json.RawMessage `json:"error"`
+				Address json.RawMessage `json:"authorization_url"`
+			} `json:"data"`
+		} `json:"error"`
+	}
+	status := max(w.status, http.StatusOK)
+	if err := json.Unmarshal(body, &m); err != nil && m.Error == nil {
+		return nil, &refusal{status: http.StatusBadGateway, message: "the server's answer is no message of the protocol"}
+	}
+	switch {
+	case m.Error != nil:
+		return nil, &refusal{status, m.Error.Code, m.Error.Message, text(m.Error.Data.Address), text(m.Error.Data.Error)}
+	case m.Result == nil:
+		return nil, &refusal{status: http.StatusBadGateway, message: "the server's answer has no result"}
+	}
+	return m.Result, nil
+}
+
+// list requests the tools of a server.
+func (r *run) list(s *server) error {
+	cursor := ""
+	for range maxPages {
+		params := map[string]any{}
+		if cursor != "" {
+			params["cursor"] = cursor
+		}
+		result, refused := r.ask(r.ctx, s.slug, "tools/list", params, http.Header{})
+		if refused != nil {
+			return refused.ofList(s)
+		}
+		var page []object
+		if json.Unmarshal(result["tools"], &page) != nil {
+			return (&refusal{status: http.StatusBadGateway, message: "the server's list has another form than the protocol's"}).ofList(s)
+		}
+		for _, of := range page {
+			if t := readTool(s, of); t != nil {
+				s.tools = append(s.tools, t)
+				r.listed += len(t.name) + len(t.description) + len(t.schema) + len(t.annotations)
+			}
+			if r.listed > maxListed {
+				return fault.Invalid(s.field()+".allowed_tools", "must choose fewer tools of the MCP server %s: the names, descriptions and schemas of all tools of a request may have %d bytes together", s.slug, maxListed)
+			}
+		}
+		if len(s.tools) > maxTools {
+			return fault.Invalid(s.field()+".allowed_tools", "must choose at most %d of the server's tools", maxTools)
+		}
+		if cursor = text(result["nextCursor"]); cursor == "" {
+			return nil
+		}
+	}
+	return (&refusal{status: http.StatusBadGateway, message: "the server's list has no end"}).ofList(s)
+}
+
+func (s *server) field() string { return "tools[" + strconv.Itoa(s.at) + "]" }
+
+// readTool reads one tool of a list; nil if it is not offered.
+func readTool(s *server, of object) *tool {
+	t := &tool{of: s, name: text(of["name"]), description: text(of["description"]), annotations: of["annotations"]}
+	var hints struct {
+		ReadOnly bool `json:"readOnlyHint"`
+	}
+	_ = json.Unmarshal(of["annotations"], &hints) // another format has no hints
+	t.readOnly = hints.ReadOnly
+	if t.name == "" || s.allowed != nil && !s.allowed.has(t) {
+		return nil
+	}
+	var ok bool
+	if t.marks, ok = protocolversion.HeaderParams(of["inputSchema"]); !ok {
+		return nil
+	}
+	var schema object
+	if json.Unmarshal(of["inputSchema"], &schema) != nil || schema == nil {
+		schema = object{}
+	}
+	if schema["type"] == nil {
+		schema["type"] = quoted("object")
+	}
+	if schema["properties"] == nil {
+		schema["properties"] = json.RawMessage("{}") // providers require it
+	}
+	delete(schema, "$schema")
+	var err error
+	if t.schema, err = json.Marshal(schema); err != nil {
+		return nil // it was JSON
+	}
+	return t
+}
+
+// ofList returns the error for a server without a list of tools.
+func (f *refusal) ofList(s *server) error {
+	field := s.field() + ".server_label"
+	switch {
+	case f.address != "":
+		out := fault.Newf(fault.ProviderError, field, "The user has to sign in at the MCP server %s first: open %s", s.slug, f.address)
+		out.StatusCode = http.StatusFailedDependency
+		return out
+	case f.fault != "" && f.status >= 400 && f.status != http.StatusUnauthorized && fault.Known(fault.Code(f.fault)):
+		out := fault.New(fault.Code(f.fault), field, f.message)
+		out.StatusCode = f.status
+		return out
+	}
+	out := fault.Newf(fault.ProviderError, field, "The tools of the MCP server %s cannot be listed: %s", s.slug, fault.Clip(f.message, 500))
+	out.StatusCode = http.StatusFailedDependency
+	return out
+}
+
+// outcome is the result of a call.
+type outcome struct {
+	text   string
+	images []image
+	failed bool
+	code   int // of the protocol, if it was rejected; 0: the tool itself has failed
+}
+
+// image is one of a result, in base64.
+type image struct{ media, data string }
+
+func failure(code int, message string) *outcome {
+	return &outcome{text: message, failed: true, code: code}
+}
+
+// make calls a tool. Failures are reported to the model.
+func (r *run) make(ctx context.Context, t *tool, args string) *outcome {
+	if strings.TrimSpace(args) == "" {
+		args = "{}"
+	}
+	if wire.CheckStrict([]byte(args), maxDepth) != nil || wire.KindOf([]byte(args)) != wire.KindObject {
+		return failure(mcp.CodeInvalidParams, "The arguments of the call are not a JSON object.")
+	}
+	h := http.Header{mcp.HeaderName: {protocolversion.EncodeHeader(t.name)}}
+	protocolversion.SetParams(h, t.marks, json.RawMessage(args))
+	result, refused := r.ask(ctx, t.of.slug, "tools/call", map[string]any{"name": t.name, "arguments": json.RawMessage(args)}, h)
+	switch {
+	case refused == nil:
+		return r.judged(ctx, t, result)
+	case refused.address != "":
+		return failure(refused.code, "The user has to sign in at the MCP server first: open "+refused.address)
+	}
+	return failure(refused.code, "The call failed: "+fault.Clip(refused.message, 2000))
+}
+
+// judged returns the result of a tool after guardrails. A denied result reaches neither the
+// model nor the client.
+func (r *run) judged(ctx context.Context, t *tool, result object) *outcome {
+	if r.desk.Judge == nil {
+		return readResult(result)
+	}
+	now, denied := r.desk.Judge(ctx, t.name, encoded(result))
+	var changed object
+	switch {
+	case denied != nil:
+		return failure(mcp.CodeInternal, "The result was withheld: "+denied.Message)
+	case now == nil:
+		return readResult(result)
+	case json.Unmarshal(now, &changed) != nil:
+		return failure(mcp.CodeInternal, "The result was withheld: a guardrail changed it into something else.")
+	}
+	return readResult(changed)
+}
+
+// readResult reads the result of a tool.
+func readResult(result object) *outcome {
+	var parts []struct {
+		Type     string          `json:"type"`
+		Text     string          `json:"text"`
+		Data     string          `json:"data"`
+		Media    string          `json:"mimeType"`
+		URI      string          `json:"uri"`
+		Resource json.RawMessage `json:"resource"`
+	}
+	if kind := text(result["resultType"]); kind != "" && kind != "complete" {
+		return failure(mcp.CodeInternal, "The tool asks for something that nobody can give here.")
+	}
+	if result["content"] != nil && json.Unmarshal(result["content"], &parts) != nil {
+		return failure(mcp.CodeInternal, "The tool's result has another form than the protocol's.")
+	}
+	out := &outcome{failed: string(bytes.TrimSpace(result["isError"])) == "true"}
+	var said []string
+	for _, p := range parts {
+		switch {
+		case p.Type == "text":
+			said = append(said, p.Text)
+		case p.Type == "image" && strings.HasPrefix(p.Media, "image/") && p.Data != "":
+			out.images = append(out.images, image{p.Media, p.Data})
+		case p.Type == "resource":
+			said = append(said, embedded(p.Resource))
+		case p.Type == "resource_link":
+			said = append(said, p.URI)
+		default:
+			said = append(said, "["+p.Type+" "+p.Media+"]")
+		}
+	}
+	if len(parts) == 0 && result["structuredContent"] != nil {
+		said = append(said, string(result["structuredContent"]))
+	}
+	out.text = strings.Join(said, "\n")
+	return out
+}
+
+// embedded returns the text for a resource within a result.
+func embedded(raw json.RawMessage) string {
+	var of struct {
+		URI   string  `json:"uri"`
+		Media string  `json:"mimeType"`
+		Text  *string `json:"text"`
+	}
+	if json.Unmarshal(raw, &of) != nil {
+		return "[resource]"
+	}
+	if of.Text != nil {
+		return *of.Text
+	}
+	return "[resource " + of.URI + " " + of.Media + "]"
+}
