@@ -90,7 +90,7 @@ func TestChecksThatReachOut(t *testing.T) {
 	got := r.call("POST", "/chat/completions", withImages("@heard/gpt-4o-mini", "x", base+"/cat.png", base+"/cat.png", base+"/inside.png", base+"/paper", "http://169.254.169.254/x"), "X-Gateway-Config", config)
 	sent := provider.body.Load().(string)
 	if got.status != 200 || hits.Load() != 3 || strings.Count(sent, "data:image/png;base64,"+base64.StdEncoding.EncodeToString(picture)) != 2 || !strings.Contains(sent, "/paper") ||
-		!strings.Contains(got.body, `"inlined":2`) || !strings.Contains(got.body, "its host must not be reached") || !strings.Contains(got.body, "it is no image") {
+		!strings.Contains(got.body, `"inlined":2`) || !strings.Contains(got.body, "its host must not be reached") || !strings.Contains(got.body, "it is not an image") {
 		t.Errorf("%d, %d fetched: %s %s", got.status, hits.Load(), got.body, sent)
 	}
 	// What was found is shown, but not by a denial.

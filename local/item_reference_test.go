@@ -50,7 +50,7 @@ func TestItemsWithoutPayloadAreOwned(t *testing.T) {
 	}
 	// A provider of one workspace takes them; the mock keeps no items.
 	reference := `{"model":"@mock/gpt-4o-mini","input":[{"role":"user","content":"x"},{"type":"item_reference","id":"msg_1"}]}`
-	if got := n.call("POST", "/responses", reference); strings.Contains(got.body, "made through this workspace") {
+	if got := n.call("POST", "/responses", reference); strings.Contains(got.body, "items created by this workspace") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	// By translation nobody keeps anything.

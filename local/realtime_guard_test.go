@@ -66,7 +66,7 @@ func TestWhatClientsSayIsJudged(t *testing.T) {
 		t.Error(e)
 	}
 	s.send(`{"type":"conversation.item.create","item":{"type":"message","role":"user","content":[{"type":"input_audio","audio":"AAAA"}]}}`)
-	if _, e := s.until("error"); !strings.Contains(fmt.Sprint(e), "sound within an item") {
+	if _, e := s.until("error"); !strings.Contains(fmt.Sprint(e), "audio within an item") {
 		t.Error(e)
 	}
 	s.says("all is well")

@@ -463,13 +463,13 @@ func TestHandshakesAreRefused(t *testing.T) {
 		{"model=", nil, 400, "model"},
 		{"model=@nobody/gpt-realtime", nil, 400, "nobody"},
 		{"model=@mock/gpt-realtime&model=x", nil, 400, "2 times"},
-		{"model=@mock/gpt-realtime&api-key=x", nil, 400, "must not stand in the address"},
+		{"model=@mock/gpt-realtime&api-key=x", nil, 400, "must not be in the URL"},
 		{"model=@mock/gpt-realtime&intent=transcription", nil, 400, "exactly one"},
 		{"intent=other", []string{"X-Gateway-Provider", "@mock"}, 400, "transcription"},
 		{"call_id=x", []string{"X-Gateway-Provider", "@mock"}, 400, "calls"},
 		{"model=@mock/nothing", nil, 404, "does not exist"},
 		{"model=@mock-anthropic/claude-sonnet-4-5", nil, 400, "not supported"},
-		{"model=%zz", nil, 400, "escaped"},
+		{"model=%zz", nil, 400, "percent-encoding"},
 	} {
 		_, resp, err := r.dialRealtime(c.query, c.headers...)
 		if err == nil || resp == nil {

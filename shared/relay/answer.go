@@ -320,7 +320,7 @@ func sendRaw(c *call, resp *http.Response) error {
 			between = bytes.HasSuffix(p[:n], []byte("\n\n")) || bytes.HasSuffix(p[:n], []byte("\r\n\r\n"))
 			meter.Feed(p[:n])
 			if err := watch.Feed(p[:n]); err != nil {
-				c.req.Fail("note what was made", err)
+				c.req.Fail("record created objects", err)
 			}
 			c.log.Body(record.Response, p[:n])
 			c.reply.write(p[:n])

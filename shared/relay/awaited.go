@@ -34,7 +34,7 @@ func (r *Relay) await(b target.Bookings, id string) {
 			err = r.Runs.Send(ctx, message)
 		}
 	}
-	b.Target.Req.Fail("await a response in the background", err)
+	b.Target.Req.Fail("await a background response", err)
 }
 
 // headersOfLooks returns the headers that route a later read to the provider of the background

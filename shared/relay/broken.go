@@ -34,7 +34,7 @@ func brokenAnswer(c *call, err error, body []byte) error {
 	if errors.Is(err, buffer.ErrTooLarge) {
 		// It is not parsed: that would need its size in memory again.
 		c.bill.Charge(accounting.Estimate(&c.bill, min(response.TokensOfBytes(len(body)), c.target.OutBound)))
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than %d bytes", c.target.To.Target.Provider.ID, int64(maxPlainAnswer))
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s is larger than %d bytes", c.target.To.Target.Provider.ID, int64(maxPlainAnswer))
 		f.Source = fault.SourceProvider
 		return f
 	}

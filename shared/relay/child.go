@@ -88,7 +88,7 @@ func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
 	w := response.Recorder{Max: maxEmbedding}
 	e.relay.serveChild(&w, req, &e.from, body, tree)
 	if w.Status != http.StatusOK || w.Over {
-		return nil, fmt.Errorf("relay: the embedder answered %d", w.Status)
+		return nil, fmt.Errorf("relay: the embedder responded with status %d", w.Status)
 	}
 	var answer struct {
 		Data []struct {
@@ -96,7 +96,7 @@ func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || len(answer.Data) != 1 {
-		return nil, errors.New("relay: the embedder's answer is not one vector")
+		return nil, errors.New("relay: the embedder's response is not one vector")
 	}
 	return answer.Data[0].Embedding, nil
 }

@@ -55,7 +55,7 @@ func pause(r *Relay, q *admission.Request, log *record.Log, d time.Duration) err
 	defer func(from time.Time) { log.Wait(r.Now().Sub(from)) }(r.Now())
 	ctx := q.Req.Context()
 	if ctx.Err() != nil || d > 0 && !r.Sleep(ctx.Done(), d) {
-		return fault.New(fault.RequestTimeout, "", "The client went away before a retry")
+		return fault.New(fault.RequestTimeout, "", "The client disconnected before a retry")
 	}
 	return nil
 }

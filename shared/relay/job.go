@@ -93,7 +93,7 @@ func formFault(up *outbound, err error) error {
 			return f
 		}
 	}
-	return fault.Invalid("body", "is no multipart form that can be read to its end").WithCause(err)
+	return fault.Invalid("body", "is not a complete multipart form").WithCause(err)
 }
 
 // talk returns the conversation between the rows of a batch and one of the target's models,
@@ -231,7 +231,7 @@ func checkGiven(r *Relay, tg *target.Target, raw string) error {
 		_, err = policy.CheckURL(strings.ToLower(u.Scheme)+"://"+u.Host+"/", "")
 	}
 	if err != nil {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "%s gave an address that cannot be called", tg.To.Target.Provider.ID)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "%s returned an address that cannot be called", tg.To.Target.Provider.ID)
 		f.Source = fault.SourceProvider
 		return f
 	}

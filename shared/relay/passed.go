@@ -65,7 +65,7 @@ func readable(contentType string) bool {
 	return strings.HasPrefix(contentType, "text/") || strings.HasPrefix(contentType, "application/json")
 }
 
-// pour forwards a body as it arrives, and logs it if it is readable; whole is false if it was
+// pour forwards a body as it arrives, and logs it if it is readable; the result is false if it was
 // truncated.
 func pour(r *Relay, rw *reply, log *record.Log, body io.Reader, meter *response.UsageTail, shown bool) (whole bool) {
 	chunk := buffer.For(streamChunk)
@@ -151,7 +151,7 @@ func ownList(c *call, page []byte) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return nil, fault.Newf(fault.NotFound, "after", "The first %d pages of the list hold nothing of this workspace; ask for longer pages by limit", maxEmptyPages)
+	return nil, fault.Newf(fault.NotFound, "after", "The first %d pages of the list contain no objects of this workspace; request longer pages with limit", maxEmptyPages)
 }
 
 // nextPage reads the page of a list after an id.
@@ -183,7 +183,7 @@ func again(c *call, of target.Part) (*http.Response, error) {
 	}
 	if a.resp.StatusCode < 200 || a.resp.StatusCode > 299 {
 		a.drop()
-		return nil, fault.Newf(fault.ProviderError, "", "%s refused a part of the answer", c.target.To.Target.Provider.ID)
+		return nil, fault.Newf(fault.ProviderError, "", "%s rejected a request for a part of the response", c.target.To.Target.Provider.ID)
 	}
 	return a.resp, nil
 }

@@ -149,8 +149,8 @@ func operates(q *admission.Request) bool {
 }
 
 var (
-	errNoJSON   = errors.New("relay: the answer is not JSON")
-	errNoAnswer = errors.New("relay: nothing of an answer is in it")
+	errNoJSON   = errors.New("relay: the response is not JSON")
+	errNoAnswer = errors.New("relay: the response has no content")
 )
 
 // answers reports whether a body in the client's dialect is a valid response. One with usage, an

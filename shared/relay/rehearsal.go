@@ -37,7 +37,7 @@ func ReadDryRun(body []byte) (*DryRunRequest, error) {
 	d.DisallowUnknownFields()
 	q := &DryRunRequest{Method: http.MethodPost}
 	if err := d.Decode(q); err != nil {
-		return nil, fault.New(fault.InvalidRequest, "body", "must be an object of config, method, path, headers, body and assume, each of its own type")
+		return nil, fault.New(fault.InvalidRequest, "body", "must be an object of config, method, path, headers, body and assume, each with its documented type")
 	}
 	switch {
 	case !strings.HasPrefix(q.Path, "/") || strings.ContainsAny(q.Path, " ?#\t\r\n") || len(q.Path) > 2048:
@@ -47,7 +47,7 @@ func ReadDryRun(body []byte) (*DryRunRequest, error) {
 	case len(q.Assume) > MaxDryRunTargets:
 		return nil, fault.Invalid("assume", "must have at most %d statuses", MaxDryRunTargets)
 	case len(q.Headers) > 100:
-		return nil, fault.Invalid("headers", "must have at most 100 members")
+		return nil, fault.Invalid("headers", "must have at most 100 fields")
 	}
 	for _, status := range q.Assume {
 		if status < 200 || status > 599 {

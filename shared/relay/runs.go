@@ -51,7 +51,7 @@ func manage(c *call) error {
 func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobAnswer, error) {
 	j := &chat.Job{
 		Operation: string(tg.Req.Route.Operation), ID: tg.Body.ID, Query: url.Values{}, Request: tg.Req.ULID, Now: tg.Req.Start,
-		ProviderName: "files that the gateway keeps", Strict: true, Loss: &tg.Loss, Room: r.rooms.Own(tg.Req.Who.Scope),
+		ProviderName: "files that the gateway stores", Strict: true, Loss: &tg.Loss, Room: r.rooms.Own(tg.Req.Who.Scope),
 	}
 	desk := batch.Desk{Batches: r.batches, Room: r.rooms.Own(tg.Req.Who.Scope), Scope: tg.Req.Who.Scope, Wake: func(b *batch.Batch) { wake(r, tg.Req, b) }}
 	if tg.Req.Req.Method == http.MethodGet {
@@ -82,7 +82,7 @@ func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobAnswer, e
 // createRun creates a batch. The route has checked the limits of the body.
 func createRun(r *Relay, q *admission.Request, in *body.Body, pl *plan.Plan, desk *batch.Desk) (*chat.JobAnswer, error) {
 	if r.Runs == nil || r.Bucket == nil {
-		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation runs no batches of its own; name a provider that does")
+		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation does not run batches; name a provider that does")
 	}
 	d, err := batch.ReadDefinition(in.In)
 	if err != nil {
@@ -132,7 +132,7 @@ func rowsRoute(r *Relay, q *admission.Request, pl *plan.Plan, d *batch.Definitio
 	}
 	switch {
 	case ask.Provider == plan.OwnProvider:
-		return fault.Invalid("x-gateway-provider", "x-gateway-provider must name who answers the rows")
+		return fault.Invalid("x-gateway-provider", "x-gateway-provider must name the provider of the rows")
 	case d.Window == batch.Day && ask.Provider == "" && ask.VirtualKey == "":
 		return fault.Invalid("gateway_options", "gateway_options must name the provider that runs the batch, by x-gateway-virtual-key or x-gateway-provider")
 	case d.Window == batch.Day && ask.Config != "":

@@ -25,7 +25,7 @@ func wantsTools(q *admission.Request, in *body.Body, of *routes.ToolRun) bool {
 // runTools responds with the model's response after the tools that it requests were called.
 func runTools(c *call, of *routes.ToolRun) error {
 	if scope := of.Calls.Scope; !c.req.Who.Has(scope) {
-		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s, which calls of tools need", scope)
+		return fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s, which tool calls need", scope)
 	}
 	judge, err := judgeTools(c.relay, &c.req, &c.plan, &c.guards)
 	if err != nil {

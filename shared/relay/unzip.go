@@ -30,7 +30,7 @@ func roomToDecode(tg *target.Target, n int) error {
 	case n <= egress.Uncounted, tg.To.Carrier == nil && tg.SameDialect():
 		return nil
 	case n > maxTranslated:
-		return fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s is larger than the %d bytes that can be translated", tg.To.Target.Provider.ID, maxTranslated)
+		return fault.Newf(fault.InvalidProviderResponse, "", "The response of %s is larger than the %d bytes that can be translated", tg.To.Target.Provider.ID, maxTranslated)
 	}
 	return tg.Req.Lease.Take(tg.Req.Ctx, int64(n))
 }

@@ -56,7 +56,7 @@ func measuredUnits(b *Bill, unmeasured bool) error {
 	if !unmeasured || b.Target.Req.Req.Method != http.MethodPost || b.Target.Req.Org.Settings.Unbounded == tenant.UnboundedAllow || polls(b.Target.Body.RawPath()) {
 		return nil
 	}
-	return fault.Newf(fault.UnboundedRequest, "model", "%s is priced by images, seconds, characters or pages, and this request does not say how many it asks for while a budget is in force: state it (n, seconds, duration), use the route of the gateway for this operation, or have an admin allow such requests (budget_settings.unbounded: allow)", fault.Clip(b.ModelOf(), 200))
+	return fault.Newf(fault.UnboundedRequest, "model", "%s is priced by images, seconds, characters or pages, and this request does not state how many it needs while a budget is in force: state it (n, seconds, duration), use the route of the gateway for this operation, or have an admin allow such requests (budget_settings.unbounded: allow)", fault.Clip(b.ModelOf(), 200))
 }
 
 // polls reports whether a POST to the path only reads the state of an earlier job.

@@ -98,8 +98,8 @@ func TestToolsThatStateTheirBoundHaveOne(t *testing.T) {
 	}
 }
 
-// Earlier turns whose usage is known have what they amount to; a conversation, to which others
-// may add, and turns that nobody has seen have the window.
+// Earlier turns with known usage have their recorded size; a conversation, to which others may
+// add, and unknown turns have the window.
 func TestTurnsThatWereSeenAreBoundedByTheirUsage(t *testing.T) {
 	t.Parallel()
 	const window = 128_000

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/relay/response"
 )
 
-// The last run is found in a tail that begins in the middle of an event and ends
-// without the empty line behind the last one.
+// The last run is found in a tail that starts in the middle of an event and ends without the
+// final blank line.
 func TestTheLastRunOfAStream(t *testing.T) {
 	const last = `{"id":"run_2","object":"thread.run","usage":{"total_tokens":3}}`
 	for name, end := range map[string]string{
@@ -20,7 +20,7 @@ func TestTheLastRunOfAStream(t *testing.T) {
 	} {
 		m := response.NewUsageTail(&http.Response{Header: http.Header{"Content-Type": {"text/event-stream"}}})
 		if name == "from the middle" || name == "behind a long line" {
-			m.Total = 1 << 20 // more came before
+			m.Total = 1 << 20 // earlier bytes were dropped
 		}
 		m.Feed([]byte(end))
 		if got := string(lastRun(m)); got != last {

@@ -53,8 +53,8 @@ func (p *Purse) call(n int64) {
 	p.Charge(used(n), pricing.Price{}, false)
 }
 
-// The caller pays for everything that was tried, each target for its own part; nothing is
-// held when the request is settled.
+// The caller pays for everything that was tried, each target for its own part; no reservation is
+// left after settlement.
 func TestEachPaysForItsOwn(t *testing.T) {
 	t.Parallel()
 	l, p := book(t), new(Purse)
@@ -89,8 +89,8 @@ func TestEachPaysForItsOwn(t *testing.T) {
 	}
 }
 
-// Where nothing was sent nothing is paid; what a limit refused counts against no rate,
-// what was refused for another reason does.
+// Without a request to a provider nothing is charged; a request rejected by a limit counts
+// against no rate, one rejected for another reason does.
 func TestNothingSentIsNothingPaid(t *testing.T) {
 	t.Parallel()
 	for code, counted := range map[fault.Code]bool{fault.BudgetExhausted: false, fault.RateLimited: false, fault.UnpricedModel: false, fault.InvalidRequest: true} {
@@ -116,7 +116,7 @@ func TestNothingSentIsNothingPaid(t *testing.T) {
 	}
 }
 
-// What one target's limit refuses is not charged to the others.
+// A request rejected by one target's limit is not charged to the others.
 func TestTargetsThatAreRefusedAreGivenBack(t *testing.T) {
 	t.Parallel()
 	l, p := book(t), new(Purse)
@@ -134,7 +134,7 @@ func TestTargetsThatAreRefusedAreGivenBack(t *testing.T) {
 	}
 }
 
-// A further call is covered beside what those before were charged, or refused.
+// A further call is covered in addition to the charges for earlier calls, or rejected.
 func TestAFurtherCallIsCovered(t *testing.T) {
 	t.Parallel()
 	l, p := book(t), new(Purse)
@@ -162,8 +162,8 @@ func TestAFurtherCallIsCovered(t *testing.T) {
 	}
 }
 
-// What a call under way has used is charged to its target, too, when the budget has no room
-// for more of it.
+// The usage of a call in progress is charged to its target, too, if the budget does not allow
+// more of it.
 func TestACallThatOutgrowsItsBudgetIsCharged(t *testing.T) {
 	t.Parallel()
 	l, p := book(t), new(Purse)
@@ -195,8 +195,8 @@ func TestACallThatOutgrowsItsBudgetIsCharged(t *testing.T) {
 	}
 }
 
-// What was spent is charged in full though nothing was reserved: the budget that goes beyond
-// its limit refuses the next request.
+// Spending without a reservation is charged in full: the budget that exceeds its limit rejects
+// the next request.
 func TestSpentMoneyIsAlwaysCharged(t *testing.T) {
 	t.Parallel()
 	l, p := book(t), new(Purse)
@@ -224,8 +224,7 @@ func TestSpentMoneyIsAlwaysCharged(t *testing.T) {
 	}
 }
 
-// A hit of the cache counts against budgets of requests, once, and is refused by one without
-// room.
+// A cache hit counts against budgets of requests, once, and is rejected if one is exhausted.
 func TestHitsCountAgainstBudgetsOfRequests(t *testing.T) {
 	t.Parallel()
 	l := book(t)
@@ -242,7 +241,7 @@ func TestHitsCountAgainstBudgetsOfRequests(t *testing.T) {
 	}
 }
 
-// The memory of the calls of one request says nothing to the next.
+// The reused memory of one request's calls does not affect the next.
 func TestMemoryIsEmptied(t *testing.T) {
 	t.Parallel()
 	p := new(Purse)

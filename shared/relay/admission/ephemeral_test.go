@@ -145,7 +145,7 @@ func TestSecretsAreKeptSealed(t *testing.T) {
 	}
 }
 
-// What the maker of a secret has settled stands, whatever its holder says.
+// The settings of a secret's creator cannot be changed by its holder.
 func TestHoldersChangeNothing(t *testing.T) {
 	t.Parallel()
 	s := &ClientSecretToken{Headers: Bind(http.Header{

@@ -108,12 +108,12 @@ func (a *Headers) Read(h http.Header) error {
 	a.NoBodies = SingleHeader(h, debug) == "false"
 	if v := SingleHeader(h, Translation); v != "" {
 		if v != "strict" {
-			return fault.Invalid("x-gateway-translation", "must be strict, which refuses what a provider cannot be told, or be left out")
+			return fault.Invalid("x-gateway-translation", "must be strict, which rejects a request that cannot be translated without loss, or be omitted")
 		}
 		a.NoLoss = true
 	}
 	if v := SingleHeader(h, Refusals); v != "" && v != "event" {
-		return fault.Invalid("x-gateway-refusals", "must be event, which sends final refusals of streamed responses as an event, or be left out")
+		return fault.Invalid("x-gateway-refusals", "must be event, which sends final rejections of streamed requests as an event, or be omitted")
 	}
 	if v := SingleHeader(h, forward); v != "" {
 		if a.Forward, err = forwardList(v); err != nil {

@@ -248,7 +248,7 @@ func (q *Request) known(ctx context.Context) (*identity.Principal, error) {
 // client.
 func unbind(q *Request) error {
 	if !q.Route.TakesSecrets() {
-		return fault.New(fault.Unauthorized, "x-gateway-api-key", "A client secret opens realtime sessions and nothing else; use an API key")
+		return fault.New(fault.Unauthorized, "x-gateway-api-key", "A client secret can only open realtime sessions; use an API key")
 	}
 	s, err := q.doors.Secrets.Open(q.Ctx, q.Token)
 	if err != nil {

@@ -27,8 +27,8 @@ func arrived(t *testing.T, d *Doors, header http.Header) *Request {
 	return q
 }
 
-// The gateway's key never leaves with the client's headers, in whichever of them it
-// came, and the client's own headers stay as they are.
+// The gateway's key is never forwarded with the client's headers, in whichever of them it was
+// sent, and the client's own headers are unchanged.
 func TestTheGatewayKeyIsNotForwarded(t *testing.T) {
 	t.Parallel()
 	const key = "gw-key"
@@ -84,15 +84,15 @@ func TestTheHashOfAKeyNamesIt(t *testing.T) {
 	}
 }
 
-// What is kept of bodies: the organisation's order goes before its setting, that
-// before the request.
+// Logging of bodies: the organization's enforcement overrides its setting, which overrides the
+// request.
 func TestWhatIsLogged(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
 	for _, c := range []struct {
 		enforced *bool
 		setting  string
-		asked    bool // that nothing is kept
+		asked    bool // the request disables logging
 		logs     bool
 	}{
 		{&yes, tenant.LogMetrics, true, true}, {&no, "", false, false}, {nil, tenant.LogMetrics, false, false}, {nil, "", true, false}, {nil, "", false, true},

@@ -101,7 +101,7 @@ func (r *ClientSecretScope) Open(ctx context.Context, raw string) (*ClientSecret
 }
 
 func errUnknown() *fault.Fault {
-	return fault.New(fault.Unauthorized, "x-gateway-api-key", "Invalid client secret: there is no such one, or its time is over. Make a new one with POST /v1/realtime/client_secrets")
+	return fault.New(fault.Unauthorized, "x-gateway-api-key", "Invalid client secret: it does not exist, or it has expired. Create a new one with POST /v1/realtime/client_secrets")
 }
 
 // bound reports whether a secret stores a header of its request: those that determine how
@@ -140,7 +140,7 @@ func (s *ClientSecretToken) Unbind(h http.Header, raw string) (http.Header, erro
 		case name == "Openai-Beta" && s.Headers[name] == nil:
 		case bound(name):
 			if !slices.Equal(h[name], s.Headers[name]) {
-				return nil, fault.Newf(fault.NotAllowed, strings.ToLower(name), "Was fixed when the client secret was made, and cannot be sent with it")
+				return nil, fault.Newf(fault.NotAllowed, strings.ToLower(name), "Was set when the client secret was created, and cannot be sent with it")
 			}
 		}
 	}
@@ -175,11 +175,11 @@ func (s *ClientSecretToken) opens(model, intent string) error {
 	_, plain, _ := strings.Cut(s.Model, "/")
 	switch {
 	case s.Transcribes && model != "":
-		return fault.Invalid("model", "must be left out: the client secret opens sessions that transcribe")
+		return fault.Invalid("model", "must be omitted: the client secret opens transcription sessions")
 	case !s.Transcribes && intent != "":
-		return fault.Invalid("intent", "must be left out: the client secret opens sessions of a model")
+		return fault.Invalid("intent", "must be omitted: the client secret opens sessions with a model")
 	case model != "" && s.Model != "" && model != s.Model && !(strings.HasPrefix(s.Model, "@") && model == plain):
-		return fault.Newf(fault.ModelNotAllowed, "model", "The client secret opens sessions of %q alone", fault.Clip(s.Model, 200))
+		return fault.Newf(fault.ModelNotAllowed, "model", "The client secret opens only sessions of %q", fault.Clip(s.Model, 200))
 	}
 	return nil
 }

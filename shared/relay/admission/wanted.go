@@ -56,7 +56,7 @@ func ReadSecretRequest(shape routes.SecretShape, body []byte) (*SecretRequest, e
 		at = "session."
 		for name := range top {
 			if name != "session" && name != "expires_after" {
-				bad.add(name, "is not known here; allowed are session and expires_after")
+				bad.add(name, "is not known; allowed are session and expires_after")
 			}
 		}
 		settings = bad.object(top, "", "session")
@@ -76,7 +76,7 @@ func ReadSecretRequest(shape routes.SecretShape, body []byte) (*SecretRequest, e
 	}
 	w.Model = bad.text(settings, at, "model")
 	if w.Transcribes && w.Model != "" {
-		bad.add(at+"model", "must be left out of a session that transcribes: its model stands in the settings of transcription")
+		bad.add(at+"model", "must be omitted in a transcription session: its model is in the settings of transcription")
 	}
 	w.Transcription = bad.transcription(settings, at)
 	if w.Transcribes && w.Transcription == "" && len(bad) == 0 {

@@ -163,7 +163,7 @@ func (r *Requests) end(ctx context.Context, field, id, state string) error {
 		If:      []store.Cond{store.IfEqual(store.At("state"), pending)},
 	})
 	if _, failed := store.AsCondition(err); failed {
-		return fault.Invalid(field, "names a request that was approved or denied before; an approval is good for one call")
+		return fault.Invalid(field, "names a request that was already approved or denied; an approval is valid for one call")
 	}
 	if err != nil {
 		return fault.Unavailable(err)

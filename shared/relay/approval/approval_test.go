@@ -61,7 +61,7 @@ func TestApprovalIsGoodForOneCall(t *testing.T) {
 	if err := r.Approve(ctx, "f", id, &call); err != nil {
 		t.Error(err)
 	}
-	if err := r.Approve(ctx, "f", id, &call); status(err) != 400 || !strings.Contains(err.Error(), "before") {
+	if err := r.Approve(ctx, "f", id, &call); status(err) != 400 || !strings.Contains(err.Error(), "already approved or denied") {
 		t.Errorf("approved again: %v", err)
 	}
 	if err := r.Deny(ctx, "f", id, &call); err != nil {

@@ -7,15 +7,15 @@ import (
 	"testing/iotest"
 )
 
-// A stream has the ids of requests without their random parts, wherever its pieces end, and keeps
-// its length.
+// A stream contains the ids of requests without their random parts, at any chunk boundary, and
+// has the same length.
 func TestStreamsDoNotHaveTheSecretsOfIDs(t *testing.T) {
 	t.Parallel()
 	secret := strings.Repeat("B", 26)
 	for text, kept := range map[string]bool{
 		"x" + Prefix + secret + "_call_1 and " + Prefix + Prefix + secret + "_": false,
 		Prefix + secret + "_call":                  false,
-		Prefix + secret:                            true, // cut off: it is no id
+		Prefix + secret:                            true, // truncated: it is not an id
 		Prefix + strings.ToLower(secret) + "_call": true,
 		Prefix + "123":                             true,
 		"":                                         true,

@@ -10,8 +10,8 @@ import (
 	"gateway/shared/store"
 )
 
-// What is awaited travels sealed, for its own workspace alone, and each look comes
-// later than the one before, up to the longest wait of a queue.
+// An awaited response is sealed in its message, for its own workspace only, and each poll is
+// later than the previous one, up to the longest delay of a queue.
 func TestAnAwaitedResponseTravelsSealed(t *testing.T) {
 	s, _ := batches(t)
 	a := &Awaited{ID: "resp_1", Place: "openai", Org: true, Key: "hash", Maker: Maker{KeyID: "k"}, Headers: http.Header{"Authorization": {"Bearer sk-of-the-client"}}, Made: 7}

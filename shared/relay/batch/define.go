@@ -76,10 +76,10 @@ func readOptions(raw []byte) (map[string]string, error) {
 		name := strings.ToLower(string(k))
 		at := field + "." + fault.Clip(name, 300)
 		if !slices.Contains(rowOptions, name) {
-			return nil, fault.Invalid(at, "%s is not known: gateway_options may have %s", at, strings.Join(rowOptions, ", "))
+			return nil, fault.Invalid(at, "%s is not known: gateway_options may contain %s", at, strings.Join(rowOptions, ", "))
 		}
 		if _, twice := options[name]; twice {
-			return nil, fault.Invalid(at, "%s stands twice", at)
+			return nil, fault.Invalid(at, "%s occurs twice", at)
 		}
 		var v string
 		switch {

@@ -28,7 +28,7 @@ func (s *Batches) begin(ctx context.Context, sc store.Scope, rows ...store.Actio
 			return fault.Unavailable(err)
 		}
 		if item.Int("n") >= MaxOpen {
-			return fault.Newf(fault.RateLimited, "", "This workspace has %d batches that have not ended, the most there may be: wait until one has ended, or cancel one", MaxOpen)
+			return fault.Newf(fault.RateLimited, "", "This workspace has %d unfinished batches, which is the limit: wait until one has ended, or cancel one", MaxOpen)
 		}
 		room := store.IfMissing(path)
 		if _, there := item["n"]; there {

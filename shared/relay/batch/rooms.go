@@ -81,7 +81,7 @@ func (r HeldFiles) row(id string) store.Key { return r.scope.Partition(r.list).K
 // Save implements chat.JobRoom.
 func (r HeldFiles) Save(ctx context.Context, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
 	if r.Bucket == nil {
-		return nil, fault.New(fault.UnsupportedOperation, "file", "This installation has no room for files")
+		return nil, fault.New(fault.UnsupportedOperation, "file", "This installation cannot store files")
 	}
 	r.sweep(ctx)
 	f, err := r.save(ctx, r.prefix+ulid.MustNewDefault(r.Now()).String(), name, src, purpose)

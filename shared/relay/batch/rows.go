@@ -152,7 +152,7 @@ func (c *Check) Row(line []byte) (Row, error) {
 	sum := sha256.Sum256([]byte(r.CustomID))
 	mark := [16]byte(sum[:16])
 	if _, twice := c.seen[mark]; twice {
-		return r, fault.Invalid("custom_id", "custom_id stands in an earlier line already; it must be unique in the file")
+		return r, fault.Invalid("custom_id", "custom_id is already used in an earlier line; it must be unique in the file")
 	}
 	if c.n++; c.n > MaxRows {
 		return r, fault.Invalid("file", "the file must have at most %d rows", MaxRows)

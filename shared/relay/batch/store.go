@@ -80,7 +80,7 @@ func (s *Batches) Create(ctx context.Context, sc store.Scope, d Definition) (*Ba
 		return nil, fault.Internal(err)
 	}
 	if len(plain) > maxDefinition {
-		return nil, fault.Newf(fault.BodyTooLarge, "body", "what a batch is made with must have at most %d bytes in all, besides its rows", maxDefinition)
+		return nil, fault.Newf(fault.BodyTooLarge, "body", "the definition of a batch must have at most %d bytes, without its rows", maxDefinition)
 	}
 	sealed, err := s.Sealer.Seal(ctx, binding(sc, k), plain)
 	if err != nil {

@@ -138,7 +138,7 @@ func TestOneWorkerHasABatchAtATime(t *testing.T) {
 	if _, err := s.Take(t.Context(), mine, b.ID, "r/1", 0, time.Minute, false); !errors.Is(err, ErrTaken) {
 		t.Errorf("a stale message: %v", err)
 	}
-	// The lease of a process that is not there any more counts for nothing.
+	// The lease of a process that no longer exists does not count.
 	if _, err := s.Take(t.Context(), mine, b.ID, "r/1", 1, time.Minute, true); err != nil {
 		t.Fatal(err)
 	}
@@ -214,8 +214,8 @@ func TestBatchesThatNobodyGoesOnWithAreFound(t *testing.T) {
 	}
 }
 
-// Every line has one accepted answer, whoever comes when; long answers come back
-// whole.
+// Every line has one accepted response, in any order of arrival; long responses are returned
+// completely.
 func TestALineHasOneAnswer(t *testing.T) {
 	s, _ := batches(t)
 	b := make1(t, s)
@@ -362,7 +362,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// What a batch is made with has bounds, so that an item of the store holds it.
+// The definition of a batch is limited, so that it fits into an item of the store.
 func TestALongDefinitionIsRefused(t *testing.T) {
 	s, _ := batches(t)
 	_, err := s.Create(t.Context(), mine, Definition{Input: "gw_file_1", Window: Day, Create: json.RawMessage(`{"provider_options":"` + strings.Repeat("x", 500<<10) + `"}`)})
@@ -374,7 +374,7 @@ func TestALongDefinitionIsRefused(t *testing.T) {
 	}
 }
 
-// The progress fits into an item, whatever a provider has said.
+// The progress fits into an item, regardless of the provider's response.
 func TestLongProgressIsKept(t *testing.T) {
 	s, _ := batches(t)
 	b := make1(t, s)
@@ -395,7 +395,7 @@ func TestLongProgressIsKept(t *testing.T) {
 	}
 }
 
-// A lease that was taken by a try whose answer was lost is its own.
+// A lease taken by an attempt with a lost response belongs to its holder.
 func TestALeaseIsTakenAgainByItsHolder(t *testing.T) {
 	s, _ := batches(t)
 	b := make1(t, s)
@@ -409,8 +409,8 @@ func TestALeaseIsTakenAgainByItsHolder(t *testing.T) {
 	}
 }
 
-// A workspace has so many open batches and no more, whoever makes and ends them at
-// the same time; one that has ended makes room once, however often it is told.
+// A workspace has a limited number of open batches, under concurrent starts and ends; one that
+// has ended is uncounted once, however often that is reported.
 func TestOpenBatchesAreBounded(t *testing.T) {
 	s, c := batches(t)
 	d := Definition{Endpoint: "/v1/embeddings", Input: "gw_file_1", Window: Immediate, Key: "hash"}
@@ -424,7 +424,7 @@ func TestOpenBatchesAreBounded(t *testing.T) {
 				mu.Lock()
 				if err == nil {
 					made = append(made, b.ID)
-				} else if f := fault.From(err); f.Status() != 429 || !strings.Contains(f.Message, "100 batches") {
+				} else if f := fault.From(err); f.Status() != 429 || !strings.Contains(f.Message, "100 unfinished batches") {
 					t.Error(err)
 				}
 				mu.Unlock()
@@ -457,7 +457,7 @@ func TestOpenBatchesAreBounded(t *testing.T) {
 	if _, err := s.Create(t.Context(), mine, d); !fault.Is(err, fault.RateLimited) {
 		t.Errorf("one batch made room for two: %v", err)
 	}
-	// A batch that has ended and was not taken out is taken out by the sweep.
+	// A batch that has ended and is still in the list is removed by the sweep.
 	if _, err := s.Change(t.Context(), mine, made[1], "", func(b *Batch) error { b.Progress.End(Failed, c.now()); return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -470,8 +470,8 @@ func TestOpenBatchesAreBounded(t *testing.T) {
 	}
 }
 
-// Batches that were made before they were counted leave the due list and do not
-// make room that nobody took.
+// Batches that were created before they were counted leave the due list without changing the
+// count.
 func TestBatchesThatWereNeverCountedLeaveNoRoom(t *testing.T) {
 	s, _ := batches(t)
 	b := make1(t, s)

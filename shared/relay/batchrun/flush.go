@@ -184,7 +184,7 @@ func row(w *work, ctx context.Context, q *request) (good bool, err error) {
 	case broken:
 		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The answer broke off")
 	case got.Over:
-		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The answer is too long to be kept")
+		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The response is too long to be stored")
 	default:
 		good = got.Status >= 200 && got.Status <= 299
 		out = batch.Answered(nil, w.id, q.line, q.custom, got.Status, behalf.Request, got.Body.Bytes())

@@ -34,7 +34,7 @@ func (r *Runner) look(ctx context.Context, step batch.Step) error {
 		return err
 	}
 	if r.Now().Sub(time.Unix(a.Made, 0)) >= batch.AwaitedFor {
-		r.OnError(fmt.Errorf("batchrun: response %q of workspace %s has not ended in %v and is not booked", a.ID, sc.Workspace, batch.AwaitedFor))
+		r.OnError(fmt.Errorf("batchrun: response %q of workspace %s has not ended in %v and is not charged", a.ID, sc.Workspace, batch.AwaitedFor))
 		return nil
 	}
 	behalf, err := r.Mux.Settler(ctx, sc, a)
@@ -57,7 +57,7 @@ func (r *Runner) look(ctx context.Context, step batch.Step) error {
 	case broken:
 	case got.Status == http.StatusNotFound || got.Status == http.StatusGone:
 		if a.Unknown++; a.Unknown >= batch.MaxUnknown {
-			r.OnError(fmt.Errorf("batchrun: the provider has no response %q of workspace %s any more: it is not booked", a.ID, sc.Workspace))
+			r.OnError(fmt.Errorf("batchrun: the provider has no response %q of workspace %s any more: it is not charged", a.ID, sc.Workspace))
 			return nil
 		}
 	case got.Status == http.StatusOK && !got.Over:

@@ -31,7 +31,7 @@ const (
 const maxObject = 1 << 20
 
 // errLater reports that the provider cannot do it yet.
-var errLater = errors.New("batchrun: the provider is to be asked later")
+var errLater = errors.New("batchrun: the provider must be called later")
 
 // handOver executes the next stage of a batch that a provider runs.
 func handOver(w *work, ctx context.Context) (made func(*batch.Progress), delay time.Duration, err error) {
@@ -66,7 +66,7 @@ func handOver(w *work, ctx context.Context) (made func(*batch.Progress), delay t
 	case !errors.Is(err, errLater):
 	case w.runner.Now().Unix() >= w.batch.Expires+int64(time.Hour/time.Second):
 		return func(p *batch.Progress) {
-			p.Problems = append(p.Problems, batch.Problem{Code: "batch_expired", Message: "The provider did not end the batch in time"})
+			p.Problems = append(p.Problems, batch.Problem{Code: "batch_expired", Message: "The provider did not complete the batch in time"})
 			p.End(batch.Expired, w.runner.Now())
 		}, 0, nil
 	default:
@@ -82,7 +82,7 @@ func leaving(w *work, left *fault.Fault) func(*batch.Progress) {
 		if p.Status == batch.InProgress {
 			p.Status, p.Cancelling = batch.Cancelling, w.runner.Now().Unix()
 		}
-		p.Problems = append(p.Problems, batch.Problem{Code: string(left.Code), Message: "The key that made the batch may not run it any more, so it was cancelled: " + left.Message})
+		p.Problems = append(p.Problems, batch.Problem{Code: string(left.Code), Message: "The key that created the batch may no longer run it, so it was cancelled: " + left.Message})
 	}
 }
 
@@ -213,7 +213,7 @@ func create(w *work, ctx context.Context) (func(*batch.Progress), error) {
 	}
 	var b batchObject
 	if json.Unmarshal(answer, &b) != nil || b.ID == "" || len(b.ID) > maxMessage {
-		return nil, fault.New(fault.InvalidProviderResponse, "", "The provider's answer names no batch")
+		return nil, fault.New(fault.InvalidProviderResponse, "", "The provider's response contains no batch")
 	}
 	return madeAs(w, &b, answer), nil
 }

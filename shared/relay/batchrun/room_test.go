@@ -33,8 +33,8 @@ func TestRoomOfAnswers(t *testing.T) {
 	}
 }
 
-// Rows never hold more than there is, each gets its turn, and nobody waits for
-// ever once the process stops.
+// Rows never hold more memory than there is, each gets its turn, and none waits forever once the
+// process stops.
 func TestRowsShareTheRoom(t *testing.T) {
 	r := newAnswerRoom()
 	var held, most atomic.Int64

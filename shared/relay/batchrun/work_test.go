@@ -20,7 +20,7 @@ import (
 	"gateway/shared/store/sqlite"
 )
 
-// brokenRoom is a room whose files cannot be had, for a reason.
+// brokenRoom is a Room with files that cannot be read.
 type brokenRoom struct {
 	batch.Room
 	err error
@@ -28,7 +28,7 @@ type brokenRoom struct {
 
 func (r brokenRoom) File(context.Context, string) (*chat.HeldFile, error) { return nil, r.err }
 
-// sent is a queue that keeps what is sent.
+// sent is a queue that records the messages sent.
 type sent struct {
 	queue.Queue
 	mu       sync.Mutex
@@ -82,7 +82,7 @@ func (b *bench) create() *batch.Batch {
 	return made
 }
 
-// do delivers the message of a batch's step and gives what became of both.
+// do delivers the message of a batch's step and returns the resulting batch and error.
 func (b *bench) do(id string, step int64) (*batch.Batch, error) {
 	b.t.Helper()
 	err := b.handle(b.t.Context(), queue.Message{Body: batch.Message(here, id, step, 0).Body})
@@ -93,7 +93,7 @@ func (b *bench) do(id string, step int64) (*batch.Batch, error) {
 	return got, err
 }
 
-// A refusal with a text of any length ends the batch: what is kept of it fits.
+// A rejection with a text of any length ends the batch: the stored part fits.
 func TestALongRefusalEndsABatch(t *testing.T) {
 	b := newBench(t)
 	refusal := fault.New(fault.ProviderError, strings.Repeat("f", 600<<10), strings.Repeat("\x01é", 300<<10))
@@ -105,7 +105,7 @@ func TestALongRefusalEndsABatch(t *testing.T) {
 	}
 }
 
-// A step that fails on and on is tried until the batch's time is over for long.
+// A step that keeps failing is retried until the batch is long overdue.
 func TestABatchWhoseStepAlwaysFailsEnds(t *testing.T) {
 	b := newBench(t)
 	b.room.err = errors.New("a chunk is lost")

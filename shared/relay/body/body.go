@@ -103,5 +103,5 @@ func (b *held) Found() *chat.Checked {
 // Hold replaces the body by a message of a session.
 func (b *Body) Hold(message []byte) { b.In, b.Size = message, int64(len(message)) }
 
-// Carried records how many bytes the client has sent, for requests whose body is a connection.
+// Carried records how many bytes the client has sent, if the body is a connection.
 func (b *Body) Carried(n int64) { b.Size = n }

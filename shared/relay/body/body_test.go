@@ -86,8 +86,7 @@ func TestBodiesThatAreRefused(t *testing.T) {
 	}
 }
 
-// What is passed through is read as far as it can be, and never refused for what it
-// says.
+// A passed-through body is read as far as possible, and never rejected for its content.
 func TestBodiesOfPassThrough(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -153,7 +152,7 @@ func TestMetadataIsThereWhateverTheBodyIs(t *testing.T) {
 	}
 }
 
-// A body that is over leaves memory, and nothing of what it said.
+// A finished body leaves its memory, but none of its content.
 func TestMemoryIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	rt := &routes.Route{Shape: routes.Unified}

@@ -7,7 +7,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// A body that is passed through states the bound of its output where its format has it.
+// A passed-through body states its output limit if its format has one.
 func TestBoundsWithinSettingsAreRead(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]int64{
@@ -17,7 +17,7 @@ func TestBoundsWithinSettingsAreRead(t *testing.T) {
 		`{"input":"x","generation_config":{"max_output_tokens":0}}`:                      0,
 		`{"messages":[],"inferenceConfig":{"maxTokens":70}}`:                             70,
 		`{"inputText":"x","textGenerationConfig":{"maxTokenCount":70}}`:                  70,
-		`{"max_tokens":5,"generationConfig":{"maxOutputTokens":300}}`:                    5, // the format of the field that stands outermost
+		`{"max_tokens":5,"generationConfig":{"maxOutputTokens":300}}`:                    5, // the format of the outermost field
 		`{"contents":[],"generationConfig":{"maxOutputTokens":-1}}`:                      -1,
 		`{"contents":[],"generationConfig":{"maxOutputTokens":"many"}}`:                  -1,
 		`{"contents":[],"generationConfig":{"maxOutputTokens":1,"maxOutputTokens":300}}`: -1,

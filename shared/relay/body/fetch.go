@@ -70,7 +70,7 @@ func (f *MediaFetcher) Image(ctx context.Context, address string, most int64) (m
 	case m.cut:
 		return "", "", reason("there was no time left to fetch it")
 	case !strings.HasPrefix(m.mime, "image/"):
-		return "", "", reason("it is no image")
+		return "", "", reason("it is not an image")
 	case m.size > most:
 		return "", "", reason("it is larger than " + strconv.FormatInt(most, 10) + " bytes")
 	}
@@ -129,7 +129,7 @@ func (f *MediaFetcher) get(ctx context.Context, address string) (resp *http.Resp
 		}
 		next, err := u.Parse(resp.Header.Get("Location"))
 		if err != nil || resp.Header.Get("Location") == "" {
-			return nil, "", reason("it redirects to what is no address")
+			return nil, "", reason("it redirects to an invalid address")
 		}
 		if u.Scheme == "https" && next.Scheme == "http" {
 			return nil, "", reason("it redirects from https to http")
@@ -167,7 +167,7 @@ func (f *MediaFetcher) address(raw string) (*url.URL, error) {
 // read reads a body of up to maxMedium bytes, within the remainder of maxTotal.
 func (f *MediaFetcher) read(ctx context.Context, resp *http.Response) ([]byte, error) {
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return nil, reason("its host compresses it, though it was asked not to")
+		return nil, reason("its host compresses it, although the request forbids it")
 	}
 	var content buffer.Buffer
 	err := content.ReadAll(ctx, f.lease, &shared{resp.Body, &f.total}, resp.ContentLength, maxMedium)

@@ -162,7 +162,7 @@ func TestMediaOfHostileHosts(t *testing.T) {
 		{"/4", "redirects more than 3 times", false}, {"/round", "redirects more than 3 times", false},
 		{"/endless", "larger than 20 MB", false}, {"/announced", "larger than 20 MB", false}, {"/short", "broke off", false},
 		{"/zipped", "compresses", false}, {"/page", "web page", false}, {"/gone", "status 410", false}, {"/part", "status 206", false},
-		{"/nowhere", "no address", false}, {"/metadata", "must not be reached", true}, {"/private", "must not be reached", true},
+		{"/nowhere", "redirects to an invalid address", false}, {"/metadata", "must not be reached", true}, {"/private", "must not be reached", true},
 		{"/file", "malformed", false}, {"/user", "malformed", false},
 	} {
 		m := fetched(fetcher(t, "127.0.0.0/8"), context.Background(), host+c.path)

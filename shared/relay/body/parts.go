@@ -139,12 +139,12 @@ func (f *FetchedMedia) Failure(wanted []MediaURLs) error {
 			if m.full {
 				return fault.New(fault.ServiceUnavailable, "", w.at+" could not be fetched: "+m.why)
 			}
-			return fault.New(code, w.at, w.at+" could not be fetched for this provider, which takes no web addresses: "+m.why)
+			return fault.New(code, w.at, w.at+" could not be fetched for this provider, which does not accept URLs: "+m.why)
 		}
 	}
 	for _, w := range wanted {
 		if f.got[w.url] == nil {
-			return fault.New(fault.RequestTimeout, "", "The client went away while the media of its request were fetched")
+			return fault.New(fault.RequestTimeout, "", "The client disconnected while the media of its request were fetched")
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ func take(b *Body) error {
 		return err
 	}
 	if enc := admission.SingleHeader(b.Req.Req.Header, "Content-Encoding"); enc != "" && enc != "identity" && b.Req.Route.Shape == routes.Unified {
-		return fault.Invalid("content-encoding", "must be identity or left out: this route takes bodies as they are")
+		return fault.Invalid("content-encoding", "must be identity or omitted: this route does not accept compressed bodies")
 	}
 	b.Size = max(b.Req.Req.ContentLength, 0)
 	if bodiless(b) {
@@ -74,7 +74,7 @@ func readID(b *Body) error {
 	}
 	id, err := url.PathUnescape(b.Req.PathID)
 	if err != nil {
-		return fault.Invalid("id", "id is not well escaped")
+		return fault.Invalid("id", "id has invalid percent-encoding")
 	}
 	for i := range len(id) {
 		if id[i] < 0x20 || id[i] == 0x7f {
@@ -164,10 +164,10 @@ func Unreadable(err error) *fault.Fault {
 		return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes", tooBig.Limit)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return fault.New(fault.RequestTimeout, "body", "The body stopped coming before its end")
+		return fault.New(fault.RequestTimeout, "body", "The body did not arrive in time")
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fault.Invalid("body", "ended before the announced content-length")
+		return fault.Invalid("body", "ended before its content-length")
 	}
 	return fault.Invalid("body", "could not be read to its end").WithCause(err)
 }

@@ -27,7 +27,7 @@ func takeSocket(b *Body) error {
 	}
 	q, err := url.ParseQuery(b.Req.Req.URL.RawQuery)
 	if err != nil {
-		return fault.Invalid("query", "is not well escaped")
+		return fault.Invalid("query", "has invalid percent-encoding")
 	}
 	if o := b.Req.Route.Opened(); o != nil {
 		for _, begins := range o.Steps {
@@ -44,21 +44,21 @@ func takeSocket(b *Body) error {
 		case len(values) > 1:
 			return fault.Invalid(fault.Clip(name, 100), "was sent %d times; send it once", len(values))
 		case strings.Contains(strings.ToLower(name), "key"):
-			return fault.Invalid(fault.Clip(name, 100), "must not stand in the address, which is logged on the way; send the key as a header or a subprotocol")
+			return fault.Invalid(fault.Clip(name, 100), "must not be in the URL, which proxies log; send the key as a header or a subprotocol")
 		}
 	}
 	model, intent := q.Get("model"), q.Get("intent")
 	switch {
 	case b.Req.Route.Live() != nil && len(q) > 0 && !onlyKey(q):
-		return fault.Invalid("query", "must be empty: the first message says what the session is")
+		return fault.Invalid("query", "must be empty: the first message defines the session")
 	case b.Req.Route.Converses() || b.Req.Route.Live() != nil:
 		return nil // messages name it
 	case q.Has("call_id"):
-		return fault.Invalid("call_id", "calls are not made by way of this gateway: their sound would go past it")
+		return fault.Invalid("call_id", "calls are not supported: their audio would bypass the gateway")
 	case intent != "" && intent != "transcription":
-		return fault.Invalid("intent", "must be transcription, or left out")
+		return fault.Invalid("intent", "must be transcription, or omitted")
 	case intent != "" && model != "":
-		return fault.Invalid("intent", "must not stand beside model: exactly one of them says what the session is")
+		return fault.Invalid("intent", "must not be combined with model: send exactly one of them")
 	case q.Has("model") && model == "":
 		return fault.Invalid("model", "must not be empty")
 	}

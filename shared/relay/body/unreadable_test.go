@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Why a body did not arrive whole tells the client what to do.
+// The fault of an incomplete body tells the client the remedy.
 func TestWhyABodyDidNotArrive(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

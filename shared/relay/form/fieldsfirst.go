@@ -100,5 +100,5 @@ func fileIn(head []byte) (name string, file bool) {
 }
 
 func (r *FieldsFirst) refuse(name string) {
-	r.fault.Store(fault.Newf(fault.BodyTooLarge, "body", "has a field %q behind its first file, and is longer than %d bytes, so that it cannot be checked; put all fields before the files", fault.Clip(name, 100), MaxReplay))
+	r.fault.Store(fault.Newf(fault.BodyTooLarge, "body", "has a field %q after its first file, and is longer than %d bytes, so that it cannot be checked; put all fields before the files", fault.Clip(name, 100), MaxReplay))
 }

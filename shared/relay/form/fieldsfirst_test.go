@@ -9,8 +9,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// TestFieldsFirstEndsBeforeALaterField checks that nothing of the value of a field behind the
-// first file is read, in whichever pieces the body comes.
+// TestFieldsFirstEndsBeforeALaterField checks that no part of the value of a field after the
+// first file is read, at any chunk boundary.
 func TestFieldsFirstEndsBeforeALaterField(t *testing.T) {
 	t.Parallel()
 	const end = "--b--\r\n"
@@ -36,7 +36,7 @@ func TestFieldsFirstEndsBeforeALaterField(t *testing.T) {
 	} {
 		for pieces, slow := range map[string]func(io.Reader) io.Reader{"chunks": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader} {
 			src := strings.NewReader(filePart(`name="purpose"`, "x") + c.body)
-			f, err := ReadForm(src, "b", MaxReplay+1, nil) // longer than what is held
+			f, err := ReadForm(src, "b", MaxReplay+1, nil) // longer than the buffer limit
 			if err != nil || f.Whole() {
 				f = &Form{boundary: "b", head: []byte(filePart(`name="purpose"`, "x") + c.body[:strings.Index(c.body, "\r\n\r\n")+4])}
 				if err := f.parse(); err != nil {

@@ -70,7 +70,7 @@ func (f *FormFile) next() (*multipart.Part, error) {
 			return nil, fault.Newf(fault.BodyTooLarge, part.FormName(), "must have at most %d bytes", MaxHead)
 		}
 		if _, twice := f.fields[part.FormName()]; twice && !strings.HasSuffix(part.FormName(), "[]") {
-			return nil, fault.Invalid(part.FormName(), "%s stands twice in the form", part.FormName())
+			return nil, fault.Invalid(part.FormName(), "%s occurs twice in the form", part.FormName())
 		}
 		f.fields[part.FormName()] = string(text)
 	}

@@ -23,7 +23,7 @@ func TestAFileIsReadBetweenItsFields(t *testing.T) {
 		filePart(`name="a[]"`, "1") + filePart(`name="a[]"`, "2") + file + end: "",
 		filePart(`name="purpose"`, "batch") + end:                              "file is required",
 		file + file + end: "only file",
-		filePart(`name="x"`, "1") + file + filePart(`name="x"`, "2") + end:                "stands twice",
+		filePart(`name="x"`, "1") + file + filePart(`name="x"`, "2") + end:                "occurs twice",
 		strings.Repeat(filePart(`name="a[]"`, ""), MaxParts) + file + end:                 "more than",
 		filePart(`name="x"`, strings.Repeat("x", MaxHead+1)) + file + end:                 "at most",
 		filePart(`name="purpose"`, "batch") + file[:len(file)-1]:                          "broken",

@@ -118,7 +118,7 @@ func BoundaryOf(contentType string) (string, error) {
 	return b, nil
 }
 
-var errMore = errors.New("form: it goes on")
+var errMore = errors.New("form: incomplete head")
 
 // parse reads the parts in head. If the body is incomplete it stops at the first file; errMore
 // reports that head ends before one.
@@ -156,7 +156,7 @@ func (f *Form) parse() error {
 		end := bytes.Index(f.head[at:], []byte("\r\n\r\n"))
 		if end < 0 || end > maxPartHead {
 			if len(f.head)-at > maxPartHead {
-				return fault.Invalid("body", "has a part whose header is longer than %d bytes", maxPartHead)
+				return fault.Invalid("body", "has a part with a header longer than %d bytes", maxPartHead)
 			}
 			return f.cut()
 		}
@@ -213,7 +213,7 @@ func (f *Form) addField(name string, at, length int) error {
 		return fault.Invalid(name, "%s must be text in UTF-8", name)
 	}
 	if _, twice := f.Get(name); twice && !strings.HasSuffix(name, "[]") {
-		return fault.Invalid(name, "%s stands twice in the form", name)
+		return fault.Invalid(name, "%s occurs twice in the form", name)
 	}
 	f.fields = append(f.fields, field{name, value, [2]int{at, at + length}})
 	return nil
@@ -224,7 +224,7 @@ func (f *Form) addField(name string, at, length int) error {
 func plainLines(head []byte) error {
 	for line := range bytes.SplitSeq(head, []byte("\r\n")) {
 		if bytes.ContainsAny(line, "\r\n") || len(line) > 0 && (line[0] == ' ' || line[0] == '\t') {
-			return fault.Invalid("body", "has a part whose header has a line that does not end in CRLF, or goes on in the next one")
+			return fault.Invalid("body", "has a part header with a line that does not end in CRLF, or that is folded")
 		}
 	}
 	return nil

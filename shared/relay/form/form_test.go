@@ -38,7 +38,7 @@ func TestFormsAreRead(t *testing.T) {
 	if got := string(f.Set(nil, "new", "n")); got != part("new", "", "n")+text {
 		t.Errorf("added: %q", got)
 	}
-	// Not whole: what stands behind the first file is not looked at.
+	// Incomplete: the part after the first file is not read.
 	f = &Form{boundary: "b", head: []byte(text)}
 	if _, late := f.Get("late"); f.parse() != nil || late {
 		t.Error("a field behind the file was read")
@@ -113,8 +113,8 @@ func TestBoundaries(t *testing.T) {
 	}
 }
 
-// FuzzForm: what is taken whole reads the same with the standard library, and
-// writing a field changes that field alone.
+// FuzzForm checks that a buffered form is parsed like by the standard library, and that Set
+// changes only its field.
 func FuzzForm(f *testing.F) {
 	f.Add([]byte(part("model", "", "m") + part("file", "a", "x") + "--b--\r\n"))
 	f.Add([]byte("\r\n" + part("a", "", "") + "--b--"))

@@ -62,7 +62,8 @@ func TestDenialsQuoteNothing(t *testing.T) {
 	}
 }
 
-// TestResultsOfPassedResponsesKeepTheirData: what is not denied is shown with its data.
+// TestResultsOfPassedResponsesKeepTheirData checks that the results of a response that is not
+// denied contain their data.
 func TestResultsOfPassedResponsesKeepTheirData(t *testing.T) {
 	t.Parallel()
 	s := &State{On: true, ctx: context.Background(), hooks: found{out: chain.Hooks{localKit.Ready(guard.ReadHook(json.RawMessage(`{"regexMatch":{"rule":"sunny"},"deny":true}`), false, false))}}}

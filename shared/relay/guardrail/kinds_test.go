@@ -106,7 +106,7 @@ func kinds(t *testing.T) (out []string) {
 	return out
 }
 
-// scripted is a decoder that gives deltas, one for each event.
+// scripted is a decoder that returns deltas, one for each event.
 type scripted struct {
 	deltas []chat.Delta
 	done   bool
@@ -125,7 +125,7 @@ func (s *scripted) End() error            { return nil }
 func (s *scripted) Meter() chat.Meter     { return chat.Meter{Started: true, Complete: s.done} }
 func (s *scripted) Signed() []chat.Signed { return nil }
 
-// whole returns a stream around deltas.
+// around returns a complete stream around deltas.
 func around(sample []chat.Delta) []chat.Delta {
 	out := []chat.Delta{{Kind: chat.DeltaStart, ID: "id", Model: "m"}, {Kind: chat.DeltaText, Call: -1, JSON: []byte(`"It is so."`)}}
 	end := chat.Delta{Kind: chat.DeltaStop, Stop: chat.StopEnd, Native: "stop"}
@@ -144,10 +144,10 @@ func around(sample []chat.Delta) []chat.Delta {
 	return append(out, end, chat.Delta{Kind: chat.DeltaUsage, Usage: &u})
 }
 
-// TestStreamsAreJudgedAsPlainResponses walks all kinds of delta, ways of judging a stream and
-// formats of clients. What is denied in the plain response is denied in the stream, and what is
-// replaced in it is replaced in the stream, before the client gets any of it. A stream that
-// passes is the one that a client without guardrails gets.
+// TestStreamsAreJudgedAsPlainResponses covers all kinds of delta, modes of judging a stream and
+// client formats. Content that is denied in the buffered response is denied in the stream, and
+// content that is replaced in it is replaced in the stream, before the client gets any of it. A
+// stream that passes is the one that a client without guardrails gets.
 func TestStreamsAreJudgedAsPlainResponses(t *testing.T) {
 	t.Parallel()
 	clients := []chat.Spoken{openai.Chat{}, openai.Completions{}, anthropic.Messages{}, responses.Responses{}, gemini.Generate{}, converse.Converse{}, cohere.Chat{}}

@@ -11,7 +11,8 @@ import (
 	"gateway/shared/guard/chain"
 )
 
-// TestVerdictsOfASessionAreBounded: a session that makes no record keeps the last ones.
+// TestVerdictsOfASessionAreBounded checks that a session without records retains the latest
+// ones.
 func TestVerdictsOfASessionAreBounded(t *testing.T) {
 	t.Parallel()
 	var l Live

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// TestNoGuardrailsCostNothing: a target without guardrails is told so without memory.
+// TestNoGuardrailsCostNothing checks that a target without guardrails needs no allocation.
 func TestNoGuardrailsCostNothing(t *testing.T) {
 	q := &admission.Request{Caller: admission.Caller{WS: &tenant.Effective{}, Org: &tenant.Organisation{}}}
 	leaf, s := &route.Leaf{}, State{}

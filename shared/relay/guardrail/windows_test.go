@@ -23,14 +23,14 @@ import (
 	"gateway/shared/wire"
 )
 
-// localKit runs the checks that ask nobody.
+// localKit runs the checks that call no service.
 var localKit = func() *chain.Kit {
 	all := basic.Makers()
 	maps.Copy(all, scan.Makers())
 	return chain.NewKit(all)
 }()
 
-// prompt has a system's part, which answers must not tell.
+// prompt has a system message, which responses must not reveal.
 const prompt = `{"model":"m","messages":[{"role":"system","content":"Our secret recipe needs three cups of flour, two eggs, one spoon of salt and a night of rest in the cellar."},{"role":"user","content":"hi"}]}`
 
 // forbidding are parameters of each local check that judges answers; each check of the
@@ -61,7 +61,7 @@ var forbidding = map[string][]string{
 	"gateway.systemPromptLeak": {`{}`, `{"threshold":0.05}`, `{"not":true}`},
 }
 
-// fragments are what answers are made of: what some check forbids, and parts of it.
+// fragments are the parts of the responses: content that some check forbids, and parts of it.
 var fragments = []string{
 	"top", "secret", "top  secret", "123-45", "-45", "a@b.example", "BEGIN", "END", "hunter2", "The weather is fine today and we go out.", "Das Wetter ist heute schön, und wir gehen hinaus.",
 	"Ann Miller", "Dr. John Smith", "my name is", "+49 170 1234567", "call (212) 555-0187", "4111 1111 1111 1111", "DE89 3704 0044 0532 0130 00", "078-05-1120", "10.1.2.3", "221B Baker Street", "London", "1600 Pennsylvania Avenue NW, Washington, DC 20500",
@@ -70,7 +70,7 @@ var fragments = []string{
 	"Our secret recipe needs three cups of flour,", "two eggs, one spoon of salt and a night of rest in the cellar.", "```go\nfunc main() {}\n```", `{"a":1}`, "{{EMAIL_ADDRESS_7}}", "{{NAME_1}}", "xkqj vbnzp qwrt", strings.Repeat("lorem ipsum ", 30), strings.Repeat("x", 300), "!", "\n",
 }
 
-// stream sends a text in pieces through what the hooks of a stream make of it.
+// stream sends a text in pieces through the hooks of a stream.
 func stream(hooks chain.Hooks, pieces []string) (sent string, denied bool, err error) {
 	s := &State{On: true, hooks: found{out: hooks}, ctx: context.Background()}
 	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now, Stream: true, Budget: guard.NewBudget()}
@@ -106,7 +106,7 @@ func stream(hooks chain.Hooks, pieces []string) (sent string, denied bool, err e
 	return out.String(), false, err
 }
 
-// whole is what hooks say of a whole text.
+// whole judges a complete text.
 func whole(hooks chain.Hooks, text string) (now string, denied bool) {
 	s := &State{On: true, hooks: found{out: hooks}, ctx: context.Background()}
 	s.call = chain.Call{Kind: "chatComplete", Model: "m", Request: json.RawMessage(prompt), Now: time.Now}
@@ -114,7 +114,7 @@ func whole(hooks chain.Hooks, text string) (now string, denied bool) {
 	return now, f != nil
 }
 
-// checkPieces says what is wrong with what is sent of an answer.
+// checkPieces returns an error if a response is forwarded incorrectly.
 func checkPieces(hooks chain.Hooks, pieces []string) error {
 	text := strings.Join(pieces, "")
 	sent, denied, err := stream(hooks, pieces)
@@ -134,10 +134,9 @@ func checkPieces(hooks chain.Hooks, pieces []string) error {
 	return nil
 }
 
-// TestNoCheckLetsAnythingThroughInPieces tries every check of the table that judges answers
-// here, with a window. What was sent of a stream, at any time, is text that the check
-// accepts as it is; a text that it denies as a whole is denied, however the provider cuts
-// its stream.
+// TestNoCheckLetsAnythingThroughInPieces tries every check of the table that judges responses
+// locally, with a window. The forwarded part of a stream is, at any time, text that the check
+// accepts; a text that it denies is denied at any chunk boundaries.
 func TestNoCheckLetsAnythingThroughInPieces(t *testing.T) {
 	t.Parallel()
 	for _, row := range guard.Table() {
@@ -172,8 +171,8 @@ func cutUp(text string, cuts []int) (pieces []string) {
 	return append(pieces, string(runes))
 }
 
-// TestWhoIsAskedElsewhereHolds: for a vendor or a customer's own service nobody knows what
-// it must see at once, so the text is held.
+// TestWhoIsAskedElsewhereHolds checks that the text is held for a vendor or a customer's own
+// service, because the amount that it must see at a time is unknown.
 func TestWhoIsAskedElsewhereHolds(t *testing.T) {
 	t.Parallel()
 	for _, row := range guard.Table() {

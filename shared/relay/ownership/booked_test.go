@@ -61,8 +61,8 @@ func TestOneRequestClaimsAnEnd(t *testing.T) {
 	}
 }
 
-// What two integrations with one credential both see ends once, also where an older claim
-// stands below one of them.
+// Work that two integrations with one credential both see ends once, even if an older claim is
+// stored below one of them.
 func TestOneCredentialClaimsAnEndOnce(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -176,7 +176,7 @@ func TestResponsesThatAreStillBeingMade(t *testing.T) {
 	}
 }
 
-// twice is a table whose client repeats every write, as one does whose answer was lost.
+// twice is a table with a client that repeats every write, as after a lost response.
 type twice struct{ store.Table }
 
 func (t twice) Put(ctx context.Context, row store.Row, cond ...store.Cond) error {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Containers are found in whole answers and in events, at the end of a long stream, too.
+// Containers are found in complete responses and in events, including the end of a long stream.
 func TestContainersOfMessages(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string][]string{

@@ -68,7 +68,7 @@ func named(found []reference.Reference) ([]Named, error) {
 	for i := range found {
 		switch r := &found[i]; {
 		case r.TooLong:
-			return nil, fault.Invalid(r.Field, "must have at most %d bytes: whose a longer one is cannot be told", reference.MaxToken)
+			return nil, fault.Invalid(r.Field, "must have at most %d bytes: the owner of a longer one is unknown", reference.MaxToken)
 		case r.Object():
 			ids = append(ids, Named{Field: r.Field, ID: r.ID, Kind: r.Kind})
 		case r.Kind == reference.Model && Tuned(r.ID):
@@ -76,7 +76,7 @@ func named(found []reference.Reference) ([]Named, error) {
 		}
 	}
 	if len(ids) > maxIDs || len(found) >= reference.Max {
-		return nil, fault.Invalid(found[0].Field, "names more than %d stored things", maxIDs)
+		return nil, fault.Invalid(found[0].Field, "names more than %d stored objects", maxIDs)
 	}
 	return ids, nil
 }

@@ -20,7 +20,7 @@ type Part struct {
 
 // Divide leaves in a list only what the workspace made.
 func (o *Owners) Divide(ctx context.Context, sc store.Scope, wall *Wall, list []byte) (Part, error) {
-	refused := fault.New(fault.NotAllowed, "provider", "The credential is shared by several workspaces, and this list cannot be divided between them")
+	refused := fault.New(fault.NotAllowed, "provider", "The credential is shared by several workspaces, and this list cannot be filtered by workspace")
 	var w wire.Walk
 	if listKeys.Walk(list, &w) != nil || !w.Spans[0].Present(list) || wire.KindOf(w.Spans[0].Of(list)) != wire.KindArray {
 		return Part{}, refused

@@ -120,7 +120,7 @@ func (o *Owners) Foreign(ctx context.Context, sc store.Scope, w *Wall, items []r
 		return nil, nil
 	}
 	if len(items) > maxIDs {
-		return nil, fault.Invalid(items[maxIDs].Field, "is one of more than %d items with ids: leave out the ids of items that are sent whole", maxIDs)
+		return nil, fault.Invalid(items[maxIDs].Field, "is one of more than %d items with ids: omit the ids of complete items", maxIDs)
 	}
 	names := make([]string, len(items))
 	for i := range items {
@@ -136,7 +136,7 @@ func (o *Owners) Foreign(ctx context.Context, sc store.Scope, w *Wall, items []r
 		switch {
 		case owner == sc.Workspace, !known && !w.Shared:
 		case items[i].Reference:
-			return nil, fault.Newf(fault.NotFound, items[i].Field, "Item with id %q not found: items that were made through this workspace can be named by their ids, others must be sent whole", fault.Clip(items[i].ID, 300))
+			return nil, fault.Newf(fault.NotFound, items[i].Field, "Item with id %q not found: only items created by this workspace can be referenced by id; send others completely", fault.Clip(items[i].ID, 300))
 		default:
 			foreign[items[i].ID] = true
 		}

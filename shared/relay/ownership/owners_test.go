@@ -55,8 +55,8 @@ func newOwners(t *testing.T, now *time.Time) *Owners {
 	return &Owners{Now: func() time.Time { return *now }, Table: tables.Table(store.Usage)}
 }
 
-// Rows below an integration are those that there were before credentials were told
-// apart, and those that outlive a change of the credential.
+// Rows below an integration are those from before objects were isolated by credential, and those
+// that outlive a change of the credential.
 func TestOwnersAreFoundByCredentialAndByIntegration(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -70,7 +70,7 @@ func TestOwnersAreFoundByCredentialAndByIntegration(t *testing.T) {
 	}
 	must(o.Own(t.Context(), a, []string{"integration"}, "x", "old"))
 	must(o.Own(t.Context(), a, []string{"print", "integration"}, "x", "new"))
-	must(o.Own(t.Context(), b, []string{"print", "other"}, "x", "new", "theirs")) // whose it is stays so
+	must(o.Own(t.Context(), b, []string{"print", "other"}, "x", "new", "theirs")) // the owner does not change
 	for _, c := range []struct {
 		places []string
 		want   map[string]string
@@ -109,7 +109,7 @@ func TestWhoElseUsesACredential(t *testing.T) {
 	uses(b, true)
 	uses(a, true)
 	now = now.Add(usesRenewed + time.Hour)
-	uses(a, true) // and begins anew
+	uses(a, true) // and starts again
 	row, _, err := o.Table.Get(t.Context(), a.Organisation().Partition("CREDENTIAL", "print").Key("a"), true)
 	if err != nil || row.Int("until") != now.Add(usesFor).Unix() {
 		t.Errorf("%v %v", row, err)

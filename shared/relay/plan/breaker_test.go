@@ -91,7 +91,7 @@ func TestProcessesOpenABreakerTogether(t *testing.T) {
 	if probes != 1 {
 		t.Errorf("%d processes probe at once", probes)
 	}
-	// The probe that nobody ends gives way after a cooldown.
+	// An unfinished probe expires after a cooldown.
 	now.Add(30_001)
 	s := all[3].Of(t.Context(), breakersKey)
 	if !s.Claim(breakersPath, fiveFailures) {

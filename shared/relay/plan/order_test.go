@@ -9,11 +9,11 @@ import (
 	"gateway/shared/store"
 )
 
-// held is a table that stops its next read, before or after reading, and its next write,
-// before writing, until the test lets them go on.
+// held is a table that blocks its next read, before or after reading, and its next write, before
+// writing, until the test continues them.
 type held struct {
 	store.Table
-	read, write chan chan struct{} // nil: goes on
+	read, write chan chan struct{} // nil: not blocked
 	early       bool               // the read stops before it reads
 }
 
@@ -45,7 +45,7 @@ func (h *held) Update(ctx context.Context, u store.Update) (before, after store.
 	return h.Table.Update(context.WithoutCancel(ctx), u)
 }
 
-// opened is a config whose breaker asks for a probe, in the process p.
+// opened returns a config with a breaker that needs a probe, in the process p.
 func opened(t *testing.T, p *Breakers, later func(time.Duration)) *ConfigBreakers {
 	t.Helper()
 	s := p.Of(t.Context(), breakersKey)
@@ -60,7 +60,7 @@ func opened(t *testing.T, p *Breakers, later func(time.Duration)) *ConfigBreaker
 	return s
 }
 
-// A probe that is given back is free, whatever a read shows that was under way.
+// A released probe is free, regardless of a read in progress.
 func TestAReadThatIsOlderThanAReleaseHoldsNoProbe(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -82,7 +82,7 @@ func TestAReadThatIsOlderThanAReleaseHoldsNoProbe(t *testing.T) {
 			if !s.Claim(breakersPath, fiveFailures) {
 				t.Fatal("no probe")
 			}
-			later(2 * time.Second) // what is known is old
+			later(2 * time.Second) // the last read is stale
 			h.read = make(chan chan struct{})
 			reading := h.read
 			read := make(chan struct{})
@@ -113,7 +113,7 @@ func TestAReadThatIsOlderThanAReleaseHoldsNoProbe(t *testing.T) {
 	}
 }
 
-// Whoever gives a probe back whose time was over leaves alone who came after.
+// The release of an expired probe does not affect the next holder.
 func TestALateReleaseLeavesTheProbeOfAnother(t *testing.T) {
 	t.Parallel()
 	all, _, now := processes(t, 3)

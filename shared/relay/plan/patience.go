@@ -169,7 +169,7 @@ func (p *Patience) Late() *fault.Fault {
 	case lateHead:
 		return fault.Newf(fault.RequestTimeout, "x-gateway-request-timeout", "Request exceeded the timeout sent in the request: %dms", p.head.Milliseconds())
 	case lateFirstToken:
-		return fault.Newf(fault.RequestTimeout, "x-gateway-first-token-timeout", "The first content of the stream did not come within the first token timeout: %dms", p.firstToken.Milliseconds())
+		return fault.Newf(fault.RequestTimeout, "x-gateway-first-token-timeout", "The first content of the stream did not arrive within the first token timeout: %dms", p.firstToken.Milliseconds())
 	case lateIdle:
 		return fault.Newf(fault.RequestTimeout, "x-gateway-stream-idle-timeout", "The stream was silent for longer than the idle timeout: %dms", p.idle.Milliseconds())
 	}

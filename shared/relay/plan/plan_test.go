@@ -101,8 +101,8 @@ func TestTargetsOfRequests(t *testing.T) {
 	}
 }
 
-// What an organisation that takes saved configuration only refuses, and what a key
-// whose default may not be changed does.
+// Rejections by an organization that only allows saved configuration, and by a key with a
+// default that must not be overridden.
 func TestWhatARequestMayNotBring(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -133,7 +133,7 @@ func TestWhatARequestMayNotBring(t *testing.T) {
 	}
 }
 
-// A dry run looks at what others have learned and adds nothing to it.
+// A dry run reads the shared state and does not change it.
 func TestLookingChangesNothing(t *testing.T) {
 	t.Parallel()
 	picks := route.NewPicks(time.Now).Of("o", "w", "c")

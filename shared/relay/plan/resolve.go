@@ -63,7 +63,7 @@ func (p *Plan) resolve(from *Sources) error {
 		p.startWalk(headerTree, p.routeContext()) // the target of the earlier work is known
 		return nil
 	case sent != "" && p.Req.Who.Defaults.RefusesConfig():
-		return fault.New(fault.ConfigOverrideRefused, "x-gateway-config", "Requests with this API key may not bring a config of their own")
+		return fault.New(fault.ConfigOverrideRefused, "x-gateway-config", "Requests with this API key must not contain a config")
 	case strings.HasPrefix(sent, "{"):
 		return p.inlineConfig(from, sent)
 	case sent != "":

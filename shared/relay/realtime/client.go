@@ -33,7 +33,7 @@ func (g *Guard) Client(e *realtime.Event, hears bool) ([]byte, error) {
 		return with(e.Body, "item", now.Input[0])
 	case "input_audio_buffer.append":
 		if g.now().Hears() && !hears && !g.promised.Load() {
-			return nil, fault.New(fault.InvalidRequest, "audio", "Guardrails judge what is said in this session: set audio.input.transcription by session.update before sound is sent")
+			return nil, fault.New(fault.InvalidRequest, "audio", "Guardrails judge the content of this session: set audio.input.transcription by session.update before sending audio")
 		}
 	}
 	return nil, nil
@@ -64,7 +64,6 @@ func (g *Guard) update(e *realtime.Event) ([]byte, error) {
 	return inside(e.Body, "session", e.About(), map[string]any{"instructions": now.Instructions})
 }
 
-// told stores the instructions of the session.
 func (g *Guard) told(instructions string) {
 	about, err := json.Marshal(clientTurn{Model: g.of.Model, Instructions: instructions})
 	if err == nil {
@@ -109,12 +108,12 @@ func (g *Guard) respond(e *realtime.Event) ([]byte, error) {
 func (g *Guard) said(items []json.RawMessage, field, instructions string) (*clientTurn, error) {
 	for _, item := range items {
 		if sounds(item) {
-			return nil, fault.New(fault.InvalidRequest, field, "Guardrails judge what is said in this session, and cannot judge sound within an item: send it by input_audio_buffer.append, with audio.input.transcription set")
+			return nil, fault.New(fault.InvalidRequest, field, "Guardrails judge the content of this session, and cannot judge audio within an item: send it by input_audio_buffer.append, with audio.input.transcription set")
 		}
 	}
 	body, err := json.Marshal(clientTurn{g.of.Model, instructions, items})
 	if err != nil {
-		return nil, fault.New(fault.InvalidRequest, field, "is not of the type that it must have")
+		return nil, fault.New(fault.InvalidRequest, field, "has the wrong type")
 	}
 	w := g.now().Said(g.ctx, body)
 	if w.Denied {

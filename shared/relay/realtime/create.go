@@ -74,16 +74,16 @@ func (c *create) read() error {
 	}
 	if kind == steerType {
 		c.steer = steered(c.members)
-		return fault.New(fault.UnsupportedOperation, "type", "Responses are not steered here")
+		return fault.New(fault.UnsupportedOperation, "type", "The gateway does not support steering a response")
 	}
 	if kind != createType && len(bad) == 0 {
 		bad = append(bad, fault.Detail{Field: "type", Message: "must be response.create"})
 	}
 	if c.members["response"] != nil {
-		bad = append(bad, fault.Detail{Field: "response", Message: "must be left out: the members of the response stand beside type"})
+		bad = append(bad, fault.Detail{Field: "response", Message: "must be omitted: the fields of the response are at the top level, next to type"})
 	}
 	if raw := c.members["background"]; raw != nil && string(raw) != "false" && string(raw) != "null" {
-		bad = append(bad, fault.Detail{Field: "background", Message: "must be left out: responses over a WebSocket are not made in the background"})
+		bad = append(bad, fault.Detail{Field: "background", Message: "must be omitted: responses over a WebSocket cannot run in the background"})
 	}
 	if f := fault.Invalids(bad); f != nil {
 		return f
@@ -124,7 +124,7 @@ func steered(members map[string]json.RawMessage) []byte {
 func (c *create) body(k *kept) ([]byte, error) {
 	before, known := k.find(c.previous)
 	if c.previous != "" && !known && strings.HasPrefix(c.previous, ownPrefix) {
-		return nil, fault.New(fault.NotFound, "previous_response_id", "Previous response not found: it was made on another connection, or too long ago; send the whole input")
+		return nil, fault.New(fault.NotFound, "previous_response_id", "Previous response not found: it was created on another connection, or too long ago; send the complete input")
 	}
 	if known || !c.stores || !c.generates {
 		own, err := inputItems(c.members["input"])

@@ -195,7 +195,7 @@ func (d *Dialogue) take(in *create) {
 	case d.draining:
 		f = fault.New(fault.ServiceUnavailable, "", "The gateway is restarting; open a new connection")
 	case d.pending >= maxPending:
-		f = fault.Newf(fault.RateLimited, "", "%d responses of this connection are asked for or under way; wait for one of them", maxPending)
+		f = fault.Newf(fault.RateLimited, "", "%d responses of this connection are requested or in progress; wait for one of them", maxPending)
 	default:
 		d.pending++
 		d.lanes[in.lane] = append(queue, in)

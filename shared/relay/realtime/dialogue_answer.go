@@ -43,8 +43,8 @@ func (a *answer) WriteHeader(status int) {
 func (a *answer) Flush() {}
 
 var (
-	errGone = errors.New("dialogue: the client has gone")
-	errLong = errors.New("dialogue: the answer is too long")
+	errGone = errors.New("dialogue: the client has disconnected")
+	errLong = errors.New("dialogue: the response is too long")
 )
 
 // Write implements io.Writer. It blocks until the client has read the events.
@@ -118,7 +118,7 @@ func (a *answer) end(broken bool) {
 	switch {
 	case a.done:
 	case a.stream || broken:
-		f := fault.New(fault.ProviderError, "", "The answer was cut off before its end")
+		f := fault.New(fault.ProviderError, "", "The response was truncated")
 		a.of.tell(a.in.lane, errorEvent(f))
 	case a.status >= 300:
 		a.of.noteRefusal(a.header)
@@ -131,7 +131,7 @@ func (a *answer) end(broken bool) {
 // wholeEvent returns the event for a response that arrived complete.
 func wholeEvent(response []byte) []byte {
 	if !json.Valid(response) {
-		return errorEvent(fault.New(fault.ProviderError, "", "The answer is no JSON"))
+		return errorEvent(fault.New(fault.ProviderError, "", "The response is not JSON"))
 	}
 	return append(append([]byte(`{"type":"response.completed","sequence_number":0,"response":`), response...), '}')
 }
@@ -142,7 +142,7 @@ func refused(status int, body []byte) []byte {
 		Error json.RawMessage `json:"error"`
 	}
 	if json.Unmarshal(body, &told) != nil || len(told.Error) == 0 || told.Error[0] != '{' {
-		f := fault.New(fault.ProviderError, "", "The request was refused, and it was not said why")
+		f := fault.New(fault.ProviderError, "", "The request was rejected without a reason")
 		f.StatusCode = status
 		return errorEvent(f)
 	}

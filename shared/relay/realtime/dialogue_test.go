@@ -84,7 +84,8 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// What is remembered is bounded, by responses and by bytes, and its memory is counted.
+// The remembered conversations are limited, by responses and by bytes, and their memory is
+// counted.
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	t.Parallel()
 	k, memory := new(kept), egress.NewMemory(64<<20)
@@ -129,7 +130,7 @@ func TestEventsNameTheirLane(t *testing.T) {
 	}
 }
 
-// person is a client that says some things and takes what comes.
+// person is a client that sends a script and receives all events.
 type person struct {
 	says  chan string
 	mu    sync.Mutex
@@ -180,7 +181,7 @@ func (p *person) told() []string {
 	return slices.Clone(p.heard)
 }
 
-// clerk answers with what its function writes.
+// clerk responds with the output of its function.
 type clerk struct {
 	ask   func(ctx context.Context, w http.ResponseWriter, body []byte) bool
 	check func() error
@@ -206,7 +207,7 @@ func dialogue(p *person, c *clerk) *Dialogue {
 	}
 }
 
-// Whatever an answer is, the client is told one end of it.
+// Every response has exactly one end for the client.
 func TestEveryAnswerHasAnEnd(t *testing.T) {
 	t.Parallel()
 	stream := func(w http.ResponseWriter, text string) {
@@ -257,8 +258,8 @@ func TestEveryAnswerHasAnEnd(t *testing.T) {
 	}
 }
 
-// A provider that sends what is no event, or breaks off within one, ends its answer and
-// nothing else: the client is told of JSON alone.
+// An invalid or truncated event of a provider ends its own response only: the client gets only
+// JSON.
 func TestEventsThatAreNoneStopNothing(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"data: { ", "data: {\t\n\n", "data: {", `data: {"type":"response.comp`, "data: {\"type\":\"response.completed\"\n\n"} {
@@ -278,7 +279,8 @@ func TestEventsThatAreNoneStopNothing(t *testing.T) {
 	}
 }
 
-// A client that leaves ends what is asked for it; one that asks for too much is told.
+// The requests of a client that disconnects are cancelled; one with too many requests gets an
+// error.
 func TestClientsThatAskTooMuchAndLeave(t *testing.T) {
 	t.Parallel()
 	says := slices.Repeat([]string{`{"type":"response.create","input":"x"}`}, maxPending+1)
@@ -286,7 +288,7 @@ func TestClientsThatAskTooMuchAndLeave(t *testing.T) {
 	var asked int
 	d := dialogue(p, &clerk{ask: func(ctx context.Context, _ http.ResponseWriter, _ []byte) bool {
 		asked++
-		close(p.says) // it leaves once it has said all
+		close(p.says) // it disconnects after its last message
 		<-ctx.Done()
 		return true
 	}})
@@ -311,7 +313,7 @@ func TestAKeyThatIsGoneEndsADialogue(t *testing.T) {
 	}
 }
 
-// deaf takes nothing of what it is told until it has gone.
+// deaf is a client that reads nothing until it has disconnected.
 type deaf struct{ *person }
 
 func (d deaf) Write(bool, []byte) error {
@@ -319,7 +321,7 @@ func (d deaf) Write(bool, []byte) error {
 	return &session.Ended{Code: session.Lost}
 }
 
-// A client that reads nothing holds its own end back no more than any other.
+// A client that reads nothing only delays its own end.
 func TestAClientThatReadsNothingIsSentAway(t *testing.T) {
 	t.Parallel()
 	d := dialogue(newPerson(), &clerk{check: func() error { return fault.New(fault.KeyExpired, "", "This API key has expired") }})

@@ -12,7 +12,7 @@ import (
 func (g *Guard) heard(e *realtime.Event, by Guardrails) verdict {
 	t, err := realtime.ReadTranscript(e.Body)
 	if err != nil {
-		return verdict{} // nobody can judge it
+		return verdict{} // it cannot be judged
 	}
 	part, err := json.Marshal(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": t.Text}}})
 	if err != nil {

@@ -52,7 +52,7 @@ func (SocketMaker) Accept(w http.ResponseWriter, req *http.Request, protocol str
 	raw := &inspected{}
 	ws, err := up.Upgrade(hijacker{w, raw}, req, h)
 	if err != nil {
-		return nil, fault.Invalid("upgrade", "the connection cannot become a WebSocket: it is no HTTP/1.1, or the handshake is not that of RFC 6455").WithCause(err)
+		return nil, fault.Invalid("upgrade", "the connection cannot become a WebSocket: it is not HTTP/1.1, or the handshake violates RFC 6455").WithCause(err)
 	}
 	return wrap(ws, raw, 0), nil
 }
@@ -77,8 +77,8 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // early is the response to a client that sends data before the response to its handshake. A
 // proxy could read those bytes as another request while the gateway reads them as part of the
 // session.
-const early = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 146\r\n\r\n" +
-	`{"error":{"message":"body: nothing may be sent behind a handshake before it is answered","type":"invalid_request_error","code":"invalid_request"}}`
+const early = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 142\r\n\r\n" +
+	`{"error":{"message":"body: no data may be sent before the response to the handshake","type":"invalid_request_error","code":"invalid_request"}}`
 
 // Dial implements session.Maker.
 func (SocketMaker) Dial(ctx context.Context, to *session.Address) (session.Conn, *http.Response, error) {
@@ -165,7 +165,7 @@ func (c *conn) ended(err error) error {
 	return why
 }
 
-var errSlow = errors.New("socket: the other end takes nothing")
+var errSlow = errors.New("socket: the peer does not read")
 
 // Write implements session.Conn.
 func (c *conn) Write(binary bool, p []byte) error {

@@ -24,7 +24,7 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// still is a desk that lets everything pass.
+// still is a desk that allows everything.
 type still struct{}
 
 func (still) Begin(*session.Wanted) (session.Turn, error) { return nil, nil }
@@ -36,7 +36,7 @@ func (still) Allows(string) error                         { return nil }
 func (still) Check() error                                { return nil }
 func (still) Fail(string, error)                          {}
 
-// echoing is a provider that says again what it is told.
+// echoing is a provider that echoes its input.
 func echoing(tb testing.TB) *httptest.Server {
 	tb.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -108,7 +108,7 @@ func roundTrip(tb testing.TB, ws *websocket.Conn, p []byte) {
 	}
 }
 
-// Messages of every size come back as they went, up to the bound.
+// Messages of every size up to the limit are returned unchanged.
 func TestMessagesOfEverySize(t *testing.T) {
 	t.Parallel()
 	ws := dial(t, between(t, echoing(t).URL).URL)
@@ -117,8 +117,8 @@ func TestMessagesOfEverySize(t *testing.T) {
 	}
 }
 
-// sending is a provider that sends bytes behind the handshake, with it or a byte at a
-// time, and tells with what code it was closed.
+// sending is a provider that sends bytes after the handshake, together with it or a byte at a
+// time, and reports the code with which it was closed.
 func sending(tb testing.TB, sent string, together bool, code chan<- int) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		conn, b, err := http.NewResponseController(w).Hijack()
@@ -130,7 +130,7 @@ func sending(tb testing.TB, sent string, together bool, code chan<- int) *httpte
 		sum := sha1.Sum([]byte(req.Header.Get("Sec-Websocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
 		head := "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: " + base64.StdEncoding.EncodeToString(sum[:]) + "\r\n\r\n"
 		if together {
-			_, _ = conn.Write([]byte(head + sent)) // an error is seen by the reader
+			_, _ = conn.Write([]byte(head + sent)) // the reader sees an error as well
 		} else {
 			for _, c := range []byte(head + sent) {
 				_, _ = conn.Write([]byte{c})
@@ -146,8 +146,8 @@ func sending(tb testing.TB, sent string, together bool, code chan<- int) *httpte
 	return s
 }
 
-// A provider that breaks the rules of WebSockets is told so; its client, that it was the
-// provider.
+// A provider that violates the WebSocket protocol gets the reason; its client gets one that
+// blames the provider.
 func TestFramesOfProvidersThatAreNone(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -186,7 +186,7 @@ func TestFramesOfProvidersThatAreNone(t *testing.T) {
 	}
 }
 
-// pour writes until nothing more is taken for a while, and tells how much was.
+// pour writes until the peer stops reading for a while, and returns the number of bytes written.
 func pour(ws *websocket.Conn) (n int) {
 	p := event(64 << 10)
 	for n < 1<<30 {
@@ -199,7 +199,7 @@ func pour(ws *websocket.Conn) (n int) {
 	return n
 }
 
-// drain reads to the end of a connection, and tells how much came.
+// drain reads to the end of a connection, and returns the number of bytes.
 func drain(ws *websocket.Conn) (n int) {
 	for {
 		_, p, err := ws.ReadMessage()
@@ -210,8 +210,8 @@ func drain(ws *websocket.Conn) (n int) {
 	}
 }
 
-// A side that reads nothing holds the other one back; what it had taken comes whole, once
-// it reads.
+// A side that reads nothing blocks the other one; once it reads, it gets all messages
+// completely.
 func TestASlowSideHoldsTheOtherBack(t *testing.T) {
 	t.Parallel()
 	const mostHeld = 64 << 20 // of which the system's own buffers are the most
@@ -260,9 +260,8 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkEvent is the cost of a kilobyte in both directions: through a session, and
-// directly, which is what client and provider take themselves. Half of the difference is
-// one direction.
+// BenchmarkEvent measures the cost of a kilobyte in both directions: through a session, and
+// directly, which is the part of client and provider. Half of the difference is one direction.
 func BenchmarkEvent(b *testing.B) {
 	provider := echoing(b)
 	for name, address := range map[string]string{"direct": provider.URL, "session": between(b, provider.URL).URL} {

@@ -16,7 +16,7 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// word is what the judge forbids or takes out.
+// word is the word that the judge forbids or removes.
 const word = "hunter2"
 
 // judge forbids a word, or puts stars in its place.
@@ -48,7 +48,7 @@ func (j judge) Said(_ context.Context, body []byte) guardrail.Word    { return j
 func (j judge) Held(_ context.Context, _, body []byte) guardrail.Word { return j.say(body) }
 func (j judge) Over(context.Context, []byte, []byte) guardrail.Word   { return guardrail.Word{} }
 
-// told sends events of a provider through a guard; the result is what the client gets.
+// told sends events of a provider through a guard, and returns the client's events.
 func told(t testing.TB, g *Guard, events []string) (out, back []string) {
 	t.Helper()
 	var reader realtime.Reader
@@ -123,8 +123,8 @@ func TestAResponseIsHeldAndDeniedOrChanged(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenDownWaits: pieces of what a client says do not come, and items without
-// what was not judged.
+// TestWhatIsWrittenDownWaits checks that partial transcripts of client audio are not sent, and
+// items only without unjudged ones.
 func TestWhatIsWrittenDownWaits(t *testing.T) {
 	t.Parallel()
 	item := func(kind, id, text string) string {
@@ -158,8 +158,8 @@ func TestWhatIsWrittenDownWaits(t *testing.T) {
 	}
 }
 
-// TestWhatIsHeldIsCounted: against the memory of large messages, until it was told; the
-// session ends when there is none.
+// TestWhatIsHeldIsCounted checks that held events count against the memory of large messages
+// until they are sent; the session ends if there is none.
 func TestWhatIsHeldIsCounted(t *testing.T) {
 	t.Parallel()
 	memory := egress.NewMemory(1 << 20)
@@ -198,7 +198,7 @@ func TestWhatIsHeldIsCounted(t *testing.T) {
 	if g.Close(); memory.Used() != 0 {
 		t.Errorf("%d bytes are counted of a session that is over", memory.Used())
 	}
-	g = guard(judge{lets: true}) // what was sent holds no memory, but what it said does
+	g = guard(judge{lets: true}) // forwarded events hold no memory, but their text does
 	defer g.Close()
 	send(g, events[0])
 	if v := send(g, sound("r1", 900_000)); !v.Stays || memory.Used() != 0 {
@@ -239,8 +239,8 @@ func (none) Hears() bool  { return false }
 func (none) Holds() bool  { return false }
 func (none) Judges() bool { return false }
 
-// FuzzHeld: whatever a provider sends, in whatever order, nothing that is forbidden is
-// sent on as a part of a response, and what is sent is JSON.
+// FuzzHeld checks that for any events of a provider, in any order, no forbidden content is sent
+// as part of a response, and all output is JSON.
 func FuzzHeld(f *testing.F) {
 	f.Add(strings.Join(sayer("r1", "my hun", "ter2"), "\n"), true)
 	f.Add(strings.Join(sayer("r1", "my ", word), "\n"), false)

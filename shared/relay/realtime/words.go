@@ -38,7 +38,7 @@ func (w *words) opens(s *LiveSession, asks *wires.Asks) error {
 	case now.Holds() && asks.Unheld:
 		return fault.New(fault.InvalidRequest, "x-gateway-config", unheld)
 	case now.Judges() && asks.Unsaid:
-		return fault.New(fault.InvalidRequest, "setup.outputAudioTranscription", "Guardrails judge what is said in this session: ask for outputAudioTranscription, or for text")
+		return fault.New(fault.InvalidRequest, "setup.outputAudioTranscription", "Guardrails judge the content of this session: request outputAudioTranscription, or text")
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ const unheld = "Guardrails judge answers before they are sent, and a Live sessio
 // sounds rejects audio that cannot be judged.
 func (w *words) sounds(s *LiveSession) error {
 	if s.Opening.Asks.Unheard && s.Judges().Hears() {
-		return fault.New(fault.InvalidRequest, "setup.inputAudioTranscription", "Guardrails judge what is said in this session: ask for inputAudioTranscription before sound is sent")
+		return fault.New(fault.InvalidRequest, "setup.inputAudioTranscription", "Guardrails judge the content of this session: request inputAudioTranscription before sending audio")
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (w *words) hold(s *LiveSession, binary bool, p []byte) *fault.Fault {
 		w.lease.Of(s.Memory, s.Tenant)
 	}
 	if w.size += len(p); w.size > MaxHeld {
-		return fault.Newf(fault.NotAllowed, "", "What is said at once has more than the %d bytes that can be held back", MaxHeld)
+		return fault.Newf(fault.NotAllowed, "", "One response has more than the %d bytes that can be held back", MaxHeld)
 	}
 	if err := w.lease.Take(s.context, int64(len(p))); err != nil {
 		return fault.From(err)

@@ -13,7 +13,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// open shows what is sealed.
+// open is a sealer that does not seal.
 type open struct{ seal.Sealer }
 
 func (open) Seal(_ context.Context, _ seal.Binding, plain []byte) ([]byte, error) {
@@ -92,7 +92,7 @@ func TestWhatALogLeavesOut(t *testing.T) {
 	}
 }
 
-// Every body is bounded, and the log says so of what the caller can see.
+// Every body is limited, and the log reports whether a visible one was truncated.
 func TestLongBodiesAreCut(t *testing.T) {
 	t.Parallel()
 	long := make([]byte, MaxBody+1)

@@ -16,8 +16,8 @@ import (
 // text is the text of the responses below: 325 tokens by the estimate.
 var text = strings.Repeat("thirteen char", 100)
 
-// wholes are responses that are whole except for the usage, in each format that providers
-// answer in.
+// wholes are responses that are complete except for the usage, in each response format of
+// providers.
 var wholes = map[string]struct {
 	d    chat.Provider
 	body string
@@ -31,8 +31,8 @@ var wholes = map[string]struct {
 	"converse":    {converse.Converse{}, `{"output":{"message":{"role":"assistant","content":[{"text":"` + text + `"}]}},"stopReason":"end_turn","metrics":{"latencyMs":1}}`},
 }
 
-// A response that was cut off costs what arrived of it, wherever it was cut and whatever
-// its format.
+// A truncated response is charged for the part received, wherever it was truncated, in any
+// format.
 func TestTruncatedResponsesAreEstimatedByTheTextThatArrived(t *testing.T) {
 	t.Parallel()
 	for name, c := range wholes {

@@ -31,8 +31,8 @@ func packed(coding, text string) []byte {
 
 const usage = `"usage":{"prompt_tokens":7,"completion_tokens":11,"total_tokens":18}`
 
-// answers are what tells its usage, by media type; all but the last are longer
-// than what is kept of a stream.
+// answers are responses with usage, by media type; all but the last are longer than the retained
+// part of a stream.
 var answers = map[string]string{
 	"text/event-stream": strings.Repeat(`data: {"id":"c","choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}]}`+"\n\n", 3000) +
 		`data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],` + usage + "}\n\ndata: [DONE]\n\n",
@@ -70,8 +70,8 @@ func TestWhatCameCompressedIsMetered(t *testing.T) {
 	}
 }
 
-// What cannot be read says so and keeps nothing; no more is made of it than bounds
-// allow.
+// An unreadable response is reported as unread and not buffered; it is inflated only up to the
+// limit.
 func TestWhatCannotBeUnpackedIsUnread(t *testing.T) {
 	t.Parallel()
 	noise := make([]byte, maxPlain+1)
@@ -106,7 +106,7 @@ func damaged(b []byte) []byte {
 	return b
 }
 
-// Of what broke off is read what came, wherever it did.
+// Of a truncated response the received part is read, wherever it was truncated.
 func TestWhatBrokeOffCompressedIsReadUpToThere(t *testing.T) {
 	t.Parallel()
 	text := answers["application/json"]

@@ -14,7 +14,7 @@ func TestWhatCameOfAConversation(t *testing.T) {
 	const text = head + `,"choices":[{"index":0,"message":{"role":"assistant","content":"Hello`
 	for name, c := range map[string]struct {
 		body                             string
-		ok, within, made, answered, said bool // said: its usage
+		ok, within, made, answered, said bool // said: with usage
 	}{
 		"nothing":            {``, false, false, false, false, false},
 		"a page":             {`<html>`, false, false, false, false, false},

@@ -28,8 +28,8 @@ func quoted(s string) string {
 	return string(b[1 : len(b)-1])
 }
 
-// produced is what a model produced, in one format: a whole response without usage, and the
-// same as a stream, whose events up to made have all of it.
+// produced is the output of a model, in one format: a complete response without usage, and the
+// same as a stream, with all output in the events up to made.
 type produced struct {
 	d      chat.Provider
 	plain  string
@@ -61,7 +61,7 @@ func responsesProduced(item, empty string, deltas ...string) produced {
 		`{"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":` + empty + `}`,
 	}
 	events = append(events, deltas...)
-	made := len(events) - 1 // the last of the deltas repeats what was produced
+	made := len(events) - 1 // the last delta repeats the output
 	return produced{responses.Responses{}, whole, append(events,
 		`{"type":"response.output_item.done","sequence_number":8,"output_index":0,"item":`+item+`}`,
 		`{"type":"response.completed","sequence_number":9,"response":`+whole+`}`), made}
@@ -141,8 +141,8 @@ func estimateOf(kind string) int64 {
 	return int64(len(text)+3) / 4
 }
 
-// A plain response without usage costs what arrived of it, wherever it was cut: text, calls of
-// tools and reasoning. What arrived is never counted twice.
+// A buffered response without usage is charged for the part received, wherever it was truncated:
+// text, tool calls and reasoning. No part is counted twice.
 func TestAllThatWasProducedIsEstimated(t *testing.T) {
 	t.Parallel()
 	for kind, formats := range everything {
@@ -150,7 +150,7 @@ func TestAllThatWasProducedIsEstimated(t *testing.T) {
 			if b, ok := PartialConversation(p.d, &chat.Traits{}, []byte(p.plain)); !ok || b.Meter.OutputEstimate() != estimateOf(kind) {
 				t.Errorf("%s of %s: %d tokens, want %d", kind, name, b.Meter.OutputEstimate(), estimateOf(kind))
 			}
-			if _, native := p.d.(chat.Passer); native { // as it is metered where its bytes are passed on
+			if _, native := p.d.(chat.Passer); native { // metered as when its bytes are forwarded
 				if m := p.d.(chat.Passer).MeterResponse([]byte(p.plain)); m.OutputEstimate() != estimateOf(kind) && m.OutputEstimate() != 0 {
 					t.Errorf("%s of %s, passed on: %d tokens, want %d", kind, name, m.OutputEstimate(), estimateOf(kind))
 				}
@@ -159,7 +159,7 @@ func TestAllThatWasProducedIsEstimated(t *testing.T) {
 			for cut := start; cut < len(p.plain); cut += 7 {
 				b, _ := PartialConversation(p.d, &chat.Traits{}, []byte(p.plain[:cut]))
 				got := b.Meter.OutputEstimate()
-				// Mending closes the brackets of arguments.
+				// mend closes the brackets of arguments.
 				if least := int64(min(cut-start, len(text))+3) / 4; got < least || got > least+3 || got < before-1 {
 					t.Errorf("%s of %s, cut behind %d bytes of it: %d tokens, %d before", kind, name, cut-start, got, before)
 					break
@@ -170,8 +170,8 @@ func TestAllThatWasProducedIsEstimated(t *testing.T) {
 	}
 }
 
-// The same for streams: all of it counts once it has come, and the end, which may repeat it,
-// adds nothing. A stream that is translated is metered as one that is passed on.
+// The same for streams: all output counts once it was received, and the end, which may repeat
+// it, adds nothing. A translated stream is metered like a forwarded one.
 func TestAllThatWasStreamedIsEstimated(t *testing.T) {
 	t.Parallel()
 	for kind, formats := range everything {
@@ -183,7 +183,7 @@ func TestAllThatWasStreamedIsEstimated(t *testing.T) {
 				}
 				got["decoder"] = decoded(p.d, p.events[:until])
 				for by, n := range got {
-					// A name of its own event is a piece, too.
+					// A name in a separate event is a piece, too.
 					if n < estimateOf(kind) || n > estimateOf(kind)+1 {
 						t.Errorf("%s of %s by the %s, %d of %d events: %d tokens, want %d", kind, name, by, until, len(p.events), n, estimateOf(kind))
 					}
@@ -193,7 +193,7 @@ func TestAllThatWasStreamedIsEstimated(t *testing.T) {
 	}
 }
 
-// eventName is the name that the format gives an event.
+// eventName returns the format's name of an event.
 func eventName(d chat.Provider, i int, data string) string {
 	if d.Name() == (converse.Converse{}).Name() {
 		return []string{"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop"}[i]

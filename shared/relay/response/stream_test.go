@@ -18,13 +18,13 @@ func translated() Stream {
 	return Translate(openai.Chat{}.NewStreamDecoder(&chat.Traits{}), anthropic.Messages{}, &chat.Options{ID: "x", Model: "m"}, new(chat.Loss), nil)
 }
 
-// If a body begins like an object where events are expected, it is read whole, whatever
-// white space comes first; only its beginning decides.
+// If a body starts like an object although events are expected, it is read completely, after any
+// white space; only its beginning decides.
 func TestAnswersThatComeWhole(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		pieces []string
-		whole  int // the piece that tells; -1: none
+		whole  int // index of the deciding piece; -1: none
 	}{
 		"an object":        {[]string{`{"id":"x"}`}, 0},
 		"behind space":     {[]string{"\n ", "\t", `{`}, 2},
@@ -49,7 +49,7 @@ func TestAnswersThatComeWhole(t *testing.T) {
 	}
 }
 
-// A stream is whole only with the end that its dialect has.
+// A stream is only complete with the end of its dialect.
 func TestStreamsEnd(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []int{len(openaiStream), strings.Index(openaiStream, `data: {"id":"c1","object":"chat.completion.chunk","created":7,"model":"m","choices":[{"index":0,"delta":{},`)} {
@@ -71,8 +71,8 @@ func TestStreamsEnd(t *testing.T) {
 	}
 }
 
-// An error ends a translated stream in its client's dialect; of one that is passed on
-// the caller is told to write it, unless the provider has.
+// An error ends a translated stream in its client's dialect; for a forwarded one the caller must
+// write it, unless the provider has.
 func TestErrorsOfStreams(t *testing.T) {
 	t.Parallel()
 	s := translated()
@@ -88,8 +88,8 @@ func TestErrorsOfStreams(t *testing.T) {
 	}
 }
 
-// A stream that comes at once is put together like one that comes in pieces, and a
-// whole answer told as a stream is that answer.
+// A stream that is received at once is assembled like one that is received in pieces, and a
+// complete response replayed as a stream is the same response.
 func TestWholeAnswersAndStreams(t *testing.T) {
 	t.Parallel()
 	r, m, _, err := Collect(openai.Chat{}.NewStreamDecoder(&chat.Traits{}), []byte(openaiStream))
@@ -110,7 +110,7 @@ func TestWholeAnswersAndStreams(t *testing.T) {
 	}
 }
 
-// What comes without an event is counted, and given back with the next one.
+// Bytes without an event are counted, and released with the next event.
 func TestABacklogIsGivenBack(t *testing.T) {
 	t.Parallel()
 	memory := egress.NewMemory(1 << 20)

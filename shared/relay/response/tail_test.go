@@ -8,8 +8,8 @@ import (
 	"gateway/shared/dialect/openai"
 )
 
-// TestTheEndOfALongStreamIsMetered: what is kept of it begins in the middle of an
-// event, which must not hide the usage behind it.
+// TestTheEndOfALongStreamIsMetered checks that a retained end that starts in the middle of an
+// event does not hide the usage after it.
 func TestTheEndOfALongStreamIsMetered(t *testing.T) {
 	for _, eol := range []string{"\n", "\r\n"} {
 		m := NewUsageTail(&http.Response{Header: http.Header{"Content-Type": {"text/event-stream"}}})

@@ -14,15 +14,15 @@ import (
 // maxGathered is how long an answer may be that is put together here, in bytes.
 const maxGathered = 1 << 16
 
-// gathered puts a stream together and gives the answer in the dialect; ok is
-// false when it cannot be kept.
+// gathered assembles a stream and returns the response in the dialect; ok is false if it cannot
+// be cached.
 func gathered(t *testing.T, d chat.Spoken, stream string, chunk int) (string, bool) {
 	t.Helper()
 	s := Pass(d.NewStreamFilter(&chat.FilterOptions{}))
 	s.Gather(maxGathered, false, false, d.NewStreamDecoder(&chat.Traits{}))
 	for in := []byte(stream); len(in) > 0; {
 		n := min(chunk, len(in))
-		_, _ = s.Feed(bytes.Clone(in[:n])) // what passes on is not looked at
+		_, _ = s.Feed(bytes.Clone(in[:n])) // the forwarded bytes are ignored
 		in = in[n:]
 	}
 	r := s.Gathered()
@@ -91,7 +91,7 @@ func TestStreamsArePutTogether(t *testing.T) {
 				t.Errorf("%s in pieces of %d: %s %v", name, chunk, got, ok)
 			}
 		}
-		// A stream that is cut before the answer is at its end is not kept.
+		// A stream that is truncated before the end of its response is not cached.
 		for cut := 0; cut < strings.Index(c.stream, c.end); cut += 7 {
 			if got, ok := gathered(t, c.dialect, c.stream[:cut], 64); ok {
 				t.Fatalf("%s, cut at %d, gave %s", name, cut, got)
@@ -113,7 +113,7 @@ func TestStreamsThatCannotBeKept(t *testing.T) {
 	}
 }
 
-// Where a hidden tool gives the answer, other text is no part of it.
+// If a hidden tool returns the response, other text is not part of it.
 func TestTextBesideAHiddenToolIsNotKept(t *testing.T) {
 	text := func(s string, answer bool) *chat.Delta {
 		return &chat.Delta{Kind: chat.DeltaText, Answer: answer, JSON: wire.AppendJSONString(nil, s)}

@@ -148,7 +148,7 @@ func (rt *Route) Protocol() Protocol { return handlerOf[Calls](rt).Protocol }
 // Prompt returns the handler of a route of saved prompts; nil on other routes.
 func (rt *Route) Prompt() *Prompt { return handlerOf[*Prompt](rt) }
 
-// Mints returns the format of the client secrets that the route makes; zero on other routes.
+// Mints returns the format of the route's client secrets; zero on other routes.
 func (rt *Route) Mints() SecretShape { return handlerOf[Secret](rt).Shape }
 
 // TakesSecrets reports whether client secrets open the route.

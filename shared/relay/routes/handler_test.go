@@ -7,7 +7,7 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// served is a pipeline that records what was called.
+// served is a pipeline that records the called method.
 type served struct{ what string }
 
 func (s *served) note(what string) error      { s.what = what; return nil }

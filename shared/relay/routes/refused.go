@@ -16,7 +16,7 @@ func (t *Table) Refuse(w http.ResponseWriter, req *http.Request) {
 		NotFound(w)
 		return
 	}
-	f := fault.New(fault.RouteNotFound, "", "The administration has no such route, and its paths are never passed on to a provider; a provider's path of the same name is reached below "+BasePath+"/proxy/")
+	f := fault.New(fault.RouteNotFound, "", "The administration API has no such route, and its paths are never forwarded to a provider; a provider's path with the same name can be reached below "+BasePath+"/proxy/")
 	if routes, _ := t.at(below); routes != nil {
 		var methods []string
 		for _, rt := range routes {

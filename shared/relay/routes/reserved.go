@@ -37,10 +37,10 @@ func parse(text string) (rows []Row, err error) {
 		}
 		f := strings.Fields(sc.Text())
 		if len(f) < 3 || f[1] != "reserved" && f[1] != "passes" {
-			return nil, fmt.Errorf("reserved.txt:%d: want path, reserved or passes, and why", n)
+			return nil, fmt.Errorf("reserved.txt:%d: want path, reserved or passes, and a reason", n)
 		}
 		if f[0][0] != '/' || f[0] != strings.ToLower(f[0]) || seen[f[0]] {
-			return nil, fmt.Errorf("reserved.txt:%d: %s is no path in lower case, or stands twice", n, f[0])
+			return nil, fmt.Errorf("reserved.txt:%d: %s is not a path in lower case, or is a duplicate", n, f[0])
 		}
 		seen[f[0]] = true
 		rows = append(rows, Row{Path: f[0], Passes: f[1] == "passes", Why: strings.Join(f[2:], " ")})

@@ -82,7 +82,7 @@ func (t *Table) linkTurns() {
 				}
 			}
 			if h.route == nil {
-				panic("relay: no route takes what is said at " + rt.Path)
+				panic("relay: no route for the messages of " + rt.Path)
 			}
 		}
 	}

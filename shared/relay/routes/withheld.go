@@ -36,7 +36,7 @@ func parseWithheld(text string) (rows []Held, err error) {
 			continue
 		}
 		if len(f) < 3 || f[0][0] != '/' || f[0] != strings.ToLower(f[0]) || seen[f[0]] {
-			return nil, fmt.Errorf("withheld.txt:%d: want a path in lower case that stands once, providers, and why", n)
+			return nil, fmt.Errorf("withheld.txt:%d: want a unique path in lower case, providers, and a reason", n)
 		}
 		seen[f[0]] = true
 		h := Held{Row: Row{Path: f[0], Why: strings.Join(f[2:], " ")}}

@@ -44,7 +44,7 @@ func (s *side) Close(code int, reason string) {
 func (s *side) Linger() {}
 func (s *side) Drop()   { s.Close(0, "") }
 
-// admitting is a desk that lets everything through.
+// admitting is a desk that admits everything.
 type admitting struct{}
 
 func (admitting) Begin(*Wanted) (Turn, error)                { return admitting{}, nil }
@@ -58,7 +58,7 @@ func (admitting) Fail(string, error)                         {}
 func (admitting) End(*realtime.Done, []byte)                 {}
 func (admitting) Drop(*fault.Fault)                          {}
 
-// asking keeps what it is asked for.
+// asking records the requested responses.
 type asking struct {
 	admitting
 	wanted []Wanted
@@ -70,7 +70,7 @@ func (a *asking) Begin(w *Wanted) (Turn, error) {
 }
 
 // A saved prompt that the client or the provider names, and a tool that the provider runs, are
-// input of any length, for each response from then on.
+// input of any length, for each later response.
 func TestASavedPromptOfASessionIsInputOfAnyLength(t *testing.T) {
 	t.Parallel()
 	const update, create = `{"type":"session.update","session":{"prompt":{"id":"pmpt_1"}}}`, `{"type":"response.create"}`
@@ -102,8 +102,8 @@ func TestASavedPromptOfASessionIsInputOfAnyLength(t *testing.T) {
 	}
 }
 
-// TestTheEndOfAResponseIsToldBeforeASessionDrains: a session that is to end while its last
-// response does ends once the client has been told so.
+// TestTheEndOfAResponseIsToldBeforeASessionDrains checks that a draining session with a last
+// response in progress ends after the client has received the end of the response.
 func TestTheEndOfAResponseIsToldBeforeASessionDrains(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestTheEndOfAResponseIsToldBeforeASessionDrains(t *testing.T) {
 		go func() { ended <- s.Run(context.Background()) }()
 		far.messages <- `{"type":"response.created","response":{"id":"r1","status":"in_progress"}}`
 		far.messages <- `{"type":"response.done","response":{"id":"r1","status":"completed"}}`
-		synctest.Wait() // the client is being told
+		synctest.Wait() // the event is being sent to the client
 		s.Drain()
 		select {
 		case <-near.closed:

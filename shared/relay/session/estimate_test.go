@@ -9,15 +9,15 @@ import (
 	"gateway/shared/pricing"
 )
 
-// booked is a turn that keeps how it was booked.
+// booked is a turn that records its charge.
 type booked struct{ usage pricing.Usage }
 
 func (b *booked) End(d *realtime.Done, _ []byte) { b.usage = d.Usage }
 func (b *booked) Drop(*fault.Fault)              {}
 
-// The usage of a response that nobody reports is estimated with its text, audio and images
-// apart, in and out: for a connection that is lost, a session that is broken off, and a
-// response.done without usage.
+// Unreported usage of a response is estimated with its text, audio and images in separate
+// classes, input and output: for a lost connection, an aborted session, and a response.done
+// without usage.
 func TestEstimatesKeepMediaApart(t *testing.T) {
 	t.Parallel()
 	audio := strings.Repeat("A", 32_000) // ten audio tokens

@@ -247,7 +247,6 @@ func Briefly(tell func()) {
 	}
 }
 
-// tell sends the client an error event.
 func (s *Session) tell(f *fault.Fault, about string) {
 	n, over := s.stands.event()
 	if over {

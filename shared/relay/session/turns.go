@@ -102,7 +102,7 @@ func (t *turns) room() error {
 	if len(t.awaited)+len(t.running) < maxAwaited {
 		return nil
 	}
-	return fault.Newf(fault.RateLimited, "", "%d responses of this session are asked for or under way; wait for one of them", maxAwaited)
+	return fault.Newf(fault.RateLimited, "", "%d responses of this session are requested or in progress; wait for one of them", maxAwaited)
 }
 
 func (t *turns) await(turn Turn, event string) {

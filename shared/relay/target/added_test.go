@@ -11,8 +11,8 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// The key for the prompt cache goes only to the makers' own hosts, which no test reaches.
-// This tests what is remembered of a refusal, and what is left out then.
+// The key for the prompt cache is only sent to the vendors' own hosts, which no test calls. This
+// tests the memory of a rejection, and the fields omitted afterwards.
 func TestARefusedCacheKeyIsLeftOut(t *testing.T) {
 	t.Parallel()
 	refusal := func(status int, message, param string) *fault.Fault {

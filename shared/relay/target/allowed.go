@@ -59,7 +59,7 @@ func mayCall(tg *Target, p *provider.Provider) error {
 		return nil
 	}
 	if hidden(tg) && !(tg.Req.Route.Shape == routes.Raw && tg.Body.Multipart()) {
-		return fault.New(fault.ModelNotAllowed, "model", "The settings allow some models only, and the model of this body cannot be read; send it as plain JSON, and not as rows of a batch")
+		return fault.New(fault.ModelNotAllowed, "model", "The settings allow only some models, and the model of this body cannot be read; send it as plain JSON, and not as rows of a batch")
 	}
 	if err := tg.MayCall(p, tg.To.Model); err != nil {
 		return err

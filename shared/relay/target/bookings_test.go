@@ -10,7 +10,7 @@ import (
 	"gateway/shared/route/saved"
 )
 
-// Claims of the books stand below the credential first, and below the integration, too.
+// Claims are stored below the credential first, and below the integration as well.
 func TestClaimsStandBelowTheCredential(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ known, want []string }{

@@ -215,7 +215,7 @@ func speak(tg *Target) error {
 		return Unsupported(tg.Req.Route.Endpoint, p)
 	}
 	if tg.To.Model == "" && !tg.SameDialect() {
-		return fault.Invalid("model", "is required: %s keeps no prompts that name one", p.ID)
+		return fault.Invalid("model", "is required: %s has no stored prompts that name one", p.ID)
 	}
 	tg.To.Op, tg.To.Traits = op, tg.To.Target.TraitsFor(tg.Req.Ctx, tg.To.Model)
 	tg.Means.plainer.apply(tg, tg.Req.Now)

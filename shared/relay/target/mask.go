@@ -77,7 +77,7 @@ func (m *SecretMask) Raw(resp *http.Response) error {
 		return nil // the credential is the caller's own
 	}
 	if egress.Inflate(resp, 0) != nil {
-		f := fault.Newf(fault.ProviderError, "", "%s refused the request, in a content-encoding that is not read here; ask for gzip or none", m.Target.To.Target.Provider.ID)
+		f := fault.Newf(fault.ProviderError, "", "%s rejected the request with an unsupported content-encoding; request gzip or none", m.Target.To.Target.Provider.ID)
 		f.Source, f.StatusCode = fault.SourceProvider, max(resp.StatusCode, 300)
 		return f
 	}

@@ -14,8 +14,8 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// TestWhatOnlyConverseCarriesStaysThere holds the one rule of what keeps a conversation
-// from the native route of its shape.
+// TestWhatOnlyConverseCarriesStaysThere checks the one rule for conversations that cannot use
+// the native route of their dialect.
 func TestWhatOnlyConverseCarriesStaysThere(t *testing.T) {
 	t.Parallel()
 	const chat, responses, messages = provider.OpenAIChat, provider.OpenAIResponses, provider.AnthropicMessages
@@ -67,7 +67,7 @@ func TestWhatOnlyConverseCarriesStaysThere(t *testing.T) {
 	}
 }
 
-// atNative is a target that is asked in its client's shape.
+// atNative returns a target that is called in its client's dialect.
 func atNative() *Target {
 	c := newTarget(&Means{})
 	c.To.Target.Provider, _ = provider.ByID("bedrock")
@@ -77,7 +77,8 @@ func atNative() *Target {
 	return c
 }
 
-// TestAPathIsUnknownByAWSsOwnWords: an answer that only speaks of it is an answer.
+// TestAPathIsUnknownByAWSsOwnWords checks that a response that only mentions the error is a
+// normal one.
 func TestAPathIsUnknownByAWSsOwnWords(t *testing.T) {
 	t.Parallel()
 	const none = `{"Output":{"__type":"com.amazon.coral.service#UnknownOperationException"},"Version":"1.0"}`
@@ -101,8 +102,8 @@ func TestAPathIsUnknownByAWSsOwnWords(t *testing.T) {
 	}
 }
 
-// TestWhyANativeRouteIsLeft: for good where the host does not have it, for this request
-// alone where Converse takes what the route does not, and not for errors of the client.
+// TestWhyANativeRouteIsLeft: permanently if the host does not have it, for this request only if
+// Converse accepts content that the route does not, and not for errors of the client.
 func TestWhyANativeRouteIsLeft(t *testing.T) {
 	t.Parallel()
 	refusal := func(status int, message, code string) *fault.Fault {

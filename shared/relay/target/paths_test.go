@@ -9,8 +9,8 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// pathExceptions are paths of SDKs, or what begins them, whose id names nothing that belongs to
-// a workspace.
+// pathExceptions are paths of SDKs, or their prefixes, with an id that names no object of a
+// workspace.
 var pathExceptions = map[string]string{
 	"/guardrail/{}/version/{}/apply":        "a guardrail of the account screens text and carries none",
 	"/model/":                               "models: see Allowed and kept.Tuned",

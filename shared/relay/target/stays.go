@@ -13,7 +13,7 @@ import (
 
 // storedWithAddress returns the fault for an address from the caller.
 func storedWithAddress(field string) error {
-	return fault.Newf(fault.BlockedHost, field, "%s says where the request goes, and cannot be combined with a stored credential unless it is what was saved with it; leave it out, or send a credential of your own", field)
+	return fault.Newf(fault.BlockedHost, field, "%s sets the destination of the request, and cannot be combined with a stored credential unless it equals the value saved with it; omit it, or send your own credential", field)
 }
 
 // hostAsked returns the custom host of the request or of the config, and the field that holds

@@ -52,7 +52,7 @@ func mayPass(tg *Target, p *provider.Provider, saved bool) error {
 	// Other upgrades, such as the h2c that some clients offer with each request, are not
 	// forwarded and end here.
 	if slices.ContainsFunc(tg.Req.Req.Header["Upgrade"], func(v string) bool { return strings.Contains(strings.ToLower(v), "websocket") }) {
-		return fault.New(fault.NotAllowed, "upgrade", "The gateway carries WebSockets at "+routes.BasePath+"/realtime, "+routes.BasePath+"/responses, "+routes.BasePath+"/live/sessions and that of Gemini's Live API alone; what is said over others could not be told, limited or paid. Send requests and read streams of events")
+		return fault.New(fault.NotAllowed, "upgrade", "The gateway carries WebSockets at "+routes.BasePath+"/realtime, "+routes.BasePath+"/responses, "+routes.BasePath+"/live/sessions and that of Gemini's Live API only; other WebSocket endpoints cannot be metered, rate limited or billed. Send requests and read streams of events")
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func mayReach(tg *Target) error {
 		return ownership.Missing("path", tg.Req.Req.URL.EscapedPath())
 	}
 	if tg.Body.Unread && tg.Body.Form == nil && !tg.Body.Multipart() {
-		return fault.New(fault.InvalidContentType, "content-type", "The credential is shared by several workspaces: send the body as plain JSON, so that the things that it names can be checked")
+		return fault.New(fault.InvalidContentType, "content-type", "The credential is shared by several workspaces: send the body as plain JSON, so that the objects that it names can be checked")
 	}
 	return nil
 }
@@ -245,7 +245,7 @@ func raise(tg *Target, s *saved.Provider, cred *saved.Opened) {
 	a := ownership.Account{Integration: s.IntegrationID, Provider: s.Provider, Credential: cred.Credential, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
 	w, err := tg.Means.Owners.Around(tg.Req.Ctx, tg.Req.Who.Scope, cred.Users, &a, tg.Req.Start, age)
 	if err != nil {
-		tg.Req.Fail("who else uses a credential", err)
+		tg.Req.Fail("read the users of a credential", err)
 	}
 	w.On, w.Shared = w.On || s.OrgWide, w.Shared || s.Shared
 	tg.To.Wall = w

@@ -6,8 +6,8 @@ import (
 	"gateway/shared/mcp"
 )
 
-// TestBrokenArgumentsReachNoServer: a call whose arguments are not a JSON object is not made. The
-// model is told, and no server is called (the run has none).
+// TestBrokenArgumentsReachNoServer checks that a call with arguments that are not a JSON object
+// is not made. The model gets an error, and no server is called (the run has none).
 func TestBrokenArgumentsReachNoServer(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{`{"a":`, `{"a":1}{"a":1}`, "```json\n{\"a\":1}\n```", `[1]`, `"{}"`, `{"a":1 "b":2}`, `null`, `1`, `{"a":1,"a":2}`} {

@@ -25,7 +25,7 @@ type held struct {
 	parser  wire.SSEParser
 }
 
-var errTooLong = errors.New("toolrun: the answer is too long")
+var errTooLong = errors.New("toolrun: the response is too long")
 
 // Header implements http.ResponseWriter.
 func (w *held) Header() http.Header { return w.header }
@@ -82,7 +82,7 @@ func (w *held) fault() *fault.Fault {
 	}
 	_ = json.Unmarshal(w.body.Bytes(), &told) // another format has no message
 	code := fault.Code(cmp.Or(w.header.Get("X-Gateway-Error-Code"), string(fault.ProviderError)))
-	f := fault.New(code, "", cmp.Or(fault.Clip(text(told.Error.Message), 2000), "The request for a turn of the model was refused"))
+	f := fault.New(code, "", cmp.Or(fault.Clip(text(told.Error.Message), 2000), "The request for a turn of the model was rejected"))
 	f.StatusCode = cmp.Or(w.status, http.StatusBadGateway)
 	f.Source = fault.SourceProvider
 	return f

@@ -126,7 +126,7 @@ func (s *messages) took(body []byte) (*said, error) {
 	var blocks []json.RawMessage
 	if body != nil {
 		if json.Unmarshal(body, &s.last) != nil || s.last == nil {
-			return nil, fault.New(fault.InvalidProviderResponse, "", "The answer of a turn is no message")
+			return nil, fault.New(fault.InvalidProviderResponse, "", "The response to a turn is not a message")
 		}
 		_ = json.Unmarshal(s.last["content"], &blocks) // a message without content has none
 	} else {

@@ -12,7 +12,7 @@ const (
 	messagesOf = `{"model":"m","max_tokens":100,"messages":[{"role":"user","content":"two and one"}],"tools":[%s]%s}`
 )
 
-// TestMessages: a call is made, the model goes on, and the client sees both.
+// TestMessages: a call is made, the model continues, and the client sees both.
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	d := adder()
@@ -35,8 +35,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesGoOn: what the client was shown comes back in the form in which the model
-// wrote and read it, even if there was a call of the client's own beside it.
+// TestMessagesGoOn: the client's history is converted to the form in which the model wrote and
+// read it, even if there was also a call of the client's own.
 func TestMessagesGoOn(t *testing.T) {
 	t.Parallel()
 	use := `{"type":"mcp_tool_use","id":"mcptoolu_%d","name":"look.up","server_name":"@gateway-mcp/math","input":{}}`
@@ -117,7 +117,7 @@ func TestMessagesStream(t *testing.T) {
 	}
 	same(t, "called", d.called, `math add {"a":1}`)
 
-	// Arguments that are no JSON are told to the model, and nothing is called.
+	// Arguments that are not JSON are reported to the model, and no tool is called.
 	d = adder()
 	d.t, d.turns = t, append(d.turns,
 		stream(`{"type":"message_start","message":{"id":"msg_1"}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"toolu_1","name":"add","input":{}}}`,

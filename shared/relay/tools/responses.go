@@ -63,7 +63,7 @@ func (s *responses) read(body []byte) (*request, error) {
 		}
 	}
 	if background {
-		bad = append(bad, fault.Detail{Field: "background", Message: "must be false or left out where the gateway calls tools"})
+		bad = append(bad, fault.Detail{Field: "background", Message: "must be false or omitted when the gateway calls tools"})
 	}
 	if in.calls < 0 || s.members["max_tool_calls"] != nil && string(s.members["max_tool_calls"]) != "null" && in.calls == 0 {
 		bad = append(bad, fault.Detail{Field: "max_tool_calls", Message: "must be at least 1"})
@@ -207,7 +207,7 @@ func functionsOf(field string, of object, servers []*server) (out []json.RawMess
 		}
 	}
 	if len(out) == 0 {
-		return nil, fault.Invalid(field, "must choose tools that a server of tools has")
+		return nil, fault.Invalid(field, "must choose tools that a server in tools has")
 	}
 	return out, nil
 }
@@ -269,7 +269,7 @@ func (s *responses) took(body []byte) (*said, error) {
 	if body != nil {
 		s.last = nil
 		if json.Unmarshal(body, &s.last) != nil {
-			return nil, fault.New(fault.InvalidProviderResponse, "", "The answer of a turn is no response")
+			return nil, fault.New(fault.InvalidProviderResponse, "", "The response to a turn is not a Responses object")
 		}
 	}
 	switch {

@@ -97,7 +97,7 @@ func approvalsIn(items []ofOurs) (requests map[string]int, made map[string]bool,
 		case kind == "mcp_approval_response" && strings.HasPrefix(text(it.Approval), approval.Prefix) && !foreign[text(it.Approval)]:
 			id := text(it.Approval)
 			if _, known := requests[id]; !known {
-				return nil, nil, fault.Invalid(field+".approval_request_id", "must be the id of an mcp_approval_request that stands before it in input")
+				return nil, nil, fault.Invalid(field+".approval_request_id", "must be the id of an earlier mcp_approval_request in input")
 			}
 			if answered[id] {
 				return nil, nil, fault.Invalid(field+".approval_request_id", "must be the id of an mcp_approval_request that has no other response")

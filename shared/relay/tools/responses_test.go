@@ -22,7 +22,7 @@ func adder() *desk {
 	return &desk{tools: twoTools, call: func(_, args string) string { return result("sum of " + args) }}
 }
 
-// TestResponses: a call is made, the model goes on, and the client sees both.
+// TestResponses: a call is made, the model continues, and the client sees both.
 func TestResponses(t *testing.T) {
 	t.Parallel()
 	d := adder()
@@ -48,7 +48,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestResponsesOfAConversation: a provider that keeps what is said is told it once.
+// TestResponsesOfAConversation: a provider that stores the conversation gets each item once.
 func TestResponsesOfAConversation(t *testing.T) {
 	t.Parallel()
 	d := adder()
@@ -61,7 +61,7 @@ func TestResponsesOfAConversation(t *testing.T) {
 	}
 }
 
-// TestResponsesGoOn: what the client was shown comes back as the model's own.
+// TestResponsesGoOn: the client's history is converted to the model's own items.
 func TestResponsesGoOn(t *testing.T) {
 	t.Parallel()
 	d := adder()
@@ -81,7 +81,8 @@ func TestResponsesGoOn(t *testing.T) {
 	same(t, "output", kinds(readJSON(t, d.body)["output"], "type"), "message") // the tools were shown before
 }
 
-// TestResponsesStopForTheClient: its own call is handed back beside the result of ours.
+// TestResponsesStopForTheClient: its own call is returned together with the result of the
+// gateway's.
 func TestResponsesStopForTheClient(t *testing.T) {
 	t.Parallel()
 	d := adder()
@@ -147,7 +148,7 @@ func askForApproval(t *testing.T) approvals {
 	return a
 }
 
-// answer is the client's word on the request.
+// answer returns the client's decision on the request.
 func (a *approvals) answer(members string) string {
 	return `{"type":"mcp_approval_response","approval_request_id":"` + a.id + `",` + members + `}`
 }
@@ -160,7 +161,7 @@ func (a *approvals) send(t *testing.T, items ...string) (*desk, error) {
 	return d, d.run(Responses(nil), `{"model":"m","tools":[`+a.tools+`],"input":[`+strings.Join(items, ",")+`]}`)
 }
 
-// TestResponsesAskForApproval: the call is made in the answer to the client's word, once.
+// TestResponsesAskForApproval: the call is made in the response to the client's decision, once.
 func TestResponsesAskForApproval(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{`"approve":true`: `sum of {"a":1}`, `"approve":false,"reason":"Too dear."`: "The user has not approved this call. Too dear."} {
@@ -178,7 +179,7 @@ func TestResponsesAskForApproval(t *testing.T) {
 		if strings.Contains(made, a.id) != strings.Contains(answer, "true") || len(d.called) != strings.Count(answer, "true") {
 			t.Errorf("%s: %s, %v", answer, made, d.called)
 		}
-		// The same items again: what was denied is denied, and what was approved is used up.
+		// The same items again: a denied request is denied, and an approved one is used up.
 		d, err = a.send(t, a.request, a.answer(answer))
 		if strings.Contains(answer, "true") && (err == nil || fault.From(err).Status() != 400) || strings.Contains(answer, "false") && err != nil || len(d.called) != 0 {
 			t.Errorf("%s again: %v, %v", answer, err, d.called)
@@ -186,7 +187,7 @@ func TestResponsesAskForApproval(t *testing.T) {
 		if d, err = a.send(t, a.request, a.answer(`"approve":true`)); err == nil || fault.From(err).Status() != 400 || len(d.called) != 0 {
 			t.Errorf("approved after %s: %v, %v", answer, err, d.called)
 		}
-		// With the call behind it, the whole history is read.
+		// If the call follows it, the complete history is read.
 		call := `{"type":"mcp_call","id":"mcp_c1","server_label":"@gateway-mcp/math","name":"add","arguments":"{}","output":"3","approval_request_id":"` + a.id + `"}`
 		if d, err = a.send(t, a.request, a.answer(`"approve":true`), call); err != nil || len(d.called) != 0 {
 			t.Errorf("%v %v", err, d.called)

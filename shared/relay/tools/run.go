@@ -167,7 +167,7 @@ func (r *run) turns() (cut, ended bool, err error) {
 		}
 		if last && len(s.calls) > 0 {
 			for _, c := range s.calls {
-				c.out = failure(mcp.CodeInternal, "The call was not made: the run of tools has reached its bounds.")
+				c.out = failure(mcp.CodeInternal, "The call was not made: the tool run has reached its limits.")
 			}
 			r.show(r.shape.made(s.calls))
 			return true, false, nil
@@ -220,7 +220,7 @@ func (r *run) turn(last bool) (s *said, ended bool, err error) {
 }
 
 func cutOff() *fault.Fault {
-	f := fault.New(fault.ProviderError, "", "The answer was cut off before its end")
+	f := fault.New(fault.ProviderError, "", "The response was truncated")
 	f.Source = fault.SourceProvider
 	return f
 }
@@ -229,7 +229,7 @@ func cutOff() *fault.Fault {
 func toldBy(of object) *fault.Fault {
 	var inner object
 	_ = json.Unmarshal(of["error"], &inner) // where the event has one
-	f := fault.New(fault.ProviderError, "", cmp.Or(fault.Clip(cmp.Or(text(inner["message"]), text(of["message"])), 2000), "The answer ended with an error"))
+	f := fault.New(fault.ProviderError, "", cmp.Or(fault.Clip(cmp.Or(text(inner["message"]), text(of["message"])), 2000), "The response ended with an error"))
 	f.Source = fault.SourceProvider
 	return f
 }
@@ -240,7 +240,7 @@ func (r *run) perform(calls []*call) {
 	lanes := make(chan struct{}, atOnce)
 	for _, c := range calls {
 		if r.calls++; r.calls > r.Calls {
-			c.out = failure(mcp.CodeInternal, "The call was not made: the request allows no more calls of tools.")
+			c.out = failure(mcp.CodeInternal, "The call was not made: the request allows no more tool calls.")
 			continue
 		}
 		lanes <- struct{}{}
@@ -256,7 +256,7 @@ func (r *run) perform(calls []*call) {
 			n += len(i.data)
 		}
 		if n > r.Result || r.bytes+n > r.Results {
-			c.out = failure(mcp.CodeInternal, "The result of the tool is too long to be passed on.")
+			c.out = failure(mcp.CodeInternal, "The result of the tool is too long.")
 			continue
 		}
 		r.bytes += n

@@ -20,23 +20,23 @@ import (
 	"gateway/shared/wire"
 )
 
-// desk is a gateway whose model and servers follow a script.
+// desk is a gateway with a scripted model and servers.
 type desk struct {
 	t     *testing.T
-	turns []func(w http.ResponseWriter) // the answers of the model, one behind the other; the last one again and again
+	turns []func(w http.ResponseWriter) // the responses of the model, one after the other; the last one is repeated
 	tools string                        // what servers list
 	call  func(name, args string) string
 
 	mu     sync.Mutex
-	bodies []map[string]any // that the model was asked with
+	bodies []map[string]any // requests to the model
 	called []string
 	header http.Header
 	status int
 	body   string
 	events []map[string]any
 	hangs  bool          // calls of tools end with their time
-	sign   chan struct{} // written to at each sign of life; nil: there are none
-	first  string        // what was sent first
+	sign   chan struct{} // written to at each keep-alive; nil: there are none
+	first  string        // the first bytes sent
 	ended  bool
 	fault  *fault.Fault
 
@@ -115,7 +115,7 @@ func (d *desk) signs() []byte {
 	return []byte(aSign)
 }
 
-// serve is a server behind the gate.
+// serve is a server at the MCP proxy.
 func (d *desk) serve(ctx context.Context, w http.ResponseWriter, slug string, h http.Header, body []byte) bool {
 	var m struct {
 		Method string
@@ -230,7 +230,7 @@ func TestRequestsThatAreNotForUs(t *testing.T) {
 	}
 }
 
-// TestWrongServersAreRefused: each with the field, all at once.
+// TestWrongServersAreRefused: each with its field, all in one error.
 func TestWrongServersAreRefused(t *testing.T) {
 	t.Parallel()
 	for more, field := range map[string]string{
@@ -302,7 +302,7 @@ func TestUsageIsSummed(t *testing.T) {
 	}
 }
 
-// TestResultsOfTools: every kind of content, and what is none.
+// TestResultsOfTools: every kind of content, and invalid content.
 func TestResultsOfTools(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]outcome{
@@ -347,8 +347,7 @@ func TestWrongAnswersOfServers(t *testing.T) {
 	}
 }
 
-// What tools say of themselves is bounded for the whole run, and so is a message with a
-// result.
+// The descriptions of tools are limited for a complete run, and so is a message with a result.
 func TestWhatServersSayIsBounded(t *testing.T) {
 	t.Parallel()
 	d := adder()

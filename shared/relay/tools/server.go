@@ -234,7 +234,7 @@ func (r *run) judged(ctx context.Context, t *tool, result object) *outcome {
 	case now == nil:
 		return readResult(result)
 	case json.Unmarshal(now, &changed) != nil:
-		return failure(mcp.CodeInternal, "The result was withheld: a guardrail changed it into something else.")
+		return failure(mcp.CodeInternal, "The result was withheld: a guardrail changed it into an invalid result.")
 	}
 	return readResult(changed)
 }
@@ -250,10 +250,10 @@ func readResult(result object) *outcome {
 		Resource json.RawMessage `json:"resource"`
 	}
 	if kind := text(result["resultType"]); kind != "" && kind != "complete" {
-		return failure(mcp.CodeInternal, "The tool asks for something that nobody can give here.")
+		return failure(mcp.CodeInternal, "The tool requests user input, which the gateway does not support.")
 	}
 	if result["content"] != nil && json.Unmarshal(result["content"], &parts) != nil {
-		return failure(mcp.CodeInternal, "The tool's result has another form than the protocol's.")
+		return failure(mcp.CodeInternal, "The tool's result does not conform to the protocol.")
 	}
 	out := &outcome{failed: string(bytes.TrimSpace(result["isError"])) == "true"}
 	var said []string

@@ -20,8 +20,8 @@ func messagesWithin(b Bounds) *routes.ToolRun {
 	return of(nil, b, false, func(*routes.ToolDesk) shape { return new(messages) })
 }
 
-// TestStreamsSayThatTheyLive: while a tool works, or the model is waited for, the client
-// hears something; and where nobody reads a stream, nothing.
+// TestStreamsSayThatTheyLive: while a tool works, or the model reasons, the client gets
+// keep-alives; without a stream it gets none.
 func TestStreamsSayThatTheyLive(t *testing.T) {
 	t.Parallel()
 	quick := Bounds{Quiet: time.Millisecond}
@@ -50,7 +50,7 @@ func TestStreamsSayThatTheyLive(t *testing.T) {
 		}()
 		for over := false; !over; {
 			select {
-			case <-d.sign: // that came before or behind the call
+			case <-d.sign: // sent before or after the call
 			case <-ended:
 				over = true
 			}
@@ -62,7 +62,7 @@ func TestStreamsSayThatTheyLive(t *testing.T) {
 	d := adder()
 	d.t, d.sign, d.turns = t, make(chan struct{}), append(d.turns, plain(200, askAdd), plain(200, sayThree))
 	d.call = func(string, string) string {
-		time.Sleep(5 * time.Millisecond) // a sign would find no reader, and the run no end
+		time.Sleep(5 * time.Millisecond) // a keep-alive would find no reader, and the run would not end
 		return result("three")
 	}
 	if err := d.run(responsesWithin(quick), fmt.Sprintf(requestOf, mathTool, "")); err != nil || d.first != "" || d.body == "" {
@@ -89,11 +89,11 @@ func TestASignBeginsAStream(t *testing.T) {
 	}
 }
 
-// TestTimeEndsARun: calls end with the time of the run, the model is told so and may call
-// nothing more.
+// TestTimeEndsARun: calls end with the time of the run, the model gets an error and may call no
+// further tools.
 func TestTimeEndsARun(t *testing.T) {
 	t.Parallel()
-	short := Bounds{Time: time.Minute} // of a clock that goes on while everything waits
+	short := Bounds{Time: time.Minute} // of a clock that advances while everything waits
 	for name, c := range map[string]struct {
 		of                *routes.ToolRun
 		body, use, answer string

@@ -111,7 +111,7 @@ func readServers(tools []json.RawMessage, approves bool) (out []*server, err err
 		s := r.server(raw, approves)
 		s.at = i
 		if seen[s.label] {
-			r.wrong("server_label", "must be there once: this server is named twice")
+			r.wrong("server_label", "must be unique: this server is named twice")
 		}
 		seen[s.label] = true
 		bad = append(bad, r.bad...)
@@ -144,12 +144,12 @@ func (r *reader) server(raw json.RawMessage, approves bool) *server {
 	}
 	for _, name := range elsewhere {
 		if raw := of[name]; raw != nil && string(raw) != "null" {
-			r.wrong(name, "must be left out: the gateway knows where the server is, and as whom it is called")
+			r.wrong(name, "must be omitted: the gateway sets the server's address and credential")
 		}
 	}
 	for name := range of {
 		if !slices.Contains(serverMembers, name) && !slices.Contains(elsewhere, name) {
-			r.wrong(name, "is not known; a server of the gateway takes "+strings.Join(serverMembers, ", "))
+			r.wrong(name, "is not known; a server of the gateway accepts "+strings.Join(serverMembers, ", "))
 		}
 	}
 	s.allowed = r.filter("allowed_tools", of["allowed_tools"], true)
@@ -209,7 +209,7 @@ func (r *reader) approval(s *server, raw json.RawMessage, approves bool) {
 	case raw == nil || string(raw) == "null" || text(raw) == "never":
 		return
 	case !approves:
-		r.wrong(member, "must be never or left out: messages have no way to ask for approval")
+		r.wrong(member, "must be never or omitted: Messages cannot request approval")
 	case text(raw) == approvalAlways:
 		s.asks = new(filter)
 	case wire.KindOf(raw) == wire.KindObject:

@@ -25,7 +25,7 @@ func TestTransportTellsWhenItIsDoneWithABody(t *testing.T) {
 	defer own.CloseIdleConnections()
 	for _, c := range []struct {
 		transport http.RoundTripper
-		closes    bool // asks for a new connection, which HTTP1 leaves to net/http
+		closes    bool // requests a new connection, which HTTP1 leaves to net/http
 	}{{http.DefaultTransport, false}, {own, false}, {own, true}} {
 		o := NewBody(c.transport)
 		if o.Busy() || (*Body)(nil).Busy() {
@@ -76,7 +76,7 @@ func TestStreamedBodyEndsWhereItsLengthSays(t *testing.T) {
 	if _, err := io.ReadFull(body, make([]byte, 4)); err != nil {
 		t.Fatal(err)
 	}
-	src.closed = true // as the server does when the answer has begun
+	src.closed = true // as the server does when the response has started
 	if n, err := body.Read(make([]byte, 4)); n != 0 || err != io.EOF {
 		t.Errorf("past the end: %d bytes, %v", n, err)
 	}
@@ -143,7 +143,7 @@ func TestWhetherARequestWentOutWhole(t *testing.T) {
 	}
 }
 
-// A transport may send a request anew by itself; its last try counts.
+// A transport may retry a request automatically; its last attempt counts.
 func TestARequestThatWasRepeatedWentOutWhole(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -151,7 +151,7 @@ func TestARequestThatWasRepeatedWentOutWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	// A connection answers one request, and is closed when the next one has come.
+	// A connection serves one request, and is closed when the next one arrives.
 	go func() {
 		for {
 			c, err := l.Accept()
