@@ -140,7 +140,7 @@ func describeRequest(tg *target.Target, rec *usage.Record) {
 	r.Agent = usage.Agent{Session: tg.Req.Ask.Session, ID: tg.Req.Ask.Agent, Parent: tg.Req.Ask.ParentAgent}
 	if who := tg.Req.Who; who != nil {
 		r.Org, r.Workspace, r.WorkspaceSlug = who.Scope.Org, who.Scope.Workspace, who.WorkspaceSlug
-		r.KeyID, r.KeyType = who.KeyID, string(who.Type)
+		r.KeyID, r.KeyType, r.KeyName = who.KeyID, string(who.Type), who.Name
 		if who.Type != identity.SignedToken { // the user of a signed token is not verified
 			r.UserID = who.UserID
 		}

@@ -19,6 +19,7 @@ type Record struct {
 	Org, Workspace         string // ids
 	WorkspaceSlug          string
 	KeyID, KeyType         string // organisation-service, workspace-service, workspace-user, jwt
+	KeyName                string // for metrics of the same process: it is not stored
 	UserID                 string
 	EndUser                string            // metadata _user
 	Metadata               map[string]string // effective metadata after the merge

@@ -3,6 +3,8 @@ package meter
 import (
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"gateway/shared/host/metric"
 	"gateway/shared/usage"
@@ -10,7 +12,7 @@ import (
 
 // EnvLabels is the variable with additional labels of the metrics that dashboards of
 // other gateways read, separated by commas: model, config_name (its slug), api_key_id,
-// and metadata_<key> for a key of the request's metadata. None by default.
+// api_key_name, and metadata_<key> for a key of the request's metadata. None by default.
 const EnvLabels = "GATEWAY_METRICS_LABELS"
 
 const (
@@ -36,6 +38,8 @@ func extraLabels(value string) (out []*extraLabel) {
 			f.of = func(r *usage.Record) string { return r.ConfigSlug }
 		case f.name == "api_key_id":
 			f.of = func(r *usage.Record) string { return r.KeyID }
+		case f.name == "api_key_name":
+			f.of = func(r *usage.Record) string { return r.KeyName }
 		case metadata && key != "":
 			f.name = "metadata_" + labelName(key)
 			f.of = func(r *usage.Record) string { return r.Metadata[key] }
@@ -68,9 +72,14 @@ func (f *extraLabel) value(r *usage.Record) string {
 		return missing
 	case f.seen[v]:
 		return v
-	case len(f.seen) >= maxDistinct || len(v) > maxName || !plain(v):
+	case len(f.seen) >= maxDistinct || len(v) > maxName || !printable(v):
 		return metric.Other
 	}
 	f.seen[v] = true
 	return v
+}
+
+// printable reports whether a value is UTF-8 text without control characters.
+func printable(v string) bool {
+	return utf8.ValidString(v) && !strings.ContainsFunc(v, func(c rune) bool { return c != ' ' && !unicode.IsPrint(c) })
 }

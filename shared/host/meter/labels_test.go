@@ -13,7 +13,7 @@ import (
 // TestFurtherLabelsAreBounded: labels that the operator asks for are written, and values that
 // callers can invent are bounded by themselves.
 func TestFurtherLabelsAreBounded(t *testing.T) {
-	t.Setenv(meter.EnvLabels, " model,config_name,api_key_id,metadata_team-a,metadata_,unknown,model")
+	t.Setenv(meter.EnvLabels, " model,config_name,api_key_id,api_key_name,metadata_team-a,metadata_,unknown,model")
 	totals := meter.NewTotals()
 	sink := totals.Sink(&kept{})
 	emit := func(change func(r *usage.Record)) {
@@ -25,7 +25,7 @@ func TestFurtherLabelsAreBounded(t *testing.T) {
 		}
 	}
 	emit(func(r *usage.Record) {
-		r.ConfigSlug, r.KeyID, r.Metadata = "main", "key-1", map[string]string{"team-a": `re"d`}
+		r.ConfigSlug, r.KeyID, r.KeyName, r.Metadata = "main", "key-1", "Équipe A", map[string]string{"team-a": `re"d`}
 	})
 	emit(func(*usage.Record) {})
 	for i := range 400 {
@@ -33,19 +33,21 @@ func TestFurtherLabelsAreBounded(t *testing.T) {
 	}
 	emit(func(r *usage.Record) { r.ConfigSlug = "later" })
 	emit(func(r *usage.Record) { r.Metadata = map[string]string{"team-a": "with\na line"} })
+	emit(func(r *usage.Record) { r.KeyName = "\xff\x00" })
 	text := metricsOf(t, totals)
 	for _, want := range []string{
-		`,model="gpt-4.1",config_name="main",api_key_id="key-1",metadata_team_a="re\"d"} 1`,
-		`,model="gpt-4.1",config_name="N/A",api_key_id="N/A",metadata_team_a="N/A"} 1`,
-		`,model="gpt-4.1",config_name="N/A",api_key_id="N/A",metadata_team_a="invented0"} 1`,
-		`,model="gpt-4.1",config_name="N/A",api_key_id="N/A",metadata_team_a="other"} 302`,
-		`,model="gpt-4.1",config_name="later",api_key_id="N/A",metadata_team_a="N/A"} 1`,
+		`,model="gpt-4.1",config_name="N/A",api_key_id="N/A",api_key_name="other",metadata_team_a="N/A"} 1`,
+		`,model="gpt-4.1",config_name="main",api_key_id="key-1",api_key_name="Équipe A",metadata_team_a="re\"d"} 1`,
+		`,model="gpt-4.1",config_name="N/A",api_key_id="N/A",api_key_name="N/A",metadata_team_a="N/A"} 1`,
+		`,model="gpt-4.1",config_name="N/A",api_key_id="N/A",api_key_name="N/A",metadata_team_a="invented0"} 1`,
+		`,model="gpt-4.1",config_name="N/A",api_key_id="N/A",api_key_name="N/A",metadata_team_a="other"} 302`,
+		`,model="gpt-4.1",config_name="later",api_key_id="N/A",api_key_name="N/A",metadata_team_a="N/A"} 1`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("there is no %s", want)
 		}
 	}
-	if n := strings.Count(text, "\nrequest_count{"); n != 103 {
+	if n := strings.Count(text, "\nrequest_count{"); n != 104 {
 		t.Errorf("%d series", n)
 	}
 	if strings.Contains(text, "unknown=") || strings.Contains(text, "a line") {
