@@ -87,7 +87,7 @@ func (p *partner) below(q *admission.Request) {
 	h.Set(admission.ParentSpanID, cmp.Or(q.Ask.SpanID, q.ULID))
 }
 
-// Ask implements dialogue.Desk.
+// Ask implements realtime.Desk.
 func (p *partner) Ask(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool) {
 	return p.take(ctx, w, p.route, "", p.header.Clone(), body, nil)
 }
@@ -124,7 +124,7 @@ func errorAt(rt *routes.Route, f *fault.Fault) []byte {
 	return f.DataBody(false)
 }
 
-// Check implements dialogue.Desk.
+// Check implements realtime.Desk.
 func (p *partner) Check() error {
 	now, err := p.of.req.Still(p.of.req.Base)
 	if err != nil {
@@ -146,5 +146,5 @@ func (p *partner) Check() error {
 	return nil
 }
 
-// Fail implements dialogue.Desk.
+// Fail implements realtime.Desk.
 func (p *partner) Fail(where string, err error) { p.of.req.Fail(where, err) }

@@ -61,26 +61,26 @@
 //
 // # Packages below
 //
-//	asked       the gateway's own request headers
-//	routes      the declarations of a family, and the route of a path
-//	reserved    paths of the administration API, never forwarded
+//	routes      the declarations of a family, the route of a path, and the paths of the
+//	            administration API, which are never forwarded
 //	admission, body, plan, target
-//	            the first stages of the pipeline
-//	betas       switches of a provider's API that clients request
+//	            the first stages of the pipeline; admission also parses the gateway's own
+//	            headers and client secrets, body fetches web addresses in requests, target
+//	            redacts credentials
 //	form        multipart bodies
-//	kept        objects stored at providers, and their owners
-//	media       downloads of web addresses in requests
-//	outgoing    request bodies, until the transport has finished with them
-//	response    streams, forwarded or translated
-//	tail        the usage at the end of passed-through responses
-//	came        truncated responses, and estimates of usage
 //	accounting  limits, reservation, usage, cost and settlement of a request
+//	guardrail   hooks and verdicts of a request
+//	approval    approval requests for tool calls
+//	ownership   objects stored at providers, and their owners
+//	upstream    request bodies, until the transport has finished with them, and the beta
+//	            features that are forwarded
+//	response    streams, forwarded or translated, and the usage in responses
 //	reused      cached responses
-//	stars       redaction of the target's credentials by value
 //	record      the response part of the accounting record, and bodies for the log
-//	modellist   lists of models
-//	rehearsal   request and response of a dry run
-//	heldfiles, managed, batchrun
+//	session, realtime
+//	            realtime sessions, Live sessions and responses over a WebSocket
+//	tools       conversations with tools of MCP servers
+//	batch, batchrun
 //	            files that the gateway stores, batches that it runs, and their steps
 //
 // # Media by address

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/relay/body"
 )
 
-// answerHere answers in the provider's place.
+// answerHere responds on behalf of the provider.
 func answerHere(q *admission.Request, in *body.Body) answer {
 	body, err := q.Route.Local(in.In)
 	if err != nil {

@@ -44,8 +44,8 @@ func fetchMedia(r *Relay, q *admission.Request, up *outbound, log *record.Log, w
 	return up.media.Failure(wanted)
 }
 
-// mediaInline gives the body of a host that speaks the client's dialect and takes
-// bytes only: src, when it names no web address.
+// mediaInline returns the body for a host with the client's dialect that accepts only bytes:
+// src, if it contains no web address.
 func mediaInline(relay *Relay, tg *target.Target, up *outbound, log *record.Log, src []byte) ([]byte, error) {
 	if tg.Req.Route.Client == nil || !tg.To.Traits.NeedsMediaBytes || !bytes.Contains(src, []byte("http")) {
 		return src, nil

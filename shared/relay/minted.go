@@ -10,8 +10,8 @@ import (
 	"gateway/shared/route"
 )
 
-// mint answers with a client secret. What the secret will open must exist now; each session
-// is admitted again.
+// mint responds with a client secret. The objects that the secret refers to must exist now; each
+// session is admitted again.
 func mint(c *call) error {
 	leaf, f := c.plan.Walker.Next(route.Outcome{})
 	switch {

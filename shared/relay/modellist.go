@@ -10,11 +10,11 @@ import (
 	"gateway/shared/wire"
 )
 
-// resourceName begins the names of models where they are resources.
+// resourceName starts the names of models that are resources.
 var resourceName = []byte(`"models/`)
 
-// OpenAIModels turns a list of models into the OpenAI shape. Providers list them
-// under data or models, as objects with an id or a name, or as plain objects.
+// OpenAIModels converts a list of models to the OpenAI format. Providers list them under data or
+// models, as objects with an id or a name, or as plain objects.
 func OpenAIModels(body []byte, p *provider.Provider) ([]byte, error) {
 	var in struct {
 		Data   []map[string]json.RawMessage `json:"data"`
@@ -22,7 +22,7 @@ func OpenAIModels(body []byte, p *provider.Provider) ([]byte, error) {
 	}
 	err := json.Unmarshal(body, &in)
 	if err != nil {
-		err = json.Unmarshal(body, &in.Data) // some answer a bare array
+		err = json.Unmarshal(body, &in.Data) // some providers return a bare array
 	}
 	if err != nil {
 		return nil, fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", p.ID)

@@ -31,7 +31,7 @@ func NewMux(r *Relay, all []routes.Route) *Mux {
 	return &Mux{routes.NewTable(all), r}
 }
 
-// ServeHTTP answers a request.
+// ServeHTTP implements http.Handler.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	req = m.Spelled(req)
 	rt, id := m.Match(req.Method, req.URL.EscapedPath())

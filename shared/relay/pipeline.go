@@ -52,7 +52,7 @@ func (r *Relay) over(c *call) (broken bool) {
 	return broken
 }
 
-// relay tries the targets in the order of the plan and sends the answer of the last one.
+// relay tries the targets in the order of the plan and sends the result of the last one.
 func relay(c *call) error {
 	var last answer
 	outcome := route.Outcome{}
@@ -83,7 +83,7 @@ func relay(c *call) error {
 	return err
 }
 
-// try runs the stages of one target, up to an answer that can be sent.
+// try runs the stages of one target, up to a result that can be sent.
 func try(c *call, leaf *route.Leaf) answer {
 	fresh(c)
 	body, err := prepare(c, leaf)

@@ -14,7 +14,8 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// DryRunRequest is the body of a dry run: a request that goes through the pipeline without being sent.
+// DryRunRequest is the body of a dry run: a request that goes through the pipeline without being
+// sent.
 type DryRunRequest struct {
 	// Config is a config in JSON, or the id or slug of a saved one; if absent, the defaults of
 	// the key and the workspace.

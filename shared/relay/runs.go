@@ -22,7 +22,7 @@ import (
 
 // This file serves the routes of files and batches that the gateway itself stores and runs.
 
-// Batches returns the batches that the gateway runs, Room a workspace's files.
+// Batches returns the batches that the gateway runs.
 func (r *Relay) Batches() *batch.Batches { return r.batches }
 
 // Room returns the store of a workspace's managed files.

@@ -4,6 +4,6 @@
 // that a response does not report is estimated. Work that a provider does in the background
 // (responses, batches, videos) holds its reservation until a request sees its end.
 //
-// It bounds what a request's input may be billed where the bytes of its body
-// do not show it: content that a provider has stored or fetches, and the rows of a batch.
+// It also computes the bound of input that is billed but not in the body: content that a
+// provider has stored or fetches, and the rows of a batch.
 package accounting

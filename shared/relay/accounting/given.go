@@ -24,8 +24,8 @@ func GivenUp(b *Bill, whole bool) {
 	}
 }
 
-// sent estimates what the request alone costs; nothing where it costs nothing, or where the
-// provider may go on with it and whoever reads the result later is charged for all of it.
+// sent estimates the cost of the request without a response; zero if it is free, or if the
+// provider may continue it and the later reader of the result is charged for all of it.
 func sent(b *Bill) (u pricing.Usage) {
 	if b.Target.Req.Req.Method != http.MethodPost || b.Target.CostsNothing() || goesOn(b) {
 		return u
@@ -35,7 +35,7 @@ func sent(b *Bill) (u pricing.Usage) {
 		like = b.Target.Body.Like()
 	}
 	switch {
-	case like == nil: // no shape that is known: see LearnRaw
+	case like == nil: // an unknown format: see LearnRaw
 		if (&passed{bill: b}).estimates() {
 			u = Estimate(b, 0)
 		}

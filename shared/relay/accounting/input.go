@@ -14,8 +14,8 @@ import (
 // batchMode is the mode of the price of batches.
 const batchMode = "batch"
 
-// measureInput finds what the input may be billed that the body of the request does not show.
-// It fails with 412 where that has no bound and the organization does not allow such requests.
+// measureInput measures the billed input that the body of the request does not contain. It fails
+// with 412 if that has no bound and the organization does not allow such requests.
 func measureInput(b *Bill) error {
 	var err error
 	window := func() int64 { return b.windowOf(b.ModelOf()) }
@@ -81,8 +81,8 @@ func (b *Bill) windowOf(model string) int64 {
 }
 
 // measureRows reads the rows of the batch that the request creates, and sums them up while a
-// budget is in force. It fails for rows that name what the caller may not use, and, unless the
-// organization allows it, for rows without a bound.
+// budget is in force. It fails for rows that name objects or models that the caller may not use,
+// and, unless the organization allows it, for rows without a bound.
 func measureRows(b *Bill, budgeted bool) error {
 	b.rows = nil
 	if !budgeted {

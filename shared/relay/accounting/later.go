@@ -14,7 +14,7 @@ import (
 // end. Afterwards it is charged at its bound.
 const (
 	// HoldResponse is for responses, interactions and runs: longer than the gateway polls
-	// for their end (managed.AwaitedFor).
+	// for their end (batch.AwaitedFor).
 	HoldResponse = 25 * time.Hour
 	// HoldBatch is for batches: a window of 24 hours, and time to read the result.
 	HoldBatch = 72 * time.Hour

@@ -117,8 +117,8 @@ func (b *Bill) CoverAgain() error {
 	return b.Purse.CoverAgain(b.Target.Req.Ctx, b.BoundOf())
 }
 
-// Spend charges the budgets what the request cost, although it has reserved nothing itself.
-// Where an earlier request has reserved it, Purse.Settle settles that.
+// Spend charges the request's cost to the budgets, although it has no reservation. If an earlier
+// request has reserved it, Purse.Settle settles that.
 func (b *Bill) Spend() {
 	if b.Purse.Inherited() {
 		return

@@ -13,7 +13,7 @@ import (
 	"gateway/shared/relay/response"
 )
 
-// passed reads the usage of one answer that is passed through.
+// passed reads the usage of one passed-through response.
 type passed struct {
 	bill   *Bill
 	answer *response.UsageTail

@@ -20,7 +20,7 @@ import (
 type Heard struct {
 	Model, Finish string
 	Priced        string // the model that it is charged as; "": the target's
-	Mode          string // of its price; "": the answer's
+	Mode          string // of its price; "": the response's
 	Served        chat.Served
 	Sized, Pixels int64  // of images, see chat.Meter
 	Size          string // of a video; "": as the request states it
@@ -46,7 +46,7 @@ func (h *Heard) AsPriced(m chat.Meter) {
 // HeardModel returns the model that responded, by its own name, or else the requested model.
 func (b *Bill) HeardModel() string { return cmp.Or(b.Heard.Model, b.Target.To.Names.Model) }
 
-// ModelOf is the model that an answer is charged as.
+// ModelOf returns the model that a response is charged as.
 func (b *Bill) ModelOf() string { return cmp.Or(b.Heard.Priced, b.Target.To.Model) }
 
 // Charge counts the usage of the answering attempt and prices it, and what further
@@ -167,10 +167,10 @@ func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 		}
 		switch units := price.Measures(b.Target.Wanted.Most); {
 		case price.Bound(in, out) > 0 || price.Free():
-		case units: // tokens cost nothing, and their number is no guess that admits it
+		case units: // tokens are free, so their number is not a guess that would admit it
 			most.Tokens, most.Assumed = in, false
 		case most.Cost == 0:
-			most.Cost = 1 // of units that the request does not state: an exhausted budget refuses it
+			most.Cost = 1 // of units that the request does not state: an exhausted budget rejects it
 			unmeasured = !price.OnlyTools() || b.hidden > int64(len(sentBody(b)))
 		}
 	} else if b.Target.Req.Org.Settings.Unpriced == "allow" || b.Target.Body.Transcribes { // what transcribes is named later
@@ -185,7 +185,7 @@ func (h *Heard) Clear() { h.Model, h.Served, h.Size = "", chat.Served{}, "" }
 // Ended records why the response ended.
 func (h *Heard) Ended(reason string) { h.Finish = reason }
 
-// PricedAs has the response charged as a model, which is also the model that answered.
+// PricedAs has the response charged as a model, which is also the model that responded.
 func (h *Heard) PricedAs(model string) { h.Model, h.Priced = model, model }
 
 // InMode has the response charged at the price of a mode, such as batch.

@@ -29,7 +29,7 @@ type Purse struct {
 	reserved        *ledger.Reservation // of key and workspace, for the complete request
 	held            targetHold          // of the target being tried
 	inherited       []ledger.Held       // of earlier requests, for work that ended during this one
-	covered         ledger.Used         // what the reservations cover beyond the target's bound
+	covered         ledger.Used         // usage that the reservations cover beyond the target's bound
 	failed          []error             // of settlements
 }
 

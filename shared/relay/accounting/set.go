@@ -69,7 +69,7 @@ func (r *rule) subject(facts Facts) *ledger.Subject {
 	return s
 }
 
-// label is what a refusal calls the counter.
+// label is the name of the counter in a rejection.
 func label(p *ledger.SavedPolicy, valueKey string) string {
 	name := p.Name
 	if name == "" {

@@ -14,8 +14,8 @@ func noteTurn(b *Bill, m chat.Meter) {
 	}
 }
 
-// makesTurn reports whether the provider stores the response under an id by which the client
-// may continue it.
+// makesTurn reports whether the provider stores the response under an id by which the client may
+// continue it.
 func makesTurn(b *Bill) bool {
 	switch like := b.Target.Body.Like(); {
 	case b.Target.Req.Route.Shape != routes.Raw:

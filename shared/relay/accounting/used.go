@@ -44,7 +44,7 @@ func estimateInput(b *Bill) int64 {
 		like = b.Target.Body.Like()
 	}
 	if r == nil && like != nil && like.Client != nil {
-		r, _ = like.Client.DecodeRequest(b.Target.Body.In) // a body that was answered can be read
+		r, _ = like.Client.DecodeRequest(b.Target.Body.In) // the body of a successful request can be decoded
 	}
 	if r == nil {
 		return response.TokensOfBytes(len(b.Target.Body.In))
@@ -52,7 +52,7 @@ func estimateInput(b *Bill) int64 {
 	return response.EstimateTokens(r)
 }
 
-// Meter reads usage and model of an answer in the client's own dialect.
+// Meter reads usage and model of a response in the client's own dialect.
 func Meter(b *Bill, out []byte) chat.Meter {
 	if b.Target.Req.Route.Client != nil {
 		return b.Target.Req.Route.Client.MeterResponse(out)
@@ -71,7 +71,7 @@ func Learn(b *Bill, m chat.Meter) {
 	b.Heard.Hear(m)
 	b.Heard.Ended(m.Finish)
 	if at := b.Purse.Last(); at != nil && at.RequestID == "" && len(m.ID) <= maxID {
-		at.Identify(m.ID) // a translated answer has another
+		at.Identify(m.ID) // a translated response has another id
 	}
 	u := Used(b, m)
 	u.Add(pricing.Requests, 1)

@@ -13,7 +13,7 @@ func (r HeldFiles) Open(ctx context.Context, f *chat.HeldFile) io.ReadCloser {
 	return r.OpenAt(ctx, f, 0)
 }
 
-// OpenAt implements managed.Room.
+// OpenAt implements Room.
 func (r HeldFiles) OpenAt(ctx context.Context, f *chat.HeldFile, offset int64) io.ReadCloser {
 	return &reader{ctx: ctx, room: r, file: f, next: int(offset / chunkSize), skip: int(offset % chunkSize), left: f.Bytes - offset}
 }

@@ -52,10 +52,10 @@ const (
 	maxFileID = 512 // bytes; longer ids do not exist
 )
 
-// Of returns the room for files that the workspace's providers cannot store.
+// Of returns the store of files that the workspace's providers cannot store.
 func (r *Rooms) Of(sc store.Scope) chat.JobRoom { return HeldFiles{r, sc, idPrefix, "HELD"} }
 
-// Own returns the room for files that the gateway manages itself.
+// Own returns the store of files that the gateway manages itself.
 func (r *Rooms) Own(sc store.Scope) HeldFiles {
 	return HeldFiles{r, sc, FilePrefix, "MANAGED"}
 }
@@ -92,8 +92,8 @@ func (r HeldFiles) Save(ctx context.Context, name string, src io.Reader, purpose
 	return f, nil
 }
 
-// SaveAs implements managed.Room. It does not remove the chunks of a failed attempt: another
-// process may have continued the batch and stored its file under the same id.
+// SaveAs implements Room. It does not remove the chunks of a failed attempt: another process may
+// have continued the batch and stored its file under the same id.
 func (r HeldFiles) SaveAs(ctx context.Context, id, name, purpose string, src io.Reader) (*chat.HeldFile, error) {
 	f, err := r.save(ctx, id, name, src, func() (string, error) { return purpose, nil })
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Video is what the answer to an order of a video says of it, in OpenAI's form.
+// Video is the state of a video in a response, in OpenAI's format.
 type Video struct {
 	Model, Size string
 	Usage       pricing.Usage
@@ -16,7 +16,7 @@ type Video struct {
 
 var videoKeys = wire.NewKeySet("object", "model", "size", "seconds")
 
-// ReadVideo reads the video of an answer; ok is false if it has none, or one that failed.
+// ReadVideo reads the video of a response; ok is false if it has none, or one that failed.
 func ReadVideo(answer []byte) (video Video, ok bool) {
 	var w wire.Walk
 	if videoKeys.Walk(answer, &w) != nil {
@@ -86,8 +86,8 @@ func ReadJob(response []byte) (job Job, ok bool) {
 	return job, job.ID != ""
 }
 
-// Billed returns the seconds that a provider bills of those that were ordered. Providers bill the
-// videos that they deliver: a failed job costs nothing, and neither does a withheld video.
+// Billed returns the seconds that a provider bills of those that were ordered. Providers bill
+// the videos that they deliver: a failed job is free, and so is a withheld video.
 func (j *Job) Billed(ordered int64) int64 {
 	switch all := j.Made + j.Withheld; {
 	case j.Failed || all > 0 && j.Made == 0:

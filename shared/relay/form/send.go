@@ -16,7 +16,7 @@ func (f *Form) Set(dst []byte, name, value string) []byte {
 			dst = append(dst, f.head[:s[0]]...)
 			dst = append(dst, value...)
 			if !bytes.HasPrefix(f.head[s[1]:], []byte("\r\n")) {
-				dst = append(dst, "\r\n"...) // there was no value: its boundary began in the header's end
+				dst = append(dst, "\r\n"...) // the value was empty: its boundary started at the header's end
 			}
 			return append(dst, f.head[s[1]:]...)
 		}

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Shape is how the client reads answers.
+// Shape is the dialect in which the client reads responses.
 type Shape struct {
 	Client  chat.Spoken
 	Options chat.Options
@@ -51,14 +51,14 @@ func reach(hooks chain.Hooks) (r guard.Reach) {
 type passing struct {
 	state        *State
 	hooks        chain.Hooks
-	first, noted int // where its results begin
+	first, noted int // indexes of its first results
 }
 
 func newPassing(s *State, hooks chain.Hooks) *passing {
 	return &passing{s, hooks, len(s.Results.After), len(s.Notes.list)}
 }
 
-// run runs the hooks on a part, which is given in the shape of a completion.
+// run runs the hooks on a part, in the format of a completion.
 func (p *passing) run(part []byte) (now []byte, denied *fault.Fault) {
 	s, c := p.state, p.state.call
 	c.Shape, c.Status, c.Response = "complete", 200, part

@@ -1,5 +1,5 @@
-// Package ownership provides tenant isolation for objects stored at providers: it finds their ids in
-// paths, bodies and responses, and records which workspace owns them.
+// Package ownership provides tenant isolation for objects stored at providers: it finds their
+// ids in paths, bodies and responses, and records which workspace owns them.
 //
 // Files, batches, jobs, responses, assistants, threads, vector stores and similar objects are
 // stored at the provider under ids, and every holder of the credential can access all of them. A
@@ -7,10 +7,18 @@
 // be exclusive: nothing is checked. For a credential of the organization the gateway isolates
 // its workspaces:
 //
-//   - Objects that a workspace creates are recorded, in a row below the organization and the integration, before the response reveals their ids: created objects, objects in the events of a stream, the files that a batch or job creates.
-//   - An id of another workspace, in a path, in a cursor or at any depth of a JSON body, gets a 404 before the credential is opened. So does an id that was not created through the gateway, while several workspaces may use the integration: existing objects must be used through an integration of a single workspace.
-//   - Lists contain the workspace's own objects only. A list with a format that cannot be filtered is rejected (403).
-//   - An ambiguous path (dots, escaped slashes, semicolons), and a body that is not JSON or a form, is rejected on paths that name a collection. Tuned models are deleted by the workspace that tuned them.
+//   - Objects that a workspace creates are recorded, in a row below the organization and the
+//     integration, before the response reveals their ids: created objects, objects in the events
+//     of a stream, the files that a batch or job creates.
+//   - An id of another workspace, in a path, in a cursor or at any depth of a JSON body, gets a
+//     404 before the credential is opened. So does an id that was not created through the
+//     gateway, while several workspaces may use the integration: existing objects must be used
+//     through an integration of a single workspace.
+//   - Lists contain the workspace's own objects only. A list with a format that cannot be
+//     filtered is rejected (403).
+//   - An ambiguous path (dots, escaped slashes, semicolons), and a body that is not JSON or a
+//     form, is rejected on paths that name a collection. Tuned models are deleted by the
+//     workspace that tuned them.
 //
 // A row expires 400 days after its last use. The rules apply to pass-through and to the
 // gateway's own routes alike, because they depend on the path and not on the route.

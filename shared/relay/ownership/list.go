@@ -10,7 +10,7 @@ import (
 
 var listKeys = wire.NewKeySet("data", "first_id", "last_id", "has_more")
 
-// Part is what of a page of a list is the workspace's own.
+// Part is the workspace's own part of a page of a list.
 type Part struct {
 	List    []byte // the page, with these entries only
 	Entries int    // how many

@@ -6,7 +6,7 @@ import (
 	"gateway/shared/route"
 )
 
-// onlyLooking makes a walk that changes nothing.
+// onlyLooking returns a traversal that changes nothing.
 func onlyLooking(ctx route.Context) route.Context {
 	if ctx.Breakers != nil {
 		ctx.Breakers = watching{ctx.Breakers}

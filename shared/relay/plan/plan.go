@@ -19,7 +19,7 @@ type Plan struct {
 	Req        *admission.Request
 	Body       *body.Body
 	Mine       bool            // the gateway serves it: no provider is called
-	Trial      bool            // the config is only tried out: nothing is sent
+	Trial      bool            // the config is only tested: nothing is sent
 	Config     UsedConfig      // the config of the targets; zero: none
 	Asked      Asked           // from the request's headers
 	Walker     *route.Walk     // nil: no route was found

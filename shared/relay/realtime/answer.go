@@ -23,7 +23,7 @@ type response struct {
 	parts []*part
 	args  map[string]*strings.Builder // of calls, by their item
 	calls []json.RawMessage
-	over  bool // it is too large: nothing more of it is held or learned
+	over  bool // it is too large: no more of it is held or collected
 }
 
 // part is a text of a response, or the transcript of its audio.

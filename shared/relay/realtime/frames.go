@@ -127,7 +127,7 @@ func (f *frames) skipAnswer(p []byte) (i int) {
 	return i
 }
 
-// headSize is the length of the frame head that begins with these two bytes.
+// headSize returns the length of the frame head that starts with these two bytes.
 func (f *frames) headSize() int {
 	n := 2
 	switch f.head[1] & 0x7f {

@@ -23,7 +23,7 @@ type Outcome struct {
 	ProviderFault *fault.Fault  // the provider's fault that ended a response after its head; nil if none did
 	Bytes         int64         // of the response's body
 	Retries       int           // of the target that was tried last
-	Upstream      time.Duration // latency of the attempt that answered
+	Upstream      time.Duration // latency of the attempt that succeeded
 	Waited        time.Duration // time spent waiting for providers and other hosts
 }
 
@@ -54,7 +54,7 @@ func (l *Log) Count(n int64) { l.outcome.Bytes += n }
 // Wait adds time spent waiting for a provider or another host.
 func (l *Log) Wait(d time.Duration) { l.outcome.Waited += d }
 
-// Attempt records the latency of an attempt that answered.
+// Attempt records the latency of the attempt that succeeded.
 func (l *Log) Attempt(latency time.Duration) { l.outcome.Upstream = latency }
 
 // Retried records how often the target being tried was called again.

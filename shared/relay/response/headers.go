@@ -7,11 +7,10 @@ import (
 	"gateway/shared/relay/admission"
 )
 
-// limitPrefix is what a provider's rate limits are passed on under.
+// limitPrefix is the prefix of a provider's forwarded rate limit headers.
 const limitPrefix = "X-Gateway-Provider-"
 
-// PassHeaders passes on what the provider calls the request, and its rate limits under a
-// prefix.
+// PassHeaders forwards the provider's request id, and its rate limits under a prefix.
 func PassHeaders(h, from http.Header) {
 	for name, values := range from {
 		switch {
@@ -23,7 +22,7 @@ func PassHeaders(h, from http.Header) {
 	}
 }
 
-// PassRetry passes on what the provider says about trying again, in its own spelling.
+// PassRetry forwards the provider's retry headers, unchanged.
 func PassRetry(h, told http.Header) {
 	for _, name := range [...]string{"Retry-After", "Retry-After-Ms", "X-Should-Retry"} {
 		if v := told[name]; len(v) > 0 {

@@ -18,8 +18,8 @@ var batchPlaces = [...][2]string{
 	{"", "batchinferencejobs"},  // Fireworks
 }
 
-// StartsBatch reports whether a request that is passed through has a provider begin work on
-// many requests at once, in any spelling of its path: a batch, or rows for one that is there.
+// StartsBatch reports whether a passed-through request makes a provider process many requests,
+// in any encoding of its path: a batch, or rows for an existing one.
 func StartsBatch(method, escapedPath string) bool {
 	if method != http.MethodPost {
 		return false

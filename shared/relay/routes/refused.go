@@ -8,8 +8,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// Refuse answers a request that no route takes: 404, or 405 with the allowed methods where
-// the path is one of the administration that is served here.
+// Refuse responds to a request without a route: 404, or 405 with the allowed methods if the path
+// is one of the administration API that is served here.
 func (t *Table) Refuse(w http.ResponseWriter, req *http.Request) {
 	below, ok := strings.CutPrefix(req.URL.EscapedPath(), BasePath)
 	if !ok || !strings.HasPrefix(below, "/") || !Takes(below) {

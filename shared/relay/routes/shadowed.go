@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Like is the gateway's own route for what a passed-through request posts: that of the same
-// path without its version, such as /v1/responses. The answer is metered as it would be
-// there. nil: there is none.
+// Like returns the gateway's own route for a passed-through POST: that of the same path without
+// its version, such as /v1/responses. The response is metered as it would be there. It returns
+// nil if there is none.
 func (rt *Route) Like(path string) *Route {
 	if rt.shadowed == nil {
 		return nil
@@ -21,8 +21,8 @@ func (rt *Route) Like(path string) *Route {
 	return nil
 }
 
-// belowVersion is a path without its version, and without the name of the maker below
-// which hosts of several shapes serve those of OpenAI and Anthropic.
+// belowVersion returns a path without its version, and without the vendor's name below which
+// hosts with several dialects serve those of OpenAI and Anthropic.
 func belowVersion(path string) string {
 	first, rest, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	switch second, below, more := strings.Cut(rest, "/"); {

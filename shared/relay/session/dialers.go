@@ -23,10 +23,10 @@ func (d *Dialers) Of(p egress.Policy, own bool) *egress.Dialer {
 	return d.public
 }
 
-// Body is the body of an answer that is a connection.
+// Body is the body of a response that is a connection.
 type Body struct{ Conn }
 
-// Read implements io.Reader: there is nothing to be read but messages.
+// Read implements io.Reader. It returns io.EOF: only messages can be read.
 func (Body) Read([]byte) (int, error) { return 0, io.EOF }
 
 // Close implements io.Closer.

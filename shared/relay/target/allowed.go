@@ -237,8 +237,8 @@ func queryModels(query url.Values) (models []string) {
 	return models
 }
 
-// pathModels returns the models of a path that has the older form of OpenAI or that of Azure,
-// which hosts of OpenAI's shape accept as well.
+// pathModels returns the models of a path in the older format of OpenAI or in that of Azure,
+// which OpenAI-compatible hosts accept as well.
 func pathModels(escapedPath string) (models []string) {
 	segments := routes.Segments(escapedPath)
 	for i := 0; i+2 < len(segments); i++ {

@@ -137,7 +137,7 @@ func (b Bookings) Turn(id string) (t ownership.Turn, ok bool, err error) {
 	return ownership.FindTurn(b.Target.Req.Ctx, b.Target.Means.Owners, sc, places[0], id)
 }
 
-// Held returns what Hold has stored for an id; nil if nothing was.
+// Held returns what Hold has stored for an id; nil if it has stored nothing.
 func (b Bookings) Held(id string) ([]byte, error) {
 	sc, places := b.places()
 	return b.Target.Means.Owners.Held(b.Target.Req.Base, sc, places, id)

@@ -2,8 +2,8 @@ package target
 
 import "gateway/shared/chat"
 
-// withinBounds refuses a body that exceeds a bound of the specification, unless the target
-// is known to allow more. Bounds that no target widens were checked at admission.
+// withinBounds rejects a body that exceeds a limit of the specification, unless the target is
+// known to allow more. Limits that no target extends were checked at admission.
 func withinBounds(tg *Target, excess []chat.Excess) error {
 	if len(excess) == 0 {
 		return nil

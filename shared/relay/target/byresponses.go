@@ -20,8 +20,8 @@ const (
 	keyToolConfig // Bedrock's; Gemini has it next to tools
 )
 
-// responsesBeta is the value of x-gateway-beta with which a request of any dialect goes to
-// /responses if the provider has it.
+// responsesBeta is the value of x-gateway-beta that sends a request of any dialect to /responses
+// if the provider has it.
 const responsesBeta = "use-responses-api-2026-07-30"
 
 // wantsResponses reports whether a request opts in to /responses.

@@ -29,8 +29,8 @@ var googleVersions = []string{"v1beta", "v1alpha", "v1beta1"}
 // cohereObjects are those of Cohere's second version.
 var cohereObjects = []string{"chat", "embed", "rerank", "embed-jobs", "datasets"}
 
-// sdkDialect returns the dialect of the SDK that requests a path, of p if that is known.
-// Google, Cohere and Anthropic also serve paths of OpenAI's shape.
+// sdkDialect returns the dialect of the SDK that requests a path, that of p if it is known.
+// Google, Cohere and Anthropic also serve paths of OpenAI's API.
 func sdkDialect(p *provider.Provider, h http.Header, escapedPath string) string {
 	segments := routes.Segments(escapedPath)
 	anthropic := h["Anthropic-Version"] != nil

@@ -5,8 +5,8 @@ import (
 	"gateway/shared/provider"
 )
 
-// needsRecording refuses a form without a file where the target takes no address of a
-// recording in its place.
+// needsRecording rejects a form without a file if the target does not accept a URL of a
+// recording instead.
 func needsRecording(tg *Target, op provider.Operation) error {
 	if op != provider.AudioTranscription && op != provider.AudioTranslation || tg.Body.Form == nil || !tg.Body.Form.Whole() || tg.Body.Form.HasFile("file") || tg.To.Target.TakesRecordingURL() {
 		return nil

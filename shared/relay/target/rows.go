@@ -10,13 +10,13 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// OpenAIRows is the field that names the file of rows at hosts of OpenAI's shape, where the
+// OpenAIRows is the field that names the file of rows at OpenAI-compatible hosts, where the
 // gateway can read it.
 const OpenAIRows = "input_file_id"
 
-// RowsFile returns the field by which a new batch names the file of its rows, which are
-// bodies of requests that are not in the request; "" if the request makes no such batch. Of
-// several fields it is one other than OpenAIRows.
+// RowsFile returns the field by which a new batch names the file of its rows, which are bodies
+// of requests that are not in the request; "" if the request creates no such batch. Of several
+// fields it is one other than OpenAIRows.
 func RowsFile(escapedPath string, body []byte) (field string) {
 	if len(body) == 0 || !routes.StartsBatch(http.MethodPost, escapedPath) {
 		return ""

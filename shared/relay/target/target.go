@@ -183,7 +183,7 @@ func (tg *Target) SocketQuery() url.Values {
 	return q
 }
 
-// OperationURL is the address of an operation that is not bound to a model.
+// OperationURL returns the URL of an operation that is not bound to a model.
 func (tg *Target) OperationURL(of Part) (*url.URL, error) {
 	op, id, query := of.Op, of.ID, ""
 	if tg.Req.Req.Method == http.MethodGet || tg.Req.Req.Method == http.MethodDelete {
@@ -242,9 +242,9 @@ func (tg *Target) Passes(resp *http.Response) bool {
 	return tg.Req.Route.Binary || tg.Req.Route.Media && !strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
 }
 
-// Bound sets how much a response of a session can use at most: input tokens beside the message,
-// a field by which the provider adds input of any length, and output tokens, or seconds where it
-// is priced by them.
+// Bound sets the maximum usage of a response of a session: input tokens in addition to the
+// message, a field by which the provider adds input of any length, and output tokens, or seconds
+// if it is priced by them.
 func (tg *Target) Bound(input int64, heldIn string, output, seconds int64) {
 	d := &tg.Demands
 	d.InBound, d.HeldIn, d.OutBound, d.OutAssumed = input, heldIn, output, false

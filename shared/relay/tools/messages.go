@@ -16,7 +16,7 @@ func Messages(calls *routes.Route) *routes.ToolRun {
 	return of(calls, Bounds{}, false, func(*routes.ToolDesk) shape { return new(messages) })
 }
 
-// usePrefix begins the ids of blocks, before the id of the model's call.
+// usePrefix starts the ids of blocks, before the id of the model's call.
 const usePrefix = "mcp"
 
 // messages is the dialect of Messages.

@@ -12,7 +12,7 @@ import (
 // before the results, which belong to the user's next one.
 func (s *messages) readMessages() {
 	var out []json.RawMessage
-	var open []json.RawMessage // results that the next message of the user begins with
+	var open []json.RawMessage // results at the start of the user's next message
 	for _, raw := range s.said {
 		var of object
 		var blocks []json.RawMessage

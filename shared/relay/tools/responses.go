@@ -19,7 +19,7 @@ func Responses(calls *routes.Route) *routes.ToolRun {
 	return of(calls, Bounds{}, true, func(d *routes.ToolDesk) shape { return &responses{desk: d} })
 }
 
-// callPrefix begins the ids of shown calls, before the model's id of the call.
+// callPrefix starts the ids of shown calls, before the model's id of the call.
 const callPrefix = "mcp_"
 
 // responses is the dialect of Responses.
@@ -215,7 +215,7 @@ func functionsOf(field string, of object, servers []*server) (out []json.RawMess
 // turn implements shape.
 func (s *responses) turn(last bool) ([]byte, error) {
 	if s.turns++; s.turns == 1 {
-		s.stream.sequence = 0 // the stream begins with this turn
+		s.stream.sequence = 0 // the stream starts with this turn
 	}
 	s.last, s.stream.failed, s.asking = nil, nil, map[approval.Call]string{}
 	s.stream.next(len(s.output))

@@ -92,7 +92,7 @@ type run struct {
 	ctx    context.Context // of tool calls
 	stream bool
 	told   telling
-	status int // of the answer
+	status int // of the response
 	calls  int // made
 	bytes  int // of their results
 	listed int // bytes of tool descriptions

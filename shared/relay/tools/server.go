@@ -14,7 +14,7 @@ import (
 	"gateway/shared/wire"
 )
 
-// Bounds of lists.
+// Limits of lists.
 const (
 	maxPages = 50
 	maxTools = 512 // offered per server
