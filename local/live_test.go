@@ -336,7 +336,7 @@ func TestOtherSocketsOfLiveSessions(t *testing.T) {
 	t.Parallel()
 	r := start(t)
 	before := len(r.mock.Requests(1000))
-	for path, says := range map[string]string{"/attach": "say it on that one", "/fork": "names its model", "/content": "open a WebSocket"} {
+	for path, says := range map[string]string{"/attach": "use that connection", "/fork": "names its model", "/content": "open a WebSocket"} {
 		_, resp, err := r.dialSocket(liveSessions+"/live_1"+path, "X-Gateway-Provider", "@mock")
 		if err == nil || resp == nil || resp.StatusCode != 403 {
 			t.Errorf("%s: %v %v", path, resp, err)

@@ -13,6 +13,6 @@
 // The same queue carries a provider's background responses, each in the message of its next
 // poll: see Awaited.
 //
-// Rooms store objects for workspaces that their providers cannot store: files, and
-// notes on jobs. It also stores the files of batches that the gateway runs itself.
+// The package also stores files, and notes on jobs, for providers that cannot store them, and the
+// files of batches that the gateway runs itself.
 package batch

@@ -73,7 +73,7 @@ type ConfigBreakers struct {
 	read atomic.Int64 // Unix nanoseconds of the last read; 0: no read
 	io   sync.Mutex   // one read or round of writes at a time
 
-	telling atomic.Bool // a request or goroutine is in Tell
+	telling atomic.Bool // a request or goroutine is writing changes
 
 	order    sync.Mutex
 	released int              // probes released: the result of a read that started before the last release is dropped
@@ -340,7 +340,7 @@ func read(it store.Item) map[string]route.Shared {
 	return all
 }
 
-// TellSoon calls Tell in the background, in spaced rounds.
+// TellSoon writes the changes in the background, in spaced rounds.
 func (s *ConfigBreakers) TellSoon() { s.shared.running.Go(func() { s.Tell(time.Sleep) }) }
 
 // Close waits until all changes of this process are written.

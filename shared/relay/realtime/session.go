@@ -276,10 +276,9 @@ func (s *LiveSession) sendAway(f *fault.Fault) {
 	s.end(CloseCode(f), reason(f), f)
 }
 
-// tell sends the client an error; ends: without waiting long for it.
 func (s *LiveSession) tell(told []byte, ends bool) {
 	write := func() { _ = s.Near.Write(false, told) } // a client that is gone is detected by its reader
-	if ends {
+	if ends {                                         // the client is disconnected, so its read is not waited for
 		session.Briefly(write)
 	} else {
 		write()

@@ -178,7 +178,6 @@ func (w *words) free() {
 	}
 }
 
-// whole judges the content so far.
 func (w *words) whole(s *LiveSession, by Judges) *fault.Fault {
 	defer w.said.Reset()
 	defer w.voice.Reset()

@@ -8,11 +8,11 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// TestPathsThatNobodyIsSentSayWhy: without a provider, too.
+// TestPathsThatNobodyIsSentSayWhy covers requests without a provider.
 func TestPathsThatNobodyIsSentSayWhy(t *testing.T) {
 	t.Parallel()
 	for path, why := range map[string]string{
-		"/realtime/translations": "has no price", "/realtime/translations/client_secrets": "has no price", "/realtime/calls/rtc_1": "carries sound",
+		"/realtime/translations": "has no price", "/realtime/translations/client_secrets": "has no price", "/realtime/calls/rtc_1": "sends audio",
 		"/chat/other": "", "/organization/users": "", // that one is OpenAI's alone
 	} {
 		err := withheldAnyway(routes.Raw, func() string { return path })
