@@ -82,7 +82,7 @@ func (f *family) describe() *admin.Collection[access.Deployment] {
 			{Name: "config", Type: admin.Object, Open: true, Doc: "What the deployment is told.", Check: smallConfig},
 			{Name: "user_allowlist", Doc: "Users that it serves, by the subject of their tokens; null: all."},
 			{Name: "allow_all_workspaces", Type: admin.Boolean, Default: true, Trigger: true, Doc: "Whether it serves all workspaces."},
-			{Name: "allowed_workspaces", Type: admin.Array, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Min: 1, Max: maxNamed, Trigger: true, Doc: "Those that it serves alone, by id or slug."},
+			{Name: "allowed_workspaces", Type: admin.Array, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Max: maxNamed, Trigger: true, Doc: "Those that it serves alone, by id or slug; an empty list only with allow_all_workspaces true."},
 		},
 		Shown: []admin.Shown[access.Deployment]{
 			{Field: admin.Field{Name: "allow_all_workspaces", Type: admin.Boolean, Required: true}, Value: func(_ *admin.Call, it item) any { return it.Form.Access.Global }},
@@ -189,8 +189,11 @@ func serve(c *admin.Call, w *access.Workspaces) error {
 	if all {
 		w.Global, w.Own = c.Body.Bool("allow_all_workspaces"), nil
 	}
-	if !c.Body.Given("allowed_workspaces") {
+	if !c.Body.Given("allowed_workspaces") || w.Global && all && len(names) == 0 {
 		return nil
+	}
+	if len(names) == 0 {
+		return fault.Invalid("allowed_workspaces", "must have 1 to %d entries, has 0, or be sent with allow_all_workspaces true", maxNamed)
 	}
 	ids, err := sharing.Named(c, names, func(n int) string { return fmt.Sprintf("allowed_workspaces[%d]", n) })
 	if err != nil {

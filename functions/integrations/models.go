@@ -20,6 +20,7 @@ func (f *family) modelRoutes() []admin.Route {
 	models := admin.FieldOf[[]provider.IntegrationModel]("models", "", maxModels)
 	models.Of.Member("enabled").Required = true
 	models.Of.Member("configurations").Member("custom_host").Required = true
+	models.Of.Fields = append(models.Of.Fields, admin.Field{Name: "name", Type: admin.String, ReadOnly: true})
 	price := models.Of.Member("pricing_config")
 	price.Type, price.Open, price.Check = admin.Object, true, customPrice
 	name := &admin.Field{Type: admin.String, Min: 1, Max: 255}

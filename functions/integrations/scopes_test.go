@@ -68,10 +68,19 @@ func TestScopesAndRolesFollowThePlace(t *testing.T) {
 				continue
 			}
 			var body any
-			if r.Method == "PUT" {
-				body = `{"name":"x","allow_all_models":true,"workspaces":[{"id":"` + h.One + `","enabled":true}]}`
+			query := ""
+			_, below, _ := strings.Cut(r.Path, "{slug}")
+			switch r.Method + below {
+			case "PUT":
+				body = `{"name":"x"}`
+			case "PUT/models":
+				body = `{"allow_all_models":true}`
+			case "PUT/workspaces":
+				body = `{"workspaces":[{"id":"` + h.One + `","enabled":true}]}`
+			case "DELETE/models":
+				query = "?slugs=m"
 			}
-			at := func(slug string) string { return strings.Replace(r.Path, "{slug}", slug, 1) + "?slugs=m" }
+			at := func(slug string) string { return strings.Replace(r.Path, "{slug}", slug, 1) + query }
 			if foreign, missing := h.Do(r.Method, at(org), as, body), h.Do(r.Method, at("none"), as, body); foreign.Same() != missing.Same() || foreign.Status != 404 {
 				t.Errorf("%s %s as %s: %s, missing %s", r.Method, r.Path, as, foreign.Same(), missing.Same())
 			}

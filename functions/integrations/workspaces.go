@@ -58,6 +58,7 @@ func workspaceFields() []admin.Field {
 		{Name: "workspaces", Type: admin.Array, Max: maxWorkspaces, Of: &admin.Field{Type: admin.Object, Fields: entry}},
 		{Name: "global_workspace_access", Doc: "What workspaces without settings of their own get, also those made later.", Type: admin.Object, Fields: access},
 		{Name: "override_existing_workspace_access", Doc: "Workspaces lose the settings of their own and follow the global ones.", Type: admin.Boolean},
+		{Name: "override_existing_workspaces_access", Doc: "The same, as some clients spell it.", Type: admin.Boolean},
 		create, slug,
 	}
 }
@@ -187,9 +188,9 @@ func (f *family) plan(c *admin.Call, it item) (*plan, error) {
 		return nil, fault.Invalid("workspaces", "cannot be set: the integration belongs to one workspace")
 	}
 	sent := c.Body.Objects("workspaces")
-	override := c.Body.Bool("override_existing_workspace_access")
-	if len(sent) == 0 && !override && (c.Body.Has("workspaces") || !c.Body.Given("global_workspace_access")) {
-		return nil, fault.Invalid("workspaces", "must have an entry; it may be empty with override_existing_workspace_access true")
+	override := c.Body.Bool("override_existing_workspace_access") || c.Body.Bool("override_existing_workspaces_access")
+	if len(sent) == 0 && !override && !c.Body.Given("global_workspace_access") {
+		return nil, fault.Invalid("workspaces", "must have an entry; it may be empty with global_workspace_access or override_existing_workspace_access true")
 	}
 	spaces, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
 	if err != nil {

@@ -64,6 +64,9 @@ func sections() []admin.Field {
 			{Name: "models", In: "model_prices", Type: admin.Object, Open: true, Doc: "Prices in place of the list's, by provider/model, each as pricing_config of an integration's model: US cents per unit; null: none. Beside pay_as_you_go, from and until (a day or a time), days, hours (UTC) and above_tokens limit a price; a list has several. While none applies, the list's price does.", Check: ownPrices},
 			{Name: "multiplier", In: "price_multiplier", Type: admin.Object, Open: true, Doc: "Multipliers on prices, as pricing_adjustments.multiplier of integrations, for those that have none; null: none.", Check: multipliers},
 		}},
+		{Name: "api_settings", Doc: "How the administration API reads requests.", Fields: []admin.Field{
+			{Name: "lenient", Absent: false, Default: false, Doc: "Whether unknown fields and query parameters are ignored instead of rejected with status 400, as the header x-gateway-lenient does for one request."},
+		}},
 		{Name: "workspace_overrides", Doc: "Which settings workspaces may have of their own. One that is switched off gives every workspace the organisation's again.", Fields: categories()},
 	}
 }

@@ -72,7 +72,7 @@ func (f *family) describe() *admin.Collection[reference.Reference] {
 			{Name: "secret_path", Required: true, Single: true, Doc: "Where the secret is: a name or an ARN, a name or name/version, or a path."},
 			{Name: "secret_key", Single: true, Doc: "Member of a secret of several values; null takes all of it."},
 			{Name: "allow_all_workspaces", Type: admin.Boolean, Default: true, Trigger: true, Doc: "true opens it to every workspace, and forgets the list."},
-			{Name: "allowed_workspaces", Type: admin.Array, Min: 1, Max: maxAllowed, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Trigger: true, Doc: "The workspaces that may use it, by id or slug; null opens it to all."},
+			{Name: "allowed_workspaces", Type: admin.Array, Max: maxAllowed, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Trigger: true, Doc: "The workspaces that may use it, by id or slug; null opens it to all."},
 			{Name: "tags", Type: admin.TagsField().Type, Of: admin.TagsField().Of, Max: admin.TagsField().Max, Column: true},
 		},
 		Shown: []admin.Shown[reference.Reference]{
@@ -124,7 +124,11 @@ func check(c *admin.Call, ch *change) (bad []fault.Detail) {
 	if why := ch.Form.CheckPath(); why != "" && ch.Form.SecretPath != "" {
 		bad = append(bad, fault.Detail{Field: "secret_path", Message: why})
 	}
-	if c.Body.Bool("allow_all_workspaces") && c.Body.Given("allowed_workspaces") {
+	none := c.Body.Given("allowed_workspaces") && len(c.Body.Texts("allowed_workspaces")) == 0
+	if none && !c.Body.Bool("allow_all_workspaces") {
+		bad = append(bad, fault.Detail{Field: "allowed_workspaces", Message: fmt.Sprintf("must have 1 to %d entries, has 0, or be sent with allow_all_workspaces true", maxAllowed)})
+	}
+	if c.Body.Bool("allow_all_workspaces") && c.Body.Given("allowed_workspaces") && !none {
 		bad = append(bad, fault.Detail{Field: "allowed_workspaces", Message: "cannot be given together with allow_all_workspaces true"})
 	}
 	if c.Body.Given("allow_all_workspaces") && !c.Body.Bool("allow_all_workspaces") && !c.Body.Given("allowed_workspaces") && (len(ch.Form.Allowed) == 0 || c.Body.Null("allowed_workspaces")) {

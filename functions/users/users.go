@@ -128,7 +128,7 @@ func (f *family) setRole(c *admin.Call) (any, error) {
 		case u.Role == membership.Owner:
 			return false, fault.New(fault.NotAllowed, "role", "The role of an owner cannot be changed here; PUT owner false to its ownership first")
 		case u.Role == role && !changed:
-			return false, fault.Invalid("role", "is what the user has already")
+			return false, nil
 		case u.Role == role: // finishes a demotion
 			return membership.Sweep(tx, c.Resources, it.Record, u)
 		}

@@ -168,7 +168,7 @@ func TestRolesOfUsersAreChanged(t *testing.T) {
 	h, _ := newHouse(t)
 	owner, ann := addUser(t, h, "owner@example.com", membership.Owner), addUser(t, h, "ann@example.com", membership.Member, h.One)
 	put := func(id, body string) admintest.Answer { return h.Do("PUT", "/admin/users/"+id, chief, body) }
-	put(ann, `{"role":"member"}`).Refused(400, "AB01", "role")
+	put(ann, `{"role":"member"}`).OK() // as it is
 	put(ann, `{"role":"owner"}`).Refused(400, "AB01", "role")
 	put(ann, `{}`).Refused(400, "AB01", "role")
 	put(ann, `{"role":null}`).Refused(400, "AB01", "role")

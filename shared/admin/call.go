@@ -36,6 +36,7 @@ type Call struct {
 	recorded   bool              // the audit record went with a change
 	handler    *Handler
 	refusals   *Refusals // of a call that has no route
+	reads      *Route    // GET of the same path; nil: there is none
 	kept       map[string]any
 	action     string           // of the collection, such as read
 	parent     *resource.Record // see Parent

@@ -182,7 +182,7 @@ func TestAllFieldErrorsAreNamedAtOnce(t *testing.T) {
 	f := got.Refused(400, "AB01", "name").Failure()
 	for field, text := range map[string]string{
 		"name": "is required", "color": "red, blue", "size": "integer", "parts": "0 to 3 entries", "parts[1]": "empty", "parts[2]": "a string, not a number",
-		"labels.a": "a string", "setup.fast": "true or false", "setup.level": "low, high", "setup.more": "not known", "made": "ISO 8601",
+		"labels.a": "a string", "setup.fast": "true or false", "setup.level": "low, high", "setup.more": "unknown field", "made": "ISO 8601",
 		"slug": "match", "tags": "an object, not an array", "key": "empty",
 	} {
 		if !strings.Contains(f.Fields[field], text) {
@@ -248,11 +248,11 @@ func TestUpdateTellsAbsentNullAndValueApart(t *testing.T) {
 	want(`{"color":null,"labels":null,"made":"2026-01-02","name":"a","parts":null,"setup":{"fast":true},"size":4,"tags":null,"version":4}`)
 
 	h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"made":"2027-01-02"}`).Refused(400, "AB01", "made")
-	for _, empty := range []string{`{}`, `{"workspace_id":"` + h.One + `"}`, `{"nonsense":1}`, `{"slug":"other"}`} {
+	for _, empty := range []string{`{}`, `{"workspace_id":"` + h.One + `"}`, `{"slug":"other"}`} {
 		h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, empty).Refused(400, "AB01", "")
 	}
-	a := h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"size":5,"colour":"red","slug":"other"}`).OK()
-	if got := a.Header.Get("X-Gateway-Ignored-Fields"); got != "colour, slug" {
+	a := h.Do("PUT", "/gadgets/"+id, admintest.WorkspaceA, `{"size":5,"created_at":"2026-01-01","slug":"other"}`).OK()
+	if got := a.Header.Get("X-Gateway-Ignored-Fields"); got != "created_at, slug" {
 		t.Errorf("ignored fields: %q", got)
 	}
 }
@@ -300,7 +300,7 @@ func TestListPagesFiltersAndCounts(t *testing.T) {
 		`?tags={"i":"3","all":"1"}`:     "1: n3",
 		`?tags={"i":"3","all":"2"}`:     "0:",
 		"?status=archived":              "0:",
-		"?status=active,archived&x=y":   "12: n11 n10 n9 n8 n7 n6 n5 n4 n3 n2 n1 n0",
+		"?status=active,archived":       "12: n11 n10 n9 n8 n7 n6 n5 n4 n3 n2 n1 n0",
 		"?current_page=&page_size=1000": "12: n11 n10 n9 n8 n7 n6 n5 n4 n3 n2 n1 n0",
 	} {
 		a := h.Do("GET", "/gadgets"+strings.NewReplacer(`"`, "%22", "{", "%7B", "}", "%7D").Replace(query), admintest.WorkspaceA, nil).OK()

@@ -353,7 +353,7 @@ func (f *Field) checkMembers(path string, v any, p *problems) {
 	}
 	for _, k := range sortedKeys(m) {
 		if !slices.ContainsFunc(f.Fields, func(member Field) bool { return member.Name == k }) {
-			p.add(join(path, clip(k)), "is not known here; allowed are %s", strings.Join(fieldNames(f.Fields), ", "))
+			p.add(join(path, clip(k)), "%s", unknownName("field", k, fieldNames(f.Fields)))
 		}
 	}
 }

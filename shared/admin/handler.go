@@ -27,6 +27,9 @@ type Deps struct {
 	Audit        Recorder
 	// Rights evaluates the settings for users by role; nil if no settings apply.
 	Rights Rights
+	// Lenient reports whether an organization's settings ignore unknown members and query
+	// parameters; nil: none do.
+	Lenient func(ctx context.Context, org string) (bool, error)
 }
 
 // Rights reports whether the settings grant a user the permission of a scope, regardless of the
@@ -231,6 +234,9 @@ func (h *Handler) route(w http.ResponseWriter, c *Call) error {
 		return methodNotAllowed(allowed)
 	}
 	c.Route, c.body = b.route, sent{request: c.Request, route: b.route}
+	if get := n.routes[http.MethodGet]; get != nil {
+		c.reads = get.route
+	}
 	c.params = make(map[string]string, len(values))
 	for i, v := range values {
 		c.params[b.names[i]] = v
@@ -342,6 +348,15 @@ func isText(raw json.RawMessage) bool {
 // validate checks query and body and gives all errors at once, after those that
 // p has already.
 func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, list []map[string]json.RawMessage, p *problems) error {
+	bodies := list
+	if raw != nil {
+		bodies = []map[string]json.RawMessage{raw}
+	}
+	before := len(p.list)
+	if err := c.refuseUnknown(bodies, p); err != nil {
+		return err
+	}
+	unknown := len(p.list) > before
 	c.Query = checkQuery(c.Request.URL.RawQuery, c.Route.Query, p)
 	if c.body.isList() {
 		tellIgnored(w, c.checkEach(list, p))
@@ -353,7 +368,7 @@ func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, l
 		var ignored []string
 		c.Body, ignored = checkFields(raw, c.Route.Body, m, p)
 		tellIgnored(w, ignored)
-		if c.Route.BodyMode == PartialBody && c.Body.Empty() {
+		if c.Route.BodyMode == PartialBody && c.Body.Empty() && !unknown {
 			p.add("", "the body names no field that can be changed; these can: %s", strings.Join(changeable(c.Route.Body), ", "))
 		}
 	}
@@ -381,14 +396,14 @@ func changeable(fields []Field) (out []string) {
 	return out
 }
 
-// ignoredHeader names members of the body that the route does not know, or that cannot be
-// changed, so that a misspelt one is noticed.
+// ignoredHeader names members of the body that cannot be set by the request, and those that
+// are unknown to a lenient one.
 const ignoredHeader = "X-Gateway-Ignored-Fields"
 
 func tellIgnored(w http.ResponseWriter, names []string) {
 	var out []string
 	for _, n := range names {
-		if n == workspaceID || n == "organisation_id" || len(out) == 10 {
+		if n == workspaceID || n == organisationID || len(out) == 10 {
 			continue
 		}
 		clean := strings.Map(func(r rune) rune {

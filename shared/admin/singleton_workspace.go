@@ -131,7 +131,7 @@ func (s *Singleton[T]) updateWorkspace(c *Call) (any, error) {
 		was := own.set
 		own.set = s.Overrides.kept(form, was)
 		before := over(of.set, own.set)
-		apply(s.own, c.Body, own.set, nil)
+		apply(s.own, s.withoutInherited(c, own.set, before), own.set, nil)
 		effective := over(of.set, own.set)
 		if err := s.check(effective); err != nil {
 			return err
@@ -152,6 +152,44 @@ func (s *Singleton[T]) updateWorkspace(c *Call) (any, error) {
 		}
 		return own.save(c, tx, "")
 	})
+}
+
+// withoutInherited returns the body without members that a read showed as the organization's
+// or the standard, when the read is sent back with its origins and they are unchanged: the
+// workspace still inherits them.
+func (s *Singleton[T]) withoutInherited(c *Call, own, effective map[string]json.RawMessage) Values {
+	var sent struct {
+		Origins map[string]string `json:"origins"`
+	}
+	if json.Unmarshal(c.Raw(), &sent) != nil || len(sent.Origins) == 0 {
+		return c.Body
+	}
+	out := maps.Clone(c.Body.raw)
+	for i := range s.own {
+		section := &s.own[i]
+		given, ok := c.Body.Object(section.Name)
+		if !ok {
+			continue
+		}
+		for j := range section.Fields {
+			f := &section.Fields[j]
+			_, has := own[f.member()]
+			origin := sent.Origins[section.Name+"."+f.Name]
+			if has || origin == "" || origin == tenant.FromWorkspace || !given.Has(f.Name) {
+				continue
+			}
+			shown, err := json.Marshal(f.show(tenant.Hold(f.member(), nil, effective, s.standard).Raw))
+			if err == nil && sameJSON(given.Raw(f.Name), shown, true) {
+				delete(given.raw, f.Name)
+			}
+		}
+		raw, err := json.Marshal(given.raw)
+		if err != nil {
+			return c.Body // its members are JSON
+		}
+		out[section.Name] = raw
+	}
+	return Values{out}
 }
 
 // over returns the members of settings with those of a workspace in their place.

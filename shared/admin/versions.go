@@ -90,14 +90,20 @@ func (v *Versions[T]) drafted() *Reply { return v.Drafted }
 // moves reports whether an update makes the next version at once.
 func (h *history[T]) moves(in Values, ch *Change[T]) bool {
 	switch {
-	case h.Publish != "":
+	case h.Publish != "", sameContent(ch):
 		return false
 	case h.When != nil:
 		return h.When(in, ch)
 	case len(h.Of) > 0:
 		return h.content(in)
 	}
-	return !sameBody(ch)
+	return true
+}
+
+// sameContent reports whether a change leaves the stored form as it is, but for the order
+// and the spelling of JSON.
+func sameContent[T any](ch *Change[T]) bool {
+	return sameBody(ch) || ch.Old != nil && sameJSON(ch.Rec.Body, ch.Old.Body, true)
 }
 
 // content reports whether the body names content that makes a version.

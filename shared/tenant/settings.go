@@ -20,6 +20,8 @@ type Settings struct {
 	BlockInlineConfig bool `json:"block_inline_config"`
 	// RequestLogging is LogFull (the default) or LogMetrics.
 	RequestLogging string `json:"request_logging,omitempty" enum:"full,metrics"`
+	// Lenient makes the administration API ignore unknown fields and query parameters.
+	Lenient bool `json:"lenient,omitempty"`
 	// EnforceDebug, if set, overrides the x-gateway-debug header.
 	EnforceDebug *bool `json:"enforce_debug,omitempty"`
 	// LogDays is the retention of logs and of the counts derived from them, in days. Zero means

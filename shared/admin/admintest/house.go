@@ -125,7 +125,7 @@ func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.D
 	h.Two = h.workspace(Org, TwoSlug, "Two")
 	h.Three = h.workspace(OtherOrg, ThreeSlug, "Three")
 	h.callers = h.makeCallers()
-	d := admin.Deps{Resources: h.Resources, Sealer: Sealer{}, Authenticate: h.authenticate, Audit: sender, Rights: h.rights}
+	d := admin.Deps{Resources: h.Resources, Sealer: Sealer{}, Authenticate: h.authenticate, Audit: sender, Rights: h.rights, Lenient: h.lenient}
 	h.Families = make(d)
 	if h.Handler, err = admin.NewHandler(d, h.Families...); err != nil {
 		t.Fatal(err)

@@ -37,3 +37,19 @@ func (h *House) rights(ctx context.Context, c *admin.Caller, scope string) (allo
 	})
 	return allowed, decided, err
 }
+
+// lenient reports whether the stored settings ignore unknown members.
+func (h *House) lenient(ctx context.Context, org string) (lenient bool, err error) {
+	if !h.governed.Load() {
+		return false, nil
+	}
+	sc := store.Scope{Org: org}
+	err = h.Resources.Change(ctx, sc, func(tx *resource.Tx) error {
+		o, err := tenant.ReadSettings(tx, sc)
+		if err == nil {
+			lenient = o.Settings.Lenient
+		}
+		return err
+	})
+	return lenient, err
+}

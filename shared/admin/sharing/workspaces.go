@@ -45,6 +45,7 @@ func fields() []admin.Field {
 	return []admin.Field{
 		{Name: "workspaces", Type: admin.Array, Max: maxNamed, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
 			{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Refers: "/admin/workspaces", Required: true, Min: 1, Max: 255}, enabled,
+			{Name: "status", Type: admin.String, ReadOnly: true}, {Name: "created_at", Type: admin.Timestamp, ReadOnly: true}, {Name: "last_updated_at", Type: admin.Timestamp, ReadOnly: true},
 		}}},
 		{Name: "global_workspace_access", Doc: "What workspaces without an entry get, also those made later; null: nothing.", Type: admin.Object, Fields: []admin.Field{enabled}},
 		{Name: "override_existing_workspace_access", Doc: "Workspaces lose their entries and follow the global access.", Type: admin.Boolean},
@@ -160,6 +161,9 @@ func Apply(c *admin.Call, entries *access.Workspaces) error {
 	}
 	entries.Own = slices.Clone(entries.Own)
 	for n, in := range sent {
+		if in.Null("created_at") && in.Bool("enabled") == entries.Enabled(ids[n]) {
+			continue // a read showed a workspace without an entry, and was sent back
+		}
 		entries.Set(ids[n], in.Bool("enabled"), c.Now)
 	}
 	if bad := fault.Invalids(entries.Validate()); bad != nil {

@@ -13,13 +13,14 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
+	"gateway/shared/store"
 	"gateway/shared/tenant"
 )
 
 // New makes the handler that serves the families.
 func New(c *app.Core, audit admin.Recorder, families ...admin.Family) (*admin.Handler, error) {
 	h, err := admin.NewHandler(admin.Deps{
-		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c), Audit: audit, Rights: rights(c.Loader),
+		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c), Audit: audit, Rights: rights(c.Loader), Lenient: lenient(c.Loader),
 	}, families...)
 	if err != nil {
 		return nil, err
@@ -103,5 +104,20 @@ func rights(l *resource.Loader) admin.Rights {
 		}
 		allowed, decided = org.Settings.Rule(string(c.Rank), scope)
 		return allowed, decided, nil
+	}
+}
+
+// lenient reports whether the settings of an organization ignore unknown members.
+func lenient(l *resource.Loader) func(context.Context, string) (bool, error) {
+	return func(ctx context.Context, org string) (bool, error) {
+		v, err := l.Fresh(ctx, org)
+		if err != nil {
+			return false, err
+		}
+		of, err := tenant.LoadSettings(ctx, v, store.Scope{Org: org})
+		if err != nil {
+			return false, err
+		}
+		return of.Settings.Lenient, nil
 	}
 }
