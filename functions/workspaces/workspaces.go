@@ -65,6 +65,7 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 		List: admin.List{Status: true, Match: matches, Query: []admin.Field{
 			{Name: "name", Type: admin.String, Max: tenant.MaxName, Doc: "Part of the name; case counts."},
 			{Name: "exact_name", Type: admin.String, Max: tenant.MaxName, Doc: "The whole name."},
+			{Name: "name_format", Type: admin.String, Enum: []string{"display", "plain"}, Default: "plain", Doc: "display puts the icon before the names."},
 		}},
 		ReadQuery: []admin.Field{{Name: "name_format", Type: admin.String, Enum: []string{"display", "plain"}, Default: "display", Doc: "display puts the icon before the name."}},
 		Fields: []admin.Field{
@@ -152,7 +153,8 @@ func shownID(c *admin.Call, it item) any {
 }
 
 func displayName(c *admin.Call, it item) any {
-	if c.Route.Name == "getWorkspace" && c.Query.Text("name_format") != "plain" {
+	format := c.Query.Text("name_format")
+	if c.Route.Name == "getWorkspace" && format != "plain" || c.Route.Name == "listWorkspaces" && format == "display" {
 		return withIcon(it.Name, it.Form.Icon)
 	}
 	return it.Name

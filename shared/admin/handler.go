@@ -46,6 +46,7 @@ type Handler struct {
 	deps   Deps
 	router router
 	below  []Family // those that refuse unknown paths in a form of their own
+	paths  []string // of all routes
 }
 
 // NewHandler serves the families. A route without a policy, or declared twice,
@@ -65,6 +66,7 @@ func NewHandler(d Deps, families ...Family) (*Handler, error) {
 			if err := h.router.add(r); err != nil {
 				return nil, fmt.Errorf("%w (family %s)", err, families[i].Name)
 			}
+			h.paths = append(h.paths, r.paths()...)
 		}
 	}
 	return h, nil
@@ -224,7 +226,7 @@ func (h *Handler) route(w http.ResponseWriter, c *Call) error {
 	}
 	if n == nil {
 		c.refusals = h.refusalsBelow(c.Request.URL.EscapedPath())
-		return routeNotFound()
+		return h.routeNotFound(c.Request.URL.EscapedPath())
 	}
 	b := n.routes[c.Request.Method]
 	if b == nil {

@@ -6,6 +6,7 @@ import (
 
 	"gateway/shared/audit"
 	"gateway/shared/fault"
+	"gateway/shared/fault/hint"
 )
 
 // Where says in which scope a route acts.
@@ -185,8 +186,12 @@ func variables(path string) string {
 }
 
 // routeNotFound and methodNotAllowed are answers of the router.
-func routeNotFound() *fault.Fault {
-	return fault.New(fault.RouteNotFound, "", "There is no such route")
+func (h *Handler) routeNotFound(escapedPath string) *fault.Fault {
+	meant := hint.PathMeant(withoutVersion(escapedPath), h.paths)
+	if meant == "" {
+		meant = "; paths of the administration are never passed on to a provider, whose path of the same name is below /v1/proxy/"
+	}
+	return fault.New(fault.RouteNotFound, "", "There is no such route"+meant)
 }
 
 func methodNotAllowed(allowed []string) *fault.Fault {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"gateway/shared/relay"
+	"gateway/shared/relay/reserved"
 	"gateway/shared/wire/release"
 )
 
@@ -38,6 +39,12 @@ func below(req *http.Request) *http.Request {
 	return &own
 }
 
+// reservedPath reports whether a path is the administration's although it has no such route.
+func reservedPath(escapedPath string) bool {
+	below, ok := strings.CutPrefix(escapedPath, relay.BasePath)
+	return ok && strings.HasPrefix(below, "/") && reserved.Takes(below)
+}
+
 // ServeHTTP switches on the path: first the data plane's own routes, then the
 // administration's with any method, then pass-through for everything that is not reserved.
 func (f *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -52,7 +59,7 @@ func (f *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte(release.Health))
 		return
-	case f.Admin != nil && f.Admin.Serves(req.URL.EscapedPath()):
+	case f.Admin != nil && (f.Admin.Serves(req.URL.EscapedPath()) || reservedPath(req.URL.EscapedPath())):
 		f.Admin.ServeHTTP(w, req)
 		return
 	}

@@ -58,3 +58,50 @@ func distance(a, b string) int {
 	}
 	return last[len(b)]
 }
+
+// Path returns the pattern of a route that a path probably meant: one that has as many
+// segments and nearly the same words, or else the beginning of those with nearly the same
+// first word. {name} in a pattern matches any segment.
+func Path(path string, patterns []string) (nearest string, ok bool) {
+	sent, least := strings.Split(strings.Trim(path, "/"), "/"), 0
+	firsts := make([]string, len(patterns))
+	for i, p := range patterns {
+		words := strings.Split(strings.Trim(p, "/"), "/")
+		firsts[i] = words[0]
+		if d, near := apart(sent, words); near && (!ok || d < least) {
+			nearest, least, ok = p, d, true
+		}
+	}
+	if ok || sent[0] == "" {
+		return nearest, ok
+	}
+	if first, near := Nearest(sent[0], firsts); near && first != sent[0] {
+		return "/" + first, true
+	}
+	return "", false
+}
+
+// apart returns the sum of the distances of the words; near is false if one differs too much.
+func apart(sent, words []string) (sum int, near bool) {
+	if len(sent) != len(words) {
+		return 0, false
+	}
+	for i, w := range words {
+		if strings.HasPrefix(w, "{") && sent[i] != "" || sent[i] == w {
+			continue
+		}
+		if _, ok := Nearest(sent[i], words[i:i+1]); !ok {
+			return 0, false
+		}
+		sum += 1 + distance(plain(sent[i]), plain(w))
+	}
+	return sum, sum > 0
+}
+
+// PathMeant is DidYouMean for a path.
+func PathMeant(path string, patterns []string) string {
+	if nearest, ok := Path(path, patterns); ok {
+		return "; did you mean " + nearest + "?"
+	}
+	return ""
+}

@@ -24,3 +24,16 @@ func TestNearest(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestPath(t *testing.T) {
+	t.Parallel()
+	patterns := []string{"/configs", "/configs/{slug}", "/configs/{slug}/versions", "/api-keys", "/api-keys/{id}", "/admin/workspaces", "/chat/completions", "/models"}
+	for path, want := range map[string]string{
+		"/config": "/configs", "/api_keys": "/api-keys", "/apikeys/x": "/api-keys/{id}", "/configs/a/version": "/configs/{slug}/versions", "/admin/workspace": "/admin/workspaces",
+		"/chat/completion": "/chat/completions", "/config/a/b/c/d": "/configs", "/configs/a/b/c/d": "", "/configs": "", "/weather": "", "/": "", "": "", "//": "",
+	} {
+		if got, ok := Path(path, patterns); got != want || ok != (want != "") {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+	}
+}

@@ -20,6 +20,7 @@ const (
 	ParentSpanID = "X-Gateway-Parent-Span-Id"
 	spanName     = "X-Gateway-Span-Name"
 	Metadata     = "X-Gateway-Metadata"
+	lenient      = "X-Gateway-Lenient" // metadata that is no JSON object counts as empty
 	Provider     = "X-Gateway-Provider"
 	virtualKey   = "X-Gateway-Virtual-Key"
 	Config       = "X-Gateway-Config"
@@ -136,7 +137,10 @@ func (a *Headers) readTrace(h http.Header) error {
 		if !utf8.ValidString(v) {
 			return fault.Invalid("x-gateway-metadata", "must be JSON in UTF-8")
 		}
-		a.Metadata, _ = wire.ParseMetadata(v) // an invalid JSON object counts as empty
+		var ok bool
+		if a.Metadata, ok = wire.ParseMetadata(v); !ok && v != "null" && SingleHeader(h, lenient) != "true" {
+			return fault.Invalid("x-gateway-metadata", `must be a JSON object such as {"team":"a"}`)
+		}
 	}
 	if v := SingleHeader(h, "Baggage"); v != "" && len(v) <= maxMetadata {
 		for k, val := range wire.ParseBaggage(v) {

@@ -179,6 +179,9 @@ func (q *Request) identify() error {
 // mayAsk checks whether a caller may use the route, in an active workspace.
 func (q *Request) mayAsk(ctx context.Context, who *identity.Principal) (*resource.View, *tenant.Effective, error) {
 	if who.Type == identity.OrganisationService {
+		if f := q.Route.Mistaken(q.Req.Method, q.Req.URL.EscapedPath()); f != nil {
+			return nil, nil, f
+		}
 		return nil, nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "An organisation key manages the gateway and cannot call models; use a workspace key")
 	}
 	if !who.Has(q.Route.Scope) && !slices.ContainsFunc(q.Route.OrScopes, who.Has) {

@@ -2,7 +2,6 @@ package routes
 
 import (
 	"net/http"
-	"slices"
 	"strings"
 
 	"gateway/shared/fault"
@@ -18,12 +17,7 @@ func (t *Table) Refuse(w http.ResponseWriter, req *http.Request) {
 	}
 	f := fault.New(fault.RouteNotFound, "", "The administration API has no such route, and its paths are never forwarded to a provider; a provider's path with the same name can be reached below "+BasePath+"/proxy/")
 	if routes, _ := t.at(below); routes != nil {
-		var methods []string
-		for _, rt := range routes {
-			methods = append(methods, rt.Method)
-		}
-		slices.Sort(methods)
-		allowed := strings.Join(methods, ", ")
+		allowed := strings.Join(methods(routes), ", ")
 		w.Header().Set("Allow", allowed)
 		f = fault.Newf(fault.MethodNotAllowed, "", "This route takes %s", allowed)
 	}

@@ -135,6 +135,9 @@ func chooseDirect(tg *Target, leaf *route.Leaf) error {
 		if f := withheldAnyway(tg.Req.Route.Shape, tg.Body.RawPath); f != nil {
 			return f
 		}
+		if f := tg.Req.Route.Mistaken(tg.Req.Req.Method, tg.Req.Req.URL.EscapedPath()); f != nil {
+			return f
+		}
 		return fault.New(fault.MissingProvider, "x-gateway-provider", "Either x-gateway-config or x-gateway-provider header is required; or name a saved provider in the model as @slug/model")
 	}
 	p, ok := provider.ByID(name)

@@ -1,0 +1,55 @@
+package routes
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"gateway/shared/fault"
+	"gateway/shared/fault/hint"
+	"gateway/shared/relay/reserved"
+)
+
+// Mistaken returns what is wrong with a request that no provider can take: its path is a
+// route's, with another method, or is nearly one of the gateway. It is nil for other paths,
+// and for routes other than that of AnyPath.
+func (rt *Route) Mistaken(method, path string) *fault.Fault {
+	below, ok := strings.CutPrefix(path, BasePath)
+	if rt.shadowed == nil || !ok || !strings.HasPrefix(below, "/") {
+		return nil
+	}
+	if routes, _ := rt.shadowed.at(below); routes != nil {
+		return fault.Newf(fault.MethodNotAllowed, "", "This route takes %s, not %s", strings.Join(methods(routes), ", "), method)
+	}
+	if meant := hint.PathMeant(below, rt.shadowed.known()); meant != "" {
+		return fault.New(fault.RouteNotFound, "", "There is no such route"+meant+" A provider's path needs a workspace key, and x-gateway-config or x-gateway-provider")
+	}
+	return nil
+}
+
+// methods lists the methods of routes, sorted.
+func methods(routes []*Route) []string {
+	var out []string
+	for _, rt := range routes {
+		out = append(out, rt.Method)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// known lists the paths of the table, sorted, and the families of the administration.
+func (t *Table) known() []string {
+	out := slices.Collect(maps.Keys(t.exact))
+	for _, patterns := range t.variable {
+		for _, p := range patterns {
+			out = append(out, "/"+strings.Join(p.segments, "/"))
+		}
+	}
+	for _, row := range reserved.Table() {
+		if first, _, _ := strings.Cut(row.Path[1:], "/"); !row.Passes && !slices.Contains(out, "/"+first) {
+			out = append(out, "/"+first)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
