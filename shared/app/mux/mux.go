@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"gateway/shared/relay"
-	"gateway/shared/relay/reserved"
+	"gateway/shared/relay/routes"
 	"gateway/shared/wire/release"
 )
 
@@ -42,7 +42,7 @@ func below(req *http.Request) *http.Request {
 // reservedPath reports whether a path is the administration's although it has no such route.
 func reservedPath(escapedPath string) bool {
 	below, ok := strings.CutPrefix(escapedPath, relay.BasePath)
-	return ok && strings.HasPrefix(below, "/") && reserved.Takes(below)
+	return ok && strings.HasPrefix(below, "/") && routes.Takes(below)
 }
 
 // ServeHTTP switches on the path: first the data plane's own routes, then the

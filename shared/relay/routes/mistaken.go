@@ -7,7 +7,6 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/fault/hint"
-	"gateway/shared/relay/reserved"
 )
 
 // Mistaken returns what is wrong with a request that no provider can take: its path is a
@@ -45,7 +44,7 @@ func (t *Table) known() []string {
 			out = append(out, "/"+strings.Join(p.segments, "/"))
 		}
 	}
-	for _, row := range reserved.Table() {
+	for _, row := range Reserved() {
 		if first, _, _ := strings.Cut(row.Path[1:], "/"); !row.Passes && !slices.Contains(out, "/"+first) {
 			out = append(out, "/"+first)
 		}
