@@ -28,6 +28,7 @@ func fields() []admin.Field {
 		{Name: "ai_provider_id", Doc: "Provider of the catalogue, such as openai.", Required: true, Min: 1, Max: 64, Fixed: true, Convert: knownProvider},
 		slug,
 		{Name: "key", Doc: "API key; sealed, never read back.", Type: admin.String, Max: 16_384, Trigger: true},
+		admin.FieldOf[[]provider.CredentialInput]("credentials", provider.CredentialsDoc, provider.MaxCredentials),
 		{Name: "description", Absent: ""},
 		{Name: "configurations", Doc: "Fields of the provider, custom_host and custom_headers. An update changes the fields that it names; null removes one.", Type: admin.Object, Open: true, Trigger: true},
 		admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Fields that a secret manager fills: key or configurations.<field>.", maxMappings),
@@ -47,6 +48,7 @@ func shown() []admin.Shown[provider.Integration] {
 	return []admin.Shown[provider.Integration]{
 		of(admin.Field{Name: "type", Type: admin.String, Enum: []string{"organisation", "workspace"}, Required: true}, func(_ *admin.Call, it item) any { return admin.LevelOf(it.Record) }),
 		of(admin.Field{Name: "masked_key", Type: admin.String, Single: true, Optional: true}, func(_ *admin.Call, it item) any { return admin.OrNull(it.Form.Masked[provider.SecretKey]) }),
+		of(admin.Field{Name: "credentials", Type: admin.Array, Of: &admin.Field{Type: admin.Object, Open: true}, Single: true, Required: true, Doc: "label, weight and masked_key of each; empty with one key."}, func(_ *admin.Call, it item) any { return it.Form.ShownCredentials() }),
 		of(admin.Field{Name: "configurations", Type: admin.Object, Open: true, Single: true, Required: true, Doc: "Secrets are masked_<field>."}, func(_ *admin.Call, it item) any { return it.Form.Shown() }),
 		of(admin.Field{Name: "secret_mappings", Type: admin.Array, Of: &admin.Field{Type: admin.Object, Open: true}, Single: true, Required: true}, func(_ *admin.Call, it item) any { return admin.OrEmpty(it.Form.SecretMappings) }),
 		of(admin.Field{Name: "allow_all_models", Type: admin.Boolean, Single: true, Required: true}, func(_ *admin.Call, it item) any { return it.Form.AllowAllModels }),

@@ -74,7 +74,7 @@ func (f *family) describe() *admin.Collection[provider.Integration] {
 				}
 			} else if err := ch.Form.SealModels(c.Context, c.Sealer, ch.Rec); err != nil {
 				return err
-			} else if !c.Body.Has("key") && !c.Body.Has("configurations") && !c.Body.Has("secret_mappings") {
+			} else if !c.Body.Has("key") && !c.Body.Has("credentials") && !c.Body.Has("configurations") && !c.Body.Has("secret_mappings") {
 				return nil
 			}
 			return f.setCredentials(c, tx, ch)
@@ -106,6 +106,12 @@ func (f *family) setCredentials(c *admin.Call, tx *resource.Tx, ch *change) erro
 	}
 	if err := c.Body.Into("configurations", &set.Configurations); err != nil {
 		return err
+	}
+	if c.Body.Has("credentials") {
+		set.Credentials = &[]provider.CredentialInput{}
+		if err := c.Body.Into("credentials", set.Credentials); err != nil {
+			return err
+		}
 	}
 	if c.Body.Has("secret_mappings") {
 		set.Mappings = &[]provider.SecretMapping{}

@@ -232,3 +232,40 @@ func TestMappedKeyNeedsNoKey(t *testing.T) {
 		t.Errorf("the old key is still there: %+v", i)
 	}
 }
+
+func TestSeveralCredentialsAreSealedAndMasked(t *testing.T) {
+	const canary = "sk-CANARY-000000000"
+	h := newHouse(t)
+	slug := h.Do("POST", "/integrations", key, `{"name":"Two","ai_provider_id":"openai","credentials":[{"key":"`+canary+`1","weight":3},{"label":"spare","key":"`+canary+`2","weight":0}]}`).OK().Text("slug")
+	const want = `[{"label":"1","masked_key":"sk****01","weight":3},{"label":"spare","masked_key":"sk****02","weight":0}]`
+	shown := func() (string, []byte) {
+		a := h.Do("GET", "/integrations/"+slug, key, nil).OK()
+		list, err := json.Marshal(a.At("credentials"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(list), a.Body
+	}
+	got, body := shown()
+	if got != want {
+		t.Errorf("%s", got)
+	}
+	rec, _ := stored(t, h, h.One, slug)
+	h.Do("PUT", "/integrations/"+slug, key, `{"credentials":`+want+`}`).OK() // as a read shows it
+	if got, _ := shown(); got != want {
+		t.Errorf("%s", got)
+	}
+	h.Do("PUT", "/integrations/"+slug, key, `{"key":"sk-another"}`).Refused(400, "AB01", "key")
+	h.Do("PUT", "/integrations/"+slug, key, `{"credentials":[{"label":"spare","weight":1001}]}`).Refused(400, "AB01", "credentials[0].weight")
+	h.Do("PUT", "/integrations/"+slug, key, `{"credentials":[{"label":"spare","secret":"x"}]}`).Refused(400, "AB01", "credentials[0].secret")
+	h.Do("PUT", "/integrations/"+slug, key, `{"credentials":[`+strings.Repeat(`{"key":"k"},`, provider.MaxCredentials)+`{"key":"k"}]}`).Refused(400, "AB01", "credentials")
+	log, err := json.Marshal(h.Audit())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for where, b := range map[string][]byte{"response": body, "body": rec.Body, "sealed": rec.Sealed, "audit log": log} {
+		if bytes.Contains(b, []byte("CANARY")) {
+			t.Errorf("the %s shows a key: %s", where, b)
+		}
+	}
+}

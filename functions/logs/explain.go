@@ -283,6 +283,9 @@ func calls(r *usage.Record) []step {
 		if a.Retry > 0 {
 			text = fmt.Sprintf("Called %s again, retry %d", to, a.Retry)
 		}
+		if a.Credential != "" {
+			text += fmt.Sprintf(", credential %q", a.Credential)
+		}
 		if a.Status == 0 {
 			text += ": no answer"
 		} else {

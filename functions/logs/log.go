@@ -162,6 +162,7 @@ type attempt struct {
 	Retry      int              `json:"retry" doc:"0: the first call of its target."`
 	Wait       float64          `json:"wait"`
 	WaitReason *string          `json:"wait_reason"`
+	Credential *string          `json:"credential" doc:"Label of the credential; null: the integration has one."`
 }
 
 // attempts are the calls to providers, in their order.
@@ -171,7 +172,7 @@ func attempts(r *usage.Record) []attempt {
 		a := &r.Attempts[i]
 		out[i] = attempt{
 			a.Provider, orNull(a.ProviderSlug), a.Model, orNull(a.OptionIndex), a.Status, orNull(a.RequestID), orNull(a.ErrorCode),
-			milliseconds(a.Start), milliseconds(a.Latency), units(&a.Usage), report.Cents(a.Cost), pricing.CostUnit, a.Cost.USD(), a.Retry, milliseconds(a.Wait), orNull(a.WaitReason),
+			milliseconds(a.Start), milliseconds(a.Latency), units(&a.Usage), report.Cents(a.Cost), pricing.CostUnit, a.Cost.USD(), a.Retry, milliseconds(a.Wait), orNull(a.WaitReason), orNull(a.Credential),
 		}
 	}
 	return out

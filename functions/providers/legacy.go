@@ -66,6 +66,7 @@ func keyFields() []admin.Field {
 	out := []admin.Field{
 		{Name: "provider", Doc: "Provider of the catalogue, such as openai.", Type: admin.String, Required: true, Min: 1, Max: 64, Trigger: true},
 		{Name: "key", Doc: "API key; sealed, never read back.", Type: admin.String, Max: 16_384, Trigger: true},
+		admin.FieldOf[[]provider.CredentialInput]("credentials", provider.CredentialsDoc, provider.MaxCredentials),
 		admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Fields that a secret manager fills: key or model_config.<field>.", 100),
 	}
 	for _, name := range slices.Sorted(maps.Keys(toConfig)) {
@@ -99,6 +100,12 @@ func legacyChange(body admin.Values, p *provider.Provider) (*provider.Change, er
 	if body.Has("key") {
 		key := body.Text("key")
 		ch.Key = &key
+	}
+	if body.Has("credentials") {
+		ch.Credentials = &[]provider.CredentialInput{}
+		if err := body.Into("credentials", ch.Credentials); err != nil {
+			return nil, err
+		}
 	}
 	if body.Has("secret_mappings") {
 		ch.Mappings = &[]provider.SecretMapping{}
@@ -169,7 +176,7 @@ func renamed(object map[string]any, names map[string]string) map[string]any {
 
 // firstCredential names a field of the body that belongs to an integration.
 func firstCredential(body admin.Values) string {
-	for _, name := range append([]string{"key", "secret_mappings"}, slices.Sorted(maps.Keys(toConfig))...) {
+	for _, name := range append([]string{"key", "credentials", "secret_mappings"}, slices.Sorted(maps.Keys(toConfig))...) {
 		if body.Has(name) {
 			return name
 		}

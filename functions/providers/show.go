@@ -78,8 +78,12 @@ func showIntegration(c *admin.Call, it item, of integration, o admin.Members) {
 		if !in.IntegrationOrg {
 			o["secret_mappings"] = legacyMappings(of.form.SecretMappings)
 		}
-		if mask, ok := of.form.Masked[provider.SecretKey]; ok && in.VirtualKey {
-			o["masked_key"] = mask
+		o["credentials"] = []provider.CredentialShown{}
+		if in.VirtualKey {
+			o["credentials"] = of.form.ShownCredentials()
+			if mask, ok := of.form.Masked[provider.SecretKey]; ok {
+				o["masked_key"] = mask
+			}
 		}
 	}
 	if c.Query.Bool("include_configurations") {

@@ -11,10 +11,11 @@ const objectKey = "virtual-key"
 
 func (f *family) keys() *admin.Collection[provider.Instance] {
 	mappings := admin.Field{Name: "secret_mappings", Type: admin.Array, Of: &admin.Field{Type: admin.Object, Open: true}, Absent: []any{}}
+	credentials := admin.Field{Name: "credentials", Type: admin.Array, Of: &admin.Field{Type: admin.Object, Open: true}, Absent: []any{}, Doc: "label, weight and masked_key of each; empty with one key."}
 	return f.complete(&admin.Collection[provider.Instance]{
 		Object: objectKey, Path: "/virtual-keys", Scope: scopeVirtualKeys,
 		Fields: fields(keyFields()...),
-		Shown: shown(admin.Shown[provider.Instance]{Field: mappings},
+		Shown: shown(admin.Shown[provider.Instance]{Field: mappings}, admin.Shown[provider.Instance]{Field: credentials},
 			admin.Shown[provider.Instance]{Field: admin.Field{Name: "masked_key", Type: admin.String, Optional: true}}),
 		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
 			into := f.changeIntegration
@@ -126,7 +127,7 @@ func (f *family) changeIntegration(c *admin.Call, tx *resource.Tx, rec *resource
 // what it sends.
 func fillModes(p *provider.Provider, ch *provider.Change) {
 	has := func(name string) bool { return ch.Configurations[name] != nil }
-	key := ch.Key != nil && *ch.Key != ""
+	key := ch.Key != nil && *ch.Key != "" || ch.Credentials != nil && len(*ch.Credentials) > 0
 	for i := range p.Fields {
 		fd := &p.Fields[i]
 		if len(fd.Values) == 0 || fd.Need == "" || has(fd.Name) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"gateway/shared/admin/admintest"
@@ -124,4 +125,20 @@ func TestMappedKeyOfAVirtualKey(t *testing.T) {
 	h.Do("POST", "/virtual-keys", key, `{"name":"m","slug":"m","provider":"openai","secret_mappings":[{"target_field":"key","secret_reference_id":"vault"}]}`).OK()
 	h.Do("PUT", "/virtual-keys/m", key, `{"secret_mappings":[]}`).Refused(400, "AB01", "key")
 	h.Do("PUT", "/virtual-keys/m", key, `{"secret_mappings":[],"key":"sk-abcdefgh"}`).OK()
+}
+
+// Virtual keys have the credentials of their integration.
+func TestVirtualKeysHaveSeveralCredentials(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.Do("POST", "/virtual-keys", key, `{"name":"x","slug":"x","provider":"openai","custom_host":"https://own.example.com/v1","credentials":[{"label":"a","key":"sk-aaaa-0001","weight":2},{"key":"sk-bbbb-0001"}]}`).OK()
+	a := h.Do("GET", "/virtual-keys/x", key, nil).OK()
+	if got, want := fmt.Sprint(a.At("credentials")), "[map[label:a masked_key:sk****01 weight:2] map[label:2 masked_key:sk****01 weight:1]]"; got != want {
+		t.Errorf("%s", a.Body)
+	}
+	h.Do("PUT", "/virtual-keys/x", key, `{"custom_host":"https://attacker.example.com/v1"}`).Refused(400, "AB01", "custom_host")
+	h.Do("PUT", "/virtual-keys/x", key, `{"credentials":null,"key":"sk-cccc-0001"}`).OK()
+	if of, i := integrationOf(t, h, "x"); len(i.Credentials) != 0 || credentialOf(t, &of, i).Key != "sk-cccc-0001" {
+		t.Errorf("%+v", i)
+	}
 }

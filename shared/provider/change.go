@@ -22,8 +22,10 @@ type Change struct {
 	// Configurations has the fields to change, by name or alias; nil removes one. Members
 	// that start with masked_ come from reads, and are ignored.
 	Configurations map[string]any
-	ClearAll       bool             // remove the configurations that are not named
-	Mappings       *[]SecretMapping // nil leaves them unchanged
+	ClearAll       bool // remove the configurations that are not named
+	// Credentials replaces the list of keys; nil leaves it unchanged, an empty list removes it.
+	Credentials *[]CredentialInput
+	Mappings    *[]SecretMapping // nil leaves them unchanged
 	// Hosts are further addresses that the credential is sent to after the change, such as
 	// those of single models.
 	Hosts []hostpin.Address
@@ -31,7 +33,7 @@ type Change struct {
 
 // Empty reports whether nothing is changed.
 func (ch *Change) Empty() bool {
-	return ch.Key == nil && len(ch.Configurations) == 0 && !ch.ClearAll && ch.Mappings == nil && len(ch.Hosts) == 0
+	return ch.Key == nil && len(ch.Configurations) == 0 && !ch.ClearAll && ch.Credentials == nil && ch.Mappings == nil && len(ch.Hosts) == 0
 }
 
 // Keeper has the dependencies for storing a change.
@@ -91,15 +93,20 @@ func (ch *Change) Apply(ctx context.Context, k Keeper, rec *resource.Record, i *
 		mappings = e.mappings(*ch.Mappings)
 	}
 	e.mapped(mappings)
-	e.validate(k)
+	credentials := i.Credentials
+	if ch.Credentials != nil {
+		credentials = e.setCredentials(i.Credentials, *ch.Credentials)
+	}
+	e.checkCredentials(credentials, ch.Credentials != nil)
+	e.validate(k, len(credentials) > 0)
 	if bad := fault.Invalids(e.bad); bad != nil {
 		return bad
 	}
-	pinned := hostpin.Change{Addresses: append(addresses(p, i, &Integration{Configurations: e.plain, SecretMappings: mappings}), ch.Hosts...), Kept: e.kept()}
+	pinned := hostpin.Change{Addresses: append(addresses(p, i, &Integration{Configurations: e.plain, SecretMappings: mappings}), ch.Hosts...), Kept: append(e.kept(), keptCredentials(rec, credentials, e.secret)...)}
 	if err := pinned.Check(); err != nil {
 		return err
 	}
-	i.Configurations, i.SecretMappings = e.plain, mappings
+	i.Configurations, i.SecretMappings, i.Credentials = e.plain, mappings, credentials
 	return e.seal(ctx, k.Sealer, i)
 }
 
@@ -196,8 +203,9 @@ func (e *edit) mapped(list []SecretMapping) {
 	}
 }
 
-// validate checks the integration as it will be.
-func (e *edit) validate(k Keeper) {
+// validate checks the integration as it will be. listed reports that it has a list of
+// credentials, which hold its keys.
+func (e *edit) validate(k Keeper, listed bool) {
 	whole := maps.Clone(e.plain)
 	for _, name := range append(e.p.SecretFields(), customHeaders) {
 		switch v, given := e.secret[name]; {
@@ -214,6 +222,9 @@ func (e *edit) validate(k Keeper) {
 		key, _ = v.(string)
 		e.refuseMasked(SecretKey, key)
 	case e.rec.HasSecret(SecretKey):
+		key = alreadySealed
+	}
+	if listed && key == "" {
 		key = alreadySealed
 	}
 	e.bad = append(e.bad, e.p.ValidateConfigurations(key, whole, e.filled...)...)
@@ -288,7 +299,9 @@ func (e *edit) seal(ctx context.Context, s seal.Sealer, i *Integration) error {
 		switch v := v.(type) {
 		case nil:
 		case string:
-			plain, masked[name] = []byte(v), audit.Mask(v)
+			if plain = []byte(v); !strings.HasPrefix(name, sealedCredential) { // those have their masked form in the list
+				masked[name] = audit.Mask(v)
+			}
 		default:
 			var err error
 			if plain, err = json.Marshal(v); err != nil {

@@ -33,6 +33,7 @@ type Integration struct {
 	Configurations map[string]any `json:"configurations,omitempty"` // without secrets
 	// Masked holds the masked form of each secret that is sealed, by its field.
 	Masked             map[string]string  `json:"masked,omitempty"`
+	Credentials        []StoredCredential `json:"credentials,omitempty"` // instead of one key
 	SecretMappings     []SecretMapping    `json:"secret_mappings,omitempty"`
 	PricingAdjustments json.RawMessage    `json:"pricing_adjustments,omitempty"`
 	AllowAllModels     bool               `json:"allow_all_models"`

@@ -48,8 +48,8 @@ func judgeAnswer(tg *target.Target, log *record.Log, a *answer, at *usage.Attemp
 	default:
 		at.End(a.fault.Status(), string(a.fault.Code), latency)
 	}
-	if at.Status == http.StatusUnauthorized {
-		tg.CredentialRefused()
+	if f := a.fault; f == nil || f.Source == fault.SourceProvider {
+		target.CredentialAnswered(tg, at.Status, a.header())
 	}
 }
 

@@ -123,6 +123,10 @@ func attempts(c *call, leaf *route.Leaf, body []byte) answer {
 	var waited time.Duration
 	for {
 		a := attempt(c, body)
+		for rotates(c, &a) {
+			a.drop()
+			a = attempt(c, body)
+		}
 		if again, plain, ok := askAgain(c, &a); ok {
 			a, body = again, plain
 		}

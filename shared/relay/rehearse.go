@@ -125,7 +125,7 @@ func imagineTarget(c *call, leaf *route.Leaf) DryRunTarget {
 		t.Verdicts = c.guards.Results.Append(nil, false)
 	}
 	if p := c.target.To.Target.Provider; p != nil {
-		t.Provider, t.Model = p.ID, c.target.To.Upstream
+		t.Provider, t.Model, t.Credential = p.ID, c.target.To.Upstream, c.target.To.Names.Credential
 		if c.target.To.Names.Slug != "" && c.target.To.Saved != nil {
 			slug := c.target.To.Names.Slug
 			t.Slug = &slug

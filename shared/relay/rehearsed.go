@@ -34,6 +34,7 @@ type DryRunTarget struct {
 	Provider   string            `json:"provider"`
 	Slug       *string           `json:"slug"`
 	Model      string            `json:"model"`
+	Credential string            `json:"credential,omitempty"` // label of one of several
 	Method     string            `json:"method,omitempty"`
 	URL        string            `json:"url,omitempty"`
 	Headers    map[string]string `json:"headers,omitempty"` // secrets redacted

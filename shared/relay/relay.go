@@ -30,6 +30,7 @@ import (
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/route/measure"
+	"gateway/shared/route/rotation"
 	"gateway/shared/seal"
 	"gateway/shared/store"
 	"gateway/shared/usage"
@@ -144,6 +145,7 @@ func New(o Options) *Relay {
 		Owners: r.owners, Hosts: egress.NewHosts(o.Egress), Tokens: tokens, Trusting: o.Trusting,
 		Dialects: r.dialects, Carriers: r.carriers, Jobs: r.jobs, Memory: ownership.New(o.Now, o.Store.Table(store.Usage), o.Sealer),
 	}
+	r.means.Rotation = rotation.NewBoard(o.Now, o.Store.Table(store.Usage), r.failAside)
 	r.means.Await = r.await
 	r.guards = guardrail.NewMeans(o.Checks, o.Sealer, o.Trusting, o.Transport, r.means.Secrets, o.Now)
 	r.rooms = &batch.Rooms{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}

@@ -52,7 +52,7 @@ func (s *Schedule) Next(status int, h http.Header, unreachable bool, now time.Ti
 		wait = time.Second << s.used
 	}
 	if r.UseRetryAfter && status == http.StatusTooManyRequests && !unreachable {
-		if named, ok := retryAfter(h, now); ok {
+		if named, ok := RetryAfter(h, now, maxRetryWait); ok {
 			if named >= maxRetryWait || s.waited+named > maxRetryWait {
 				s.failed = true
 				return 0, false
@@ -91,9 +91,9 @@ func (s *Schedule) Count() int {
 	return s.used
 }
 
-// retryAfter parses the wait that the provider requests: first as milliseconds, then as
+// RetryAfter parses the wait that the provider requests, at most most: first as milliseconds, then as
 // seconds, then as a date, which is compared with now. A date in the past means no wait.
-func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
+func RetryAfter(h http.Header, now time.Time, most time.Duration) (time.Duration, bool) {
 	for _, source := range []struct {
 		name string
 		unit time.Duration
@@ -106,13 +106,13 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 		if err != nil || math.IsNaN(n) || n < 0 {
 			continue
 		}
-		if n*float64(source.unit) > float64(maxRetryWait) {
-			return maxRetryWait, true
+		if n*float64(source.unit) > float64(most) {
+			return most, true
 		}
 		return time.Duration(n * float64(source.unit)), true
 	}
 	if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
-		return min(max(at.Sub(now), 0), maxRetryWait), true
+		return min(max(at.Sub(now), 0), most), true
 	}
 	return 0, false
 }

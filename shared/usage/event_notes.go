@@ -22,7 +22,8 @@ const (
 	notedRunning // in decimal
 	notedRefusal // encoded by Refusal.append
 	notedReported
-	notedMeasured // encoded by appendMeasured
+	notedMeasured    // encoded by appendMeasured
+	notedCredentials // encoded by appendCredentials
 )
 
 // notes returns the text notes, indexed by number.
@@ -32,7 +33,7 @@ func (r *Record) notes() [notedParentAgent]*string {
 
 // needsNotes reports whether only version 6 can represent the record.
 func (r *Record) needsNotes() bool {
-	return r.Agent != Agent{} || r.Call != nil || r.Running != 0 || r.Refusal != nil || r.Reported || len(r.Measured) > 0
+	return r.Agent != Agent{} || r.Call != nil || r.Running != 0 || r.Refusal != nil || r.Reported || len(r.Measured) > 0 || r.namesCredentials()
 }
 
 // appendNotes appends the part of version 6: numbers, each with its text.
@@ -58,6 +59,9 @@ func (r *Record) appendNotes(b []byte) []byte {
 	if len(r.Measured) > 0 {
 		n++
 	}
+	if r.namesCredentials() {
+		n++
+	}
 	b = binary.AppendUvarint(b, n)
 	for i, text := range r.notes() {
 		if *text != "" {
@@ -79,7 +83,35 @@ func (r *Record) appendNotes(b []byte) []byte {
 	if len(r.Measured) > 0 {
 		b = appendString(binary.AppendUvarint(b, notedMeasured), string(appendMeasured(nil, r.Measured)))
 	}
+	if r.namesCredentials() {
+		b = appendString(binary.AppendUvarint(b, notedCredentials), string(appendCredentials(nil, r.Attempts)))
+	}
 	return b
+}
+
+// namesCredentials reports whether an attempt used one of several credentials.
+func (r *Record) namesCredentials() bool {
+	for i := range r.Attempts {
+		if r.Attempts[i].Credential != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// appendCredentials appends the label of the credential of each attempt.
+func appendCredentials(b []byte, list []Attempt) []byte {
+	for i := range list {
+		b = appendString(b, list[i].Credential)
+	}
+	return b
+}
+
+// credentials reads the output of appendCredentials.
+func (c *cursor) credentials(r *Record) {
+	for i := range r.Attempts {
+		r.Attempts[i].Credential = c.str()
+	}
 }
 
 // append appends the fields of a refusal. New fields must be appended after them.
@@ -118,6 +150,10 @@ func (c *cursor) notes(r *Record) {
 		case number == notedMeasured:
 			within := cursor{rest: text}
 			within.measured(r)
+			c.bad = c.bad || within.bad
+		case number == notedCredentials:
+			within := cursor{rest: text}
+			within.credentials(r)
 			c.bad = c.bad || within.bad
 		case number == notedReported:
 			r.Reported = true

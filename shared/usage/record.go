@@ -143,6 +143,7 @@ type Attempt struct {
 	Retry                                      int           // 0 the first call of the target, n its nth retry
 	Wait                                       time.Duration // delay before this call; 0 for a first one
 	WaitReason                                 string        // WaitBackoff or WaitNamed; empty for a first call
+	Credential                                 string        // label of the credential; empty if there is only one
 }
 
 // End records how the call ended: the status of the response (zero if there was none), the code of

@@ -213,6 +213,6 @@ func (h *Heard) ChargedAs(model string) { h.Priced = model }
 func (b *Bill) Try(start time.Duration) *usage.Attempt {
 	to := &b.Target.To
 	return b.Purse.Try(usage.Attempt{
-		Provider: to.Target.Provider.ID, ProviderSlug: to.Names.Slug, Model: fault.Clip(b.ModelOf(), body.MaxModel), OptionIndex: to.Names.Option, Start: start,
+		Provider: to.Target.Provider.ID, ProviderSlug: to.Names.Slug, Model: fault.Clip(b.ModelOf(), body.MaxModel), OptionIndex: to.Names.Option, Start: start, Credential: to.Names.Credential,
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gateway/shared/provider"
+	"gateway/shared/route/rotation"
 	"gateway/shared/route/saved"
 	"gateway/shared/store"
 )
@@ -33,8 +34,24 @@ type Account struct {
 	Integration   string // id
 	Provider      *provider.Provider
 	Credential    *provider.Credential
+	More          []rotation.Entry // all credentials, if there are several; Credential is one of them
 	CustomHost    string
 	CustomHeaders map[string]string
+}
+
+// fingerprints names each credential of the account. What is made with one of them at the
+// provider can be read with the others, so each counts.
+func (a *Account) fingerprints(org string) []string {
+	if len(a.More) == 0 {
+		return []string{a.fingerprint(org)}
+	}
+	out := make([]string, len(a.More))
+	for i := range a.More {
+		one := *a
+		one.Credential = a.More[i].Credential
+		out[i] = one.fingerprint(org)
+	}
+	return out
 }
 
 // fingerprint identifies a credential at its host within an organization, without revealing it.
@@ -119,13 +136,18 @@ func (o *Owners) Around(ctx context.Context, sc store.Scope, users *saved.Users,
 	if known == nil || at.Sub(known.Asked) > age {
 		now := &saved.Uses{Asked: at}
 		if known != nil {
-			now.Print, now.Places = known.Print, known.Places
+			now.Prints, now.Places = known.Prints, known.Places
 		} else {
-			now.Print = a.fingerprint(sc.Org)
-			now.Places = []string{now.Print, a.Integration}
+			now.Prints = a.fingerprints(sc.Org)
+			now.Places = append(slices.Clone(now.Prints), a.Integration)
 		}
-		if now.Others, err = o.uses(ctx, sc, now.Print); err != nil {
-			now.Others, now.Asked = true, time.Time{}
+		for _, print := range now.Prints {
+			var others bool
+			if others, err = o.uses(ctx, sc, print); err != nil {
+				now.Others, now.Asked = true, time.Time{}
+				break
+			}
+			now.Others = now.Others || others
 		}
 		users.Known.Store(now)
 		known = now

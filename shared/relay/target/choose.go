@@ -89,7 +89,10 @@ func chooseSaved(tg *Target, slug string) error {
 			return err
 		}
 	}
-	cred := opened.Credential
+	cred, err := rotated(tg, s, opened)
+	if err != nil {
+		return err
+	}
 	raise(tg, s, opened)
 	if err := mayUse(tg); err != nil {
 		return err

@@ -20,7 +20,7 @@ type SecretMask struct {
 
 // Secrets returns those of the last called target, and the tokens derived from them.
 func (m *SecretMask) Secrets() []string {
-	all := m.Target.To.Target.Secrets(nil, true)
+	all := Keys(m.Target, m.Target.To.Target.Secrets(nil, true))
 	for name, values := range m.Sent {
 		if !record.Hides(name, nil) && name != m.Target.To.Target.Provider.Auth.Name {
 			continue

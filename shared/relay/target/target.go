@@ -20,6 +20,7 @@ import (
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/routes"
 	"gateway/shared/route"
+	"gateway/shared/route/rotation"
 	"gateway/shared/route/saved"
 	"gateway/shared/seal"
 	"gateway/shared/wire"
@@ -54,12 +55,13 @@ type Means struct {
 	Carriers map[string]chat.Translator
 	Jobs     map[string]chat.Jobs
 	Memory   *ownership.Memory
+	Rotation *rotation.Board
 	Await    func(b Bookings, id string) // polls a background response until it is charged
 	plainer  plainer                     // added fields that hosts have rejected
 }
 
 // Names are the names of a target in records and responses.
-type Names struct{ Option, Provider, Slug, Integration, Model string }
+type Names struct{ Option, Provider, Slug, Integration, Model, Credential string }
 
 // Choice is one resolved target: its address, credential and dialect.
 type Choice struct {
@@ -67,6 +69,7 @@ type Choice struct {
 	Prompt  *prompt.Filled  // the saved prompt of the body; nil: the client wrote it
 	Wall    ownership.Wall  // isolates the objects of workspaces at the saved provider
 	Saved   *saved.Provider // nil with a credential of the request or of the config
+	rotates rotating        // of a saved provider with several credentials
 	Target  provider.Target
 	Traits  chat.Traits
 	Model   string

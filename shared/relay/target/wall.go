@@ -242,7 +242,7 @@ func raise(tg *Target, s *saved.Provider, cred *saved.Opened) {
 	if tg.Req.Route.Client != nil && tg.Req.Route.Operation != provider.ResponsesCreate {
 		age = ownership.UsesTalked
 	}
-	a := ownership.Account{Integration: s.IntegrationID, Provider: s.Provider, Credential: cred.Credential, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
+	a := ownership.Account{Integration: s.IntegrationID, Provider: s.Provider, Credential: cred.Credential, More: cred.Credentials, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders}
 	w, err := tg.Means.Owners.Around(tg.Req.Ctx, tg.Req.Who.Scope, cred.Users, &a, tg.Req.Start, age)
 	if err != nil {
 		tg.Req.Fail("read the users of a credential", err)

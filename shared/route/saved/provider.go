@@ -16,6 +16,7 @@ import (
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
+	"gateway/shared/route/rotation"
 	"gateway/shared/seal"
 	"gateway/shared/store"
 )
@@ -48,10 +49,11 @@ type Provider struct {
 
 // Opened is a credential ready for use. It is shared and never changed.
 type Opened struct {
-	*provider.Credential
-	ModelHeaders map[string]map[string]string // custom headers of models with a host of their own, by slug
-	Users        *Users                       // of the credential
-	until        time.Time                    // zero: as long as the provider
+	*provider.Credential                              // the first one, if there are several
+	Credentials          []rotation.Entry             // if there are several; nil otherwise
+	ModelHeaders         map[string]map[string]string // custom headers of models with a host of their own, by slug
+	Users                *Users                       // of the credential
+	until                time.Time                    // zero: as long as the provider
 }
 
 // Users remembers who else uses a credential. It is safe for concurrent use.
@@ -59,7 +61,7 @@ type Users struct{ Known atomic.Pointer[Uses] }
 
 // Uses are the most recently read workspaces that use a credential.
 type Uses struct {
-	Print  string   // the credential's fingerprint
+	Prints []string // fingerprints of the credentials
 	Places []string // the partitions of its objects
 	Others bool     // another workspace uses it
 	Asked  time.Time
@@ -212,6 +214,9 @@ func (s *Provider) Open(ctx context.Context, m *Means) (*Opened, error) {
 	key := string(secrets[provider.SecretKey])
 	provider.Fill(values, &key, fields)
 	cred := provider.CredentialFromConfig(s.Provider, key, fields)
+	if now.Credentials = rotating(cred, s.Integration.Credentials, secrets); len(now.Credentials) > 0 {
+		cred = *now.Credentials[0].Credential
+	}
 	now.Credential, now.Users = &cred, new(Users)
 	if was != nil && reflect.DeepEqual(was.Credential, now.Credential) {
 		now.Credential, now.Users = was.Credential, was.Users
@@ -221,6 +226,23 @@ func (s *Provider) Open(ctx context.Context, m *Means) (*Opened, error) {
 	}
 	return now, nil
 }
+
+// rotating returns a credential for each key of the list.
+func rotating(of provider.Credential, list []provider.StoredCredential, secrets map[string][]byte) []rotation.Entry {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]rotation.Entry, len(list))
+	for i := range list {
+		cred := of
+		cred.Key = string(secrets[list[i].Secret()])
+		out[i] = rotation.Entry{ID: list[i].ID, Label: list[i].Label, Weight: list[i].Weight, Credential: &cred}
+	}
+	return out
+}
+
+// IntegrationScope returns the scope of the provider's integration.
+func (s *Provider) IntegrationScope() store.Scope { return s.record.Scope }
 
 // madeUp are values for a request that is not sent.
 func madeUp(mappings []provider.SecretMapping) map[string]string {

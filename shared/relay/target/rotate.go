@@ -1,0 +1,86 @@
+package target
+
+import (
+	"math/rand/v2"
+	"net/http"
+
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/route"
+	"gateway/shared/route/rotation"
+	"gateway/shared/route/saved"
+)
+
+// rotating is the choice among several credentials of a target. The zero value has none.
+type rotating struct {
+	ring  *rotation.Ring
+	list  []rotation.Entry
+	at    int
+	tried rotation.Set
+}
+
+// rotated chooses the credential of a saved provider.
+func rotated(tg *Target, s *saved.Provider, opened *saved.Opened) (*provider.Credential, error) {
+	if len(opened.Credentials) == 0 {
+		return opened.Credential, nil
+	}
+	r := rotating{ring: tg.Means.Rotation.Of(tg.Req.Ctx, s.IntegrationScope(), s.IntegrationID), list: opened.Credentials}
+	var ok bool
+	if r.at, ok = r.ring.Pick(r.list, 0, rand.Uint32()); !ok {
+		f := fault.Newf(fault.ProviderError, "provider", "The provider refused all %d credentials of @%s with 401; replace them, or test them with POST /providers/%s/health/check", len(r.list), s.Slug, s.Slug)
+		f.StatusCode = http.StatusUnauthorized
+		return nil, f
+	}
+	tg.To.rotates = r
+	tg.To.Names.Credential = r.list[r.at].Label
+	return r.list[r.at].Credential, nil
+}
+
+// CredentialAnswered records what the status of a response says of the target's credential.
+func CredentialAnswered(tg *Target, status int, h http.Header) {
+	if status == http.StatusUnauthorized {
+		tg.CredentialRefused()
+	}
+	r := &tg.To.rotates
+	if r.ring == nil || tg.Req.Rehearsing {
+		return
+	}
+	switch id := r.list[r.at].ID; {
+	case status == http.StatusUnauthorized:
+		r.ring.Refuse(tg.Req.Ctx, id)
+	case status == http.StatusTooManyRequests:
+		named, _ := route.RetryAfter(h, tg.Req.Now(), rotation.MostRest)
+		r.ring.Limit(id, named)
+	case status >= 200 && status <= 299:
+		r.ring.Succeed(id)
+	}
+}
+
+// NextCredential goes on to another credential of the target after one that was refused with
+// 401 or limited with 429. It returns false if there is none that was not tried for this
+// request and can be used.
+func NextCredential(tg *Target, status int) bool {
+	r := &tg.To.rotates
+	if r.ring == nil || status != http.StatusUnauthorized && status != http.StatusTooManyRequests {
+		return false
+	}
+	r.tried = r.tried.With(r.at)
+	at, ok := r.ring.Pick(r.list, r.tried, rand.Uint32())
+	if !ok {
+		return false
+	}
+	r.at = at
+	tg.To.Target.Credential = *r.list[at].Credential
+	tg.To.Names.Credential = r.list[at].Label
+	return true
+}
+
+// Keys appends the keys of a target with several credentials, since earlier calls of the request
+// may have used another one.
+func Keys(tg *Target, dst []string) []string {
+	for i := range tg.To.rotates.list {
+		t := provider.Target{Credential: provider.Credential{Key: tg.To.rotates.list[i].Key}}
+		dst = t.Secrets(dst, false)
+	}
+	return dst
+}
