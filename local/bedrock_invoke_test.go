@@ -75,7 +75,7 @@ func TestBedrockTextModelsFail(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ directives, want string }{
-		{"cut=after:3", "broke off"}, {"cut=mid:3", "broke off"}, {"garbage=after:3", "damaged"}, {"no-done", "broke off"},
+		{"cut=after:3", "was truncated"}, {"cut=mid:3", "was truncated"}, {"garbage=after:3", "damaged"}, {"no-done", "was truncated"},
 		{"error-event=modelStreamErrorException after=3", "modelStreamErrorException"}, {"finish=ERROR", "ERROR"},
 	} {
 		got := r.call("POST", "/chat/completions", chatBody("@bedrock/"+bedrockCommand, "mock: "+c.directives+"\nHello", `,"stream":true`))

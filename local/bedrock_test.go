@@ -148,8 +148,8 @@ func TestBedrockFailures(t *testing.T) {
 		}
 	}
 	for _, c := range []struct{ directives, want string }{
-		{"cut=after:3", "broke off"}, {"cut=mid:3", "broke off"}, {"garbage=after:3", "damaged"}, {"error-event=modelStreamErrorException after=3", "modelStreamErrorException"},
-		{"no-done", "broke off"}, {"finish=malformed_model_output", "malformed_model_output"},
+		{"cut=after:3", "was truncated"}, {"cut=mid:3", "was truncated"}, {"garbage=after:3", "damaged"}, {"error-event=modelStreamErrorException after=3", "modelStreamErrorException"},
+		{"no-done", "was truncated"}, {"finish=malformed_model_output", "malformed_model_output"},
 	} {
 		got := r.call("POST", "/chat/completions", chatBody("@bedrock/"+bedrockClaude, "mock: "+c.directives+"\nHello", `,"stream":true`))
 		if got.status != 200 || !strings.Contains(got.body, c.want) || strings.Contains(got.body, "[DONE]") || !strings.Contains(got.body, `"error"`) {

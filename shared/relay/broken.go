@@ -42,7 +42,7 @@ func brokenAnswer(c *call, err error, body []byte) error {
 	if f := unreadableAnswer(err); f != nil {
 		return f
 	}
-	f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", c.target.To.Target.Provider.ID).WithCause(err)
+	f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", c.target.To.Target.Provider.ID).WithCause(err)
 	f.Source = fault.SourceProvider
 	return f
 }

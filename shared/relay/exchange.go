@@ -163,7 +163,7 @@ func providerRefused(r *Relay, tg *target.Target, log *record.Log, mk *target.Se
 	var f *fault.Fault
 	switch {
 	case err != nil && !errors.Is(err, buffer.ErrTooLarge):
-		f = fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", tg.To.Target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", tg.To.Target.Provider.ID).WithCause(err)
 		f = chat.Told(f, resp.StatusCode, resp.Header) // its status was received
 	case tg.To.Carrier != nil:
 		f = tg.To.Carrier.DecodeError(resp.StatusCode, resp.Header, buf.B)

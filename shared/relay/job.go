@@ -245,7 +245,7 @@ func jobRefused(tg *target.Target, log *record.Log, mk *target.SecretMask, resp 
 	err := readWhole(tg.Req, buf, resp, maxErrorAnswer)
 	_ = resp.Body.Close()
 	if err != nil && len(buf.B) == 0 {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The answer of %s broke off", tg.To.Target.Provider.ID).WithCause(err)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", tg.To.Target.Provider.ID).WithCause(err)
 		return chat.Told(f, resp.StatusCode, resp.Header)
 	}
 	mk.Refusal(resp.Header, buf.B)

@@ -35,7 +35,7 @@ func holdsRetold(q *admission.Request, gs *guardrail.State, resp *http.Response)
 func readRetold(tg *target.Target, bill *accounting.Bill, pn *plain, stream []byte) error {
 	p := pn
 	if p.retold = ownership.LastResponse(stream); p.retold == nil {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before its end", tg.To.Target.Provider.ID)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s was truncated", tg.To.Target.Provider.ID)
 		f.Source = fault.SourceProvider
 		return f
 	}

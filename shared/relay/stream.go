@@ -110,7 +110,7 @@ func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 	case late != nil:
 		f = late
 	default:
-		f = fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off before it began", c.target.To.Target.Provider.ID).WithCause(err)
+		f = fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s ended before its first content", c.target.To.Target.Provider.ID).WithCause(err)
 		f.Source = fault.SourceProvider
 	}
 	c.out.patience.Stop()

@@ -21,7 +21,7 @@ func (r *Relay) fault(where, request string, err error) {
 
 // brokeOff returns the recorded fault of a truncated response.
 func brokeOff() *fault.Fault {
-	return fault.New(fault.InvalidProviderResponse, "", "the answer broke off")
+	return fault.New(fault.InvalidProviderResponse, "", "the response was truncated")
 }
 
 // recorded returns the recorded text of a fault. Providers repeat prompts in their errors, so

@@ -264,7 +264,7 @@ func translated(t *testing.T, client chat.AnswerWriter, provider chat.Provider, 
 	}
 	f := dec.Meter().Err
 	if f == nil {
-		f = fault.New(fault.InvalidProviderResponse, "", "The stream of acme broke off")
+		f = fault.New(fault.InvalidProviderResponse, "", "The stream of acme was truncated")
 		f.Source = fault.SourceProvider
 	}
 	return enc.Error(out, f), dec.Meter(), dec.Signed()

@@ -182,7 +182,7 @@ func row(w *work, ctx context.Context, q *request) (good bool, err error) {
 	case limited.Err() != nil:
 		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(fault.RequestTimeout), "The request took too long")
 	case broken:
-		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The answer broke off")
+		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The response was truncated")
 	case got.Over:
 		out = batch.Unanswered(nil, w.id, q.line, q.custom, string(fault.InvalidProviderResponse), "The response is too long to be stored")
 	default:

@@ -224,7 +224,7 @@ func judged(w *work, ctx context.Context) (batch.Room, *chat.HeldFile, error) {
 	room := w.runner.Room(w.sc)
 	f, err := room.File(ctx, w.batch.Provider.Judged)
 	if err == nil && f == nil {
-		err = fault.New(fault.NotFound, "input_file_id", "The file of rows after guardrails was deleted")
+		err = fault.New(fault.NotFound, "input_file_id", "The file of rows that guardrails have judged was deleted")
 	}
 	return room, f, err
 }

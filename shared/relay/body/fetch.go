@@ -97,7 +97,7 @@ func (f *MediaFetcher) failed(ctx context.Context, m *medium, err error) {
 	case ctx.Err() != nil:
 		m.cut = true
 	default:
-		m.why = "its host did not answer, or broke off"
+		m.why = "its host did not respond, or truncated the response"
 	}
 }
 
@@ -122,7 +122,7 @@ func (f *MediaFetcher) get(ctx context.Context, address string) (resp *http.Resp
 		switch resp.StatusCode {
 		case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
 		default:
-			return nil, "", reason("its host answered with status " + strconv.Itoa(resp.StatusCode))
+			return nil, "", reason("its host responded with status " + strconv.Itoa(resp.StatusCode))
 		}
 		if hop == maxHops {
 			return nil, "", reason("it redirects more than " + strconv.Itoa(maxHops) + " times")

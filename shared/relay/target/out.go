@@ -50,5 +50,5 @@ func (t *Choice) StreamBroke(err error) *fault.Fault {
 	if errors.As(err, &f) {
 		return f
 	}
-	return fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s broke off", t.Target.Provider.ID).WithCause(err)
+	return fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s was truncated", t.Target.Provider.ID).WithCause(err)
 }
