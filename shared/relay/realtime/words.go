@@ -43,7 +43,7 @@ func (w *words) opens(s *LiveSession, asks *wires.Asks) error {
 	return nil
 }
 
-const unheld = "Guardrails judge answers before they are sent, and a Live session cannot be held back: have them judge it afterwards, or open a realtime session"
+const unheld = "Guardrails judge responses before they are sent, which a Live session does not support: let them judge responses afterwards, or open a realtime session"
 
 // sounds rejects audio that cannot be judged.
 func (w *words) sounds(s *LiveSession) error {

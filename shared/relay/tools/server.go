@@ -51,9 +51,9 @@ func (r *run) ask(ctx context.Context, slug, method string, params map[string]an
 	broken := r.desk.Call(ctx, w, slug, h, body)
 	switch {
 	case ctx.Err() != nil:
-		return nil, &refusal{status: http.StatusGatewayTimeout, message: "the run of tools has ended before the server answered"}
+		return nil, &refusal{status: http.StatusGatewayTimeout, message: "the tool run ended before the server responded"}
 	case broken || w.tooLong:
-		return nil, &refusal{status: http.StatusBadGateway, message: "the server's answer was cut off"}
+		return nil, &refusal{status: http.StatusBadGateway, message: "the server's response was truncated"}
 	}
 	return readAnswer(w)
 }

@@ -107,7 +107,7 @@ func TestTimeEndsARun(t *testing.T) {
 			if err := d.run(c.of, fmt.Sprintf(c.body, mathTool, "")); err != nil {
 				t.Fatal(err)
 			}
-			if took := time.Since(begun); took != short.Time || len(d.bodies) != 2 || !strings.Contains(fmt.Sprint(d.bodies[1]["tool_choice"]), "none") || !strings.Contains(d.body, "the run of tools has ended") || !strings.Contains(d.body, "three") {
+			if took := time.Since(begun); took != short.Time || len(d.bodies) != 2 || !strings.Contains(fmt.Sprint(d.bodies[1]["tool_choice"]), "none") || !strings.Contains(d.body, "the tool run ended") || !strings.Contains(d.body, "three") {
 				t.Errorf("%s: %d turns in %s, %s", name, len(d.bodies), took, d.body)
 			}
 		})
