@@ -367,7 +367,7 @@ func TestWhatServersSayIsBounded(t *testing.T) {
 	d = adder()
 	d.t, d.turns = t, append(d.turns, plain(200, useAdd), plain(200, thenThree))
 	d.call = func(string, string) string { return result(strings.Repeat("a", timesResult*Standard.Result+8192)) }
-	if err := d.run(Messages(nil), fmt.Sprintf(messagesOf, mathTool, "")); err != nil || !strings.Contains(d.body, "cut off") {
+	if err := d.run(Messages(nil), fmt.Sprintf(messagesOf, mathTool, "")); err != nil || !strings.Contains(d.body, "was truncated") {
 		t.Errorf("a long result: %v %.300s", err, d.body)
 	}
 }
