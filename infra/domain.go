@@ -55,4 +55,7 @@ func (e *edgeStack) address(o options) {
 	awscdk.NewCfnOutput(e.stack, jsii.String("Address"), &awscdk.CfnOutputProps{
 		Value: jsii.String("https://" + host + "/v1"), Description: jsii.String("Base URL of the gateway" + named),
 	})
+	awscdk.NewCfnOutput(e.stack, jsii.String("ConsoleAddress"), &awscdk.CfnOutputProps{
+		Value: jsii.String("https://" + host + "/console/"), Description: jsii.String("Web console"),
+	})
 }

@@ -82,6 +82,7 @@ func newEdgeStack(scope constructs.Construct, props func(string) *awscdk.StackPr
 			more[sessions] = behaviour(origin, awscloudfront.OriginRequestPolicy_ALL_VIEWER())
 		}
 	}
+	e.console(d, more)
 	e.distribution = awscloudfront.NewDistribution(e.stack, jsii.String("Distribution"), e.named(o, d, &awscloudfront.DistributionProps{
 		DefaultBehavior: whole, AdditionalBehaviors: &more, WebAclId: acl, HttpVersion: awscloudfront.HttpVersion_HTTP2_AND_3,
 		MinimumProtocolVersion: awscloudfront.SecurityPolicyProtocol_TLS_V1_2_2021,

@@ -26,6 +26,7 @@ func TestTemplates(t *testing.T) {
 	t.Run("workers", s.workersAsDeployed)
 	t.Run("container", s.containerAsDeployed)
 	t.Run("edge", s.edgeAsDeployed)
+	t.Run("console", s.consoleAsDeployed)
 	t.Run("firewalls", s.firewalls)
 	t.Run("door", s.doorAsDeployed)
 	t.Run("watches", s.watches)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"gateway/functions/console/headers"
 	"gateway/shared/admin"
 )
 
@@ -19,10 +20,6 @@ var dist embed.FS
 
 // Path is where the console is served. Every page of the console is below it.
 const Path = "/console/"
-
-// policy is the content security policy of the console. It allows no inline script or
-// style, no other host and no embedding.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
 // assets is the folder of files that have a hash of their content in the name.
 const assets = "assets/"
@@ -51,19 +48,16 @@ func Handler(next http.Handler) http.Handler {
 // every page has the same file.
 func serve(w http.ResponseWriter, r *http.Request, name string) {
 	h := w.Header()
-	h.Set("Content-Security-Policy", policy)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	headers.Set(h)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
 		http.Error(w, "The console answers GET and HEAD.", http.StatusMethodNotAllowed)
 		return
 	}
-	file, media, caching := "index.html", "text/html; charset=utf-8", "no-cache"
+	file, media, caching := "index.html", "text/html; charset=utf-8", headers.CacheIndex
 	if strings.HasPrefix(name, assets) {
 		media = mediaTypes[path.Ext(name)]
-		file, caching = name, "public, max-age=31536000, immutable"
+		file, caching = name, headers.CacheAssets
 	}
 	content, err := fs.ReadFile(dist, "dist/"+file)
 	if err != nil || media == "" {

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"gateway/functions/console/headers"
 )
 
 func get(t *testing.T, method, target string, header ...string) *http.Response {
@@ -59,7 +61,7 @@ func TestPathsOfTheConsole(t *testing.T) {
 			t.Errorf("%s is not the index", c.path)
 		}
 		if c.status == 200 || c.status == 404 {
-			for name, want := range map[string]string{"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin"} {
+			for name, want := range map[string]string{"Content-Security-Policy": headers.Policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin"} {
 				if got.Header.Get(name) != want {
 					t.Errorf("%s: %s is %q", c.path, name, got.Header.Get(name))
 				}

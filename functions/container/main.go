@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"gateway/functions/assembly"
+	"gateway/functions/console"
 	"gateway/shared/app"
 	"gateway/shared/app/onaws"
 	"gateway/shared/app/onaws/profiles"
@@ -86,7 +87,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
-	server, err := host.Listen(variable(envAddr, ":8080"), healthy(meter.Page(totals, core.MayReadMetrics, host.RequireEdge(originauth.ForStore(secrets, core.Store).OnRejected(m.CountBypass), options.Pages.Handler(options.Aliases.Handler(mux))))), options)
+	server, err := host.Listen(variable(envAddr, ":8080"), healthy(meter.Page(totals, core.MayReadMetrics, host.RequireEdge(originauth.ForStore(secrets, core.Store).OnRejected(m.CountBypass), console.Handler(options.Pages.Handler(options.Aliases.Handler(mux)))))), options)
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
