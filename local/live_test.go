@@ -376,7 +376,7 @@ func TestLiveSessionsAreJudged(t *testing.T) {
 	})
 	held := r.lively(liveSessions, guards(`"output_guardrails":[`+noHunter+`,"stream":"hold"}]`)...)
 	held.send(`{"type":"session.start","session":{"model":"gpt-live-1"}}`)
-	if closed := held.ended(); closed.Code != websocket.ClosePolicyViolation || !strings.Contains(closed.Text, "held back") {
+	if closed := held.ended(); closed.Code != websocket.ClosePolicyViolation || !strings.Contains(closed.Text, "does not support") {
 		t.Errorf("%v", closed)
 	}
 }

@@ -158,7 +158,7 @@ func TestNothingBehindAHandshake(t *testing.T) {
 	if resp == nil || resp.StatusCode != 400 {
 		t.Fatalf("%v", resp)
 	}
-	if body, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(body), "behind a handshake") {
+	if body, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(body), "before the response to the handshake") {
 		t.Errorf("%s %v", body, err)
 	}
 	if rest, _ := io.ReadAll(in); len(rest) != 0 {
