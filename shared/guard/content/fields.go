@@ -29,7 +29,7 @@ const (
 	structure                      // result of a call that is an object, one text
 	reasoning                      // thoughts of a model
 	attached                       // a document; the model reads its name
-	free                           // the client names the fields: every string is text
+	free                           // the client names the fields: every string is text, and names that the model reads
 	delivery                       // of an agent: notification address with credentials
 )
 
@@ -63,7 +63,7 @@ var table = sync.OnceValue(func() map[string]treatment {
 		secret:        "authorization authorizationtoken headers apikey",
 		instruction:   "system instructions systeminstruction systemprompt preamble developer additionalinstructions",
 		definition:    "tools functions responseformat outputformat outputconfig toolconfig mcpservers connectors generationconfig documentannotationformat bboxannotationformat",
-		schema:        "parameters inputschema outputschema schema parametersjsonschema responsejsonschema responseschema parameterdefinitions grammar",
+		schema:        "parameters inputschema outputschema schema parametersjsonschema responsejsonschema responseschema jsonschema parameterdefinitions grammar",
 		list:          "messages input contents chathistory additionalmessages items",
 		choice:        "choices candidates generations",
 		callArguments: "arguments args",

@@ -119,16 +119,21 @@ func (r *reading) exemptIf(ok func([]byte) bool, at place) {
 	}
 }
 
-// all reads every string of a value with fields that the client names.
-func (r *reading) all(at place) {
+// all reads every string of a value with fields that the client names. With keys, the model
+// reads the names as well.
+func (r *reading) all(at place, keys bool) {
 	switch r.d.Kind() {
 	case wire.KindArray:
 		for range r.d.Array {
-			r.all(at)
+			r.all(at, keys)
 		}
 	case wire.KindObject:
+		if keys {
+			r.add(r.d.Raw(), at, formObject)
+			return
+		}
 		for range r.d.Object {
-			r.all(at)
+			r.all(at, keys)
 		}
 	default:
 		r.value(at)
@@ -421,6 +426,10 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 	case address:
 		r.addresses(sub)
 	case encoded:
+		if at.attached && kind == wire.KindObject { // a document whose fields the client names
+			r.whole(sub, false)
+			return
+		}
 		if r.agent && kind != wire.KindString {
 			r.data(sub)
 			return
@@ -529,7 +538,7 @@ func (r *reading) field(does treatment, name string, at *place, sub place) {
 		if name == "toolresults" {
 			sub.class = result
 		}
-		r.all(sub)
+		r.all(sub, name == "documents" || name == "toolresults")
 	case delivery:
 		if !r.agent {
 			r.value(sub)
