@@ -78,7 +78,7 @@ func secretTree(name string) bool {
 
 // secretValue finds secrets in places where no name marks them: keys with a known prefix,
 // credentials of the gateway, JWTs, and the user part of an address.
-var secretValue = regexp.MustCompile(`(?:\b(?:gs|ga|gr|scim|dep)-[A-Za-z0-9_-]{26,})|(?:\b(?:sk|pk|gw|rk|ghp|gho|xox[abp]|AIza|AKIA|ASIA|hf|gsk|r8)[-_]?[A-Za-z0-9_-]{16,})|(?:\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)|(?:(?i:\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,})|(?:://[^/\s@"?#]+@)|(?:-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*)`)
+var secretValue = regexp.MustCompile(`(?:\b(?:(?:gs|gk|ga|gr|scim|dep)-|ek_|whsec_)[A-Za-z0-9_-]{26,})|(?:\b(?:sk|pk|gw|rk|ghp|gho|xox[abp]|AIza|AKIA|ASIA|hf|gsk|r8)[-_]?[A-Za-z0-9_-]{16,})|(?:\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*)|(?:(?i:\b(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,})|(?:://[^/\s@"?#]+@)|(?:-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*)`)
 
 func maskText(s string) string {
 	if strings.Contains(s, "://") {

@@ -10,7 +10,7 @@ import (
 // credentials are one of each form that the gateway issues, and some of others.
 var credentials = []string{
 	"gw-3q2-7wABCdefGhiJklMnoPqrStuVwxYz0123456789_", "gs-3q2-7wABCdefGhiJklMnoPqrStuVwxYz0123456789_", "ga-3q2-7wABCdefGhiJklMnoPqrStuVwxYz0123456789_",
-	"gr-3q2-7wABCdefGhiJklMnoPqrStuVwxYz0123456789_", "scim-3q2-7wABCdefGhiJklMnoPqrStuVwxYz0123456789_", "dep-abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrst",
+	"gr-3q2-7wABCdefGhiJklMnoPqrStuVwxYz0123456789_", "gk-3q2-7wABCdefGhiJklMnoPqrStuVwxYz0123456789_", "ek_3q2_7wABCdefGhiJklMnoPqrStuVwxYz0123456789_", "scim-3q2-7wABCdefGhiJklMnoPqrStuVwxYz0123456789_", "dep-abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrst",
 	"sk-proj-Abc123Def456Ghi789Jkl", "AKIAIOSFODNN7EXAMPLE", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhYmNkZWYifQ.c2lnbmF0dXJl",
 }
 

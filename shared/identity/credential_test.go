@@ -3,7 +3,24 @@ package identity
 import (
 	"strings"
 	"testing"
+
+	"gateway/shared/audit"
 )
+
+// A credential of every form that the gateway issues is masked where no name marks it.
+func TestAuditMasksWhatTheGatewayIssues(t *testing.T) {
+	t.Parallel()
+	secret := strings.Repeat("aB3-_", 9)[:secretLength]
+	for _, p := range prefixes {
+		c := p + secret
+		if got := audit.MaskPath("/v1/configs/" + c); strings.Contains(got, secret) {
+			t.Errorf("a path is recorded as %s", got)
+		}
+		if got := audit.MaskBody([]byte(`{"description":"see ` + c + `"}`)); strings.Contains(got, secret) {
+			t.Errorf("a body is recorded as %s", got)
+		}
+	}
+}
 
 func TestHoldsCredentialFindsWhatTheGatewayIssues(t *testing.T) {
 	t.Parallel()
