@@ -119,7 +119,9 @@ func TestHeadersThatHoldSecrets(t *testing.T) {
 	t.Parallel()
 	for name, hidden := range map[string]bool{
 		"Authorization": true, "Set-Cookie": true, "X-Api-Key": true, "X-Gateway-Config": true, "X-Gateway-Azure-Ad-Token": true, "X-Gateway-Vertex-Service-Account-Json": true,
-		"X-Gateway-Provider": false, "X-Gateway-Trace-Id": false, "Content-Type": false, "X-Token": false,
+		"X-Gateway-Provider": false, "X-Gateway-Trace-Id": false, "Content-Type": false, "X-Gateway-Virtual-Key": false,
+		"X-Token": true, "X-Auth": true, "X_api_key": true, "Cf-Access-Client-Secret": true, "Ocp-Apim-Subscription-Key": true, "X-Goog-Iam-Authorization-Token": true, "X-Accesstoken": true,
+		"Idempotency-Key": false, "X-Ratelimit-Remaining-Tokens": false, "Anthropic-Beta": false, "User-Agent": false, "Www-Authenticate": false, "X-Keyspace": false,
 	} {
 		if Hides(name, nil) != hidden || !Hides(name, []string{name}) {
 			t.Errorf("%s: hidden %t", name, Hides(name, nil))

@@ -22,6 +22,26 @@ func Hides(name string, sensitive []string) bool {
 	return secretHeader(name) || slices.Contains(sensitive, name)
 }
 
+// secretWords end a part of the name of a header that holds a credential.
+var secretWords = [...]string{"auth", "authorization", "cookie", "credential", "credentials", "jwt", "key", "passphrase", "password", "secret", "signature", "token"}
+
+// namesSecret reports whether a header that is no header of the gateway holds a credential by
+// its name. Callers forward headers with any name to their providers.
+func namesSecret(name string) bool {
+	switch name {
+	case "Idempotency-Key", "Sec-Websocket-Key", "Surrogate-Key":
+		return false
+	}
+	for part := range strings.FieldsFuncSeq(name, func(c rune) bool { return c == '-' || c == '_' }) {
+		for _, w := range secretWords {
+			if begin := len(part) - len(w); begin >= 0 && strings.EqualFold(part[begin:], w) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // AppendHeaders writes headers as a JSON object in the order of their names;
 // credentials, and what the caller named as sensitive, are masked.
 func AppendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
@@ -52,10 +72,10 @@ func AppendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
 // headerLine is a header with its first value.
 type headerLine struct{ name, value string }
 
-// secretHeader reports by its name whether a provider header of the gateway holds a secret.
+// secretHeader reports by its name whether a header holds a secret.
 func secretHeader(name string) bool {
 	if !strings.HasPrefix(name, "X-Gateway-") {
-		return false
+		return namesSecret(name)
 	}
 	for _, part := range []string{"Secret", "Token", "Private-Key", "Password", "Passphrase", "Account-Json"} {
 		if strings.Contains(name, part) {
