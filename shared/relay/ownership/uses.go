@@ -39,8 +39,8 @@ type Account struct {
 	CustomHeaders map[string]string
 }
 
-// fingerprints names each credential of the account. What is made with one of them at the
-// provider can be read with the others, so each counts.
+// fingerprints returns the fingerprint of each credential of the account. Objects created with
+// one of them at the provider can be read with the others, so each counts.
 func (a *Account) fingerprints(org string) []string {
 	if len(a.More) == 0 {
 		return []string{a.fingerprint(org)}

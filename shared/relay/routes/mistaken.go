@@ -9,9 +9,9 @@ import (
 	"gateway/shared/fault/hint"
 )
 
-// Mistaken returns what is wrong with a request that no provider can take: its path is a
-// route's, with another method, or is nearly one of the gateway. It is nil for other paths,
-// and for routes other than that of AnyPath.
+// Mistaken returns the fault of a request that is not meant for a provider: its path is that of
+// a route with another method, or a misspelled one. It returns nil for other paths, and for
+// routes other than that of AnyPath.
 func (rt *Route) Mistaken(method, path string) *fault.Fault {
 	below, ok := strings.CutPrefix(path, BasePath)
 	if rt.shadowed == nil || !ok || !strings.HasPrefix(below, "/") {

@@ -36,7 +36,7 @@ func rotated(tg *Target, s *saved.Provider, opened *saved.Opened) (*provider.Cre
 	return r.list[r.at].Credential, nil
 }
 
-// CredentialAnswered records what the status of a response says of the target's credential.
+// CredentialAnswered records the status of a response for the target's credential.
 func CredentialAnswered(tg *Target, status int, h http.Header) {
 	if status == http.StatusUnauthorized {
 		tg.CredentialRefused()
@@ -56,9 +56,8 @@ func CredentialAnswered(tg *Target, status int, h http.Header) {
 	}
 }
 
-// NextCredential goes on to another credential of the target after one that was refused with
-// 401 or limited with 429. It returns false if there is none that was not tried for this
-// request and can be used.
+// NextCredential selects another credential of the target after a response with 401 or 429. It
+// returns false if no usable credential is left that was not tried for this request.
 func NextCredential(tg *Target, status int) bool {
 	r := &tg.To.rotates
 	if r.ring == nil || status != http.StatusUnauthorized && status != http.StatusTooManyRequests {

@@ -1,13 +1,13 @@
 // Package rotation chooses among the credentials of an integration.
 //
-// Pick draws by weight among the credentials that can be used. A credential that its provider
-// answered with 401 is refused until it was tested again: this is stored, so that all
-// processes know within a second, and shown by the health of providers. One answered with 429
-// rests as long as the provider says, or for 1 s, doubled with every further 429 up to a
-// minute; each process knows this for itself. While all usable credentials rest, the one with
-// the shortest rest is used, so that several credentials are never worse than one.
+// Pick draws by weight among the usable credentials. A credential that its provider rejected
+// with 401 is unusable until it was tested again: this is stored, so that all processes apply it
+// within a second, and shown by the health of providers. After a 429 a credential rests for the
+// provider's Retry-After, or for 1 s, doubled with every further 429 up to a minute; this is
+// local to each process. While all usable credentials rest, the one with the shortest rest is
+// used, so that several credentials are never worse than one.
 //
-// What is known belongs to the id of a credential, which changes with its key.
+// The state belongs to the id of a credential, which changes with its key.
 package rotation
 
 import (
@@ -40,7 +40,7 @@ func (s Set) With(at int) Set { return s | 1<<at }
 // Count returns the number of positions.
 func (s Set) Count() int { return bits.OnesCount16(uint16(s)) }
 
-// state is what is known of a credential.
+// state is the state of a credential.
 type state struct {
 	refused int64 // time of the 401 in Unix milliseconds; 0: it is not refused
 	rests   int64 // Unix milliseconds until which it rests
@@ -51,7 +51,7 @@ type state struct {
 const (
 	firstRest = time.Second
 	maxRest   = time.Minute
-	// MostRest limits the rest that a provider asks for.
+	// MostRest limits the rest that a provider requests.
 	MostRest = 10 * time.Minute
 )
 
@@ -91,14 +91,14 @@ func pick(list []Entry, states []state, tried Set, now int64, number uint32) (at
 	return 0, false // not reached: left is below the sum
 }
 
-// Limits of what is kept, and of calls of the store.
+// Limits of the stored state, and of calls of the store.
 const (
 	maxRings  = 4096
 	fresh     = time.Second
 	storeTime = 500 * time.Millisecond
 )
 
-// Board keeps what a process knows of credentials. It is safe for concurrent use.
+// Board holds a process's state of credentials. It is safe for concurrent use.
 type Board struct {
 	now   func() time.Time
 	table store.Table
@@ -204,8 +204,7 @@ func (r *Ring) Refuse(ctx context.Context, id string) {
 	}
 }
 
-// Limit records that the provider answered 429. named is how long it asks to wait; zero if it
-// does not say.
+// Limit records a 429 of the provider. named is its Retry-After; zero if it sent none.
 func (r *Ring) Limit(id string, named time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

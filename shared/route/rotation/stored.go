@@ -11,8 +11,8 @@ import (
 // row is the stored state of a credential, in Unix milliseconds.
 type row struct{ refused, tested int64 }
 
-// keepFor is how long a row is kept. A credential that was refused and never tested may be
-// called once after it.
+// keepFor is the lifetime of a row. A credential that was rejected and never tested may be called
+// once after it.
 const keepFor = 365 * 24 * time.Hour
 
 func partition(sc store.Scope, integration string) store.Partition {
