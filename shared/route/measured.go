@@ -16,9 +16,13 @@ type Measures struct {
 	Room  *measure.Room // of the workspace
 	Class measure.Class // of the request
 	Model string        // that the request names, for targets that name none
-	// Price estimates what the request costs at a target; false: it has no price. k identifies
-	// the target with its model.
-	Price func(l *Leaf, k measure.Key) (pricing.NanoDollars, bool)
+	// Find returns the price of a target, which Room remembers for a second. The request, at the
+	// time At, is expected to use Used.
+	Find func(*Leaf) (pricing.Price, bool)
+	Used pricing.Usage
+	At   time.Time
+	// Cost estimates the cost of the request at a target, in place of Find and without memory.
+	Cost func(*Leaf) (pricing.NanoDollars, bool)
 	// Key identifies a target with its model; nil: by its provider, host and model.
 	Key func(*Leaf) measure.Key
 	// Looking: nothing is noted, because no request is sent.
@@ -100,12 +104,16 @@ func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault)
 	var room [24]measure.Candidate
 	list := room[:0]
 	for _, c := range candidates {
-		first := c.first()
-		one := measure.Candidate{Key: measureKey(w, first), Index: c.index, Weight: c.weight}
-		if n.mode == ModeCost && m.Price != nil && c.weight > 0 {
-			one.Cost, one.Priced = m.Price(first.leaf, one.Key)
+		list = append(list, measure.Candidate{Key: measureKey(w, c.first()), Index: c.index, Weight: c.weight})
+	}
+	switch {
+	case n.mode != ModeCost:
+	case m.Find != nil:
+		m.Room.Prices(list, m.Class, m.At, &m.Used, func(i int) (pricing.Price, bool) { return m.Find(candidates[i].first().leaf) })
+	case m.Cost != nil:
+		for i := range list {
+			list[i].Cost, list[i].Priced = m.Cost(candidates[i].first().leaf)
 		}
-		list = append(list, one)
 	}
 	rule := n.rule
 	if w.ctx.Past != nil {

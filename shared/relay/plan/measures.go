@@ -19,13 +19,10 @@ func (p *Plan) measures(from *Sources, tree *route.Tree) *route.Measures {
 	size := max(int64(len(p.Body.In)), p.Req.Req.ContentLength)
 	class := measure.ClassOf(size, p.Body.Own.Stream)
 	room := from.Figures.Of(p.Req.Who.Scope.Org, p.Req.Who.Scope.Workspace)
-	used, now := p.estimate(size), from.Now()
+	used := p.estimate(size)
 	return &route.Measures{
-		Room: room, Class: class, Model: p.Body.Model,
-		Price: func(l *route.Leaf, k measure.Key) (pricing.NanoDollars, bool) {
-			price, ok := room.Price(k, class, now, func() (pricing.Price, bool) { return p.priceOf(from, l, used.InputTokens()) })
-			return price.Cost(used), ok
-		},
+		Room: room, Class: class, Model: p.Body.Model, Used: used, At: from.Now(),
+		Find: func(l *route.Leaf) (pricing.Price, bool) { return p.priceOf(from, l, used.InputTokens()) },
 	}
 }
 

@@ -20,24 +20,39 @@ const (
 	maxRates = 1000
 )
 
-// Price returns the price of a target at a time, looked up at most once a second. Choices may
-// lag a price change by that much; charges do not.
-func (r *Room) Price(k Key, c Class, at time.Time, find func() (pricing.Price, bool)) (pricing.Price, bool) {
-	k = k*Classes + Key(c%Classes)
+// Prices sets the cost of each candidate, for a request at a time that uses used. find returns
+// the price of the target of a candidate; its answer is used for a second. Choices may lag a
+// price change by that much; charges do not.
+func (r *Room) Prices(list []Candidate, c Class, at time.Time, used *pricing.Usage, find func(i int) (pricing.Price, bool)) {
 	now := at.UnixNano()
+	var room [24]int
+	missing := room[:0]
 	r.mu.Lock()
-	p, kept := r.rates[k]
-	r.mu.Unlock()
-	if kept && now < p.until && now >= p.until-int64(ratesAge) {
-		return p.price, p.ok
+	for i := range list {
+		p, kept := r.rates[list[i].rateKey(c)]
+		if !kept || now >= p.until || now < p.until-int64(ratesAge) {
+			missing = append(missing, i)
+			continue
+		}
+		list[i].Cost, list[i].Priced = p.price.Cost(*used), p.ok
 	}
-	p.price, p.ok = find()
-	p.until = now + int64(ratesAge)
+	r.mu.Unlock()
+	for _, i := range missing {
+		p := rate{until: now + int64(ratesAge)}
+		p.price, p.ok = find(i)
+		list[i].Cost, list[i].Priced = p.price.Cost(*used), p.ok
+		r.keepRate(list[i].rateKey(c), p)
+	}
+}
+
+// rateKey is the key of a candidate's price for a class of requests.
+func (c *Candidate) rateKey(class Class) Key { return c.Key*Classes + Key(class%Classes) }
+
+func (r *Room) keepRate(k Key, p rate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.rates == nil || len(r.rates) >= maxRates {
 		r.rates = make(rates)
 	}
 	r.rates[k] = p
-	return p.price, p.ok
 }

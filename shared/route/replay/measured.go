@@ -111,7 +111,7 @@ func (r *Run) measures(ctx context.Context, c *course) *route.Measures {
 	return &route.Measures{
 		Room: r.figures.room, Class: classOf(c.rec), Model: c.rec.RequestModel, Looking: true,
 		Key: func(l *route.Leaf) measure.Key { return keyOf(target(l)) },
-		Price: func(l *route.Leaf, _ measure.Key) (pricing.NanoDollars, bool) {
+		Cost: func(l *route.Leaf) (pricing.NanoDollars, bool) {
 			cost, ok, err := r.costAt(ctx, c, target(l), used)
 			return cost, ok && err == nil
 		},
