@@ -129,6 +129,21 @@ func TestRefusedCredentialsAreReplaced(t *testing.T) {
 	ws := r.admin("POST", "/workspaces", `{"name":"Other"}`)["id"]
 	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"several","slug":"several","workspace_id":%q,"ai_provider_id":"openai","credentials":[{"label":"a","key":"mock-others"}],"configurations":{"custom_host":%q}}`, ws, r.mockBase()))
 	others := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"]}`, ws))["key"].(string)
+	healthOf := func(key string) string {
+		t.Helper()
+		for _, one := range r.get("/providers/health", key)["data"].([]any) {
+			if p := one.(map[string]any); p["slug"] == "several" {
+				out := fmt.Sprint(p["status"])
+				for _, c := range p["credentials"].([]any) {
+					out += fmt.Sprint(" ", c.(map[string]any)["label"], ":", c.(map[string]any)["status"])
+				}
+				return out
+			}
+		}
+		return "absent"
+	}
+	viewer := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"v","workspace_id":%q,"scopes":["providers.list"]}`, r.workspace()))["key"].(string)
+	stranger := r.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"v","workspace_id":%q,"scopes":["providers.list"]}`, ws))["key"].(string)
 	config := `{"strategy":{"mode":"fallback"},"targets":[{"provider":"@several"},{"provider":"@mock"}]}`
 	for n := range 2 {
 		got := r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "Hello", ""), "X-Gateway-Config", config)
@@ -139,6 +154,12 @@ func TestRefusedCredentialsAreReplaced(t *testing.T) {
 	if got := r.call("POST", "/chat/completions", chatBody("@several/gpt-4o-mini", "Hello", ""), "X-Gateway-Api-Key", others); got.status != 200 {
 		t.Errorf("another workspace: %d %s", got.status, got.body)
 	}
+	if got := healthOf(viewer); got != "unhealthy a:unhealthy b:unhealthy" {
+		t.Errorf("health %s", got)
+	}
+	if got := healthOf(stranger); strings.Contains(got, "unhealthy") || strings.Contains(got, "b:") {
+		t.Errorf("another workspace sees %s", got)
+	}
 	body, _ := json.Marshal(map[string]any{"path": "/chat/completions", "body": json.RawMessage(chatBody("@several/gpt-4o-mini", "Hello", "")), "config": json.RawMessage(`{}`)})
 	if dry := r.call("POST", "/configs/dry-run", string(body)); !strings.Contains(dry.body, "refused all 2 credentials") {
 		t.Errorf("%s", dry.body)
@@ -148,6 +169,9 @@ func TestRefusedCredentialsAreReplaced(t *testing.T) {
 		if got := r.call("POST", "/chat/completions", chatBody("@several/gpt-4o-mini", "Hello", "")); got.status != 200 {
 			t.Fatalf("request %d with a new key: %d %s", n, got.status, got.body)
 		}
+	}
+	if got := healthOf(viewer); !strings.HasPrefix(got, "degraded a:unhealthy b:") || strings.Contains(got, "b:unhealthy") {
+		t.Errorf("health with a new key: %s", got)
 	}
 	dry := r.call("POST", "/configs/dry-run", string(body))
 	if !strings.Contains(dry.body, `"credential":"b"`) || strings.Contains(dry.body, "CANARY") {

@@ -1,6 +1,7 @@
 package analytics
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/route/health"
+	"gateway/shared/route/rotation"
 	"gateway/shared/store"
 	"gateway/shared/usage"
 	"gateway/shared/usage/report"
@@ -31,6 +33,16 @@ type ProviderHealth struct {
 	Calls     int            `json:"calls"`
 	Failures  int            `json:"failures" doc:"No response, 401, 402, 403, 408, 429 and 500 and above."`
 	Latency   *float64       `json:"latency_ms" doc:"Mean of the calls that succeeded."`
+	// Credentials are those of an integration with several.
+	Credentials []CredentialHealth `json:"credentials" doc:"Of an integration with several; empty with one key."`
+}
+
+// CredentialHealth is the health of one of several credentials.
+type CredentialHealth struct {
+	Label  string         `json:"label"`
+	Status string         `json:"status" enum:"healthy,degraded,unhealthy,unknown" doc:"As for the provider. unhealthy, too: it was refused with 401, and is left out until it is tested or replaced."`
+	Cause  *string        `json:"cause" doc:"null: healthy."`
+	Since  *admin.Instant `json:"since"`
 }
 
 // healthAnswer lists the providers of a workspace, or of all.
@@ -77,7 +89,7 @@ func (f *family) healthIn(c *admin.Call, sc store.Scope) ([]ProviderHealth, erro
 		for i := range rec.Attempts {
 			a := &rec.Attempts[i]
 			if a.ProviderSlug != "" {
-				calls[a.ProviderSlug] = append(calls[a.ProviderSlug], health.Call{At: rec.Start.Add(a.Start + a.Latency), Status: a.Status, Code: a.ErrorCode, Latency: a.Latency})
+				calls[a.ProviderSlug] = append(calls[a.ProviderSlug], health.Call{At: rec.Start.Add(a.Start + a.Latency), Status: a.Status, Code: a.ErrorCode, Latency: a.Latency, Credential: a.Credential})
 			}
 		}
 		return true, nil
@@ -85,23 +97,82 @@ func (f *family) healthIn(c *admin.Call, sc store.Scope) ([]ProviderHealth, erro
 	if err != nil {
 		return nil, usagequery.Failed(err)
 	}
-	return healthOf(sc.Workspace, rows, calls, c.Now), nil
+	several, err := severalCredentials(c, sc, rows)
+	if err != nil {
+		return nil, err
+	}
+	return healthOf(sc.Workspace, rows, calls, several, c.Now), nil
 }
 
-// healthOf judges each provider of a workspace by its calls.
-func healthOf(workspace string, rows []resource.Row, calls map[string][]health.Call, now time.Time) []ProviderHealth {
+// credentials are the labels of a provider's credentials, and when some of them were refused.
+type credentials struct {
+	labels  []string
+	refused map[string]time.Time
+}
+
+// severalCredentials returns the credentials of the providers that have several, by slug.
+func severalCredentials(c *admin.Call, sc store.Scope, rows []resource.Row) (map[string]credentials, error) {
+	ids := make([]string, len(rows))
+	for i := range rows {
+		ids[i] = rows[i].ID
+	}
+	records, err := c.Resources.GetMany(c.Context, sc, provider.KindProvider, ids)
+	if err != nil {
+		return nil, err
+	}
+	slugs := map[store.Scope]map[string][]string{} // by scope and id of the integration
+	for i := range records {
+		in, err := provider.DecodeInstance(records[i])
+		if err != nil {
+			return nil, err
+		}
+		of := in.IntegrationScope(sc)
+		if slugs[of] == nil {
+			slugs[of] = map[string][]string{}
+		}
+		slugs[of][in.IntegrationID] = append(slugs[of][in.IntegrationID], records[i].Slug)
+	}
+	out := map[string]credentials{}
+	for of, by := range slugs {
+		integrations, err := c.Resources.GetMany(c.Context, of, provider.KindIntegration, slices.Collect(maps.Keys(by)))
+		if err != nil {
+			return nil, err
+		}
+		for i := range integrations {
+			form, err := provider.DecodeIntegration(integrations[i])
+			if err != nil {
+				return nil, err
+			}
+			if len(form.Credentials) == 0 {
+				continue
+			}
+			var one credentials
+			for _, cred := range form.Credentials {
+				one.labels = append(one.labels, cred.Label)
+			}
+			if one.refused, err = rotation.Refusals(c.Context, c.Resources.Store().Table(store.Usage), of, integrations[i].ID, form.Credentials); err != nil {
+				return nil, err
+			}
+			for _, slug := range by[integrations[i].ID] {
+				out[slug] = one
+			}
+		}
+	}
+	return out, nil
+}
+
+// healthOf judges each provider of a workspace by its calls and its credentials.
+func healthOf(workspace string, rows []resource.Row, calls map[string][]health.Call, several map[string]credentials, now time.Time) []ProviderHealth {
 	out := make([]ProviderHealth, 0, len(rows))
 	for _, row := range rows {
 		own := calls[row.Slug]
 		slices.SortStableFunc(own, func(a, b health.Call) int { return a.At.Compare(b.At) })
-		s := health.Judge(own, now)
-		one := ProviderHealth{Slug: row.Slug, Workspace: workspace, Status: s.Status, Calls: s.Calls, Failures: s.Failures}
-		if s.Cause != "" {
-			one.Cause = &s.Cause
-		}
-		if !s.Since.IsZero() {
-			since := admin.Instant(s.Since)
-			one.Since = &since
+		s, each := health.JudgeCredentials(health.Judge(own, now), several[row.Slug].labels, own, several[row.Slug].refused, now)
+		one := ProviderHealth{Slug: row.Slug, Workspace: workspace, Status: s.Status, Calls: s.Calls, Failures: s.Failures, Credentials: make([]CredentialHealth, len(each))}
+		one.Cause, one.Since = causeOf(&s)
+		for i := range each {
+			one.Credentials[i] = CredentialHealth{Label: each[i].Label, Status: each[i].Status}
+			one.Credentials[i].Cause, one.Credentials[i].Since = causeOf(&each[i].State)
 		}
 		if s.Latency > 0 {
 			ms := float64(s.Latency.Microseconds()) / 1000
@@ -111,4 +182,17 @@ func healthOf(workspace string, rows []resource.Row, calls map[string][]health.C
 	}
 	slices.SortFunc(out, func(a, b ProviderHealth) int { return strings.Compare(a.Slug, b.Slug) })
 	return out
+}
+
+// causeOf returns the cause and the beginning of a state; nil if there is none.
+func causeOf(s *health.State) (*string, *admin.Instant) {
+	var cause *string
+	if s.Cause != "" {
+		cause = &s.Cause
+	}
+	if s.Since.IsZero() {
+		return cause, nil
+	}
+	since := admin.Instant(s.Since)
+	return cause, &since
 }

@@ -21,7 +21,7 @@ func TestTheHealthOfEachSavedProviderIsListed(t *testing.T) {
 		"first":  {call(1, 503), call(3, 503), call(2, 0), call(9, 200)},
 		"second": {call(5, 200)},
 		"gone":   {call(1, 500)},
-	}, noon)
+	}, map[string]credentials{"second": {labels: []string{"old", "new"}, refused: map[string]time.Time{"old": noon.Add(-time.Hour)}}}, noon)
 	if len(got) != 3 {
 		t.Fatalf("%+v", got)
 	}
@@ -32,8 +32,11 @@ func TestTheHealthOfEachSavedProviderIsListed(t *testing.T) {
 	if idle.Slug != "idle" || idle.Status != health.Unknown || idle.Cause == nil || idle.Since != nil || idle.Latency != nil {
 		t.Errorf("%+v", idle)
 	}
-	if second.Slug != "second" || second.Status != health.Healthy || second.Cause != nil || *second.Latency != 200 {
+	if second.Slug != "second" || second.Status != health.Degraded || second.Cause == nil || *second.Latency != 200 {
 		t.Errorf("%+v", second)
+	}
+	if list := second.Credentials; len(list) != 2 || len(first.Credentials) != 0 || list[0].Label != "old" || list[0].Status != health.Unhealthy || list[0].Since == nil || list[1].Status != health.Unknown {
+		t.Errorf("%+v", list)
 	}
 }
 

@@ -30,6 +30,8 @@ type Call struct {
 	Status  int
 	Code    string // of the failure; may be empty
 	Latency time.Duration
+	// Credential is the label of the credential; empty if the provider has only one.
+	Credential string
 }
 
 // failed reports whether the call says that the provider does not work, not that the
