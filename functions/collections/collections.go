@@ -32,7 +32,7 @@ func collections() *admin.Collection[prompt.Collection] {
 		Slugs:    &admin.Slugs{Prefix: "col-"},
 		List:     admin.List{Envelope: &admin.TotalEnvelope, Search: true},
 		Fields: []admin.Field{
-			admin.NameField(prompt.MaxName),
+			admin.NameField(prompt.MaxName), admin.SlugField(255),
 			{Name: "parent_collection_id", In: "parent_collection_id", Refers: "/collections", CreateOnly: true},
 		},
 		Shown: []admin.Shown[prompt.Collection]{

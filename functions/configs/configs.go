@@ -61,7 +61,7 @@ func (f *family) collection() *admin.Collection[content] {
 		Slugs: &admin.Slugs{Prefix: "pc-"},
 		List:  admin.List{Paging: admin.Paging{DefaultSize: 1000}, Envelope: &admin.SuccessEnvelope, Leave: []string{"object"}},
 		Fields: []admin.Field{
-			admin.NameField(255),
+			admin.NameField(255), admin.SlugField(255),
 			{Name: "config", Type: admin.Any, Required: true, Trigger: true, Check: check, Doc: "The config object.", Form: configForm(), Example: map[string]any{"retry": map[string]any{"attempts": 3}}},
 			{Name: "isDefault", Type: admin.Integer, Max: 1, Trigger: true, Doc: "1 makes it the workspace's default config in place of another: requests go by it that name no config, and whose key has no default of its own."},
 			{Name: "status", Enum: []string{"active", resource.StatusArchived}, Column: true, UpdateOnly: true},

@@ -42,7 +42,7 @@ func (f *family) describe() *admin.Collection[guard.Guardrail] {
 		Levels: &admin.Levels[guard.Guardrail]{Organisation: "organisation_guardrails", Workspace: "guardrails"},
 		List:   admin.List{Paging: admin.Paging{DefaultSize: 100}, Envelope: &admin.TotalEnvelope, IDs: "ids"},
 		Fields: []admin.Field{
-			admin.NameField(255),
+			admin.NameField(255), admin.SlugField(255),
 			{Name: "checks", Type: admin.Any, Required: true, Trigger: true, FormOf: guard.Document, Doc: "What is checked.", Check: f.checked},
 			{Name: "actions", Type: admin.Any, Required: true, Single: true, Form: actionsSchema, Example: map[string]any{"deny": true}, Doc: "What becomes of the outcome.", Convert: actions},
 		},

@@ -31,7 +31,7 @@ func describe() *admin.Collection[prompt.Partial] {
 			{Name: "collection_id", Type: admin.String, Max: 255, Doc: "Partials are in no collection: with one there are none."},
 		}},
 		Fields: []admin.Field{
-			admin.NameField(prompt.MaxName), {Name: "string", Required: true, Single: true, Check: template},
+			admin.NameField(prompt.MaxName), admin.SlugField(255), {Name: "string", Required: true, Single: true, Check: template},
 			{Name: "version_description", Single: true},
 			{Name: "description", In: "version_description", Hidden: true, UpdateOnly: true, Doc: "version_description by its other name."},
 			{Name: "status", Type: admin.String, Enum: []string{"active", resource.StatusArchived}, Column: true, UpdateOnly: true},

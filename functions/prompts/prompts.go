@@ -82,9 +82,21 @@ func fields() []admin.Field {
 	alias.In, alias.Hidden, alias.UpdateOnly = "template_metadata", true, true
 	alias.Doc = "template_metadata by its other name."
 	return append([]admin.Field{
-		admin.NameField(prompt.MaxName), {Name: "collection_id", Required: true, Refers: "/collections"},
+		admin.NameField(prompt.MaxName), slugField(), {Name: "collection_id", NullKeeps: true, Refers: "/collections", Doc: "Id or slug; the default collection of the workspace when absent."},
 		text, parameters, key, {Name: "model"}, of("functions"), of("tools"), of("tool_choice"), of("template_metadata"), alias, raw, description,
 	}, testFields()...)
+}
+
+// slugField is the slug of a prompt, which must not be the path of the partials.
+func slugField() admin.Field {
+	f := admin.SlugField(255)
+	f.Check = func(raw json.RawMessage) []fault.Detail {
+		if string(raw) == `"partials"` {
+			return []fault.Detail{{Message: "must not be partials, whose path is /prompts/partials"}}
+		}
+		return nil
+	}
+	return f
 }
 
 // template returns the faults of a text that is not a valid template for any kind of prompt, in

@@ -22,6 +22,9 @@ const (
 // record.
 func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	var bad []fault.Detail
+	if id, ok := c.Kept(keptDefault).(string); ok && ch.Creates() && ch.Form.CollectionID == "" {
+		ch.Form.CollectionID = id
+	}
 	if ch.Form.CollectionID != ch.Was.CollectionID {
 		rec, ok, err := tx.Get(ch.Rec.Scope, prompt.KindCollection, ch.Form.CollectionID)
 		if err != nil {

@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	keptShared = "prompts that are shared with the workspace"
-	keptOwners = "workspaces of shared prompts"
-	keptLabels = "labels of the organisation and the workspace"
-	keptFrom   = "workspace of the call"
+	keptShared  = "prompts that are shared with the workspace"
+	keptOwners  = "workspaces of shared prompts"
+	keptDefault = "default collection of the workspace"
+	keptLabels  = "labels of the organisation and the workspace"
+	keptFrom    = "workspace of the call"
 )
 
 var showShare = admin.Field{Name: "show_prompt_share", Type: admin.Boolean, Doc: "true adds prompt_share: who sees the prompt beside its workspace."}
@@ -33,9 +34,11 @@ func (f *family) admit(c *admin.Call, action string) error {
 		return err
 	}
 	if c.Scope.Workspace != "" {
-		if _, err := prompt.DefaultCollection(c.Context, c.Resources, c.Scope); err != nil {
+		id, err := prompt.DefaultCollection(c.Context, c.Resources, c.Scope)
+		if err != nil {
 			return err
 		}
+		c.Keep(keptDefault, id)
 	}
 	switch action {
 	case "read":

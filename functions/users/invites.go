@@ -208,7 +208,7 @@ func (f *family) inviteRoutes() []admin.Route {
 	routes := f.invites.Below(admin.Route{
 		Method: "POST", Path: "/admin/users/invites/{id}/resend", Aliases: aliases, Name: "resendInvite", Action: audit.Resend, Errors: []int{409},
 		Doc:    "Send an invitation again, with a new link and the whole time; the link before opens nothing any more.",
-		Answer: admin.Closed(map[string]admin.Schema{"inviteLink": {"type": "string"}}), Do: f.invites.At("update", f.resend),
+		Answer: admin.Closed(map[string]admin.Schema{"invite_link": {"type": "string"}, "inviteLink": {"type": "string"}}), Do: f.invites.At("update", f.resend),
 	})
 	token := admin.Field{Name: "token", Type: admin.String, Max: 256, Doc: "The token of the link; not needed with the query parameter."}
 	query := []admin.Field{{Name: "token", Type: admin.String, Max: 256, Doc: "The token of the link."}}
@@ -288,7 +288,8 @@ func (f *family) resend(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return admin.Members{"inviteLink": f.deliver(c, &form, token)}, nil
+	link := f.deliver(c, &form, token)
+	return admin.Members{"invite_link": link, "inviteLink": link}, nil // as a create names it, and as this route always did
 }
 
 // accept accepts an invitation by its token. The audit log names the new user as the actor.

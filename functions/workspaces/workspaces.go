@@ -83,7 +83,6 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 			},
 		},
 		Shown: []admin.Shown[tenant.Workspace]{
-			{Field: admin.Field{Name: "id", Type: admin.String, Required: true, Doc: "In lists the slug."}, Value: shownID},
 			{Field: admin.Field{Name: "name", Type: admin.String, Required: true}, Value: displayName},
 			{Field: admin.Field{Name: "is_default", Type: admin.Integer, Required: true}, Value: func(_ *admin.Call, it item) any { return admin.Flag(it.Form.IsDefault) }},
 			{Field: admin.Field{Name: "defaults", Type: admin.Object, Required: true, Open: true}, Value: shownDefaults},
@@ -142,14 +141,6 @@ func describe(c *admin.Call, tx *resource.Tx, ch *change) error {
 func matches(c *admin.Call, row *resource.Row) bool {
 	return (!c.Query.Given("name") || strings.Contains(row.Name, c.Query.Text("name"))) &&
 		(!c.Query.Given("exact_name") || row.Name == c.Query.Text("exact_name"))
-}
-
-// shownID names a workspace in lists by its slug.
-func shownID(c *admin.Call, it item) any {
-	if c.Route.Name == "listWorkspaces" {
-		return it.Slug
-	}
-	return it.ID
 }
 
 func displayName(c *admin.Call, it item) any {

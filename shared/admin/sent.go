@@ -23,7 +23,7 @@ type sent struct {
 
 // read reads the body, also for the audit record of a rejected call.
 func (b *sent) read(w http.ResponseWriter) error {
-	if b.route.Body == nil || b.request.Body == nil {
+	if b.route.Body == nil && !b.namesPlace() || b.request.Body == nil {
 		return nil
 	}
 	limit := b.route.MaxBody
@@ -51,8 +51,10 @@ func (b *sent) read(w http.ResponseWriter) error {
 
 // object parses a body that is one object; nil: there is none, or it is something else.
 func (b *sent) object() (map[string]json.RawMessage, error) {
-	if b.route.Body == nil || (len(b.raw) == 0 && b.route.BodyMode == OptionalBody) {
-		return nil, nil
+	if b.route.Body == nil || b.route.BodyMode == OptionalBody {
+		if len(b.raw) == 0 {
+			return nil, nil
+		}
 	}
 	if ct := b.request.Header.Get("Content-Type"); ct != "" {
 		media, _, err := mime.ParseMediaType(ct)
@@ -70,6 +72,17 @@ func (b *sent) object() (map[string]json.RawMessage, error) {
 		return nil, nil // see list
 	}
 	return parseObject(b.raw)
+}
+
+// namesPlace reports whether a body may name the workspace although the route has no fields:
+// every POST and PUT of the administration takes workspace_id. A body that is not JSON is
+// ignored there.
+func (b *sent) namesPlace() bool {
+	if b.route.Public || b.route.foreign() || b.request.Method != http.MethodPost && b.request.Method != http.MethodPut {
+		return false
+	}
+	media, _, err := mime.ParseMediaType(b.request.Header.Get("Content-Type"))
+	return err == nil && media == jsonType
 }
 
 // isList reports whether the body is a list of objects, where the route takes one.
