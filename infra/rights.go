@@ -121,6 +121,7 @@ var exceptions = func() map[string]rights {
 	logs.deletes = []string{exported}                               // files of deleted exports
 	apikeys := limited("GetItem", "PutItem", "DeleteItem")
 	apikeys.opens = []string{"control"} // secrets that automatic rotations made
+	apikeys.tables["usage"] = []string{"BatchGetItem"} // when keys were last used
 	policies := administration          // it lists counters and resets them
 	policies.tables = map[string][]string{"control": manage, "keys": lookUp, "rate": {"Query"}, "spend": {"GetItem", "BatchGetItem", "Query", "UpdateItem"}}
 	policies.sends, policies.names, policies.seals = []string{"audit", "usage"}, nil, nil
@@ -154,7 +155,7 @@ var exceptions = func() map[string]rights {
 		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches, "passthrough": withBatches,
 		"mcp": dataPlane.sessions(), "messages": dataPlane.sessions(), "responses": withBatches.sessions(), // these call servers
 		"usage": {
-			tables: map[string][]string{"control": readAll, "usage": {"PutItem", "DeleteItem", "BatchWriteItem"}, "spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"}},
+			tables: map[string][]string{"control": readAll, "usage": {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"}, "spend": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"}},
 			gets:   []string{loggedBodies}, puts: []string{segments}, deletes: []string{segments}, sends: []string{"audit", "usage"}, outbox: true,
 			opens: []string{"control", "log"}, // headers and content of telemetry
 		},

@@ -40,6 +40,7 @@ import (
 	"gateway/shared/usage"
 	"gateway/shared/usage/export"
 	"gateway/shared/usage/feedback"
+	"gateway/shared/usage/lastused"
 	"gateway/shared/usage/segment"
 )
 
@@ -236,7 +237,12 @@ const maxBatch = 500
 
 func (g *gateway) usageWorker(archive *segment.Archive, told *observe.Queue) worker {
 	g.stores.Journal.Watch(logs.Followed)
-	w := usage.Worker{Source: g.stores.Journal, Ingester: archive, Settler: g.core.Ledger, OnStored: told.Offer, MaxRecords: maxBatch, OnError: logged("usage worker")}
+	used := lastused.NewRecorder(g.core.Store)
+	stored := func(ctx context.Context, records []usage.Record) {
+		used.Record(ctx, records)
+		told.Offer(ctx, records)
+	}
+	w := usage.Worker{Source: g.stores.Journal, Ingester: archive, Settler: g.core.Ledger, OnStored: stored, MaxRecords: maxBatch, OnError: logged("usage worker")}
 	return w.Run
 }
 

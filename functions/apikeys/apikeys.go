@@ -52,7 +52,7 @@ type (
 func New(l *ledger.Ledger) admin.Family {
 	f := &family{ledger: l}
 	f.keys = f.describe()
-	return admin.Family{Name: "apikeys", Doc: "API keys.", Routes: append(f.keys.Routes(), f.secretRoutes()...)}
+	return admin.Family{Name: "apikeys", Doc: "API keys.", Routes: slices.Concat(f.keys.Routes(), f.secretRoutes(), []admin.Route{scopeRoute(), f.selfRoute()})}
 }
 
 func (f *family) describe() *admin.Collection[identity.Key] {
@@ -77,7 +77,7 @@ func (f *family) describe() *admin.Collection[identity.Key] {
 			t, _ := typeOf(c) // admit has rejected invalid types
 			return identity.Key{Type: t, CreationMode: "api"}
 		},
-		Check: check, Before: f.before, After: stage, Retire: retire,
+		Check: check, Before: f.before, After: stage, Retire: retire, Decorate: showLastUse,
 		Created: &admin.Reply{Members: []string{"id", "key", "object"}},
 	}
 }
@@ -196,10 +196,25 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 		}
 		k.Rotation.NextAt = k.Rotation.Next(c.Now)
 	}
+	setPaused(c, ch)
 	if ch.Rec.Status == identity.StatusExpired && (k.ExpiresAt == nil || k.ExpiresAt.After(c.Now)) {
 		ch.Rec.Status = identity.StatusActive
 	}
 	return identity.Reschedule(tx, ch.Rec.Ref(), ch.Was, k)
+}
+
+// setPaused pauses or resumes a key as the body says. A key that expired while it was paused
+// resumes as an expired one, and a rotation that was due meanwhile is at its next date.
+func setPaused(c *admin.Call, ch *change) {
+	rec, k := ch.Rec, ch.Form
+	switch paused := rec.Status == identity.StatusPaused; {
+	case c.Body.Text("status") == identity.StatusPaused && rec.Status == identity.StatusActive:
+		rec.Status = identity.StatusPaused
+	case c.Body.Text("status") == identity.StatusActive && paused:
+		if rec.Status = identity.Live(identity.StatusActive, k, c.Now); k.Rotation != nil && k.Rotation.NextAt != nil && !k.Rotation.NextAt.After(c.Now) {
+			k.Rotation.NextAt = k.Rotation.Next(c.Now)
+		}
+	}
 }
 
 // normalScopes returns scopes by their present names, each once, in the order of the client.

@@ -4,8 +4,10 @@ import (
 	"time"
 
 	"gateway/shared/admin"
+	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
+	"gateway/shared/usage/lastused"
 )
 
 // maxTransition is how long two secrets of a key may both be valid, in
@@ -22,6 +24,8 @@ func fields() []admin.Field {
 		{Name: "defaults", Doc: "What requests with the key start from.", Merge: true, Full: true, Fields: []admin.Field{
 			{Name: "metadata", Absent: map[string]any{}}, {Name: "config_id", Refers: "/configs"}, {Name: "allow_config_override", Default: true, Hidden: true},
 		}},
+		{Name: "status", Type: admin.String, UpdateOnly: true, Trigger: true, Enum: []string{identity.StatusActive, identity.StatusPaused, identity.StatusExpired, ledger.Exhausted},
+			Doc: "paused rejects every request with the key until active resumes it. Other values that reads show change nothing."},
 		{Name: "alert_emails", Doc: "Further recipients of alerts.", Absent: []any{}},
 		{Name: "expires_at", Doc: "When the key stops working."},
 		{Name: "rotation_policy", Doc: "Rotation by the gateway, at 00:00 UTC.", Fields: []admin.Field{
@@ -74,7 +78,7 @@ func shown() []admin.Shown[identity.Key] {
 			return it.Form.Secret.Masked
 		}),
 		of("type", admin.String, "organisation-service, workspace-service or workspace-user.", func(_ *admin.Call, it item) any { return it.Form.Type }),
-		of("status", admin.String, "", func(c *admin.Call, it item) any { return identity.Live(it.Status, it.Form, c.Now) }),
+		of("status", admin.String, "active, paused, expired or exhausted.", func(c *admin.Call, it item) any { return identity.Live(it.Status, it.Form, c.Now) }),
 		of("creation_mode", admin.String, "ui, api or auto.", func(_ *admin.Call, it item) any { return it.Form.CreationMode }),
 		of("allow_config_override", admin.Integer, "0 or 1; null when never set.", func(_ *admin.Call, it item) any {
 			if allow := it.Form.Defaults.AllowOverride; allow != nil {
@@ -90,8 +94,25 @@ func shown() []admin.Shown[identity.Key] {
 			return timeOf(it.Form.Previous.ExpiresAt)
 		}),
 		of("secret_to_collect", admin.Boolean, "Whether a secret waits to be collected: of an automatic rotation, or of a user's key that others created or rotated.", func(_ *admin.Call, it item) any { return it.HasSecret(identity.UncollectedSecret) }),
+		{Field: admin.Field{Name: "last_used_at", Type: admin.Timestamp, Doc: "The minute of the last request with the key, within a minute or two; null if it was not used for 400 days. Calls of the administration do not count."}},
 		{Field: policy, Value: showPolicy},
 	}
+}
+
+// showLastUse adds the last use of keys to a page or a single key.
+func showLastUse(c *admin.Call, items []item, objects []admin.Members) error {
+	ids := make([]string, len(items))
+	for i, it := range items {
+		ids[i] = it.ID
+	}
+	used, err := lastused.Times(c.Context, c.Resources.Store(), c.Caller.Scope.Org, ids)
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	for i, id := range ids {
+		objects[i]["last_used_at"] = admin.FormatTime(used[id])
+	}
+	return nil
 }
 
 func showPolicy(_ *admin.Call, it item) any {

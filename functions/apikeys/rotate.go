@@ -57,7 +57,7 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 	err := f.keys.Edit(c, func(tx *resource.Tx, ch *change) error {
 		rec, k := ch.Rec, ch.Form
 		if identity.Live(rec.Status, k, c.Now) != identity.StatusActive {
-			return fault.New(fault.Conflict, "id", "an expired key cannot be rotated; change its expires_at first")
+			return fault.New(fault.Conflict, "id", "only an active key can be rotated; change expires_at of one that has expired, and resume one that is paused")
 		}
 		transition := k.Rotation.Transition()
 		if ms := c.Body.Int("key_transition_period_ms"); ms > 0 {

@@ -96,7 +96,7 @@ func (f *family) beginByKey(c *admin.Call) (any, error) {
 	if err == nil {
 		out, cookie, err = openByKey(f, c, key)
 	}
-	if fault.Is(err, fault.Unauthorized) || fault.Is(err, fault.KeyExpired) || fault.Is(err, fault.NotFound) {
+	if fault.Is(err, fault.Unauthorized) || fault.Is(err, fault.KeyExpired) || fault.Is(err, fault.KeyPaused) || fault.Is(err, fault.NotFound) {
 		if limit := f.attempts.Try(c.Context, ofWrongKeys, from, c.Now); limit != nil {
 			return nil, limit
 		}

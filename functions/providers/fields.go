@@ -1,9 +1,11 @@
 package providers
 
 import (
+	"encoding/json"
 	"time"
 
 	"gateway/shared/admin"
+	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/provider"
 )
@@ -18,11 +20,21 @@ type (
 func fields(more ...admin.Field) []admin.Field {
 	slug := admin.SlugField(provider.MaxSlug)
 	slug.Doc = "Unique in the workspace; made of the name when absent."
+	slug.Check = reservedSlug
 	return append([]admin.Field{
 		admin.NameField(provider.MaxName), slug, {Name: "note"},
 		{Name: "expires_at", Doc: "When the provider stops working; null: never."},
 		admin.TagsField(),
 	}, more...)
+}
+
+// reservedSlug rejects the slugs of other routes below /providers.
+func reservedSlug(raw json.RawMessage) []fault.Detail {
+	switch string(raw) {
+	case `"` + catalogSlug + `"`, `"health"`:
+		return []fault.Detail{{Message: "is the name of a route; choose another"}}
+	}
+	return nil
 }
 
 func (f *family) limits() *admin.Limits[provider.Instance] {

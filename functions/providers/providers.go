@@ -6,6 +6,7 @@ package providers
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"gateway/shared/admin"
 	"gateway/shared/fault"
@@ -27,7 +28,7 @@ type Deps struct {
 // New makes the family.
 func New(d Deps) admin.Family {
 	f := &family{d}
-	return admin.Family{Name: "providers", Doc: "Saved providers and virtual keys.", Routes: append(f.providers().Routes(), f.keys().Routes()...)}
+	return admin.Family{Name: "providers", Doc: "Saved providers and virtual keys.", Routes: slices.Concat(f.providers().Routes(), f.keys().Routes(), []admin.Route{catalogRoute()})}
 }
 
 type family struct{ Deps }

@@ -29,7 +29,10 @@ func Rounds(c *Call, f func(tx *resource.Tx) (more bool, err error)) error {
 		var more bool
 		err := c.Resources.Change(c.Context, c.Organisation(), func(tx *resource.Tx) error {
 			var err error
-			if more, err = f(tx); err != nil || more || !first || !c.Route.changes() || c.Route.Unrecorded {
+			if more, err = f(tx); err == nil {
+				c.track(tx)
+			}
+			if err != nil || more || !first || !c.Route.changes() || c.Route.Unrecorded {
 				return err
 			}
 			return audit.Append(tx, c.entry(c.Route.status()))

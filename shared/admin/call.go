@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"gateway/shared/admin/replay"
 	"gateway/shared/audit"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
@@ -40,6 +41,8 @@ type Call struct {
 	kept       map[string]any
 	action     string           // of the collection, such as read
 	parent     *resource.Record // see Parent
+	tracked    bool             // whether wrote is needed
+	wrote      []replay.Record  // what the call created or changed
 }
 
 // Keep holds a value for a later hook of the call, such as a secret that is

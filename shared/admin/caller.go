@@ -10,6 +10,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/identity/authority"
+	"gateway/shared/ledger"
 	"gateway/shared/store"
 )
 
@@ -26,6 +27,8 @@ type Caller struct {
 	// Rank is the rank of Role. That of a key is at most its creator's, and that of a user's
 	// key at most the user's own.
 	Rank identity.Rank
+	// Limits are those of the key or token; nil without limits.
+	Limits *ledger.Subject
 
 	// For people who have signed in. Workspaces are those that they are members of; Scope
 	// is the first of them, or the one that the path names. In gives the caller as a member
@@ -53,8 +56,15 @@ type Authenticate func(ctx context.Context, r *http.Request, requestID string) (
 // OfOrganisation reports whether the caller can access the entire organization.
 func (c *Caller) OfOrganisation() bool { return c.Scope.Workspace == "" }
 
+// AnyScope is the scope of routes that every valid credential may call, such as those about
+// the caller itself. It is not granted to keys.
+const AnyScope = "any"
+
 // HasAny reports whether the caller holds one of the scopes.
 func (c *Caller) HasAny(scopes []string) bool {
+	if slices.Contains(scopes, AnyScope) {
+		return true
+	}
 	if c.Scopes == nil {
 		return false
 	}

@@ -30,6 +30,9 @@ type Deps struct {
 	// Lenient reports whether an organization's settings ignore unknown members and query
 	// parameters; nil: none do.
 	Lenient func(ctx context.Context, org string) (bool, error)
+	// Repeats reports whether calls that repeat one of the last minute are recognized; nil:
+	// they are not. Calls with an idempotency key always are.
+	Repeats func() bool
 }
 
 // Rights reports whether the settings grant a user the permission of a scope, regardless of the
@@ -216,7 +219,7 @@ func (h *Handler) serve(w http.ResponseWriter, c *Call) (answer any, err error) 
 	if err := c.validate(w, raw, list, &p); err != nil {
 		return nil, err
 	}
-	return c.Route.Do(c)
+	return c.handler.do(c)
 }
 
 func (h *Handler) route(w http.ResponseWriter, c *Call) error {

@@ -311,6 +311,9 @@ func (r *Route) parameters(path string) []any {
 			out = append(out, map[string]any{"name": name, "in": "path", "required": true, "schema": schema})
 		}
 	}
+	if r.repeatable() {
+		out = append(out, map[string]any{"name": idempotencyHeader, "in": "header", "description": "Names the call for 24 hours: the same key and body again return the first answer. Without it an equal call within a minute does.", "schema": Schema{"type": "string", "minLength": 1, "maxLength": maxIdempotency}})
+	}
 	query := slices.Clone(r.Query)
 	if r.Where == InWorkspace || r.Where == InEither {
 		query = append(query, workspaceField)

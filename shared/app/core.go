@@ -77,6 +77,9 @@ type Core struct {
 	// Administration serves the administration in this process; nil before it is made, and in
 	// processes without it.
 	Administration http.Handler
+	// KeepTwins lets equal calls of the administration create a resource each, also within a
+	// minute. Only tests set it.
+	KeepTwins bool
 	// Trusting also reaches the trusted hosts. It is for custom hosts alone and has separate
 	// connections.
 	Trusting http.RoundTripper

@@ -21,6 +21,7 @@ const (
 	InlineForwardBlocked    Code = "inline_forward_headers_blocked"
 	Unauthorized            Code = "invalid_api_key"
 	KeyExpired              Code = "api_key_expired"
+	KeyPaused               Code = "api_key_paused"
 	SubscriptionExhausted   Code = "subscription_exhausted"
 	NotAllowed              Code = "not_allowed"
 	SignInAgain             Code = "sign_in_again"
@@ -73,6 +74,7 @@ var catalogue = map[Code]row{
 	InlineForwardBlocked:    {400, "invalid_request_error", "AB01"},
 	Unauthorized:            {401, "authentication_error", "AB05"},
 	KeyExpired:              {401, "authentication_error", "AB05"},
+	KeyPaused:               {401, "authentication_error", "AB05"},
 	SubscriptionExhausted:   {402, "insufficient_quota", "AB09"},
 	NotAllowed:              {403, "permission_error", "AB03"},
 	SignInAgain:             {403, "permission_error", "AB03"},

@@ -31,6 +31,7 @@ const (
 	StatusActive   = "active"
 	StatusExpired  = "expired"
 	StatusArchived = "archived"
+	StatusPaused   = "paused" // rejected until it is resumed
 )
 
 // MaxName limits a key's name, in characters.

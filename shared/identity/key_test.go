@@ -157,6 +157,10 @@ func TestAuthenticateFollowsTheKey(t *testing.T) {
 	k.check(t, raw, fault.KeyExpired)
 
 	key.ExpiresAt = nil
+	k.save(t, &key, StatusPaused)
+	k.check(t, raw, fault.KeyPaused)
+	k.save(t, &key, StatusActive)
+	k.check(t, raw, "")
 	k.save(t, &key, StatusArchived)
 	k.check(t, raw, fault.Unauthorized)
 }

@@ -139,7 +139,8 @@ func ErrInvalidKey() *fault.Fault {
 // maxToken limits the input of the hash; the gateway's tokens are shorter.
 const maxToken = 8 << 10
 
-// Authenticate returns the principal of a raw token: 401 if it is unknown, archived or expired.
+// Authenticate returns the principal of a raw token: 401 if it is unknown, archived, paused or
+// expired.
 func (a *Authenticator) Authenticate(ctx context.Context, token string, by Asked) (*Principal, error) {
 	if a.Tokens != nil && a.Tokens.Is(token) {
 		return a.Tokens.Verify(ctx, token, by)
@@ -163,6 +164,9 @@ func (a *Authenticator) ByHash(ctx context.Context, hash string) (*Principal, er
 	}
 	if !ok || p.Status == StatusArchived {
 		return nil, ErrInvalidKey()
+	}
+	if p.Status == StatusPaused {
+		return nil, fault.New(fault.KeyPaused, "x-gateway-api-key", "This API key is paused. Whoever may change the key can resume it")
 	}
 	if p.Status == StatusExpired || (!p.Until.IsZero() && !a.now().Before(p.Until)) {
 		if p.rotated {

@@ -21,6 +21,20 @@ type RateState struct {
 // Full reports whether the window is full.
 func (r RateState) Full() bool { return r.Used >= r.Limit.Value }
 
+// RateStates returns the state of each of the subject's rate limits, in their order.
+func (l *Ledger) RateStates(ctx context.Context, s *Subject) ([]RateState, error) {
+	c := s.derive()
+	if len(c.counts) == 0 {
+		return nil, nil
+	}
+	row, _, err := l.rates.rate.Get(ctx, c.rate, true)
+	if err != nil {
+		return nil, closed(err)
+	}
+	out, _ := c.rates(row, l.rates.clock())
+	return out, nil
+}
+
 // RateBucket is a bucket of a policy with a count in a current window.
 type RateBucket struct {
 	ValueKey string

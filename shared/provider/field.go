@@ -78,6 +78,9 @@ func (form Form) fits(value string) bool {
 	return true
 }
 
+// Rule describes in words which values the field accepts.
+func (f *Field) Rule() string { return f.Form.rule() }
+
 // rule describes in words what the form demands.
 func (form Form) rule() string {
 	return [...]string{

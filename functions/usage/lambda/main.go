@@ -12,6 +12,8 @@ import (
 	"gateway/shared/app/onaws"
 	"gateway/shared/app/telemetry"
 	"gateway/shared/host"
+	events "gateway/shared/usage"
+	"gateway/shared/usage/lastused"
 	"gateway/shared/usage/segment"
 )
 
@@ -25,6 +27,10 @@ func main() {
 	archive := segment.New(core.Store, core.Bucket, segment.Options{Inline: segment.CheapestInline, OnRejected: func(id string, err error) {
 		slog.Error("usage event cannot be kept", "event", id, "error", err.Error())
 	}})
-	w := usage.Worker{Ingester: archive, Settler: core.Ledger, Kept: telemetry.Exporter(core.Core).Export}
+	used, exporter := lastused.NewRecorder(core.Store), telemetry.Exporter(core.Core)
+	w := usage.Worker{Ingester: archive, Settler: core.Ledger, Kept: func(ctx context.Context, records []events.Record) {
+		used.Record(ctx, records)
+		exporter.Export(ctx, records)
+	}}
 	lambda.Start(host.SQS(w.Handle))
 }

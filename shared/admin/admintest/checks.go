@@ -117,6 +117,9 @@ func wrongCallersAreRefused(t *testing.T, h *House) {
 				if a, b := h.Do(r.Method, at, "", body), h.Do(r.Method, at, UnknownKey, body); a.Same() != b.Same() && r.Method == "GET" {
 					t.Errorf("%s %s tells a missing from an unknown key", r.Method, path)
 				}
+				if slices.Contains(r.Scopes, admin.AnyScope) {
+					continue
+				}
 				for _, key := range []string{NoScopesKey, NoScopesWs} {
 					if got := h.Do(r.Method, at+"?workspace_id="+h.One, key, body); got.Status != http.StatusForbidden || got.Failure().Code != "AB03" {
 						t.Errorf("%s %s without scopes (%s): %d %s", r.Method, path, key, got.Status, got.Body)

@@ -55,6 +55,9 @@ const (
 
 // House is a test installation in a temporary folder.
 type House struct {
+	// Repeats makes the handler recognize calls that repeat one of the last minute.
+	Repeats *atomic.Bool
+
 	Handler         *admin.Handler
 	Families        []admin.Family
 	Store           store.Store
@@ -111,7 +114,7 @@ func Over(t testing.TB, s store.Store, r *resource.Resources, families ...admin.
 func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.Deps) []admin.Family) *House {
 	t.Helper()
 	var err error
-	h := &House{Store: s, Resources: r, t: t, queue: &memoryQueue{}, document: &lazyDocument{}, governed: new(atomic.Bool), callersMu: new(sync.RWMutex)}
+	h := &House{Store: s, Resources: r, t: t, queue: &memoryQueue{}, document: &lazyDocument{}, governed: new(atomic.Bool), Repeats: new(atomic.Bool), callersMu: new(sync.RWMutex)}
 	h.Resources.BeforeCommit(audit.Follow)
 	sender := audit.NewSender(h.Resources, h.queue)
 	if t, ok := t.(*testing.T); ok {
@@ -125,7 +128,7 @@ func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.D
 	h.Two = h.workspace(Org, TwoSlug, "Two")
 	h.Three = h.workspace(OtherOrg, ThreeSlug, "Three")
 	h.callers = h.makeCallers()
-	d := admin.Deps{Resources: h.Resources, Sealer: Sealer{}, Authenticate: h.authenticate, Audit: sender, Rights: h.rights, Lenient: h.lenient}
+	d := admin.Deps{Resources: h.Resources, Sealer: Sealer{}, Authenticate: h.authenticate, Audit: sender, Rights: h.rights, Lenient: h.lenient, Repeats: h.Repeats.Load}
 	h.Families = make(d)
 	if h.Handler, err = admin.NewHandler(d, h.Families...); err != nil {
 		t.Fatal(err)

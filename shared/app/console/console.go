@@ -20,7 +20,7 @@ import (
 // New makes the handler that serves the families.
 func New(c *app.Core, audit admin.Recorder, families ...admin.Family) (*admin.Handler, error) {
 	h, err := admin.NewHandler(admin.Deps{
-		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c), Audit: audit, Rights: rights(c.Loader), Lenient: lenient(c.Loader),
+		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c), Audit: audit, Rights: rights(c.Loader), Lenient: lenient(c.Loader), Repeats: func() bool { return !c.KeepTwins },
 	}, families...)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func byKey(a *identity.Authenticator, l *resource.Loader) func(context.Context, 
 // CallerOf returns the caller that a principal is now. The role of a user's key is the
 // user's present one, but never above the rank of the key's creator.
 func CallerOf(ctx context.Context, l *resource.Loader, p *identity.Principal) (admin.Caller, error) {
-	c := admin.Caller{KeyID: p.KeyID, UserID: p.UserID, Type: string(p.Type), Scope: p.Scope, Scopes: p.Scopes}
+	c := admin.Caller{KeyID: p.KeyID, UserID: p.UserID, Type: string(p.Type), Scope: p.Scope, Scopes: p.Scopes, Limits: p.Subject}
 	v, err := l.Fresh(ctx, p.Scope.Org)
 	if err != nil {
 		return admin.Caller{}, err

@@ -71,7 +71,7 @@ type Turn interface {
 // exhausted. Other faults reject one response.
 func Refused(f *fault.Fault) bool {
 	switch f.Code {
-	case fault.Unauthorized, fault.KeyExpired, fault.NotAllowed, fault.ModelNotAllowed, fault.BudgetExhausted, fault.UnpricedModel, fault.UnboundedRequest, fault.SubscriptionExhausted, fault.NotFound, fault.ReferenceNotFound:
+	case fault.Unauthorized, fault.KeyExpired, fault.KeyPaused, fault.NotAllowed, fault.ModelNotAllowed, fault.BudgetExhausted, fault.UnpricedModel, fault.UnboundedRequest, fault.SubscriptionExhausted, fault.NotFound, fault.ReferenceNotFound:
 		return true
 	}
 	return false

@@ -1,0 +1,206 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"gateway/shared/admin/replay"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/resource"
+	"gateway/shared/store"
+)
+
+const (
+	// idempotencyHeader names a call, so that a client can repeat it.
+	idempotencyHeader = "Idempotency-Key"
+	// replayedHeader marks the answer of an earlier call.
+	replayedHeader = "Idempotent-Replayed"
+	maxIdempotency = 255
+	// maxFollow is how long a repeated call waits for the first one.
+	maxFollow = 20 * time.Second
+	// maxReplayRecords limits the records that are compared before an answer is repeated.
+	maxReplayRecords = 20
+)
+
+// repeatable reports whether calls of the route are recognized when they are repeated: those
+// that create a resource or show a secret once.
+func (r *Route) repeatable() bool {
+	return r.Method == http.MethodPost && !r.Public && !r.Unrecorded && (r.Action == audit.Create || r.Action == audit.Rotate)
+}
+
+// do executes the call. A call that repeats another within a minute, or has its
+// idempotency key, gets the answer of that one instead.
+func (h *Handler) do(c *Call) (any, error) {
+	key, err := idempotencyKey(c.Request.Header)
+	if err != nil {
+		return nil, err
+	}
+	if !c.Route.repeatable() || key == "" && (h.deps.Repeats == nil || !h.deps.Repeats()) {
+		return c.Route.Do(c)
+	}
+	calls := &replay.Calls{Table: c.Resources.Store().Table(store.Control), Now: c.Resources.Now}
+	target := withoutVersion(c.Request.URL.EscapedPath()) + "?" + c.Request.URL.RawQuery
+	call := replay.Call{Org: c.Caller.Scope.Org, Credential: sentCredential(c.Request), Method: c.Request.Method, Target: target, Key: key, Body: c.body.raw}
+	was, run, err := follow(c.Context, calls, call, c.RequestID)
+	if err != nil {
+		return nil, err
+	}
+	if was != nil {
+		holds, err := c.unchanged(was.Records)
+		if err != nil {
+			return nil, err
+		}
+		if holds || key != "" && was.Status != 0 {
+			return replayed(c, was)
+		}
+		if run, err = calls.Replace(c.Context, call, c.RequestID); err != nil {
+			return nil, repeatFault(err)
+		}
+	}
+	return runOnce(c, run)
+}
+
+// runOnce executes the call and stores its answer. A rejected call is not stored.
+func runOnce(c *Call, run *replay.Run) (answer any, err error) {
+	ctx := context.WithoutCancel(c.Context)
+	c.tracked = true
+	forget := func() error { return run.Forget(ctx) }
+	end := func() error { // after a panic or an internal error
+		if len(c.wrote) == 0 {
+			return forget()
+		}
+		return run.End(ctx, replay.Answer{Records: c.wrote})
+	}
+	defer func() {
+		if failed := end(); failed != nil && err == nil {
+			err = fault.Unavailable(failed)
+		}
+	}()
+	v, err := c.Route.Do(c)
+	if err != nil {
+		if fault.From(err).Status() < http.StatusInternalServerError {
+			end = forget
+		}
+		return nil, err
+	}
+	out, err := c.Route.answer(v)
+	if err != nil {
+		return nil, fault.Internal(err)
+	}
+	if out.Stream != nil || len(out.Body) > replay.MaxAnswer {
+		end = forget
+		return out, nil
+	}
+	end = func() error {
+		return run.End(ctx, replay.Answer{Status: out.Status, ContentType: out.ContentType, Header: out.Header, Body: out.Body, Records: c.wrote})
+	}
+	return out, nil
+}
+
+// follow begins the call, or waits for the answer of the first one.
+func follow(ctx context.Context, calls *replay.Calls, call replay.Call, id string) (*replay.Answer, *replay.Run, error) {
+	deadline, wait := time.Now().Add(maxFollow), 10*time.Millisecond
+	for {
+		was, run, err := calls.Begin(ctx, call, id)
+		if !errors.Is(err, replay.ErrRunning) || time.Now().After(deadline) {
+			return was, run, repeatFault(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, repeatFault(err)
+		case <-time.After(wait):
+			wait = min(2*wait, 250*time.Millisecond)
+		}
+	}
+}
+
+func repeatFault(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, replay.ErrOtherBody):
+		return fault.New(fault.Conflict, strings.ToLower(idempotencyHeader), "was used with another body within 24 hours; send a new key with a new body")
+	case errors.Is(err, replay.ErrRunning):
+		return fault.New(fault.Conflict, "", "The same call is still running; repeat it to get its answer")
+	}
+	return fault.Unavailable(err)
+}
+
+// replayed returns the answer of an earlier call. If that answer was lost, it names what the
+// call created.
+func replayed(c *Call, was *replay.Answer) (any, error) {
+	c.recorded = true // the first call is in the audit log
+	if was.Status == 0 {
+		var ids []string
+		for _, r := range was.Records {
+			ids = append(ids, r.ID)
+		}
+		return nil, fault.Newf(fault.Conflict, "", "The same call was made before and its answer was lost; read what it saved: %s", strings.Join(ids, ", "))
+	}
+	header := was.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set(replayedHeader, "true")
+	return Answer{Status: was.Status, ContentType: was.ContentType, Header: header, Body: was.Body}, nil
+}
+
+// unchanged reports whether all records are as a call left them. A client that changed or
+// deleted them since has seen its answer, and means another one.
+func (c *Call) unchanged(records []replay.Record) (bool, error) {
+	for _, r := range records {
+		rec, ok, err := c.Resources.Get(c.Context, store.Scope{Org: c.Caller.Scope.Org, Workspace: r.Workspace}, resource.Kind(r.Kind), r.ID)
+		if err != nil || !ok || rec.Rev != r.Rev || rec.Archived() {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// track remembers the records that a change stages: those that it creates, or else those that
+// it updates.
+func (c *Call) track(tx *resource.Tx) {
+	if !c.tracked {
+		return
+	}
+	var created, updated []replay.Record
+	for _, rec := range tx.Changed() {
+		r := replay.Record{Kind: string(rec.Kind), Workspace: rec.Scope.Workspace, ID: rec.ID, Rev: rec.Rev}
+		switch {
+		case rec.Deleted:
+		case rec.Rev == 1:
+			created = append(created, r)
+		default:
+			updated = append(updated, r)
+		}
+	}
+	if len(created) == 0 {
+		created = updated
+	}
+	c.wrote = created[:min(len(created), maxReplayRecords)]
+}
+
+// sentCredential returns the credential of a request as it was sent.
+func sentCredential(r *http.Request) string {
+	if token, _, err := identity.Token(r.Header); err == nil {
+		return token
+	}
+	return "cookie " + strings.Join(r.Header["Cookie"], "; ")
+}
+
+func idempotencyKey(h http.Header) (string, error) {
+	sent := h[http.CanonicalHeaderKey(idempotencyHeader)]
+	if len(sent) == 0 {
+		return "", nil
+	}
+	visible := func(r rune) bool { return r <= ' ' || r > '~' }
+	if key := sent[0]; len(sent) == 1 && key != "" && len(key) <= maxIdempotency && strings.IndexFunc(key, visible) < 0 {
+		return key, nil
+	}
+	return "", fault.Invalid(strings.ToLower(idempotencyHeader), "must be sent once, with 1 to %d visible characters", maxIdempotency)
+}
