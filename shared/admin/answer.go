@@ -190,6 +190,7 @@ func (f *Family) complete() {
 		if r.Consumes == nil && f.Consumes != nil {
 			r.Consumes = f.Consumes
 		}
+		r.describeRehearsal()
 	}
 }
 

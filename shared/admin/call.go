@@ -41,6 +41,7 @@ type Call struct {
 	kept       map[string]any
 	action     string           // of the collection, such as read
 	parent     *resource.Record // see Parent
+	partial    bool             // a rehearsal does not list everything
 	tracked    bool             // whether wrote is needed
 	wrote      []replay.Record  // what the call created or changed
 }

@@ -36,6 +36,9 @@ func (r *Route) repeatable() bool {
 // do executes the call. A call that repeats another within a minute, or has its
 // idempotency key, gets the answer of that one instead.
 func (h *Handler) do(c *Call) (any, error) {
+	if c.Route.rehearsable() && c.Query.Bool(dryRun) {
+		return rehearse(c)
+	}
 	key, err := idempotencyKey(c.Request.Header)
 	if err != nil {
 		return nil, err

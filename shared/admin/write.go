@@ -55,6 +55,9 @@ func (s *shape) those(names ...string) []string {
 }
 
 func (w writer[T]) committed(c *Call, ch *Change[T]) {
+	if resource.Rehearses(c.Context) {
+		return
+	}
 	if w.col.Limits != nil {
 		w.col.Limits.committed(c, ch)
 	}

@@ -25,6 +25,9 @@ var errRetry = errors.New("resource: another change was faster")
 // fault.Invalid for more than 100 rows or 400 KB in one; ServiceUnavailable if the store
 // does not answer or others are faster all the time.
 func (r *Resources) Change(ctx context.Context, sc store.Scope, f func(*Tx) error) error {
+	if h := rehearsalOf(ctx); h != nil {
+		return r.rehearse(ctx, sc, f, h)
+	}
 	var err error
 	for attempt := range maxAttempts {
 		var t *Tx
@@ -42,12 +45,16 @@ func (r *Resources) Change(ctx context.Context, sc store.Scope, f func(*Tx) erro
 	return fault.Unavailable(err)
 }
 
-// try runs the closure once and commits it.
-func (r *Resources) try(ctx context.Context, sc store.Scope, f func(*Tx) error) (*Tx, error) {
-	t := &Tx{
+func (r *Resources) begin(ctx context.Context, sc store.Scope) *Tx {
+	return &Tx{
 		ctx: ctx, r: r, scope: sc, now: r.now(),
 		batch: batch{index: make(map[place]int)}, records: make(map[store.Key]Record), counts: make(map[countID]int64),
 	}
+}
+
+// try runs the closure once and commits it.
+func (r *Resources) try(ctx context.Context, sc store.Scope, f func(*Tx) error) (*Tx, error) {
+	t := r.begin(ctx, sc)
 	if err := f(t); err != nil {
 		return nil, err
 	}

@@ -473,7 +473,7 @@ func InUse(of Ref, users []Ref) error {
 	if len(users) > maxNamedUsers {
 		more = fmt.Sprintf(" and %d more", len(users)-maxNamedUsers)
 	}
-	return fault.Newf(fault.Conflict, "", "this %s is in use by %s%s; change them first", word(of.Kind), strings.Join(names, ", "), more)
+	return fault.Newf(fault.Conflict, "", "this %s is in use by %s%s; change them first", word(of.Kind), strings.Join(names, ", "), more).WithCause(&UsedError{users})
 }
 
 // CreateCredential stages a keys-table row that must be new. The row carries
