@@ -459,3 +459,45 @@ func FuzzReadStep(f *testing.F) {
 }
 
 var _ blob.Uploads = (*shaky)(nil)
+
+// A step that takes long keeps its lease by renewing it, without what no part has yet; one that
+// died loses it within a minute.
+func TestALeaseIsRenewedAndEndsWithinAMinute(t *testing.T) {
+	if hidden+beat > time.Minute || lease >= hidden {
+		t.Fatalf("a lease of %v, a message hidden for %v", lease, hidden)
+	}
+	h := newHouse(t)
+	run := &Run{Status: Running, Attempt: 1, Order: Order{Limit: 10, Format: JSONL}, Started: noon}
+	if ok, err := h.Runs.put(t.Context(), sc, "e", run); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	first := &task{Worker: h.Worker, sc: sc, id: "e", holder: "first"}
+	if ok, err := first.take(t.Context(), 1); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	first.run.Rows, first.run.Cursor = 7, "read and not uploaded"
+	other := func() error {
+		_, err := (&task{Worker: h.Worker, sc: sc, id: "e", holder: "other"}).take(t.Context(), 1)
+		return err
+	}
+	for range 5 {
+		h.pass(lease - time.Second)
+		if ok, err := first.renew(t.Context()); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		if err := other(); !errors.Is(err, errHeld) {
+			t.Fatalf("%v", err)
+		}
+	}
+	runs, err := h.Runs.Get(t.Context(), sc, "e")
+	if err != nil || runs["e"].Rows != 0 || runs["e"].Cursor != "" {
+		t.Errorf("%+v %v", runs["e"], err)
+	}
+	h.pass(lease + time.Second)
+	if err := other(); err != nil {
+		t.Errorf("after the lease: %v", err)
+	}
+	if ok, err := first.renew(t.Context()); err != nil || ok {
+		t.Errorf("the lease of another is renewed: %v", err)
+	}
+}

@@ -80,9 +80,6 @@ func (r *Run) Expires() time.Time {
 // Fetchable reports whether there is a file.
 func (r *Run) Fetchable(now time.Time) bool { return r.Status == Success && now.Before(r.Expires()) }
 
-// lease is how long a step has for one part.
-const lease = 3 * time.Minute
-
 // lost reports whether the run is abandoned: the process that started it was killed
 // before it sent the message, or the message became a dead letter.
 func (r *Run) lost(now time.Time) bool {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"gateway/shared/store"
@@ -19,8 +21,11 @@ type task struct {
 	id     string
 	holder string
 	run    *Run
-	stored Run // as stored
 	out    writer
+
+	mu     sync.Mutex
+	stored Run  // as stored
+	done   bool // the step has given up the lease
 }
 
 // errLost is returned if the run was stopped or taken over by another process.
@@ -53,9 +58,12 @@ func (t *task) take(ctx context.Context, attempt int64) (ok bool, err error) {
 // save stores the progress and renews the lease; ok is false if another process has the
 // run.
 func (t *task) save(ctx context.Context) (ok bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.run.Holder, t.run.Until = t.holder, t.Runs.Now().Add(lease)
 	if ok, err = t.Runs.put(ctx, t.sc, t.id, t.run); ok {
 		t.stored = *t.run
+		t.stored.Tags = slices.Clone(t.run.Tags)
 	}
 	return ok, err
 }
@@ -103,7 +111,7 @@ func (t *task) writer() (writer, error) {
 func (t *task) release(ctx context.Context) error {
 	late := context.WithoutCancel(ctx)
 	t.run.Holder, t.run.Until = "", time.Time{}
-	if ok, err := t.Runs.put(late, t.sc, t.id, t.run); err != nil || !ok {
+	if ok, err := t.put(late, true); err != nil || !ok {
 		return errors.Join(err, lostUnless(ok))
 	}
 	return t.Runs.Queue.Send(late, stepMessage(t.sc, t.id, t.run.Attempt))
@@ -218,7 +226,7 @@ func (t *task) end(ctx context.Context, status, why string) error {
 	upload := r.Upload
 	t.dropIndexes(ctx)
 	r.Cursor, r.Read, r.Upload, r.Tags = "", false, "", nil
-	ok, err := t.Runs.put(ctx, t.sc, t.id, r)
+	ok, err := t.put(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -238,7 +246,7 @@ func (t *task) restart(ctx context.Context) error {
 	t.dropIndexes(ctx)
 	r.Restarts++
 	r.Rows, r.Bytes, r.Cursor, r.Read, r.Upload, r.Tags, r.Holder, r.Until = 0, 0, "", false, "", nil, "", time.Time{}
-	if ok, err := t.Runs.put(ctx, t.sc, t.id, r); err != nil || !ok {
+	if ok, err := t.put(ctx, true); err != nil || !ok {
 		return err
 	}
 	if err := t.Runs.Queue.Send(ctx, stepMessage(t.sc, t.id, r.Attempt)); err != nil {

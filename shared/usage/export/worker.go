@@ -86,7 +86,10 @@ func (w *Worker) handle(ctx context.Context, m queue.Message) error {
 	if err != nil || !took {
 		return err
 	}
-	err = t.write(ctx)
+	err = func() error {
+		defer t.hold(ctx, m)()
+		return t.write(ctx)
+	}()
 	late := context.WithoutCancel(ctx)
 	switch {
 	case err == nil || errors.Is(err, errLost):
@@ -96,7 +99,7 @@ func (w *Worker) handle(ctx context.Context, m queue.Message) error {
 	case m.Attempt < tries && !errors.Is(err, errTooLarge):
 		*t.run = t.stored
 		t.run.Holder, t.run.Until = "", time.Time{}
-		_, perr := w.Runs.put(late, t.sc, t.id, t.run)
+		_, perr := t.put(late, true)
 		return errors.Join(err, perr)
 	}
 	*t.run = t.stored
@@ -116,7 +119,7 @@ func userMessage(err error) string {
 // Work receives messages until ctx ends, one at a time.
 func (w *Worker) Work(ctx context.Context) error {
 	for ctx.Err() == nil {
-		messages, err := w.Runs.Queue.Receive(ctx, 1, queue.MaxWait, w.Pace.Step+2*lease)
+		messages, err := w.Runs.Queue.Receive(ctx, 1, queue.MaxWait, hidden)
 		if err != nil || len(messages) == 0 {
 			if err != nil && ctx.Err() == nil {
 				w.failed(err)
@@ -127,7 +130,7 @@ func (w *Worker) Work(ctx context.Context) error {
 		failed, _ := w.Handle(ctx, messages)
 		late := context.WithoutCancel(ctx)
 		if len(failed) > 0 {
-			err = w.Runs.Queue.Extend(late, failed[0], lease) // a lease of a dead process has expired by then
+			err = w.Runs.Queue.Extend(late, failed[0], beat)
 		} else {
 			err = w.Runs.Queue.Delete(late, messages...)
 		}
