@@ -52,6 +52,7 @@ var contextValues = []contextValue{
 	{"egressAllow", "", "a comma list of CIDRs, addresses and host:port pairs, of 1,000 characters at most", setEgress},
 	{"trustedCustomHosts", "", "a comma list of host names, *.domain, addresses and host:port pairs, of 1,000 characters at most", setTrusted},
 	{"headerAliases", "", "a comma list of prefixes of headers, such as x-acme, of 1,000 characters at most", setHeaderAliases},
+	{"allowedOrigins", "", "a comma list of origins of web pages that may call models, such as https://app.example.com, of 1,000 characters at most", setDataPages},
 	{"mcpAllowedOrigins", "", "a comma list of origins of web pages, such as https://app.example.com, of 1,000 characters at most", setWebPages},
 	{"blockInlineConfig", "false", "true or false", oneOf(func(o *options) *string { return &o.blockInline }, "true", "false")},
 	{"awsServiceRole", "off", "off, or a comma list of bedrock and ARNs of roles (arn:aws:iam::123456789012:role/name)", setServiceRole},
@@ -199,6 +200,12 @@ func setTrusted(o *options, v string) bool {
 func setHeaderAliases(o *options, v string) bool {
 	o.headerAliases = v
 	_, err := alias.Parse(v)
+	return err == nil && len(v) <= maxList
+}
+
+func setDataPages(o *options, v string) bool {
+	o.dataPages = v
+	_, err := cors.ParseDataPlane(v)
 	return err == nil && len(v) <= maxList
 }
 

@@ -40,6 +40,7 @@ type options struct {
 	trustedHosts                      string // custom hosts that may have private addresses
 	headerAliases                     string // prefixes of headers that count as x-gateway
 	webPages                          string // origins of web pages that may call MCP servers
+	dataPages                         string // the same for the data plane
 	blockInline                       string // true: requests may only name saved things
 	bedrock                           bool   // saved providers may use the functions' own role for Bedrock
 	lentRoles                         []string

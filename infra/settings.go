@@ -37,6 +37,9 @@ func (o *options) inward(d *dataStack) map[string]*string {
 	if o.headerAliases != "" {
 		env[alias.Env] = jsii.String(o.headerAliases)
 	}
+	if o.dataPages != "" {
+		env[cors.EnvData] = jsii.String(o.dataPages)
+	}
 	if o.webPages != "" {
 		env[cors.Env] = jsii.String(o.webPages)
 	}

@@ -188,7 +188,7 @@ func (g *gateway) assemble() error {
 	if err != nil {
 		return err
 	}
-	if g.server, err = host.Listen(g.options.addr, webconsole.Handler(g.options.serve.Pages.Handler(g.options.serve.Aliases.Handler(meter.Page(totals, g.core.MayReadMetrics, &mux.Handler{Data: data, Admin: admin})))), g.options.serve); err != nil {
+	if g.server, err = host.Listen(g.options.addr, webconsole.Handler(g.options.serve.Pages.Handler(g.options.serve.Aliases.Handler(meter.Page(totals, g.core.MayReadMetrics, &mux.Handler{Data: data, Admin: admin, Pages: g.options.serve.DataPages})))), g.options.serve); err != nil {
 		return err
 	}
 	exporter := telemetry.Exporter(g.core)

@@ -87,7 +87,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
-	server, err := host.Listen(variable(envAddr, ":8080"), healthy(meter.Page(totals, core.MayReadMetrics, host.RequireEdge(originauth.ForStore(secrets, core.Store).OnRejected(m.CountBypass), console.Handler(options.Pages.Handler(options.Aliases.Handler(mux)))))), options)
+	server, err := host.Listen(variable(envAddr, ":8080"), healthy(meter.Page(totals, core.MayReadMetrics, host.RequireEdge(originauth.ForStore(secrets, core.Store).OnRejected(m.CountBypass), console.Handler(options.Pages.Handler(options.Aliases.Handler(options.DataPages.Handler(mux))))))), options)
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}

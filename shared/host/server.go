@@ -38,6 +38,8 @@ type Options struct {
 	// wraps the handler in both.
 	Aliases alias.Prefixes
 	Pages   cors.Pages
+	// DataPages are the web pages that may call the data plane: the caller wraps its handler.
+	DataPages cors.DataPlane
 }
 
 // DefaultOptions returns the options of a process without a load balancer.
@@ -52,6 +54,9 @@ func (o Options) FromEnvironment() (Options, error) {
 		return o, err
 	}
 	if o.Pages, err = cors.FromEnvironment(oauthserver.Public(os.Getenv(oauthserver.EnvPublic))); err != nil {
+		return o, err
+	}
+	if o.DataPages, err = cors.DataPlaneFromEnvironment(); err != nil {
 		return o, err
 	}
 	for name, to := range map[string]*int{EnvMaxConns: &o.MaxConns, EnvMaxPerAddress: &o.MaxPerAddress} {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"gateway/shared/mcp/cors"
 	"gateway/shared/relay"
 	"gateway/shared/relay/routes"
 	"gateway/shared/wire/release"
@@ -23,6 +24,8 @@ type Administration interface {
 type Handler struct {
 	Data  *relay.Mux
 	Admin Administration
+	// Pages are the web pages that may call the data plane.
+	Pages cors.DataPlane
 }
 
 // wellKnown is the prefix of addresses that clients build by inserting it before the path of
@@ -63,5 +66,5 @@ func (f *Handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		f.Admin.ServeHTTP(w, req)
 		return
 	}
-	f.Data.ServeHTTP(w, req)
+	f.Pages.Handler(f.Data).ServeHTTP(w, req)
 }

@@ -63,12 +63,16 @@ func open(ctx context.Context, routes []relay.Route, translators []chat.Translat
 	if err != nil {
 		return nil, err
 	}
+	dataPages, err := cors.DataPlaneFromEnvironment()
+	if err != nil {
+		return nil, err
+	}
 	vectors, err := onaws.Vectors(ctx)
 	if err != nil {
 		return nil, err
 	}
 	r := plane.New(in.Core, m.Sink(newCostSink(logFallback{in.Sink})), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Translators: translators, Vectors: vectors})
-	return &host.Stream{Handler: pages.Handler(aliases.Handler(relay.NewMux(r, routes))), Verifier: originauth.ForStore(secrets, in.Store).OnRejected(m.CountBypass), Thaw: in.CloseIdleConnections}, nil
+	return &host.Stream{Handler: pages.Handler(aliases.Handler(dataPages.Handler(relay.NewMux(r, routes)))), Verifier: originauth.ForStore(secrets, in.Store).OnRejected(m.CountBypass), Thaw: in.CloseIdleConnections}, nil
 }
 
 // checkJobs rejects routes of jobs without an implementation.

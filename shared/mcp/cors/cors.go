@@ -34,12 +34,7 @@ func (p Pages) Handler(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		head.Add("Vary", "Access-Control-Request-Method, Access-Control-Request-Headers")
-		head.Set("Access-Control-Allow-Methods", methods)
-		if names := r.Header.Get("Access-Control-Request-Headers"); validHeaderNames(names) {
-			head.Set("Access-Control-Allow-Headers", names)
-		}
-		head.Set("Access-Control-Max-Age", maxAge)
+		preflight(head, r, methods)
 		w.WriteHeader(http.StatusNoContent)
 	})
 }

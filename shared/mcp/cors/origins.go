@@ -25,19 +25,22 @@ type Pages struct {
 }
 
 // Parse parses a list such as https://app.example.com,http://localhost:6274.
-func Parse(list string) (out []string, err error) {
+func Parse(list string) (out []string, err error) { return parse(Env, list) }
+
+// parse parses the value of an environment variable.
+func parse(name, list string) (out []string, err error) {
 	for o := range strings.SplitSeq(list, ",") {
 		if o = strings.TrimSpace(o); o == "" {
 			continue
 		}
 		u, err := url.Parse(o)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != o {
-			return nil, fmt.Errorf("%s: %q must be an origin as browsers send it: https:// or http://, a host in small letters and perhaps a port, without a path", Env, o)
+			return nil, fmt.Errorf("%s: %q must be an origin as browsers send it: https:// or http://, a host in small letters and perhaps a port, without a path", name, o)
 		}
 		out = append(out, o)
 	}
 	if len(out) > maxOrigins {
-		return nil, fmt.Errorf("%s: has %d origins, %d are allowed", Env, len(out), maxOrigins)
+		return nil, fmt.Errorf("%s: has %d origins, %d are allowed", name, len(out), maxOrigins)
 	}
 	return out, nil
 }
