@@ -8,7 +8,6 @@ import (
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/mcp"
-	"gateway/shared/mcp/oauthclient"
 	"gateway/shared/resource"
 )
 
@@ -96,14 +95,7 @@ func (f *family) deleteConnection(c *admin.Call) (any, error) {
 		}
 	}
 	parent := c.ParentRecord()
-	return admin.Members{"success": true}, c.Change(func(tx *resource.Tx) error {
-		rec, ok, err := tx.Get(parent.Scope, mcp.KindConnection.Of(parent.ID), user)
-		if err != nil || !ok {
-			return err
-		}
-		oauthclient.StageEnd(tx, oauthclient.Place{Scope: parent.Scope, Server: parent.ID, User: user})
-		return tx.Delete(&rec)
-	})
+	return admin.Members{"success": true}, c.Change(func(tx *resource.Tx) error { return endConnection(tx, parent, user) })
 }
 
 // connected returns which of some users have signed in.

@@ -176,7 +176,7 @@ func (f *family) integrationRoutes() []admin.Route {
 				}
 				return metadata(&it.Form.Synced), nil
 			})},
-		admin.Route{Method: "POST", Path: item + "/test", Name: "testMcpIntegration", Doc: "Ask the server, and learn what it can do.", Action: audit.Test, Answer: probeSchema,
+		admin.Route{Method: "POST", Path: item + "/test", Aliases: []string{item + "/sync"}, Name: "testMcpIntegration", Doc: "Ask the server, and learn what it can do.", Action: audit.Test, Answer: probeSchema,
 			Do: f.integrations.At("update", func(c *admin.Call) (any, error) {
 				it, err := f.integrations.Find(c)
 				if err != nil {

@@ -186,7 +186,7 @@ func (f *family) serverRoutes() []admin.Route {
 				}
 				return metadata(&of.Form.Synced), nil
 			})},
-		admin.Route{Method: "POST", Path: item + "/test", Name: "testMcpServer", Doc: "Ask the server, and learn what it can do.", Action: audit.Test, Answer: probeSchema,
+		admin.Route{Method: "POST", Path: item + "/test", Aliases: []string{item + "/capabilities/sync", item + "/metadata/sync"}, Name: "testMcpServer", Doc: "Ask the server, and learn what it can do.", Action: audit.Test, Answer: probeSchema,
 			Do: f.servers.At("update", func(c *admin.Call) (any, error) {
 				it, of, err := f.ofServer(c)
 				if err != nil {
@@ -200,7 +200,7 @@ func (f *family) serverRoutes() []admin.Route {
 		Of: f.servers, Path: item + "/user-access", Object: "mcp-server-user", Name: "McpServer", Kind: mcp.KindUser,
 		Default: func(s *mcp.Server) *string { return &s.UserAccess }, Connected: connected,
 	}.Routes()...)
-	return append(routes, f.connectionRoutes()...)
+	return append(append(routes, f.connectionRoutes()...), f.selfRoutes()...)
 }
 
 // ofServer returns the server in the path, and its integration.
