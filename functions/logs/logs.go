@@ -64,7 +64,7 @@ func New(d Deps) admin.Family {
 }
 
 func (f *family) describe() admin.Family {
-	return admin.Family{Name: "logs", Doc: "What was asked and answered. A log appears about a second after its request ended.", Routes: append(append(append(f.exportRoutes(), f.tailRoute(), f.insertRoute(), f.simulations()), f.otelRoutes()...), []admin.Route{
+	return admin.Family{Name: "logs", Doc: "What was asked and answered. A log appears about a second after its request ended.", Routes: append(slices.Concat(f.exportRoutes(), []admin.Route{f.tailRoute(), f.insertRoute(), f.simulations()}, f.otelRoutes(), views().Routes()), []admin.Route{
 		{
 			Method: "GET", Path: "/logs", Name: "listLogs", Doc: "List logs, newest first, without their bodies.",
 			Scopes: []string{"logs.list"}, Where: admin.InEither, Query: listQuery(), AnswerOf: admin.SchemaOf[list], Do: f.list,
