@@ -122,7 +122,9 @@ var exceptions = func() map[string]rights {
 	apikeys := limited("GetItem", "PutItem", "DeleteItem")
 	apikeys.opens = []string{"control"}                // secrets that automatic rotations made
 	apikeys.tables["usage"] = []string{"BatchGetItem"} // when keys were last used
-	policies := administration                         // it lists counters and resets them
+	testing := limited(lookUp...)
+	testing.opens = []string{"control"} // credentials of providers that are tested
+	policies := administration          // it lists counters and resets them
 	policies.tables = map[string][]string{"control": manage, "keys": lookUp, "rate": {"Query"}, "spend": {"GetItem", "BatchGetItem", "Query", "UpdateItem"}}
 	policies.sends, policies.names, policies.seals = []string{"audit", "usage"}, nil, nil
 	users := administration
@@ -151,7 +153,7 @@ var exceptions = func() map[string]rights {
 		"analytics": analytics, "logs": logs, "auditlogs": reader("audit", "Query"),
 		"docs":         {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}}, // the document is in the binary; it names the gateway's own address, where tools are called
 		"modelpricing": {tables: map[string][]string{"control": readMany, "keys": lookUp}, names: []string{"audit", "usage"}}, // the prices are in the binary; organisations that have their own prices read those too
-		"apikeys":      apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": limited(lookUp...),
+		"apikeys":      apikeys, "workspaces": limited("GetItem", "PutItem", "DeleteItem"), "integrations": limited(lookUp...), "providers": testing,
 		"policies": policies, "dryrun": rehearsal, "batches": withBatches, "batchruns": withBatches, "passthrough": withBatches,
 		"mcp": dataPlane.sessions(), "messages": dataPlane.sessions(), "responses": withBatches.sessions(), // these call servers
 		"usage": {

@@ -71,7 +71,7 @@ func Administration(c *app.Core, archive *segment.Archive) []admin.Family {
 	families := []admin.Family{configs.New(configs.Deps{CheckURL: c.Egress.CheckURL}), apikeys.New(c.Ledger), workspaces.New(workspaces.Deps{Ledger: c.Ledger}), organisation.New(), users.New(users.Deps{Mailer: c.Mailer, PublicURL: c.PublicURL})}
 	families = append(families,
 		integrations.New(integrations.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}),
-		providers.New(providers.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL}))
+		providers.New(providers.Of(c)))
 	families = append(families, prompts.New(), partials.New(), collections.New(), guardrails.New(guardrails.Deps{CheckURL: c.Egress.CheckURL}), policies.New(c.Ledger), modelpricing.New(c.Book()))
 	families = append(families, webhooks.New(webhooks.Deps{CheckURL: c.Egress.CheckURL, Store: c.Store, Now: c.Now}))
 	families = append(families, secretreferences.New(secretreferences.Deps{CheckURL: c.Egress.CheckURL, Transport: c.Transport, Now: c.Now}))

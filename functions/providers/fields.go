@@ -14,6 +14,8 @@ import (
 type (
 	item   = admin.Item[provider.Instance]
 	change = admin.Change[provider.Instance]
+	// instances are one of the two forms of providers.
+	instances = admin.Collection[provider.Instance]
 )
 
 // fields are those that both forms have.

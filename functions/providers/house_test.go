@@ -22,7 +22,15 @@ const (
 
 func newHouse(t testing.TB) *admintest.House {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
-		return []admin.Family{New(Deps{Ledger: ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{}), CheckURL: egress.Policy{}.CheckURL})}
+		policy, err := egress.ParseAllow("127.0.0.0/8")
+		if err != nil {
+			t.Fatal(err)
+		}
+		via := egress.New(policy, egress.Options{})
+		t.Cleanup(func() { egress.CloseIdle(via) })
+		tokens := provider.NewTokens(via, time.Now)
+		return []admin.Family{New(Deps{Ledger: ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{}), CheckURL: egress.Policy{}.CheckURL,
+			Loader: resource.NewLoader(d.Resources), Secrets: provider.NewSecrets(admintest.Sealer{}, tokens, via), Tokens: tokens, Via: via, Trusting: via})}
 	})
 }
 

@@ -6,9 +6,11 @@ package providers
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 
 	"gateway/shared/admin"
+	"gateway/shared/app"
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
 	"gateway/shared/prompt"
@@ -23,12 +25,28 @@ type Deps struct {
 	Ledger *ledger.Ledger
 	// CheckURL is the egress rule for hosts that people name.
 	CheckURL provider.URLCheck
+	// For tests of providers: Loader finds them, Secrets and Tokens complete their credentials,
+	// and Via sends requests, or Trusting those to hosts of their own.
+	Loader        *resource.Loader
+	Secrets       *provider.Secrets
+	Tokens        provider.Signer
+	Via, Trusting http.RoundTripper
+}
+
+// Of returns the dependencies in an installation.
+func Of(c *app.Core) Deps {
+	tokens := provider.NewTokens(c.Transport, c.Now)
+	return Deps{
+		Ledger: c.Ledger, CheckURL: c.Egress.CheckURL, Loader: c.Loader,
+		Secrets: provider.NewSecrets(c.Sealer, tokens, c.Transport), Tokens: tokens, Via: c.Transport, Trusting: c.Trusting,
+	}
 }
 
 // New makes the family.
 func New(d Deps) admin.Family {
 	f := &family{d}
-	return admin.Family{Name: "providers", Doc: "Saved providers and virtual keys.", Routes: slices.Concat(f.providers().Routes(), f.keys().Routes(), []admin.Route{catalogRoute()})}
+	saved, keys := f.providers(), f.keys()
+	return admin.Family{Name: "providers", Doc: "Saved providers and virtual keys.", Routes: slices.Concat(saved.Routes(), f.probeRoute(saved, "testProvider"), keys.Routes(), f.probeRoute(keys, "testVirtualKey"), []admin.Route{catalogRoute()})}
 }
 
 type family struct{ Deps }

@@ -11,6 +11,6 @@ import (
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
-		return []admin.Family{providers.New(providers.Deps{Ledger: c.Ledger, CheckURL: c.Egress.CheckURL})}
+		return []admin.Family{providers.New(providers.Of(c))}
 	}, onaws.Keys)
 }

@@ -1,0 +1,188 @@
+package providers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/route/saved"
+)
+
+// Limits of a test.
+const (
+	probeTime = 20 * time.Second
+	probeSize = 4 << 20 // bytes of a list of models
+)
+
+// Causes of a failed test.
+const (
+	causeSettings    = "settings"    // of the provider or its integration
+	causeCredentials = "credentials" // which the provider rejects
+	causeNetwork     = "network"     // the host cannot be reached
+	causeProvider    = "provider"    // it answers with an error of its own
+	causeUnsupported = "unsupported" // it has no list of models
+)
+
+// probeResult is the outcome of a test.
+type probeResult struct {
+	Object  string  `json:"object"`
+	Success bool    `json:"success"`
+	Cause   *string `json:"cause" enum:"settings,credentials,network,provider,unsupported" doc:"What failed: settings of the provider or its integration, credentials that it rejects, the network on the way, or the provider itself. unsupported: it has no list of models, so that only a request can test it."`
+	Message *string `json:"message" doc:"What failed, and what to do."`
+	Status  *int    `json:"status_code" doc:"Of the provider's response."`
+	Host    *string `json:"host"`
+	Models  *int    `json:"models" doc:"How many models the provider lists."`
+	Millis  int64   `json:"response_time_ms"`
+}
+
+// failed returns the result of a test that failed.
+func (r probeResult) failed(cause, format string, args ...any) *probeResult {
+	message := fmt.Sprintf(format, args...)
+	r.Cause, r.Message = &cause, &message
+	return &r
+}
+
+// probeRoute tests the providers of a collection.
+func (f *family) probeRoute(col *instances, name string) []admin.Route {
+	return col.Below(admin.Route{
+		Method: "POST", Path: col.Path + "/{slug}/test", Name: name, Action: audit.Test, AnswerOf: admin.SchemaOf[probeResult], Do: col.At("update", func(c *admin.Call) (any, error) {
+			it, err := col.Find(c)
+			if err != nil {
+				return nil, err
+			}
+			return f.probe(c, it)
+		}),
+		Doc: "Test a provider by its list of models, which costs nothing, and tell what failed: the settings, the credentials, the network or the provider.",
+	})
+}
+
+// probe requests the list of models of a provider with the saved credential.
+func (f *family) probe(c *admin.Call, it item) (*probeResult, error) {
+	result := probeResult{Object: "provider-test"}
+	v, err := f.Loader.Fresh(c.Context, it.Scope.Org)
+	if err != nil {
+		return nil, err
+	}
+	s, err := saved.Load(c.Context, v, it.Scope, it.Slug, c.Now)
+	if fault.Is(err, fault.NotAllowed) {
+		return result.failed(causeSettings, "%s", fault.From(err).Message), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(c.Context, probeTime)
+	defer cancel()
+	opened, err := s.Open(ctx, &saved.Means{Sealer: c.Sealer, Secrets: f.Secrets, View: v, Scope: it.Scope, Now: c.Now})
+	if err != nil {
+		return rejected(result, err)
+	}
+	t := &provider.Target{
+		Provider: s.Provider, Credential: *opened.Credential, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders, Saved: true,
+		Signer: f.Tokens, Trusting: f.Trusting,
+	}
+	address, err := modelsURL(t)
+	if err != nil {
+		return rejected(result, err)
+	}
+	if address == "" {
+		return result.failed(causeUnsupported, "%s has no list of models; send a request through @%s to test it", s.Provider.Name, it.Slug), nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return result.failed(causeSettings, "custom_host is not an address"), nil
+	}
+	result.Host = textOrNull(req.URL.Host)
+	if err := t.Authorize(ctx, req, nil); err != nil {
+		return rejected(result, err)
+	}
+	via := f.Via
+	if own, _ := t.OwnHost(); own != "" {
+		via = f.Trusting
+	}
+	began := time.Now()
+	resp, err := via.RoundTrip(req)
+	result.Millis = time.Since(began).Milliseconds()
+	if err != nil {
+		return unreachable(result, err), nil
+	}
+	defer resp.Body.Close()
+	return readProbe(result, s.Provider.Name, resp), nil
+}
+
+// rejected is the result of a failure before the call: of settings, or of a token service or
+// secret manager. A failure of the gateway is returned.
+func rejected(result probeResult, err error) (*probeResult, error) {
+	f := fault.From(err)
+	switch {
+	case f.Status() < http.StatusInternalServerError:
+		return result.failed(causeSettings, "%s", f.Message), nil
+	case fault.Is(err, fault.ProviderError):
+		return result.failed(causeCredentials, "%s", f.Message), nil
+	}
+	return nil, err
+}
+
+// unreachable is the result of a call that got no response. The error is not quoted: it may
+// contain the address with a key.
+func unreachable(result probeResult, err error) *probeResult {
+	var f *fault.Fault
+	switch {
+	case errors.As(err, &f):
+		return result.failed(causeNetwork, "%s", f.Message)
+	case errors.Is(err, context.DeadlineExceeded):
+		return result.failed(causeNetwork, "The host did not answer within %s", probeTime)
+	}
+	return result.failed(causeNetwork, "The host cannot be reached: its name cannot be resolved, it refuses connections, or its certificate is not valid")
+}
+
+// readProbe reads the response.
+func readProbe(result probeResult, name string, resp *http.Response) *probeResult {
+	result.Status = &resp.StatusCode
+	switch s := resp.StatusCode; {
+	case s == http.StatusUnauthorized || s == http.StatusForbidden:
+		return result.failed(causeCredentials, "%s rejects the credentials with %d; save a valid key", name, s)
+	case s == http.StatusTooManyRequests:
+		return result.failed(causeProvider, "%s limits the rate of requests (429); repeat the test later", name)
+	case s >= http.StatusInternalServerError:
+		return result.failed(causeProvider, "%s answers with %d; repeat the test later", name, s)
+	case s != http.StatusOK:
+		return result.failed(causeSettings, "%s answers the list of models with %d; check custom_host and the other configurations", name, s)
+	}
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, probeSize))
+	var list struct{ Data, Models []json.RawMessage }
+	if err == nil {
+		err = json.Unmarshal(raw, &list)
+	}
+	if err != nil {
+		return result.failed(causeSettings, "The host answers with something else than a list of models; check custom_host")
+	}
+	n := len(list.Data) + len(list.Models)
+	result.Success, result.Models = true, &n
+	return &result
+}
+
+// modelsURL returns the address of the list of models; "" if there is none. Hosts of OpenAI's
+// format have it beside their chat completions.
+func modelsURL(t *provider.Target) (string, error) {
+	if t.Provider.Serves(provider.ModelsList) {
+		return t.URL(provider.ModelsList, "", false)
+	}
+	if t.Provider.Dialect != provider.OpenAIChat || !t.Provider.Serves(provider.Chat) || t.Provider.Auth.Scheme != provider.HeaderAuth {
+		return "", nil
+	}
+	chat, err := t.URL(provider.Chat, "", false)
+	base, ok := strings.CutSuffix(chat, "/chat/completions")
+	if err != nil || !ok {
+		return "", err
+	}
+	return base + "/models", nil
+}

@@ -1,0 +1,84 @@
+package providers
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"gateway/shared/admin/admintest"
+	"gateway/shared/provider"
+	"gateway/shared/resource"
+)
+
+const probedKey = "sk-a-key-of-the-provider"
+
+// probed saves a provider of a kind at a host, with a key.
+func probed(t *testing.T, h *admintest.House, slug, kind, host string) string {
+	t.Helper()
+	rec := integrate(t, h, admintest.Org, "", slug, open(h.One))
+	if err := h.Resources.Change(context.Background(), rec.Scope, func(tx *resource.Tx) error {
+		rec, _, err := tx.Get(rec.Scope, rec.Kind, rec.ID)
+		if err != nil {
+			return err
+		}
+		if rec.Body, err = encode(provider.Integration{AIProviderID: kind, AllowAllModels: true, Workspaces: []provider.WorkspaceAccess{open(h.One)}, Configurations: map[string]any{"custom_host": host}}); err != nil {
+			return err
+		}
+		if err := rec.SetSecret(context.Background(), admintest.Sealer{}, provider.SecretKey, []byte(probedKey)); err != nil {
+			return err
+		}
+		return tx.Update(&rec)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return h.Do("POST", "/providers", key, `{"name":"P","integration_id":"`+slug+`"}`).OK().Text("slug")
+}
+
+// A test says whose fault a failure is, and quotes neither the key nor the provider's response.
+func TestATestOfAProviderTellsWhatFailed(t *testing.T) {
+	h := newHouse(t)
+	status, body := http.StatusOK, `{"data":[{"id":"a"},{"id":"b"}]}`
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != "GET" || r.URL.Path != "/v1/models" || r.Header.Get("Authorization") != "Bearer "+probedKey {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}))
+	defer up.Close()
+	for kind, host := range map[string]string{"openai": up.URL + "/v1", "groq": up.URL + "/v1"} {
+		at := "/providers/" + probed(t, h, "i-"+kind, kind, host) + "/test"
+		a := h.Do("POST", at, key, nil).OK()
+		if a.At("success") != true || a.At("models") != float64(2) || a.At("status_code") != float64(200) || a.At("cause") != nil {
+			t.Errorf("%s: %s", kind, a.Body)
+		}
+	}
+	at := "/providers/" + probed(t, h, "i-failing", "openai", up.URL+"/v1") + "/test"
+	for _, c := range []struct {
+		status      int
+		body, cause string
+	}{
+		{401, `{"error":"bad key ` + probedKey + `"}`, "credentials"}, {403, "", "credentials"}, {404, "", "settings"}, {429, "", "provider"}, {503, "", "provider"}, {200, "<html>", "settings"}, {301, "", "settings"},
+	} {
+		status, body = c.status, c.body
+		a := h.Do("POST", at, key, nil).OK()
+		if a.At("success") != false || a.Text("cause") != c.cause || a.Text("message") == "" || strings.Contains(string(a.Body), probedKey) {
+			t.Errorf("%d: %s", c.status, a.Body)
+		}
+	}
+	dead := httptest.NewServer(http.NotFoundHandler())
+	dead.Close()
+	for kind, want := range map[string]struct{ host, cause string }{
+		"openai": {dead.URL + "/v1", "network"}, "cohere": {up.URL, "unsupported"}, "modal": {"http://192.0.2.1:1/v1", "network"},
+	} {
+		a := h.Do("POST", "/providers/"+probed(t, h, "d-"+kind, kind, want.host)+"/test", key, nil).OK()
+		if a.At("success") != false || a.Text("cause") != want.cause {
+			t.Errorf("%s at %s: %s", kind, want.host, a.Body)
+		}
+	}
+	h.Do("POST", "/providers/none/test", key, nil).Refused(404, "AB08", "")
+	h.Do("POST", at, admintest.MemberKey, nil).Refused(403, "AB03", "")
+}
