@@ -47,20 +47,30 @@ func (r *Route) describeRehearsal() {
 		return
 	}
 	r.Query = append(slices.Clone(r.Query), Field{Name: dryRun, Type: Boolean, Default: false, Doc: "true deletes nothing and returns what would be deleted, changed, or stop working."})
-	answer := maps.Clone(r.answerSchema())
-	properties := map[string]Schema{}
-	if was, ok := answer["properties"].(map[string]Schema); ok {
-		properties = maps.Clone(was)
+	plain, of := r.Answer, r.AnswerOf
+	r.Answer, r.AnswerOf = nil, func() Schema {
+		if plain == nil && of != nil {
+			return withRehearsal(of())
+		}
+		return withRehearsal(plain)
 	}
-	described := SchemaOf[impact]()
-	described["description"] = "Of a dry run, alone."
-	properties[dryRun] = described
-	if required, ok := answer["required"].([]string); ok && len(required) > 0 {
-		answer = Schema{"anyOf": []any{r.answerSchema(), Closed(map[string]Schema{dryRun: described})}}
-	} else {
-		answer["properties"] = properties
+}
+
+// withRehearsal adds the answer of a rehearsal to the schema of a deletion's.
+func withRehearsal(plain Schema) Schema {
+	would := SchemaOf[impact]()
+	would["description"] = "Of a dry run, alone."
+	if required, ok := plain["required"].([]string); ok && len(required) > 0 {
+		return Schema{"anyOf": []any{plain, Closed(map[string]Schema{dryRun: would})}}
 	}
-	r.Answer = answer
+	out, properties := Schema{"type": "object"}, map[string]Schema{}
+	maps.Copy(out, plain)
+	if was, ok := plain["properties"].(map[string]Schema); ok {
+		maps.Copy(properties, was)
+	}
+	properties[dryRun] = would
+	out["properties"] = properties
+	return out
 }
 
 // rehearse executes a deletion without committing any change, and returns what it would do.
