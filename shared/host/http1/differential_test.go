@@ -126,7 +126,7 @@ var requests = []string{
 	"GET / http/1.1\r\nHost: h\r\n\r\n", "GET / HTTP/1.1 \r\nHost: h\r\n\r\n", "GET  / HTTP/1.1\r\nHost: h\r\n\r\n", "GET /  HTTP/1.1\r\nHost: h\r\n\r\n", "GET / HTTP/1.1x\r\nHost: h\r\n\r\n", "GET /\r\n\r\n", "GET\r\n\r\n", "GET / \r\n\r\n",
 	"G\x00T / HTTP/1.1\r\nHost: h\r\n\r\n", "get / HTTP/1.1\r\nHost: h\r\n\r\n", "QUERY / HTTP/1.1\r\nHost: h\r\n\r\n", "G(T / HTTP/1.1\r\nHost: h\r\n\r\n",
 	"OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", "OPTIONS / HTTP/1.1\r\nHost: h\r\n\r\n", "CONNECT h:80 HTTP/1.1\r\nHost: h:80\r\n\r\n", "CONNECT / HTTP/1.1\r\nHost: h\r\n\r\n", "TRACE / HTTP/1.1\r\nHost: h\r\n\r\n",
-	"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "GET", "GE", "GET / HTTP/1.1\r\nHos", "GET / HTTP/1.1\r\nHost: h\r\n", "",
+	"PRI * HTTP/2.0\r\nHost: h\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "GET", "GE", "GET / HTTP/1.1\r\nHos", "GET / HTTP/1.1\r\nHost: h\r\n", "",
 	"GET / HTTP/1.1\nHost: h\n\n", "GET / HTTP/1.1\r\nHost: h\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nA: b\n\n", "GET / HTTP/1.1\nHost: h\r\n\r\n", "GET / HTTP/1.1\r\rHost: h\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\r\n\r\n",
 	get("/", "X-A: 1", "X-A: 2", "x-a: 3"), get("/", "X-A:1"), get("/", "X-A:  \t 1 \t "), get("/", "X-A:"), get("/", "X-A: a\x00b"), get("/", "X-A: a\x7fb"), get("/", "X-A: a\x01b"), get("/", "X-A: a\tb"), get("/", "X-A: \xff\xfe"),
 	get("/", "X A: 1"), get("/", "X-A : 1"), get("/", "X-Ä: 1"), get("/", ": 1"), get("/", "X-A"), get("/", "X-A: 1", " folded"), get("/", "X-A: 1", "\tfolded"), get("/", " folded: 1"), get("/", "X-A: a\rb"), get("/", "X-A: 1", "\r"),

@@ -13,7 +13,8 @@
 // an http.Flusher. A body that is unread when the response begins is read to its end
 // first, unless EnableFullDuplex of http.ResponseController is set. The strings of a
 // request alias one copy of its head, at most 16 KB, which lives as long as any of them.
-// There is no hijacking; net/http serves upgrades. One watcher per server detects
+// There is no hijacking; net/http serves upgrades, and HTTP/2 without TLS, which begins
+// with a preface (prior knowledge). One watcher per server detects
 // disconnected clients: it checks the connections with requests that take longer than a
 // moment.
 package http1

@@ -16,6 +16,7 @@ func (s *Server) newStandard() *http.Server {
 	o := &s.options
 	return &http.Server{
 		Handler: http.HandlerFunc(s.serveStandard), ReadHeaderTimeout: o.HeadTime, IdleTimeout: o.IdleTime, MaxHeaderBytes: o.MaxHead,
+		Protocols: protocols(), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: maxStreams, SendPingTimeout: silence},
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 		ConnState: func(c net.Conn, state http.ConnState) {
 			if b, ok := c.(*replayConn); ok && state == http.StateHijacked {
@@ -46,6 +47,10 @@ func (s *Server) serveStandard(w http.ResponseWriter, r *http.Request) {
 				panic(http.ErrAbortHandler)
 			}
 		}()
+	}
+	if r.ProtoMajor == 2 {
+		s.serveStream(w, r, h, c.ticket.spare)
+		return
 	}
 	// After a message with an end that two servers might see at different positions,
 	// nothing more is accepted (RFC 9112, 6.1). net/http does not report a Content-Length
