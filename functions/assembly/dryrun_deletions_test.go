@@ -50,6 +50,9 @@ func TestDryRunsOfDeletionsWriteNothing(t *testing.T) {
 				UsedBy  []any `json:"used_by"`
 			} `json:"dry_run"`
 		}
+		if got.Code == 400 && e.send("DELETE", path, rootKey, body).Code == 400 {
+			continue // such as the connection of a user, with a key without one
+		}
 		if err := json.Unmarshal(got.Body.Bytes(), &out); err != nil || got.Code != 200 || out.Would == nil {
 			t.Errorf("DELETE %s: %d %.300s", dry, got.Code, got.Body)
 			continue
