@@ -153,7 +153,7 @@ func gatewayResponses() map[string]any {
 
 // gathered are path prefixes that one family serves entirely. The API, which has a limited
 // number of resources, has one resource for each; the family resolves the paths below.
-var gathered = []string{"/analytics/", "/agent/", "/.well-known/", "/oauth/", "/auth/", "/otel/", "/policies/", "/webhooks/", "/model-configs/"}
+var gathered = []string{"/analytics/", "/agent/", "/.well-known/", "/oauth/", "/auth/", "/otel/", "/policies/", "/webhooks/", "/model-configs/", "/mcp-servers/"}
 
 // apart are the beginnings of paths below gathered ones that belong to another family.
 var apart = []string{"/oauth/upstream-", "/.well-known/jwks.json"}
