@@ -80,8 +80,7 @@ func TestGraphsOfFeedbackEqualTheSumOverIt(t *testing.T) {
 	is("groups", got, map[string]any{"t0": []any{5, 2}, "t1": []any{0, 1}})
 }
 
-// The time before is as long as the one that is asked for, and each request is in one
-// of the two.
+// The previous period is as long as the requested one, and each request is in one of them.
 func TestGraphsTellOfTheTimeBefore(t *testing.T) {
 	h, a := newHouse(t)
 	fill(t, h, a)

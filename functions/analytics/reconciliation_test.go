@@ -57,8 +57,8 @@ func TestAReconciliationNamesWhatDiffers(t *testing.T) {
 		}
 	})
 	ours := bookedCalls(t, h, a, "o4-mini", 1, nil)
-	// A call that a fallback left behind is on the provider's bill, too; one that the
-	// provider refused, and those of another provider, are not.
+	// A call that a fallback replaced is invoiced too; one that the provider rejected, and
+	// those of another provider, are not.
 	bookedCalls(t, h, a, "claude", 1, func(_ int, r *usage.Record) {
 		first := r.Attempts[0]
 		first.Model = "gpt-4o"

@@ -110,7 +110,7 @@ func TestWhatAKeyMayHold(t *testing.T) {
 			h.For(t).Do("POST", c.path, c.caller, text).Refused(400, "AB01", c.field)
 		})
 	}
-	// Nobody gives rights that it does not have itself.
+	// No caller grants permissions that it lacks.
 	own := h.Do("POST", "/api-keys/workspace/service", admintest.WorkspaceA, `{"name":"k","scopes":["configs.list"]}`)
 	if own.Status == 200 {
 		h.SetCaller("narrow", admin.Caller{KeyID: "n", Type: string(identity.WorkspaceService), Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: admintest.ScopeList{"workspace_service_api_keys.create"}}.As(identity.RankManager))

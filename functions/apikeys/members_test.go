@@ -81,7 +81,7 @@ func TestAlertAddressesOfAKey(t *testing.T) {
 	}
 }
 
-// A schema that came later is not held against metadata that stays.
+// A later schema does not apply to unchanged metadata.
 func TestMetadataIsJudgedWhenItChanges(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -13,8 +13,7 @@ import (
 	"gateway/shared/store"
 )
 
-// expire makes a key one whose time has passed; marked tells whether the worker
-// has noted it.
+// expire makes a key an expired one; marked states whether the worker has marked it.
 func expire(t *testing.T, h *admintest.House, id string, marked bool) {
 	t.Helper()
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}
@@ -81,8 +80,8 @@ func TestAnExpiredKeyCanBeRenewed(t *testing.T) {
 	}
 }
 
-// A key belongs to a user that the workspace knows: a member, or one who runs the
-// organisation. Refusals do not tell who exists elsewhere.
+// A key belongs to a user of the workspace: a member, or an owner or admin of the organization.
+// Errors do not reveal users of other workspaces.
 func TestAUserKeyNamesAUserOfTheWorkspace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

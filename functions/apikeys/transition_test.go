@@ -8,8 +8,8 @@ import (
 	"gateway/shared/store"
 )
 
-// TestALostRotationIsRepeatedOrEnded: the new secret whose response was lost is replaced, and
-// a previous secret that leaked ends early.
+// TestALostRotationIsRepeatedOrEnded: a new secret with a lost response is replaced, and a
+// leaked previous secret ends early.
 func TestALostRotationIsRepeatedOrEnded(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -122,7 +122,7 @@ func actionOf(op *drive.Operation, collection string) string {
 	return "update"
 }
 
-// may tells whether a kind of key may hold a scope.
+// may reports whether a kind of key may have a scope.
 func (r *accessRules) may(c *caller, scope string) bool {
 	if scope == admin.AnyScope {
 		return true
@@ -142,7 +142,7 @@ func (r *accessRules) may(c *caller, scope string) bool {
 	return strings.Contains(holders, "U") || strings.Contains(holders, "S") && (action == "read" || action == "list")
 }
 
-// runs tells whether a caller reaches the whole organisation.
+// runs reports whether a caller can access the entire organization.
 func runs(c *caller) bool {
 	return c.kind == identity.OrganisationService || c.kind == signedIn && (c.role == "owner" || c.role == "org-admin")
 }
@@ -159,7 +159,7 @@ func (r *accessRules) want(l *line, c *caller) string {
 	}
 	place := r.placeOf(l, c)
 	if place == drive.Organisation && !runs(c) {
-		return "-" // what is the organisation's, or another workspace's
+		return "-" // a resource of the organization or of another workspace
 	}
 	scopes, _ := r.scopes(l.op, place)
 	if !slices.ContainsFunc(scopes, func(s string) bool { return r.may(c, s) }) {

@@ -279,7 +279,7 @@ func once(w *drive.World, op *drive.Operation, place drive.Place) (string, map[s
 	return path, body, err
 }
 
-// placeless tells whether an operation is about the organisation alone.
+// placeless reports whether an operation concerns only the organization.
 func placeless(op *drive.Operation) bool {
 	properties, _ := op.Body["properties"].(map[string]any)
 	_, inBody := properties["workspace_id"]
@@ -449,7 +449,7 @@ func matrixOf(t *testing.T) (*installation, *drive.World, []caller) {
 	return in, w, callers(in, w.In)
 }
 
-// mail is a mail that told the first organisation of something.
+// mail returns the id of a notification mail of the first organization.
 func (in *installation) mail() string {
 	in.t.Helper()
 	in.must("POST", "/webhooks", rootKey, `{"name":"of a mail","url":"https://hooks.example.com"}`)
@@ -462,7 +462,7 @@ func (in *installation) serviceKey(workspace string) string {
 	return in.must("POST", "/api-keys/workspace/service", rootKey, fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["feedbacks.write"]}`, workspace))["key"].(string)
 }
 
-// log leaves a log behind and gives its id.
+// log stores a log and returns its id.
 func (in *installation) log(workspace string) string {
 	in.t.Helper()
 	at := time.Now().UTC().Truncate(time.Millisecond)

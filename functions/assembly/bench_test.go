@@ -22,7 +22,7 @@ import (
 
 var benchAdmin = flag.Bool("bench-admin", false, "measure the administration; see make bench-admin")
 
-// What is measured, and the most that the 99th of 100 calls may take.
+// The measured operations, and the maximum of the 99th percentile.
 const (
 	benchResources = 100_000 // in one organisation
 	benchCalls     = 100
@@ -60,7 +60,7 @@ func TestSpeedOfTheAdministration(t *testing.T) {
 	}
 	fmt.Printf("%d kinds with %d resources each, made in %s; %d calls each\n", len(kinds), each, time.Since(began).Round(time.Second), benchCalls)
 	fmt.Printf("%-28s %12s %12s %12s %12s %12s\n", "ms: half, 99 of 100", "read", "update", "create", "list", "list behind")
-	e.checked = nil // what is measured is not the test
+	e.checked = nil // validation is not measured
 	for _, k := range kinds {
 		k.measure(t, e)
 	}
@@ -81,7 +81,7 @@ func (e *estate) kinds(t *testing.T) (out []*kind) {
 	for _, create := range e.doc.Creates() {
 		read := e.doc.Linked(create, "read")
 		if len(drive.Variables(read.Path)) != 1 {
-			continue // what is below another thing is counted with it
+			continue // resources below another one are counted with it
 		}
 		thing, err := e.w.Need(drive.Collection(read.Path), drive.Workspace)
 		if err != nil || thing.Create == nil {
@@ -180,8 +180,8 @@ func (k *kind) grow(t *testing.T, e *estate, spaces []string, n int) {
 	}
 }
 
-// benchRounds is how many rounds are measured; the best one is reported, because what is
-// slow in all of them is really slow.
+// benchRounds is the number of measured rounds; the best one is reported, because a delay in
+// all of them is real.
 const benchRounds = 3
 
 func rounds(t *testing.T, e *estate, call func(i int) (method, path string, body []byte)) (best took) {
@@ -287,7 +287,7 @@ func (k *kind) measure(t *testing.T, e *estate) {
 		}
 		return "POST", k.path, raw
 	})
-	if update != nil { // a list behind each change
+	if update != nil { // a list after each change
 		for range benchRounds {
 			var one took
 			for i := range benchCalls {

@@ -21,8 +21,8 @@ type counts struct{ reads, writes int }
 
 func (c counts) String() string { return fmt.Sprintf("%2d %2d", c.reads, c.writes) }
 
-// counted makes a call that succeeds and counts what it asks of the store; who calls
-// is known before.
+// counted makes a successful call and counts its calls of the store; the caller is already
+// cached.
 func (e *estate) counted(t *testing.T, method, path string, body []byte) (counts, bool) {
 	t.Helper()
 	e.send("GET", "/admin/organisation/settings", rootKey, nil)
@@ -35,17 +35,17 @@ func (e *estate) counted(t *testing.T, method, path string, body []byte) (counts
 	return counts{e.rows.reads - before.reads, e.rows.writes - before.writes}, got.Code < 300
 }
 
-// Limits of what one call asks of the store. A write is one transaction, plus what a family
-// has to look up before it, plus events that are reported separately.
+// Limits of the store calls of one call. A write is one transaction, plus the lookups of a
+// family before it, plus separately reported events.
 const (
 	mostReadsOfRead  = 8
 	mostReadsOfWrite = 24
 	mostWrites       = 3
 )
 
-// TestCallsOfTheStore counts what each operation asks of the store, and compares the table
-// with testdata/calls.txt. A read by id asks for a small constant number of things, and a
-// list for as many with many entries as with few.
+// TestCallsOfTheStore counts the store calls of each operation, and compares the table with
+// testdata/calls.txt. A read by id needs a small constant number, and a list as many with many
+// entries as with few.
 func TestCallsOfTheStore(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
@@ -64,7 +64,7 @@ func TestCallsOfTheStore(t *testing.T) {
 		table = append(table, fmt.Sprintf("%-68s %s   behind a change %s", name, b.warm, b.first))
 	}
 	ops := slices.Clone(e.doc.Operations)
-	slices.SortStableFunc(ops, func(a, b *drive.Operation) int { // what is deleted may be needed by others
+	slices.SortStableFunc(ops, func(a, b *drive.Operation) int { // deletions are last, because other operations need the resources
 		if a.Method != "DELETE" || b.Method != "DELETE" {
 			return strings.Count(a.Method, "DELETE") - strings.Count(b.Method, "DELETE")
 		}
@@ -101,10 +101,10 @@ func isList(op *drive.Operation) bool {
 	return op.Method == "GET" && !strings.HasSuffix(op.Path, "}") && slices.ContainsFunc(op.Query, func(p drive.Param) bool { return strings.HasSuffix(p.Name, "page_size") || p.Name == "pageSize" })
 }
 
-// listed are the calls of a list behind a change, and of one that was read before.
+// listed are the store calls of a list after a change, and of an unchanged one.
 type listed struct{ first, warm counts }
 
-// lists reads every list of a collection twice, behind a change.
+// lists reads every list of a collection twice after a change.
 func (e *estate) lists(t *testing.T) map[string]listed {
 	t.Helper()
 	out := map[string]listed{}

@@ -51,7 +51,7 @@ func TestADeclaringClientDrivesEveryResource(t *testing.T) {
 	}
 }
 
-// notThere tells whether a refusal is about the kind or the place alone.
+// notThere reports whether an error concerns only the type or the place.
 func notThere(fields map[string]string, enums map[string]string) bool {
 	for f := range fields {
 		if f != "workspace_id" && enums[f] == "" {
@@ -61,7 +61,7 @@ func notThere(fields map[string]string, enums map[string]string) bool {
 	return len(fields) > 0
 }
 
-// keeps takes a thing through its life.
+// keeps drives a resource through its lifecycle.
 func keeps(t *testing.T, w *drive.World, thing *drive.Thing, what string) {
 	t.Helper()
 	state := plan(t, w, thing, what+" after its creation")
@@ -93,7 +93,7 @@ func keeps(t *testing.T, w *drive.World, thing *drive.Thing, what string) {
 	}
 }
 
-// plan reads a thing and tells the differences to what is declared.
+// plan reads a resource and returns its differences from the declared state.
 func plan(t *testing.T, w *drive.World, thing *drive.Thing, what string) map[string]any {
 	t.Helper()
 	got, err := w.Get(thing)

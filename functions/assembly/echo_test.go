@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReadsReturnWhatWasWritten writes members that reads must return unchanged: clients that
-// manage declared resources compare them as JSON. null stands for an absent member.
+// TestReadsReturnWhatWasWritten writes fields that reads must return unchanged: declarative
+// clients compare them as JSON. null means an absent field.
 func TestReadsReturnWhatWasWritten(t *testing.T) {
 	t.Parallel()
 	in := install(t, nil)

@@ -11,7 +11,7 @@ import (
 const (
 	whole = "whole" // gives a fixed set of permissions, all of which the caller must hold
 	parts = "parts" // gives what the body names, all of which the caller must hold
-	self  = "self"  // gives a user what is its own already
+	self  = "self"  // grants a user what it already has
 	none  = "none"  // gives no permissions
 )
 
@@ -42,10 +42,10 @@ func grantingRoutes(t *testing.T, decision string) map[string]bool {
 	return out
 }
 
-// TestEveryRouteThatChangesSomethingIsDecided compares the routes of the administration
-// with testdata/granting.txt, so that a new one is not added before it was decided whether
-// it gives permissions. The access matrix proves the routes that are whole, and
-// TestNoActorGainsPermissions those that are parts.
+// TestEveryRouteThatChangesSomethingIsDecided compares the routes of the administration with
+// testdata/granting.txt, so that a new one requires a decision whether it grants permissions.
+// The access matrix covers routes that grant entirely, and TestNoActorGainsPermissions those
+// that grant in part.
 func TestEveryRouteThatChangesSomethingIsDecided(t *testing.T) {
 	t.Parallel()
 	in, decided := install(t, nil), grantingRoutes(t, "")

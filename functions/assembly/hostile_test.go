@@ -111,7 +111,7 @@ func hostile(t *testing.T, in *installation, w *drive.World, rows *watched, key 
 	return len(all)
 }
 
-// judge says what is wrong with the answer to a hostile body; wrong is how the body breaks
+// judge returns the fault of a response to a hostile body; wrong states how the body violates
 // the schema.
 func judge(h drive.Hostile, wrong string, status int, answer []byte) string {
 	switch {
@@ -127,7 +127,7 @@ func judge(h drive.Hostile, wrong string, status int, answer []byte) string {
 	return ""
 }
 
-// judgeRPC tells what is wrong with an answer of JSON-RPC.
+// judgeRPC returns the fault of a JSON-RPC response.
 func judgeRPC(h drive.Hostile, wrong string, status int, answer []byte) string {
 	var m struct {
 		Version string `json:"jsonrpc"`
@@ -171,7 +171,7 @@ func request(w *drive.World, op *drive.Operation, place drive.Place) (string, ma
 	return "", nil, err
 }
 
-// names tells whether a refusal names a field, what it is in, or what is in it.
+// names reports whether an error names a field, its parent, or its content.
 func names(answer []byte, field string) bool {
 	var of struct{ Error, Error_description string } // RFC 6749
 	if json.Unmarshal(answer, &of) == nil && of.Error != "" {

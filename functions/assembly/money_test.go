@@ -19,8 +19,8 @@ var money = regexp.MustCompile(`(?i)cost|price|spen[dt]|saving|amount|credit|bud
 // otherNumbers are numbers of such a name that are no money, with what they are.
 var otherNumbers = map[string]string{"reset_usage": "whether the usage was reset", "priced_requests": "a number of requests"}
 
-// inUSD states that an amount is in US dollars, whose names vary; inBudget that it is in the
-// unit of a budget, which its type states; inCents that a unit of cents is named beside it.
+// inUSD matches amounts in US dollars, which have various names; inBudget those in the unit of
+// a budget, which its type determines; inCents those with a unit field of cents.
 var (
 	inUSD    = regexp.MustCompile(`US dollars`)
 	inBudget = regexp.MustCompile(`(?i)in the unit of credit_limit|Requests or tokens`)
@@ -38,9 +38,9 @@ func dollars(name string) string {
 	return name + "_usd"
 }
 
-// TestEveryAmountNamesItsUnit goes through all schemas of the document: each amount of money
-// is described with its unit, and beside each amount in cents in a response stand the unit,
-// where the description refers to it, and the amount in US dollars. A new field fails until
+// TestEveryAmountNamesItsUnit checks all schemas of the document: the description of each
+// amount of money states its unit, and each amount in cents in a response has a field for the
+// unit, if the description refers to it, and the amount in US dollars. A new field fails until
 // its unit is decided.
 func TestEveryAmountNamesItsUnit(t *testing.T) {
 	t.Parallel()

@@ -32,8 +32,8 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// installation is the whole administration over an embedded store, with the keys
-// and roles of the real thing.
+// installation is the complete administration on an embedded store, with the keys and roles of
+// a real one.
 type installation struct {
 	t        testing.TB
 	core     *app.Core
@@ -50,7 +50,7 @@ const (
 	otherRoot, otherKey = "root-key-of-the-other-organisation", "key-of-the-other-workspace-00001"
 )
 
-// install makes an installation whose tables wrap may look at.
+// install returns an installation; wrap may observe its tables.
 func install(t testing.TB, wrap func(store.Store) store.Store) *installation {
 	t.Helper()
 	opened, err := sqlite.Open(filepath.Join(t.TempDir(), "tables.db"), sqlite.Options{})
@@ -94,14 +94,14 @@ func install(t testing.TB, wrap func(store.Store) store.Store) *installation {
 	return in
 }
 
-// nobody is a network in which no host can be reached.
+// nobody is a network without reachable hosts.
 type nobody struct{}
 
 func (nobody) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("no such host")
 }
 
-// unread takes usage events that nobody reads.
+// unread discards usage events.
 type unread struct{}
 
 func (unread) Emit(context.Context, *usage.Record) error { return nil }
@@ -126,7 +126,7 @@ func (in *installation) ask(method, path, key string, body []byte) (int, []byte)
 	return a.Code, a.Body.Bytes()
 }
 
-// tell has a new webhook sent something, and a mail go out.
+// tell sends an event to a new webhook, and a mail.
 func (in *installation) tell(made []byte) {
 	in.t.Helper()
 	var w struct{ ID string }

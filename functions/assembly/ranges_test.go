@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestEveryRangeOfTimeEndsWithItsDay sends ranges to every operation whose parameters are
-// points in time. A range that begins at noon and ends with the date of the same day is in
-// order, since a date as an end is the end of that day; one that ends before it begins is
-// refused with the name of its end. A point in time that belongs to no range is listed.
+// TestEveryRangeOfTimeEndsWithItsDay sends ranges to every operation with time parameters. A
+// range that begins at noon and ends with the date of the same day is valid, since a date as an
+// end is the end of that day; one that ends before it begins is rejected with the name of its
+// end. Times that belong to no range are listed.
 func TestEveryRangeOfTimeEndsWithItsDay(t *testing.T) {
 	t.Parallel()
 	ends := map[string]string{"time_of_generation_max": "time_of_generation_min", "end_time": "start_time"}

@@ -252,7 +252,7 @@ func (w *rightsWorld) mint(by string) string {
 	return "a client secret"
 }
 
-// accept accepts an invitation whose link the actor was shown.
+// accept accepts an invitation with a link that the actor has seen.
 func (w *rightsWorld) accept(link, email string) {
 	status, out := w.call("POST", "/invites/accept?token="+link[strings.LastIndexByte(link, '=')+1:], "", map[string]any{})
 	if status != 200 {
@@ -298,7 +298,7 @@ func (w *rightsWorld) reach(credential string) (admin.Caller, bool) {
 	return c, err == nil
 }
 
-// exceeds tells what a caller has beyond a bound.
+// exceeds returns what a caller has beyond a limit.
 func exceeds(c admin.Caller, b bound) string {
 	if c.OfOrganisation() && !b.top {
 		return "reaches the organization"

@@ -28,10 +28,10 @@ var itemVariable = regexp.MustCompile(`/\{[^/]*\}$`)
 
 var addressDoc = regexp.MustCompile(`(?i)\b(url|address|host|endpoint)\b`)
 
-// TestEveryFieldWithASecretOrAnAddressIsClassified enumerates the fields of the bodies of
-// all routes. Each that may hold a secret or decide which host is called, by its
-// description, its name or its type, is in testdata/secret_fields.txt with what keeps a
-// stored secret at its address. Fields of providers are enumerated in shared/provider.
+// TestEveryFieldWithASecretOrAnAddressIsClassified enumerates the body fields of all routes.
+// Each that may contain a secret or determine the called host, by its description, name or
+// type, is in testdata/secret_fields.txt with the rule that binds a stored secret to its
+// address. Fields of providers are enumerated in shared/provider.
 func TestEveryFieldWithASecretOrAnAddressIsClassified(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(secretFieldsFile)
@@ -83,8 +83,8 @@ func TestEveryFieldWithASecretOrAnAddressIsClassified(t *testing.T) {
 	}
 }
 
-// TestSecretsOfTheEngineHaveAnAddress holds descriptions with a sealed field to name the
-// field whose host the secret is sent to.
+// TestSecretsOfTheEngineHaveAnAddress requires descriptions with a sealed field to name the
+// field of the host that receives the secret.
 func TestSecretsOfTheEngineHaveAnAddress(t *testing.T) {
 	t.Parallel()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "tables.db"), sqlite.Options{})

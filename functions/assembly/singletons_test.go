@@ -9,9 +9,9 @@ import (
 	"gateway/shared/admin/admintest/drive"
 )
 
-// TestADeclaringClientDrivesEverySingleton does for settings, which nobody creates, what
-// tools for declared resources do: it changes each member that an update accepts alone,
-// reads it back with nothing else changed, and restores it.
+// TestADeclaringClientDrivesEverySingleton does for settings, which are never created, what
+// declarative tools do: it changes each updatable field separately, reads it back with
+// everything else unchanged, and restores it.
 func TestADeclaringClientDrivesEverySingleton(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
@@ -88,7 +88,7 @@ func (e *estate) restored(t *testing.T, put *drive.Operation, path string, all [
 	same(t, fmt.Sprint(put.Path, " behind a change of ", m), all, m.String(), was, now)
 	back := old
 	if o, shown := was["origins"].(map[string]any); shown && o[m.String()] != "workspace" {
-		back = nil // the value of the organisation, or of nobody
+		back = nil // the organization's value, or none
 	}
 	if status, answer := write(back); status != 200 {
 		t.Errorf("%s: %s back to %v: %d %.300s", put.Path, m, back, status, answer)

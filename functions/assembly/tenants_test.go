@@ -175,7 +175,7 @@ func (e *estate) fill(t *testing.T) {
 	}
 }
 
-// seeNothing reads every list as every stranger: nothing of what is there is in it.
+// seeNothing reads every list as every stranger: none contains existing resources.
 func (e *estate) seeNothing(t *testing.T) {
 	t.Helper()
 	lists := 0
@@ -318,7 +318,7 @@ func TestReferencesToWhatIsElsewhereAreMissing(t *testing.T) {
 				}
 				path, body, err := once(own, op, drive.Workspace)
 				if err != nil {
-					continue // the matrix tells why
+					continue // covered by the matrix
 				}
 				for name, missing := range forms(thing.Names) {
 					ask := func(name string) string {

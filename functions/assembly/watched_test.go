@@ -19,7 +19,7 @@ const outbox = "SYS#OUTBOX"
 // especially refused ones.
 const attempts = "ATTEMPTS#"
 
-// watched is a store whose calls are counted, and whose rows can be told.
+// watched is a store that counts its calls and can report rows.
 type watched struct {
 	store.Store
 	mu            sync.Mutex

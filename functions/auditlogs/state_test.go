@@ -11,7 +11,7 @@ import (
 	"gateway/shared/store"
 )
 
-// What has the same id in several workspaces is told apart by the workspace.
+// Resources with the same id in several workspaces are distinguished by the workspace.
 func TestOneIDInSeveralWorkspaces(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -32,7 +32,7 @@ func TestOneIDInSeveralWorkspaces(t *testing.T) {
 }
 
 // A record that is too large to send is reported without its body; a large one that fits is
-// reported whole.
+// reported completely.
 func TestLargeResourcesInTheTrail(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -54,7 +54,7 @@ func TestLargeResourcesInTheTrail(t *testing.T) {
 		if cut := a.At("resource_cut") == true; cut != c.cut || !cut && a.Text("resource", "text") != c.text {
 			t.Errorf("%s: cut %t, %d bytes", name, cut, len(a.Body))
 		}
-		// The trail cannot tell of what it has cut, so the record goes.
+		// The audit log cannot report the truncated part, so the record is deleted.
 		if err := h.Resources.Change(context.Background(), sc, func(tx *resource.Tx) error { return tx.Delete(&rec) }); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"gateway/shared/store"
 )
 
-// full is a House whose first workspace holds n configs.
+// full is a House with n configs in its first workspace.
 func full(b *testing.B, n int) *admintest.House {
 	b.Helper()
 	h := newHouse(b)
@@ -34,7 +34,7 @@ func full(b *testing.B, n int) *admintest.House {
 	return h
 }
 
-const collection = 9_000 // leaves room for what the benchmark creates
+const collection = 9_000 // below the maximum, for the resources that the benchmark creates
 
 func BenchmarkListWarm(b *testing.B) {
 	h := full(b, collection)

@@ -150,7 +150,7 @@ func TestOneConfigIsTheDefault(t *testing.T) {
 	check(slugs[0])
 	h.Do("PUT", "/configs/"+slugs[0], key, `{"isDefault":0}`).OK()
 	check("none")
-	// What is archived is nobody's default.
+	// An archived config is no default.
 	h.Do("PUT", "/configs/"+slugs[0], key, `{"isDefault":1}`).OK()
 	h.Do("PUT", "/configs/"+slugs[0], key, `{"status":"archived"}`).OK()
 	check("none")

@@ -60,7 +60,7 @@ func TestWhatAConfigNamesMustExist(t *testing.T) {
 	if len(got.Fields) != 4 {
 		t.Errorf("not all at once: %v", got.Fields)
 	}
-	// A foreign thing and a missing one are told by the same words.
+	// The errors for a foreign and a missing resource are the same.
 	a := h.Do("POST", "/configs", key, `{"name":"x","config":{"provider":"@others"}}`)
 	b := h.Do("POST", "/configs", key, `{"name":"x","config":{"provider":"@nowhere"}}`)
 	if a.Same() != b.Same() {

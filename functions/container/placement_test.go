@@ -36,8 +36,8 @@ func families(t *testing.T) []admin.Family {
 	return assembly.Administration(core, segment.New(s, nil, segment.Options{}))
 }
 
-// whole is the family that has all below its own name: an API has 300 resources at
-// most, and a protocol with paths of its own would take a dozen.
+// whole is the family that serves everything below its name: an API has at most 300 resources,
+// and a protocol with many paths would take a dozen.
 const whole = "scim"
 
 // served are the routes of the assembled gateway, as rows of the table.
@@ -83,7 +83,7 @@ func TestPlacementKnowsEveryRouteAndNoOther(t *testing.T) {
 		case r.Place == placement.Buffered:
 			row += " " + r.Family
 		case r.Family == placement.PassThrough && r.Path != "/{path+}":
-			continue // a part of pass-through that is placed by itself
+			continue // a part of pass-through with a separate placement
 		}
 		if !want[row] {
 			t.Errorf("the table has %q, which nothing serves", row)
@@ -99,7 +99,7 @@ func TestPlacementKnowsEveryRouteAndNoOther(t *testing.T) {
 	}
 }
 
-// TestPlacementAgreesWithTheRouter asks both for the family of each route.
+// TestPlacementAgreesWithTheRouter compares both for the family of each route.
 func TestPlacementAgreesWithTheRouter(t *testing.T) {
 	endpoints := map[string]string{}
 	for _, rt := range assembly.DataPlane() {

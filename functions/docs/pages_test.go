@@ -12,7 +12,7 @@ import (
 	"gateway/functions/docs/document"
 )
 
-// pages are those of the whole gateway.
+// pages returns those of the complete gateway.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	all, err := makePages(document.JSON)
@@ -60,8 +60,8 @@ func TestSearchFindsSections(t *testing.T) {
 	}
 }
 
-// Every operation of the document stands on the overview and on a page of its
-// family, with its path and scopes.
+// Every operation of the document is on the overview and on a page of its family, with its path
+// and scopes.
 func TestTheReferenceShowsEveryOperation(t *testing.T) {
 	t.Parallel()
 	all := pages(t)

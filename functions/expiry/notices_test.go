@@ -62,7 +62,7 @@ func (c *clock) later(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// mails keeps what was sent, by address and subject.
+// mails records sent mails, by address and subject.
 type mails struct {
 	mu   sync.Mutex
 	sent map[string]int
@@ -77,7 +77,7 @@ func (m *mails) Send(_ context.Context, mail notice.Mail) error {
 	return nil
 }
 
-// take gives what was sent since it was last asked: how often each.
+// take returns the mails since the last call, with counts.
 func (m *mails) take() map[string]int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,7 +131,7 @@ func (c *crew) run(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	c.clock.later(time.Minute) // what one that is ahead has raised, one that is behind has not seen
+	c.clock.later(time.Minute) // a worker with a later clock has raised events that one with an earlier clock has not seen
 	if err := c.tells[0].Run(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -156,8 +156,8 @@ func (c *crew) user(t *testing.T, email, role string) (id string) {
 	return id
 }
 
-// told fails the test unless exactly these mails went, once each. Ends of subjects
-// are not compared.
+// told fails the test unless exactly these mails were sent, once each. Ends of subjects are not
+// compared.
 func (c *crew) told(t *testing.T, want ...string) {
 	t.Helper()
 	got := c.mails.take()
@@ -180,9 +180,9 @@ func (c *crew) told(t *testing.T, want ...string) {
 	}
 }
 
-// Three workers run at once, with different clocks. The people concerned are told once: a
-// day before a key is rotated, when it is rotated, and before and when a key expires. Each
-// rotation is made once.
+// Three workers run concurrently, with different clocks. The users concerned are notified once:
+// a day before a key is rotated, when it is rotated, and before and when a key expires. Each
+// rotation happens once.
 func TestPeopleAreToldBeforeAndAfter(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {
@@ -220,8 +220,8 @@ func TestPeopleAreToldBeforeAndAfter(t *testing.T) {
 	})
 }
 
-// No worker ran for three weeks: the key is rotated once, not once for each time that
-// was missed, and nobody is warned of what is past.
+// No worker ran for three weeks: the key is rotated once, not once for each missed time, and no
+// notice is sent about the past.
 func TestWhatWasMissedIsCaughtUpWithOnce(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {
@@ -260,8 +260,8 @@ func invite(t *testing.T, c *crew, email, by string) (id, token string) {
 	return id, token
 }
 
-// An invitation expires: the person who sent it is told a day before and at that time. Its
-// link opens nothing any more, and it can be sent again.
+// An invitation expires: its sender is notified a day before and at that time. Its link becomes
+// invalid, and it can be sent again.
 func TestInvitationsExpire(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {

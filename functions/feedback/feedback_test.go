@@ -154,7 +154,7 @@ func TestManyAtOnceInTheirOrder(t *testing.T) {
 	}
 }
 
-// What is kept ends with the records that it is about.
+// Feedback expires with the records that it is about.
 func TestFeedbackEnds(t *testing.T) {
 	t.Parallel()
 	h, _ := newHouse(t)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// One call opens an integration to more workspaces than a transaction has rows, each
-// with words of its own; sent again it changes nothing.
+// One call opens an integration to more workspaces than a transaction has rows, each with
+// individual settings; a repetition changes nothing.
 func TestManyWorkspacesAreNamedInOneCall(t *testing.T) {
 	h := newHouse(t)
 	const many = 130
@@ -74,7 +74,7 @@ func TestManyWorkspacesAreNamedInOneCall(t *testing.T) {
 	}
 }
 
-// What does not fit into a record is refused as such, and nothing of it is kept.
+// Settings that do not fit into a record are rejected, and none of them are stored.
 func TestMoreWorkspacesThanARecordHolds(t *testing.T) {
 	h := newHouse(t)
 	addWorkspaces(t, h, 2000)

@@ -42,7 +42,7 @@ func TestModelsAreEnabledPricedAndAdded(t *testing.T) {
 	if model("gpt-4o-mini")["enabled"] != false || model("gpt-4o")["enabled"] != true {
 		t.Error("one model was disabled and not another")
 	}
-	// What is not named stays; null clears.
+	// Absent fields are unchanged; null clears.
 	h.Do("PUT", "/integrations/"+slug+"/integration-models", chief, `{"allow_all_models":false,"models":[{"slug":"mine","enabled":true,"configurations":null,"pricing_config":null,"base_model_slug":null}]}`).OK()
 	if m = model("mine"); m["configurations"] != nil || m["pricing_config"] != nil || m["base_model_slug"] != nil || m["is_finetune"] != true {
 		t.Errorf("after null: %v", m)

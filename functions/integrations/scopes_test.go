@@ -61,7 +61,7 @@ func TestScopesAndRolesFollowThePlace(t *testing.T) {
 	h.Do("POST", "/integrations", "only-workspace", `{"name":"a","ai_provider_id":"openai","key":"sk-abcdefgh"}`).Refused(403, "AB03", "")
 	// Workspace keys reach nothing of the organisation but its list.
 	h.Do("GET", "/integrations/"+org, key, nil).Refused(404, "AB08", "")
-	// What another tenant has and what nobody has are the same.
+	// Foreign and missing resources have the same response.
 	for _, as := range []string{key, admintest.WorkspaceB, admintest.OtherAdmin} {
 		for _, r := range h.Families[0].Routes {
 			if !strings.Contains(r.Path, "{slug}") {
@@ -133,7 +133,7 @@ func TestListShowsWhatTheCallerReaches(t *testing.T) {
 				t.Errorf("a list shows configurations: %s", a.Body)
 			}
 		}
-		slices.Sort(slugs) // what was made in one millisecond has no order
+		slices.Sort(slugs) // resources created in one millisecond have no order
 		if got := strings.Join(slugs, " "); got != c.want || a.Text("object") != "list" {
 			t.Errorf("%s as %s: %s, want %s", c.query, c.as, got, c.want)
 		}

@@ -35,8 +35,7 @@ func TestAccessOpensWithAProviderAndCloses(t *testing.T) {
 	if got := h.Do("GET", "/integrations/"+slug, chief, nil).OK().At("workspace_count"); got != 2.0 {
 		t.Errorf("workspace_count %v", got)
 	}
-	// What is not named stays, null clears, and access that is open already makes
-	// no provider.
+	// Absent fields are unchanged, null clears, and existing access creates no provider.
 	h.Do("PUT", path, chief, `{"workspaces":[{"id":"`+h.One+`","enabled":true,"rate_limits":null},{"id":"`+h.Two+`","enabled":true}]}`).OK()
 	_, i := stored(t, h, "", slug)
 	if got := i.Access(h.One); len(got.UsageLimits) != 1 || len(got.RateLimits) != 0 || len(providersIn(t, h, h.Two)) != 0 {

@@ -18,7 +18,7 @@ import (
 	"gateway/shared/usage/export"
 )
 
-// work does the steps that were asked for.
+// work performs the requested steps.
 func (in *installation) work(t *testing.T) {
 	t.Helper()
 	for len(in.steps.sent) > 0 {

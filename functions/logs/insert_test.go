@@ -11,7 +11,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// intake keeps what is told at once, as a worker would a moment later.
+// intake stores reports immediately, as a worker would a moment later.
 type intake struct{ in *installation }
 
 func (k intake) Emit(ctx context.Context, r *usage.Record) error {

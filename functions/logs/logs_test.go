@@ -59,7 +59,7 @@ func (q *asked) Send(_ context.Context, messages ...queue.Outgoing) error {
 	return nil
 }
 
-// sealer is the House's sealer, which can be made to fail.
+// sealer is the House's sealer with failures on demand.
 type sealer struct {
 	admintest.Sealer
 	fail error

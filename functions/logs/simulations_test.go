@@ -20,8 +20,8 @@ func lastHour() string {
 	return "time_of_generation_min=" + time.Now().Add(-time.Hour).UTC().Format(time.RFC3339) + "&time_of_generation_max=" + time.Now().UTC().Format(time.RFC3339)
 }
 
-// asked10 keeps ten records in each of three workspaces: a request to @main a minute, of
-// two teams in turn, of 10 and 5 tokens and 12,345,678 nano-dollars, with its bodies.
+// asked10 stores ten records in each of three workspaces: a request to @main per minute, of two
+// teams in turn, of 10 and 5 tokens and 12,345,678 nano-dollars, with its bodies.
 func asked10(t *testing.T, in *installation) (ids []string) {
 	t.Helper()
 	for _, w := range [][3]string{{admintest.Org, in.One, admintest.OneSlug}, {admintest.Org, in.Two, admintest.TwoSlug}, {admintest.OtherOrg, in.Three, admintest.ThreeSlug}} {

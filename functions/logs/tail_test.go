@@ -99,7 +99,7 @@ func TestATailGivesLogsAsTheyCome(t *testing.T) {
 	if id, _ := foreign.log(); id != theirs.ID {
 		t.Errorf("another workspace's log: %s", id)
 	}
-	// Who comes again gets what came meanwhile, once.
+	// A client that reconnects gets the missed logs once.
 	in.ahead = time.Second
 	last := made(admintest.Org, in.One, admintest.OneSlug, 0)
 	in.keep(t, last)
@@ -131,7 +131,7 @@ func TestATailEndsWithTheRightToIt(t *testing.T) {
 	}
 }
 
-// Who stayed away for too long is told what it does not get.
+// A client that was away for too long is informed of the omitted range.
 func TestATailTellsWhatWasMissed(t *testing.T) {
 	in := install(t)
 	in.ahead = -time.Hour
@@ -153,7 +153,7 @@ func TestATailTellsWhatWasMissed(t *testing.T) {
 	}
 }
 
-// Where answers are sent whole a tail ends with the first logs, or when its time is over.
+// If responses are buffered, a tail ends with the first logs, or when its time is over.
 func TestABriefTail(t *testing.T) {
 	in := install(t)
 	in.tail(TailOptions{Brief: time.Hour, Pace: time.Millisecond})

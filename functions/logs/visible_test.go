@@ -11,8 +11,8 @@ import (
 
 func no() *bool { return new(bool) }
 
-// ofEverybody keeps one log of a member, one of another user, one of a service and one
-// of a signed token.
+// ofEverybody stores one log of a member, one of another user, one of a service and one of a
+// signed token.
 func ofEverybody(t *testing.T, in *installation) (mine, theirs string) {
 	t.Helper()
 	own, other := made(admintest.Org, in.One, admintest.OneSlug, time.Minute), made(admintest.Org, in.One, admintest.OneSlug, 2*time.Minute)
@@ -41,7 +41,7 @@ func TestARoleSeesItsOwnLogsOnly(t *testing.T) {
 		total(who, 4)
 	}
 	in.Do("GET", "/logs/"+mine, admintest.MemberKey, nil).OK()
-	// Who asks for others gets nothing, not their own.
+	// A query for other users returns nothing, not the caller's own.
 	for users, want := range map[string]float64{"another": 0, "another," + in.Caller(admintest.MemberKey).UserID: 1} {
 		if got := in.Do("GET", "/logs?user_ids="+users, admintest.MemberKey, nil).OK(); got.At("total") != want {
 			t.Errorf("of %s: %v logs, want %v", users, got.At("total"), want)

@@ -185,7 +185,7 @@ func TestCredentialsOpenServersAndAreNeverShown(t *testing.T) {
 		t.Errorf("%s", shown.Body)
 	}
 	h.Do("PUT", at, key, fmt.Sprintf(`{"configurations":{"headers":{"Authorization":%q}}}`, mask)).Refused(400, "AB01", "configurations.headers.Authorization")
-	// An update that does not name them keeps them; one that does replaces them.
+	// An update without them leaves them unchanged; one with them replaces them.
 	h.Do("PUT", at, key, `{"description":"d","configurations":{"forward_headers":null}}`).OK()
 	if got := h.Do("POST", at+"/test", key, nil).OK(); got.At("success") != true {
 		t.Errorf("%s", got.Body)

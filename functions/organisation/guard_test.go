@@ -12,8 +12,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Who names the keys of tokens signs them for everybody, so owners do; and nobody opens to a
-// role what its own credential does not hold.
+// The keys of tokens can authenticate any user, so only owners set them; and no caller grants a
+// role permissions beyond its own credential.
 func TestSettingsGiveNothingThatTheCallerLacks(t *testing.T) {
 	t.Parallel()
 	h := admintest.New(t, New())

@@ -170,7 +170,7 @@ func TestAChangeIsInTheAuditLog(t *testing.T) {
 	}
 }
 
-// What is stored elsewhere in the organisation's record stays.
+// Other parts of the organization's record are unchanged.
 func TestAStoredOrganisationIsChangedInPlace(t *testing.T) {
 	h := admintest.New(t, New())
 	body, err := json.Marshal(tenant.Organisation{Settings: tenant.Settings{Unpriced: tenant.UnpricedAllow}})

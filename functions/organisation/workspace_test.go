@@ -132,7 +132,7 @@ func TestWhoReachesTheSettingsOfAWorkspace(t *testing.T) {
 	}
 }
 
-// seesAll tells whether members see what others left.
+// seesAll reports whether members see others' logs.
 func seesAll(s *tenant.Settings) bool {
 	allowed, _ := s.Rule("member", tenant.SeeOthers)
 	return allowed

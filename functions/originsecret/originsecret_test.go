@@ -16,9 +16,9 @@ import (
 	"gateway/shared/store/sqlite"
 )
 
-// world is an installation whose clock the test moves. It has a secret store, an edge with
-// many parts that learn of a change one after another, and processes, some of which stand
-// still for a long time.
+// world is an installation with a fake clock. It has a secret store, an edge with many parts
+// that receive a change one after another, and processes, some of which are frozen for a long
+// time.
 type world struct {
 	store.Store
 	rnd        *rand.Rand
@@ -48,7 +48,7 @@ func (w *world) Save(_ context.Context, s Secret) error {
 	}
 	w.secret = s
 	w.saves++
-	return w.fails() // it was written, and nobody heard of it
+	return w.fails() // written, but without a response
 }
 
 func (w *world) Sent(context.Context) ([]string, bool, error) {
@@ -66,7 +66,7 @@ func (w *world) Send(_ context.Context, v string) error {
 
 func (w *world) Table(name store.TableName) store.Table { return shaky{w.Store.Table(name), w} }
 
-// shaky is a table whose calls fail like those of the world.
+// shaky is a table with calls that fail like those of the world.
 type shaky struct {
 	store.Table
 	w *world
@@ -119,7 +119,7 @@ func (w *world) pass(t *testing.T, d time.Duration) {
 			w.places[i] = w.configured
 		}
 		for i, dr := range w.doors {
-			if i%2 == 1 && w.rnd.IntN(400) != 0 { // stands still for hours
+			if i%2 == 1 && w.rnd.IntN(400) != 0 { // frozen for hours
 				continue
 			}
 			sent := w.places[w.rnd.IntN(len(w.places))]

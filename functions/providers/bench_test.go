@@ -13,10 +13,10 @@ import (
 	"gateway/shared/store"
 )
 
-// collection leaves room for what the benchmarks create.
+// collection is below the maximum, for the resources that the benchmarks create.
 const collection = 9_000
 
-// full is a House whose first workspace holds many providers with budgets.
+// full is a House with many providers with budgets in its first workspace.
 func full(b *testing.B) *admintest.House {
 	b.Helper()
 	h := newHouse(b)

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/identity/membership"
 )
 
-// manager is a caller whose role is that of a manager, with every scope of the role.
+// manager is a caller with the role manager, with every scope of the role.
 func manager(h *admintest.House) string {
 	c := h.Caller(admintest.ManagerKey)
 	c.Scopes = identity.NewScopeSet(membership.ScopesOf(membership.Manager)...)
@@ -37,8 +37,8 @@ func TestKeysOfVirtualKeysStayAtTheirAddress(t *testing.T) {
 	}
 }
 
-// Mapping a secret reference needs a right of its own. Without reading references, it gives
-// the member that the reference names, and only to the vendor of the provider.
+// Mapping a secret reference requires a separate scope. Without read access to references, it
+// returns the field that the reference names, and only to the vendor of the provider.
 func TestSecretReferencesAreMappedByRight(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -62,7 +62,7 @@ func TestSecretReferencesAreMappedByRight(t *testing.T) {
 	if _, i := integrationOf(t, h, "x"); !i.SecretMappings[0].Restricted {
 		t.Errorf("%+v", i.SecretMappings)
 	}
-	// A manager goes on with a mapping that exists, and cannot move it.
+	// A manager can update an existing mapping, but not its address.
 	h.Do("PUT", "/virtual-keys/x", by, `{"name":"renamed",`+mapped("")+`}`).OK()
 	h.Do("PUT", "/virtual-keys/x", by, `{"name":"renamed"`+host+`}`).Refused(400, "AB01", "custom_host")
 	h.Do("PUT", "/virtual-keys/x", by, `{`+mapped(`,"secret_key":"db_password"`)+`}`).Refused(403, "AB03", "secret_mappings")

@@ -133,7 +133,7 @@ func TestMappingsThatChangedAreSettledByTheNextCall(t *testing.T) {
 		p.wantRole(name+": what began", h.Two, ann, two)
 	}
 
-	// By hand: the mapping is there, and nobody has joined.
+	// By hand: the mapping exists, and no user has joined.
 	h := newHouse(t)
 	p := newProvider(t, h, chief)
 	ann := p.user("ann@example.com")

@@ -62,9 +62,9 @@ type testCase struct {
 	steps []step
 }
 
-// readCases reads testdata/cases.txt: calls as METHOD PATH STATUS BODY, below them what
-// the answer must have: PATH = JSON, !PATH for what must not be there, PATH -> NAME to
-// keep a text. Parts of a path stand between bars.
+// readCases reads testdata/cases.txt: calls as METHOD PATH STATUS BODY, followed by the
+// requirements of the response: PATH = JSON, !PATH for absent fields, PATH -> NAME to store a
+// text. Parts of a path are separated by bars.
 func readCases(t *testing.T, file string) (out []testCase) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
@@ -104,7 +104,7 @@ func readCases(t *testing.T, file string) (out []testCase) {
 	return out
 }
 
-// TestRequestsOfProvidersAndOfTheRFCs plays each case in an installation of its own.
+// TestRequestsOfProvidersAndOfTheRFCs runs each case in a separate installation.
 func TestRequestsOfProvidersAndOfTheRFCs(t *testing.T) {
 	t.Parallel()
 	cases := readCases(t, "testdata/cases.txt")

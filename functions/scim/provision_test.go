@@ -175,7 +175,7 @@ func TestStoppedUsersLoseAndGetBack(t *testing.T) {
 		keys = append(keys, p.key(ann, h.One))
 	}
 	gone := p.key(ann, h.Two)
-	p.change(func(tx *resource.Tx) error { // one that somebody has taken back
+	p.change(func(tx *resource.Tx) error { // a revoked one
 		rows, err := tx.List(store.Scope{Org: admintest.Org, Workspace: h.Two}, identity.KindKey)
 		if err != nil {
 			return err
@@ -370,7 +370,7 @@ func TestInvitationsAreAcceptedWhenUsersAreMade(t *testing.T) {
 	p.wantRole("by the invitation", h.One, got.Text("id"), "manager")
 }
 
-// Nobody reaches another organisation: what is there looks as if it were nowhere.
+// No provider can access another organization: its resources look missing.
 func TestProvidersReachTheirOwnOrganisationAlone(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -75,7 +75,7 @@ func TestUnknownPathsBelowScimAreRefusedInItsForm(t *testing.T) {
 			t.Errorf("%s %s: %s", c.method, c.path, got.Body)
 		}
 	}
-	// What is administered below the same path keeps the form of the administration.
+	// Administration routes below the same path use the administration format.
 	if got := h.Do("PATCH", at, chief, nil); got.Status != 405 || strings.Contains(string(got.Body), "schemas") {
 		t.Errorf("%d %s", got.Status, got.Body)
 	}

@@ -28,7 +28,7 @@ func named(name string) string { return fmt.Sprintf(`"scim_group_name":%q`, name
 func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	administration := *h // the protocol has callers of its own
+	administration := *h // the protocol has separate callers
 	administration.Families = slices.Clone(h.Families)
 	of := &administration.Families[0]
 	of.Routes = slices.DeleteFunc(slices.Clone(of.Routes), func(r admin.Route) bool { return r.Authenticate != nil })

@@ -67,7 +67,7 @@ func TestChangesOfAGroupAtTheSameTimeAllStand(t *testing.T) {
 	}
 }
 
-// The entity tag of a group tells of everything that its resource says.
+// The entity tag of a group changes with everything in its resource.
 func TestTheTagOfAGroupMovesOnWithItsMembers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -123,7 +123,7 @@ func TestTheTagOfAGroupMovesOnWithItsMembers(t *testing.T) {
 	}
 }
 
-// Groups whose names lead to one workspace make it once, also when they come together.
+// Groups with names of one workspace create it once, also concurrently.
 func TestGroupsOfOneWorkspaceMakeOne(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -162,7 +162,7 @@ func TestGroupsOfOneWorkspaceMakeOne(t *testing.T) {
 	}
 }
 
-// named are the groups whose names have a part.
+// named returns the groups with a part in their names.
 func (p idp) named(part string) (out []string) {
 	p.t.Helper()
 	list, _ := p.call(200, "GET", "/Groups?filter="+url.QueryEscape(fmt.Sprintf("displayName co %q", part)), "").At("Resources").([]any)
@@ -172,8 +172,8 @@ func (p idp) named(part string) (out []string) {
 	return out
 }
 
-// Calls at the same time that make the same thing make it once, and the others are told
-// so in the words of the protocol.
+// Concurrent calls that create the same resource create it once, and the others get an error of
+// the protocol.
 func TestTheSameIsMadeOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

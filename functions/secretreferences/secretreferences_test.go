@@ -148,7 +148,7 @@ func TestAuthConfigIsMergedMemberByMember(t *testing.T) {
 	}
 	h.Do("PUT", at, chief, `{"auth_config":{"vault_namespace":null}}`).OK()
 	h.Do("PUT", at, chief, `{"auth_config":{"vault_secret_id":null}}`).Refused(400, "AB01", "auth_config.vault_secret_id")
-	// Another way to be asked takes what it needs and drops the rest.
+	// Another authentication method requires its fields and drops the others.
 	h.Do("PUT", at, chief, `{"auth_config":{"vault_auth_type":"token"}}`).Refused(400, "AB01", "auth_config.vault_token")
 	h.Do("PUT", at, chief, `{"auth_config":{"vault_auth_type":"token","vault_token":"hvs.another-token"}}`).OK()
 	if got := auth(); got != `{"masked_vault_token":"hv****en","vault_addr":"https://vault.example.com","vault_auth_type":"token"}` {

@@ -25,7 +25,7 @@ import (
 
 const chief = admintest.AdminKey
 
-// box keeps mails.
+// box records mails.
 type box struct {
 	mu   sync.Mutex
 	sent []notice.Mail
@@ -222,7 +222,7 @@ func TestRemovedUsersLoseMembershipsAndKeys(t *testing.T) {
 	}
 }
 
-// Of two owners that go at the same time one stays, and keeps all it has.
+// Of two owners that are removed concurrently one remains, with everything it has.
 func TestTheLastOwnerStays(t *testing.T) {
 	t.Parallel()
 	for range 5 {
@@ -470,8 +470,8 @@ func TestBadInvitationsAreRefusedWithTheirFields(t *testing.T) {
 	}
 }
 
-// An invitation for more workspaces than one change takes is accepted as a whole,
-// and by one of several calls.
+// An invitation for more workspaces than one change can hold is accepted entirely, and by one
+// of several calls.
 func TestALargeInvitationIsAcceptedByOneCall(t *testing.T) {
 	t.Parallel()
 	h, _ := newHouse(t)
@@ -517,7 +517,7 @@ func TestAnInvitationStandsWithoutItsMail(t *testing.T) {
 	}
 }
 
-// Where the identity provider alone makes users, nobody else invites, promotes or removes
+// If only the identity provider manages users, no other caller invites, promotes or removes
 // them.
 func TestUsersByTheIdentityProviderAlone(t *testing.T) {
 	t.Parallel()

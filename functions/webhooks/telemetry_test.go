@@ -80,8 +80,8 @@ func TestHeadersOfDestinationsStayAtTheirEndpoint(t *testing.T) {
 	h.Do("PUT", at, key, `{"endpoint":"https://other.example.com"}`).OK()
 }
 
-// Content goes only where somebody sends it who may read the bodies of all users: at
-// creation, and with every later change that leaves it on.
+// Content is sent only if the author of the destination may read the bodies of all users: at
+// creation, and with every later change that leaves it enabled.
 func TestContentNeedsTheRightToReadAllBodies(t *testing.T) {
 	t.Parallel()
 	no := false

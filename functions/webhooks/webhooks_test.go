@@ -84,7 +84,7 @@ func (h *house) raise(t *testing.T, e notice.Event) {
 	}
 }
 
-// receiver keeps what it is sent.
+// receiver records the messages that it gets.
 type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -114,7 +114,7 @@ func newReceiver(t *testing.T) *receiver {
 	return r
 }
 
-// verified tells whether the last message is signed with a secret.
+// verified reports whether the last message is signed with a secret.
 func (r *receiver) verified(t *testing.T, secret string) bool {
 	t.Helper()
 	r.mu.Lock()
@@ -168,8 +168,8 @@ func is(t *testing.T, status int, a admintest.Answer) {
 	}
 }
 
-// Events go to what is registered, signed so that the standard's own library accepts them.
-// A new secret signs at once; the previous one signs for a day more.
+// Events are sent to registered webhooks, signed so that the standard's library accepts them. A
+// new secret signs immediately; the previous one signs for another day.
 func TestDeliveriesAreSignedWithBothSecretsForADay(t *testing.T) {
 	t.Parallel()
 	h, in := newHouse(t), newReceiver(t)

@@ -117,7 +117,7 @@ func TestManyJoinInOneCall(t *testing.T) {
 	}
 }
 
-// Nobody gives a role above the own one, nor changes who has one.
+// No caller grants a role above its own, or changes a member with such a role.
 func TestRolesAreBoundedByTheCallers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

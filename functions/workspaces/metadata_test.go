@@ -40,7 +40,7 @@ func TestMetadataFollowsTheSchemaOfTheOrganisation(t *testing.T) {
 	h.Do("PUT", at, key, `{"defaults":{"metadata":{"team":"data"}}}`).Refused(400, "AB01", "defaults.metadata.color")
 	h.Do("PUT", at, key, `{"defaults":null}`).Refused(400, "AB01", "defaults.metadata.team")
 	h.Do("PUT", at, key, `{"defaults":{"metadata":{"team":"web","color":"red","cost":"0042"}}}`).OK()
-	// What was made before the schema is not judged until its metadata changes.
+	// Resources created before the schema are not checked until their metadata changes.
 	h.Do("PUT", path+"/"+h.One, key, `{"description":"old"}`).OK()
 	h.Do("PUT", path+"/"+h.One, key, `{"defaults":{"metadata":{"a":"b"}}}`).Refused(400, "AB01", "defaults.metadata.team")
 	h.Do("POST", path, admintest.OtherAdmin, `{"name":"A"}`).OK()

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/admin/admintest"
 )
 
-// The document is made at its first read, while the routes that it tells of
-// serve: neither changes what the other reads.
+// The document is generated at its first read, while the routes that it describes serve:
+// neither changes what the other reads.
 func TestTheDocumentIsMadeWhileRoutesServe(t *testing.T) {
 	t.Parallel()
 	families := []admin.Family{boxFamily(), ruleFamily(true), textFamily(), scimFamily()}

@@ -71,7 +71,7 @@ func gadgets() *admin.Collection[gadget] {
 	}
 }
 
-// isTime takes what a time is, and keeps it as it was written.
+// isTime accepts a time, and stores it as it was written.
 func isTime(raw json.RawMessage) []fault.Detail {
 	if _, err := admin.ParseTime(strings.Trim(string(raw), `"`)); err != nil {
 		return []fault.Detail{{Message: "must be an ISO 8601 time"}}

@@ -17,7 +17,7 @@ import (
 
 // [family]
 
-// Note is the stored form. It lives in the room that uses it, with its bounds.
+// Note is the stored form. It is in the package that uses it, with its limits.
 type Note struct {
 	Text   string            `json:"text" min:"1" max:"2000"`
 	Color  string            `json:"color,omitempty" enum:"red,blue"`
@@ -55,7 +55,7 @@ func Notes() admin.Family {
 
 // [end]
 
-// stage stands in for a test where an example runs.
+// stage replaces a test where an example runs.
 type stage struct {
 	testing.TB
 	dir     string

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/resource"
 )
 
-// A page of a merged list is that part of the whole in order, whatever runs it lies in
-// and whatever is left out of them.
+// A page of a merged list is that part of the complete list in order, for any runs and any
+// omissions.
 func TestPagesOfMergedListsAreThoseOfTheWhole(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

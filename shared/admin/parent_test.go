@@ -112,7 +112,7 @@ func TestBulkWritesAreDoneInChunksAndCanBeRepeated(t *testing.T) {
 	if got := h.Do("GET", at+"/i007", admintest.WorkspaceA, nil).OK(); got.At("enabled") != true || got.At("size") != 3.0 {
 		t.Errorf("what the entry does not name changed: %s", got.Body)
 	}
-	// All that the description refuses is told before anything is written.
+	// All faults by the description are reported before anything is written.
 	h.Do("PUT", at, admintest.WorkspaceA, `{"items":[{"id":"x1","enabled":true},{"id":"x2"},{"id":"x3","enabled":1,"size":10},{"id":"x1","enabled":true}]}`).
 		Refused(400, "AB01", "items[1].enabled").Refused(400, "AB01", "items[2].enabled").Refused(400, "AB01", "items[2].size")
 	h.Do("PUT", at, admintest.WorkspaceA, `{"items":[{"id":"x1","enabled":true},{"id":"x1","enabled":true}]}`).Refused(400, "AB01", "items[1].id")

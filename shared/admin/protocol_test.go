@@ -59,7 +59,7 @@ func scimFamily() admin.Family {
 	}
 }
 
-// fileFamily answers what is not JSON: a table, and the way to another address.
+// fileFamily returns responses other than JSON: a table, and a redirect.
 func fileFamily() admin.Family {
 	route := admin.Route{Method: "GET", Scopes: []string{"logs.export"}, Where: admin.InWorkspace}
 	table, login := route, admin.Route{Method: "GET", Path: "/login", Name: "login", Doc: "Go to the sign-in.", Public: true, Status: http.StatusFound}

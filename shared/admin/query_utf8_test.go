@@ -2,7 +2,7 @@ package admin
 
 import "testing"
 
-// A parameter of any type whose bytes are not UTF-8 is refused by its name; a NUL is a
+// A parameter of any type with bytes that are not UTF-8 is rejected by name; a NUL is a
 // character like others.
 func TestParametersAreUTF8(t *testing.T) {
 	t.Parallel()

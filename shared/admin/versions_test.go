@@ -60,7 +60,7 @@ func TestVersionsArePublishedLabelledAndPatched(t *testing.T) {
 	}
 	want("", "first m1 a 1")
 
-	// New content is a version that nobody gets who does not ask for it; the rest changes at once.
+	// New content is a version that is returned only on request; the rest changes immediately.
 	h.Do("PUT", at, key, `{"string":"second"}`).Refused(400, "AB01", "model")
 	h.Do("PUT", at, key, `{"string":"second","model":"m2","folder":"b"}`).OK()
 	want("", "first m1 b 1")
@@ -70,7 +70,7 @@ func TestVersionsArePublishedLabelledAndPatched(t *testing.T) {
 	want("?version=latest", "second m2 b 2")
 	want("?version=default", "first m1 b 1")
 
-	// patch takes what is missing from the newest version, not from the published one.
+	// patch copies missing fields from the newest version, not from the published one.
 	h.Do("PUT", at, key, `{"string":"third","patch":true}`).OK()
 	want("@latest", "third m2 b 3")
 	h.Do("PUT", at, key, `{"folder":"c"}`).OK() // no content, no version

@@ -22,7 +22,8 @@ func (c *writesBegun) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// gatheredPair is a gathered connection, what is beneath it, and the other end of TLS.
+// gatheredPair returns a batching connection, the connection below it, and the other end of
+// TLS.
 func gatheredPair(t *testing.T) (*batchedConn, *writesBegun, *tls.Conn) {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)
@@ -34,7 +35,7 @@ func gatheredPair(t *testing.T) (*batchedConn, *writesBegun, *tls.Conn) {
 	go func() { shaken <- far.Handshake() }()
 	wire := &writesBegun{Conn: here}
 	held := &corked{Conn: wire}
-	secure := tls.Client(held, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}) // without tickets behind the handshake
+	secure := tls.Client(held, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}) // without tickets after the handshake
 	if err := secure.Handshake(); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func gatheredPair(t *testing.T) (*batchedConn, *writesBegun, *tls.Conn) {
 	return gather(secure, held), wire, far
 }
 
-// What is written while something goes out goes out by one write after it, in its order.
+// Data written during a write is sent by one write after it, in order.
 func TestWritesAreGathered(t *testing.T) {
 	g, wire, far := gatheredPair(t)
 	want := []byte("the first")
@@ -104,8 +105,8 @@ func TestGatheredWritesAreBounded(t *testing.T) {
 	}
 }
 
-// A connection that breaks tells its writers and its reader; one that is closed tells
-// those who wait.
+// A broken connection reports the error to its writers and its reader; a closed one to those
+// who wait.
 func TestGatheredWritesFail(t *testing.T) {
 	g, wire, _ := gatheredPair(t)
 	_ = wire.Conn.Close()

@@ -102,7 +102,7 @@ func (h *hostileHost) serve(c net.Conn) {
 				asked <- f.StreamID
 			case *http2.PingFrame:
 				if !f.IsAck() {
-					_ = in.WritePing(true, f.Data) // which a client waits for behind a reset
+					_ = in.WritePing(true, f.Data) // which a client waits for after a reset
 				}
 			}
 		}

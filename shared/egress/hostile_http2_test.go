@@ -23,9 +23,9 @@ const (
 	eitherWay = "either way"
 )
 
-// attacks are answers of a hostile host over HTTP/2. None may take much memory, prevent the
-// request from ending, or leave anything behind. If the protocol has only one right
-// outcome, the test requires it.
+// attacks are responses of a hostile host over HTTP/2. None may use much memory, prevent the
+// request from ending, or leak anything. If the protocol has only one correct outcome, the test
+// requires it.
 var attacks = []struct {
 	name, ends string
 	do         func(c *hostileConn, id uint32)
@@ -53,7 +53,7 @@ var attacks = []struct {
 		_ = c.WriteGoAway(0, http2.ErrCodeInternal, []byte("secret"))
 		_ = c.Conn.Close()
 	}},
-	{"going away before the head", eitherWay, func(c *hostileConn, id uint32) { // it may be asked again elsewhere
+	{"going away before the head", eitherWay, func(c *hostileConn, id uint32) { // the request may be repeated elsewhere
 		_ = c.WriteGoAway(0, http2.ErrCodeNo, nil)
 	}},
 	{"going away for ever", eitherWay, func(c *hostileConn, id uint32) {

@@ -44,8 +44,8 @@ func authority() *x509.CertPool {
 	return pool
 }
 
-// FuzzAnswerHead: what is taken is what net/http reads in the same bytes, and
-// does not depend on how they come.
+// FuzzAnswerHead: an accepted head is the one that net/http reads from the same bytes, and does
+// not depend on how they arrive.
 func FuzzAnswerHead(f *testing.F) {
 	for _, a := range answers {
 		if len(a.raw) < 1<<10 {
@@ -91,7 +91,7 @@ func FuzzAnswerHead(f *testing.F) {
 	})
 }
 
-// FuzzChunks: a body that is taken whole is the one that net/http reads.
+// FuzzChunks: a body that is read completely is the one that net/http reads.
 func FuzzChunks(f *testing.F) {
 	for _, a := range answers {
 		if _, body, ok := strings.Cut(a.raw, "\r\n\r\n"); ok && strings.Contains(a.raw, "hunked") && len(body) < 1<<10 {

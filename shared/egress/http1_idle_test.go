@@ -79,7 +79,7 @@ func TestATenantHasAShareOfIdleConnections(t *testing.T) {
 	}
 }
 
-// TestClosedConnectionsDoNotCount: where hosts have closed theirs, nobody else's go.
+// TestClosedConnectionsDoNotCount: connections closed by hosts do not evict others.
 func TestClosedConnectionsDoNotCount(t *testing.T) {
 	t.Parallel()
 	ends := make(chan struct{})

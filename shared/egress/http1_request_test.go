@@ -124,7 +124,7 @@ func TestGarbageBehindAnAnswerIsNoAnswer(t *testing.T) {
 	})
 }
 
-// held is a connection that can gather what is written.
+// held is a connection that can buffer writes.
 type held struct {
 	net.Conn
 	hold bool
@@ -179,9 +179,9 @@ func readers() int {
 	return bytes.Count(all[:runtime.Stack(all, true)], []byte("net/http.(*persistConn).readLoop("))
 }
 
-// TestWhatTheHostMayHaveReadIsRepeatedOnce: the host reads the second request of a
-// connection and closes at once without an answer, as one does that ends idle connections.
-// net/http repeats only what is idempotent.
+// TestWhatTheHostMayHaveReadIsRepeatedOnce: the host reads the second request of a connection
+// and closes immediately without a response, like one that ends idle connections. net/http
+// repeats only idempotent requests.
 func TestWhatTheHostMayHaveReadIsRepeatedOnce(t *testing.T) {
 	bothClients(t, func(t *testing.T, c client) {
 		for _, x := range []struct {
@@ -286,7 +286,7 @@ func TestCancelling(t *testing.T) {
 					return
 				}
 				select {
-				case <-ended: // what is closed under a client that sends is another error
+				case <-ended: // a connection closed during a client's write is another error
 				case <-time.After(time.Minute):
 				}
 			})

@@ -119,7 +119,7 @@ func ask(method, url string, body []byte) *http.Request {
 	return req
 }
 
-// call sends a request and reads the answer whole.
+// call sends a request and reads the complete response.
 func call(c client, req *http.Request) (*http.Response, string, error) {
 	resp, err := c.tr.RoundTrip(req)
 	if err != nil {

@@ -60,7 +60,7 @@ func TestAllStaleConnectionsArePassedOver(t *testing.T) {
 				return
 			}
 			all.Done()
-			all.Wait() // so that each request has a connection of its own
+			all.Wait() // so that each request has a separate connection
 			io.WriteString(conn, answer)
 			<-spoilt
 			if n%2 == 0 {
@@ -95,8 +95,8 @@ func TestAllStaleConnectionsArePassedOver(t *testing.T) {
 	})
 }
 
-// TestAnAnswerInPieces comes whole, however often the wait for it ends with little,
-// on a connection that is used again and again.
+// TestAnAnswerInPieces: a response arrives completely, however often a read returns little, on
+// a connection that is reused repeatedly.
 func TestAnAnswerInPieces(t *testing.T) {
 	bothClients(t, func(t *testing.T, c client) {
 		s := script(t, c.secure, func(conn net.Conn, r *bufio.Reader, _ int) {

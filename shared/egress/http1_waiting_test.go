@@ -22,7 +22,7 @@ func TestAWaitForTheHostIsTold(t *testing.T) {
 				case <-goOn:
 					return true
 				case <-time.After(time.Minute):
-					return false // nobody was told: the reader waits for what never comes
+					return false // no notification: the reader waits forever
 				}
 			}
 			s := script(t, secure, func(c net.Conn, r *bufio.Reader, _ int) {

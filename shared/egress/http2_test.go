@@ -183,8 +183,8 @@ func TestFailuresOfStreams(t *testing.T) {
 	}
 }
 
-// BenchmarkColdBurst sends 400 requests at once over TLS on a transport that has no
-// connection yet, by this room's transport and by net/http's.
+// BenchmarkColdBurst sends 400 requests concurrently over TLS on a transport that has no
+// connection yet, by this package's transport and by net/http's.
 func BenchmarkColdBurst(b *testing.B) {
 	url, roots, _, _, _ := manyStreams(b, 250)
 	p, err := ParseAllow("127.0.0.0/8")
@@ -211,7 +211,7 @@ func BenchmarkColdBurst(b *testing.B) {
 	}
 }
 
-// No stream begins before the host has said how many it takes.
+// No stream begins before the host has announced its limit.
 func TestStreamsWaitForWhatTheHostTakes(t *testing.T) {
 	t.Parallel()
 	certificate := httptest.NewUnstartedServer(nil)
@@ -222,7 +222,7 @@ func TestStreamsWaitForWhatTheHostTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ln.Close()
-	said := make(chan struct{}) // the host has said it
+	said := make(chan struct{}) // the host has announced it
 	early := make(chan bool, 1)
 	go func() {
 		c, err := ln.Accept()

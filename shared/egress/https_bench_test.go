@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// discard is an answer that nobody reads.
+// discard is a response writer without a reader.
 type discard struct{ h http.Header }
 
 func (d discard) Header() http.Header         { return d.h }
@@ -21,10 +21,9 @@ func (d discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d discard) WriteHeader(int)             {}
 func (d discard) Flush()                      {}
 
-// BenchmarkHTTPS sends requests through one httputil.ReverseProxy to an HTTPS host,
-// by HTTP/1.1 and HTTP/2: with net/http's own transport as it is, with net/http behind
-// the guard, and with this room's. Only the way out differs. The host's own time is
-// in all of them.
+// BenchmarkHTTPS sends requests through one httputil.ReverseProxy to an HTTPS host, by HTTP/1.1
+// and HTTP/2: with net/http's transport unchanged, with net/http and the guard, and with this
+// package's. Only the transport differs. All of them include the host's time.
 func BenchmarkHTTPS(b *testing.B) {
 	for _, two := range []bool{false, true} {
 		host := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

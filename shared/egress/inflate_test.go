@@ -132,12 +132,11 @@ func (z *zeros) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestInflateEndsBombs: in every coding, however its bytes arrive, and with a small
-// one behind another.
+// TestInflateEndsBombs: in every coding, however its bytes arrive, and after a small member.
 func TestInflateEndsBombs(t *testing.T) {
 	t.Parallel()
 	const size = 64 << 20
-	var bomb bytes.Buffer // the bare form, packed once: the others begin with a header, and nobody gets to their end
+	var bomb bytes.Buffer // the bare form, compressed once: the others begin with a header, and are never read to their end
 	w, z := packers["Deflate"](&bomb), zeros(size)
 	if _, err := io.Copy(w, &z); err != nil || w.Close() != nil {
 		t.Fatal(err)

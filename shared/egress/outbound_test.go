@@ -266,8 +266,8 @@ func dnsAnswering(t *testing.T, addrs ...string) *net.Resolver {
 func TestANameThatTurnsToAnotherAddressIsCheckedOnEveryConnection(t *testing.T) {
 	s, n := counted(t, func(http.ResponseWriter, *http.Request) {})
 	port := s.URL[strings.LastIndexByte(s.URL, ':'):]
-	// 127.0.0.1 is allowed and stands for the harmless first answer; the second
-	// answer is loopback too, but not allowed.
+	// 127.0.0.1 is allowed and is the harmless first result; the second result is loopback too,
+	// but not allowed.
 	p := mustAllow(t, "127.0.0.1")
 	tr := newTransport(p, dnsAnswering(t, "127.0.0.1", "127.0.0.2"))
 	tr.DisableKeepAlives = true

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestAStaleConnectionIsNotNoticedByCallers: a host ends a connection after a whole
-// response, by a FIN or a reset, at once or while it is idle.
+// TestAStaleConnectionIsNotNoticedByCallers: a host ends a connection after a complete
+// response, by a FIN or a reset, immediately or while it is idle.
 func TestAStaleConnectionIsNotNoticedByCallers(t *testing.T) {
 	bothClients(t, func(t *testing.T, c client) {
 		if !c.strict {

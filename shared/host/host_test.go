@@ -20,8 +20,8 @@ import (
 	"gateway/shared/host/runtimeapi"
 )
 
-// TestMain also is the function under test: the library ends its process when
-// the Runtime API goes away, so each function runs in a process of its own.
+// TestMain also is the function under test: the library ends its process when the Runtime API
+// closes, so each function runs in a separate process.
 func TestMain(m *testing.M) {
 	if name := os.Getenv("HOST_TEST_FUNCTION"); name != "" {
 		lambda.Start(functions()[name])
@@ -92,7 +92,7 @@ func readAll(t *testing.T, a *runtimeapi.Answer) string {
 	return string(b)
 }
 
-// settled waits until the function has asked for its next event.
+// settled waits until the function has polled for its next event.
 func settled(t *testing.T, a *runtimeapi.Answer) {
 	t.Helper()
 	select {
@@ -102,7 +102,7 @@ func settled(t *testing.T, a *runtimeapi.Answer) {
 	}
 }
 
-// seen is what the echoing functions tell of their request.
+// seen is what the echoing functions report about their request.
 type seen struct {
 	Method, Path, Escaped, URI, Query, Remote, Host, Body string
 	Header                                                http.Header

@@ -13,7 +13,7 @@ import (
 	"gateway/shared/host/originauth"
 )
 
-// TestOnlyTheEdgeIsLetIn asks each host with each form of the secret.
+// TestOnlyTheEdgeIsLetIn calls each host with each form of the secret.
 func TestOnlyTheEdgeIsLetIn(t *testing.T) {
 	stream, buffered := start(t, "stream"), start(t, "buffered")
 	container := host.RequireEdge(originauth.New([]string{"old-secret", "new-secret"}, nil, nil), http.HandlerFunc(echo))

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestOnlyHostsKnowLambda keeps work in steps that any host can run: Lambda's own
-// events and its loop are known to this room, to the functions' main packages, to
-// the function that reads CloudWatch's deliveries, and to what stands in for Lambda.
+// TestOnlyHostsKnowLambda ensures that work is in steps that any host can run: only this
+// package, the functions' main packages, the function that reads CloudWatch's deliveries, and
+// the Lambda emulator depend on Lambda's events and its loop.
 func TestOnlyHostsKnowLambda(t *testing.T) {
 	t.Parallel()
 	const root = "../.."

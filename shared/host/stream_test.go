@@ -242,7 +242,7 @@ func TestCommentsKeepAQuietStreamOpenBetweenEventsOnly(t *testing.T) {
 	comment() // before the first event
 	comment() // and again
 	open("0")
-	// Half an event is out; comments may still stand before it, none within it.
+	// Half an event was sent; comments may still precede it, none within it.
 	part := make([]byte, len("data: ha"))
 	for {
 		head, err := r.Peek(1)
@@ -264,7 +264,7 @@ func TestCommentsKeepAQuietStreamOpenBetweenEventsOnly(t *testing.T) {
 	if line, err := r.ReadString('\n'); err != nil || line != "\n" {
 		t.Fatalf("%q, %v", line, err)
 	}
-	comment() // the end of the event came in two writes
+	comment() // the end of the event arrived in two writes
 	open("2")
 	if line := nextData(t, r); line != "data: end\n" {
 		t.Errorf("%q", line)

@@ -76,10 +76,10 @@ func BenchmarkReserveSettleParallel(b *testing.B) {
 	}
 }
 
-// BenchmarkReserveAndSettle makes what the limits of a request cost on the embedded store,
-// as processor time of the whole process: no limits, a key with a budget and a rate limit,
-// such a key in a workspace with a budget, and a key and a workspace with rate limits; by
-// one key, and by a thousand that take turns.
+// BenchmarkReserveAndSettle measures the cost of a request's limits on the embedded store, as
+// processor time of the process: no limits, a key with a budget and a rate limit, such a key in
+// a workspace with a budget, and a key and a workspace with rate limits; with one key, and with
+// a thousand that take turns.
 func BenchmarkReserveAndSettle(b *testing.B) {
 	l := New(openSQLite(b), time.Now, Hooks{Alert: func(context.Context, Alert) error { return nil }})
 	rate, budget := RateLimit{Requests, PerMinute, 1 << 40}, UsageLimit{Type: Cost, CreditLimit: maxDollars * dollar}

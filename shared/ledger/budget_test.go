@@ -79,7 +79,7 @@ func TestPeriodsRollOnTouch(t *testing.T) {
 		if b := stateOf(t, l, s); b.Usage != 0.7*dollar || !b.LastResetAt.Equal(at("2026-12-01")) {
 			t.Errorf("%+v", b)
 		}
-		// What is under way over the end holds its money, and counts when settled.
+		// Requests in flight over the end keep their reservation, and count when settled.
 		other := budgeted(Key, "other", limit)
 		if spend(t, l, 0.6, other) || !spend(t, l, 0.5, other) {
 			t.Error("an open entry holds its money in the new period")
@@ -169,7 +169,7 @@ func TestChangesOfLimits(t *testing.T) {
 			t.Error("after the reset there is one dollar again")
 		}
 		h.add(time.Second)
-		limit = nil // removed, and set again: what was counted before is gone
+		limit = nil // removed, and set again: the previous count is cleared
 		s = set(1, 0)
 		expect("set anew", s, 0, Active, false, false)
 		if !spend(t, l, 0.9, s) {

@@ -13,11 +13,11 @@ import (
 type crew struct {
 	current *hand   // the one that runs
 	ready   []*hand // go on before the next step
-	next    *hand   // goes on with the step that was chosen
+	next    *hand   // continues with the chosen step
 	idle    []*hand
 	all     []*hand
 	err     error  // the first violation
-	log     []step // of the play before, whose room is used again
+	log     []step // steps of the previous test; the memory is reused
 }
 
 // hand is a coroutine that does one piece of work after the other.
@@ -29,7 +29,7 @@ type hand struct {
 	fate   fate // of the operation that it waited for
 }
 
-// newCrew is a crew whose hands end with the test.
+// newCrew returns a crew; its goroutines end with the test.
 func newCrew(t *testing.T) *crew {
 	c := &crew{}
 	t.Cleanup(func() {
@@ -63,7 +63,7 @@ func (c *crew) start(work func()) {
 	c.ready = append(c.ready, h)
 }
 
-// pause lets others run until somebody has made h ready.
+// pause lets others run until h is made ready.
 func (c *crew) pause(h *hand) { h.yield(struct{}{}) }
 
 // each is what a ledger does at once.

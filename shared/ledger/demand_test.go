@@ -10,8 +10,8 @@ import (
 	"gateway/shared/store/dynamo"
 )
 
-// A budget whose rest is too small for the bound of a usual request reads
-// exhausted, and its alert goes out once, although it is never spent to its end.
+// A budget with a remainder that is too small for a usual request reads exhausted, and its
+// alert is sent once, although the budget is never spent completely.
 func TestExhaustedIsWhatNoUsualRequestFits(t *testing.T) {
 	t.Parallel()
 	type call struct {
@@ -84,7 +84,7 @@ func TestExhaustedIsWhatNoUsualRequestFits(t *testing.T) {
 									t.Fatal(err)
 								}
 							}
-							if err := l.Reset(ctx, s); err != nil { // what the crowd asked for does not count
+							if err := l.Reset(ctx, s); err != nil { // the crowd's requests do not count
 								t.Fatal(err)
 							}
 						}

@@ -10,7 +10,7 @@ import (
 	"gateway/shared/store"
 )
 
-// reading counts the reads that a store is asked for.
+// reading counts the reads of a store.
 type reading struct {
 	store.Store
 	reads atomic.Int64
@@ -35,9 +35,8 @@ func (t readingTable) GetMany(ctx context.Context, keys []store.Key) (map[store.
 	return t.Table.GetMany(ctx, keys)
 }
 
-// If a thousand callers ask about one budget within a short time, the store is asked as
-// often as for one caller. Another budget, and another version of its limits, is asked for
-// separately.
+// If a thousand callers check one budget within a short time, the store is read as often as for
+// one caller. Another budget, and another version of its limits, is read separately.
 func TestManyAskAboutABudgetAtTheCostOfOne(t *testing.T) {
 	inner := openSQLite(t)
 	h := clockAt("2026-11-20T14:00:00Z")
@@ -83,7 +82,7 @@ func TestManyAskAboutABudgetAtTheCostOfOne(t *testing.T) {
 	costs("other limits", 1, func() { ask(now, false) })
 }
 
-// An error is not kept.
+// An error is not cached.
 func TestAFailureIsAskedAnew(t *testing.T) {
 	inner := openSQLite(t)
 	h := clockAt("2026-11-20T14:00:00Z")

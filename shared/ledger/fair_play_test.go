@@ -10,8 +10,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// player is a caller of a played window: how many requests it wants, and in which part of
-// the window it asks for them.
+// player is a caller in a simulated window: how many requests it sends, and in which part of
+// the window.
 type player struct {
 	name     string
 	wants    float64 // of the window
@@ -50,10 +50,10 @@ func draw(random *rand.Rand, limit int64) (players []*player) {
 	return players
 }
 
-// Many windows of a scarce rate are played on a clock of their own, with callers of all
-// kinds on 1 to 20 instances. The limit is never exceeded, and at least 95 per cent of it
-// is used. A caller that asks steadily, or early, gets what it asks for up to its share,
-// less what chance explains: the root of the share, and two.
+// Many windows of a scarce rate are simulated on a fake clock, with callers of all kinds on 1
+// to 20 instances. The limit is never exceeded, and at least 95 percent of it is used. A caller
+// that sends steadily, or early, is admitted up to its share, less a statistical tolerance: the
+// square root of the share, and two.
 func TestPlayedWindowsAreDividedFairly(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(60)
@@ -70,7 +70,7 @@ func TestPlayedWindowsAreDividedFairly(t *testing.T) {
 		instances := 1 + random.IntN(20)
 		ask := instancesOn(t, newMemory(), h, instances, kind, RateLimit{Requests, unit, limit})
 		players := draw(random, limit)
-		for window := range 4 { // the first one tells who calls
+		for window := range 4 { // the first one determines the callers
 			total := playWindow(t, random, h, length, players, ask)
 			what := fmt.Sprintf("seed %d, window %d: %d of %d among %d callers on %d instances", seed, window, total, limit, len(players), instances)
 			if int64(total) > limit {

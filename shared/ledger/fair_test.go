@@ -48,7 +48,7 @@ func TestCallersBelowTheirShareGoFirst(t *testing.T) {
 		const limit = 60
 		callers := callersApart(4)
 		ask := instancesOn(t, s, h, 20, Workspace, RateLimit{Requests, PerMinute, limit})
-		for _, c := range callers { // the window before tells who calls
+		for _, c := range callers { // the previous window determines the callers
 			if err := ask(c); err != nil {
 				t.Fatal(err)
 			}
@@ -75,8 +75,8 @@ func TestCallersBelowTheirShareGoFirst(t *testing.T) {
 	})
 }
 
-// What is held for callers that do not come goes to callers that do, before the window
-// ends; until then a refusal says that it is held.
+// Capacity reserved for absent callers goes to present ones before the window ends; until then
+// a rejection says that it is reserved.
 func TestWhatIsHeldMelts(t *testing.T) {
 	h := clockAt("2026-11-20T14:00:00Z")
 	const limit = 1000
@@ -110,7 +110,7 @@ func TestWhatIsHeldMelts(t *testing.T) {
 	}
 }
 
-// A subject with one caller, a key and a limit of a day are divided among nobody.
+// A subject with one caller, a key and a daily limit are not divided.
 func TestWhatIsNotDivided(t *testing.T) {
 	for _, c := range []struct {
 		kind  Kind

@@ -9,8 +9,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Instances of the gateway know of each other only what the store tells them: together they
-// admit exactly as many requests as the limit says.
+// Instances of the gateway communicate only through the store: together they admit exactly the
+// limit.
 func TestTwentyInstancesAdmitExactlyTheLimit(t *testing.T) {
 	const instances = 20
 	onEach(t, func(t *testing.T, s store.Store) {
@@ -40,7 +40,7 @@ func TestTwentyInstancesAdmitExactlyTheLimit(t *testing.T) {
 	})
 }
 
-// counting counts the writes that a store is asked for.
+// counting counts the writes of a store.
 type counting struct {
 	store.Store
 	writes atomic.Int64

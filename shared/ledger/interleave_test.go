@@ -36,8 +36,8 @@ type waiter struct {
 	hand  *hand     // or of a coroutine
 }
 
-// compare orders waiting operations by what they are, not by which goroutine
-// came first: an actor has at most one operation under way per row.
+// compare orders waiting operations by their content, not by the order of goroutines: an actor
+// has at most one operation in flight per row.
 func (w *waiter) compare(v *waiter) int {
 	if w.actor != v.actor {
 		return strings.Compare(w.actor.name, v.actor.name)

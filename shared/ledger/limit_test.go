@@ -184,7 +184,7 @@ func TestStoredFormRoundTrips(t *testing.T) {
 		if err := json.Unmarshal(raw, &back); err != nil || back != u {
 			t.Fatalf("%s: %+v, %v; want %+v", raw, back, err, u)
 		}
-		// The plan in a row tells the same.
+		// The plan in a row is the same.
 		p := newPlan([]UsageLimit{u}, 7, time.Now())
 		if diff := cmp.Diff(p, parsePlan(p.text, 7), cmp.AllowUnexported(plan{}, slot{})); diff != "" {
 			t.Fatalf("plan %q: %s", p.text, diff)
@@ -236,7 +236,7 @@ func TestPrepareLeavesAShownScheduleUnchanged(t *testing.T) {
 			want := u
 			want.CreditLimit = 2 * dollar
 			if which == "last" && date.IsZero() && u.Cadence == Never {
-				want.NextReset = time.Time{} // null removes a reset that lies ahead
+				want.NextReset = time.Time{} // null removes a future reset
 			}
 			if again != want {
 				t.Errorf("%s, %s: %+v, want %+v", name, which, again, want)

@@ -8,8 +8,8 @@ import (
 	"gateway/shared/store"
 )
 
-// If the answer to writing an entry was lost, and the entry could not be given back either,
-// it is not held and charged in addition to the entry with which the request goes on.
+// If the response to writing an entry was lost, and the entry could not be released either, it
+// is not reserved and charged in addition to the entry with which the request continues.
 func TestALostEntryIsNotChargedBesideItsSuccessor(t *testing.T) {
 	t.Parallel()
 	free := Bound{Priced: true}

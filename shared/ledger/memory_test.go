@@ -18,7 +18,7 @@ type memory struct {
 	rows map[store.TableName]map[string]partition
 	ops  atomic.Int64
 	done int // writes that changed a row
-	// sums are the totals of each head, kept with every write; see totals.
+	// sums are the totals of each head, updated with every write; see totals.
 	sums map[store.Key]*totals
 	// before, when set, decides what happens to an operation.
 	before func(ctx context.Context, op operation) fate

@@ -65,9 +65,10 @@ func TestPlays(t *testing.T) {
 	}
 }
 
-// Brief plays in which a process could not tell an entry that repair had settled from one that was
-// never written: by its clock, which was behind, the entry was not due (51408934, charged twice),
-// or it asked when the entry would have been due (55107846, charged too little).
+// Short simulations in which a process could not distinguish an entry that repair had settled
+// from one that was never written: by its clock, which was slow, the entry was not due
+// (51408934, charged twice), or it checked when the entry would have been due (55107846,
+// charged too little).
 func TestBriefPlaysThatOnceFailed(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t)
@@ -80,11 +81,11 @@ func TestBriefPlaysThatOnceFailed(t *testing.T) {
 	}
 }
 
-// Plays that once ended with books that did not balance: budgets that were reset
-// twice at once (394), two repaired entries of one request that were taken for
-// one (19233), and entries that a request went on beside, because the answers of
-// writing them and of giving them back were lost. In 422798 the test was wrong: a
-// charge without an entry met a limit that was set after the request began.
+// Simulations that once ended with inconsistent accounts: budgets that were reset twice
+// concurrently (394), two repaired entries of one request that were mistaken for one (19233),
+// and entries that a request left behind because the responses of writing and releasing them
+// were lost. In 422798 the test was wrong: a charge without an entry met a limit that was set
+// after the request began.
 func TestPlaysThatOnceFailed(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t)

@@ -41,7 +41,7 @@ type world struct {
 	heads       map[string]store.Key
 	looked      map[string]int // writes of the head's rows at the last look
 	totals      map[string]totals
-	forcing     map[string]bool // actors that charge what was spent, which asks for no room
+	forcing     map[string]bool // actors that charge spent amounts, which need no capacity
 	lateCharges int
 	lateHolds   int
 }
@@ -76,8 +76,8 @@ func newWorld(random *rand.Rand, split int, change, late bool) *world {
 	return w
 }
 
-// draws gives for each head a row of its own sequence, so that it does not matter
-// which of a request's subjects asks first.
+// draws returns a separate random sequence for each head, so that the order of a request's
+// subjects does not matter.
 func draws(random *rand.Rand) func(store.Key, int) int {
 	var mu sync.Mutex
 	seed, asked := random.Uint64(), map[store.Key]uint64{}
@@ -91,7 +91,7 @@ func draws(random *rand.Rand) func(store.Key, int) int {
 	}
 }
 
-// process is a ledger of its own, with a clock that is up to ten minutes off.
+// process returns a separate ledger, with a clock that is up to ten minutes off.
 func (w *world) process(random *rand.Rand) *Ledger {
 	off := time.Duration(random.IntN(21)-10) * time.Minute
 	l := New(w.m, w.clock.plus(off), Hooks{
@@ -187,7 +187,7 @@ func (w *world) request(ctx context.Context, l *Ledger, random *rand.Rand, id st
 	}
 }
 
-// charge books what was spent without a reservation: a late response, a transcript.
+// charge records amounts spent without a reservation: a late response, a transcript.
 func (w *world) charge(ctx context.Context, l *Ledger, random *rand.Rand, id string, subjects []*Subject) {
 	actual := amounts{random.Int64N(90), random.Int64N(90), 1}
 	r := l.reservation(id, subjects)
@@ -208,8 +208,8 @@ func (w *world) charge(ctx context.Context, l *Ledger, random *rand.Rand, id str
 	}
 }
 
-// hold is work that goes on at a provider after its request: a response in the background, a
-// batch. It is settled now and then, once or more, by this process or another, or never.
+// hold is work that continues at a provider after its request: a background response, a batch.
+// It is settled at some time, once or more, by this process or another, or never.
 func (w *world) hold(ctx context.Context, l *Ledger, random *rand.Rand, id string, r *Reservation, actual amounts) {
 	defer w.forces(ctx)()
 	held, _ := r.Hold(ctx, w.clock.now().Add(time.Duration(random.IntN(90))*time.Minute), Used{})
@@ -240,7 +240,7 @@ func (w *world) hold(ctx context.Context, l *Ledger, random *rand.Rand, id strin
 	_ = r.Settle(ctx, 1000, 1000) // of a reservation that is held: nothing
 }
 
-// forces marks the actor as one that asks for no room.
+// forces marks the actor as one that needs no capacity.
 func (w *world) forces(ctx context.Context) (end func()) {
 	name := ""
 	if a := actorOf(ctx); a != nil {
@@ -342,7 +342,7 @@ func (w *world) balance() error {
 	return nil
 }
 
-// admitted checks that an entry was only added while the budget had room for it, unless the
+// admitted checks that an entry was only added while the budget had capacity for it, unless the
 // entry is a charge.
 func (w *world) admitted(name string, before, now totals) error {
 	if w.change || before.rows != 1 || now.rows != 1 || now.entries != before.entries+1 {
@@ -361,8 +361,8 @@ func (w *world) admitted(name string, before, now totals) error {
 	return nil
 }
 
-// audit compares, at the end, what was charged with what the requests say: what
-// was settled, or what repair reported, whichever the entry met first.
+// audit compares, at the end, the charges with the requests: what they settled, or what repair
+// reported, whichever the entry met first.
 func (w *world) audit() error {
 	if w.twice != nil {
 		return w.twice

@@ -233,7 +233,7 @@ func TestTokenRatesReserveAndSettle(t *testing.T) {
 		t.Fatalf("100 + 900 of 1000: %v", err)
 	}
 	b.GiveBack(ctx)
-	// A bound above the whole limit passes while anything is left, and takes that.
+	// A bound above the entire limit passes while anything is left, and takes the remainder.
 	c, err := take(5000)
 	if err != nil {
 		t.Fatalf("an oversized bound with 900 left: %v", err)

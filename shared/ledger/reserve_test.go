@@ -258,7 +258,7 @@ func TestRaise(t *testing.T) {
 	if err := r.Raise(ctx, Bound{}); !fault.Is(err, fault.UnpricedModel) {
 		t.Errorf("a fallback without a price: %v", err)
 	}
-	// Renewing keeps repair away from a long session.
+	// Renewing prevents the repair of a long session.
 	for range 4 {
 		h.add(Due/2 + time.Minute)
 		if err := r.Raise(ctx, cost(0.5)); err != nil {

@@ -27,7 +27,7 @@ func TestAHeadWithManyOpenEntriesSplits(t *testing.T) {
 		limit := UsageLimit{Type: Cost, CreditLimit: dollar, AlertThreshold: dollar / 2}
 		s := budgeted(Key, "k", limit)
 		var open []*Reservation
-		for i := range 100 { // the whole budget, in entries that are all open
+		for i := range 100 { // the entire budget, in open entries
 			r, err := l.Reserve(ctx, fmt.Sprint(i), []*Subject{s}, cost(0.01))
 			if err != nil {
 				t.Fatalf("request %d: %v", i, err)
@@ -57,7 +57,8 @@ func TestAHeadWithManyOpenEntriesSplits(t *testing.T) {
 		if b := stateOf(t, l, s); b.Usage != 0.54*dollar || b.Reserved != 0.4*dollar || !b.ThresholdAlert || alerts.Load() != 1 {
 			t.Errorf("%+v, %d alerts", b, alerts.Load())
 		}
-		// What came back lies in all rows; one request can still have all of it.
+		// The returned amounts are spread over all rows; one request can still have all of
+		// them.
 		if !spend(t, l, 0.06, s) || spend(t, l, 0.000000001, s) {
 			t.Error("what is left in all rows together is one budget")
 		}
@@ -156,7 +157,8 @@ func TestParallelCallsOnAHeadThatSplits(t *testing.T) {
 	})
 }
 
-// Whatever the rows hold, one at a time nobody is refused what is there.
+// Whatever the rows contain, a sequential request is never rejected while the budget has
+// enough.
 func TestShardsTogetherAreOneBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMemory()

@@ -61,8 +61,8 @@ func TestAFurtherAttemptIsReservedBesideWhatWasSpent(t *testing.T) {
 	}
 }
 
-// The record of an entry that nobody settles says what other budgets of the
-// request were charged before.
+// The record of an entry that is never settled contains the earlier charges of other budgets of
+// the request.
 func TestTheRecordOfAnEntryHasWhatWasChargedBefore(t *testing.T) {
 	t.Parallel()
 	h := clockAt("2026-11-20T14:00:00Z")

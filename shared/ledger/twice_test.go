@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// When a period ends, what was spent is taken off once, even if two readers of the same row
-// end the period by different clocks or different limits: twice would give the budget money
-// that it does not have.
+// When a period ends, the spent amount is subtracted once, even if two readers of the same row
+// end the period by different clocks or different limits: twice would add money to the budget.
 func TestAPeriodEndsOnce(t *testing.T) {
 	t.Parallel()
 	before, after := at("2026-11-30T23:55:00Z"), at("2026-12-01T00:05:00Z")

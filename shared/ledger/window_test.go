@@ -114,8 +114,8 @@ func TestResetsAreMidnightsStrictlyAhead(t *testing.T) {
 		if !ok || !next.After(now) || !next.Equal(midnight(next)) {
 			t.Fatalf("next after %s is %s", now, next)
 		}
-		// Nothing lies between: just before it, it is still the next. (Days
-		// without a first reset are counted from the day of asking.)
+		// There is none in between: just before it, it is still the next. (Days without a first
+		// reset are counted from the day of the call.)
 		if again, _ := s.Next(next.Add(-time.Second)); !again.Equal(next) && (s.Cadence != Days || !s.First.IsZero()) {
 			t.Fatalf("a second before %s the next is %s", next, again)
 		}

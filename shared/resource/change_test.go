@@ -67,7 +67,7 @@ func TestQuotaHoldsUnderConcurrentCreates(t *testing.T) {
 	if len(rows) != 10 || full != 14 {
 		t.Fatalf("%d created, %d refused; want 10 and 14", len(rows), full)
 	}
-	// Archived and deleted records make room.
+	// Archived and deleted records free capacity.
 	if err := edit(r, scopeA, rows[0].ID, func(tx *Tx, rec *Record) error { return tx.Archive(rec) }); err != nil {
 		t.Fatal(err)
 	}

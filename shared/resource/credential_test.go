@@ -121,7 +121,7 @@ func TestKnownKeyIsRefusedWhenTheCheckFails(t *testing.T) {
 	}
 }
 
-// A row that was read before the view it would be kept under must not be kept.
+// A row that was read before the view that it would be cached under must not be cached.
 func TestKeyThatChangesWhileItIsReadIsNotRemembered(t *testing.T) {
 	s, c := openStore(t), newTestClock()
 	writer, p := newProcess(s, c), newProcess(s, c)
@@ -140,7 +140,7 @@ func TestKeyThatChangesWhileItIsReadIsNotRemembered(t *testing.T) {
 	}
 }
 
-// tableThatRuns calls after behind each Get.
+// tableThatRuns calls after following each Get.
 type tableThatRuns struct {
 	store.Table
 	after func()

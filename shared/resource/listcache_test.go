@@ -11,9 +11,9 @@ import (
 	"gateway/shared/store"
 )
 
-// After a change a list shows what is stored, whoever made the change and whatever else was
-// going on. Writers in one process or two create, change, archive and delete records of two
-// lists, and read the lists after each change.
+// After a change a list shows the stored state, regardless of the writer and of concurrent
+// work. Writers in one process or two create, change, archive and delete records of two lists,
+// and read the lists after each change.
 func TestListsFollowEveryChange(t *testing.T) {
 	t.Parallel()
 	for name, opts := range map[string][]Option{"embedded": {Embedded()}, "one process": nil, "two processes": nil} {
@@ -55,7 +55,7 @@ func TestListsFollowEveryChange(t *testing.T) {
 	}
 }
 
-// listWriter changes records of its own.
+// listWriter changes its own records.
 type listWriter struct {
 	t    *testing.T
 	own  *Resources

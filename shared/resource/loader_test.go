@@ -224,7 +224,7 @@ func TestOneCheckServesAllWhoWait(t *testing.T) {
 	gate := make(chan struct{})
 	p.s.hold.Store(&gate)
 	before := p.s.reads.Load()
-	// The leader gives up waiting; the others must not be told so.
+	// The leader aborts its wait; the others must not get its error.
 	leader, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { _, _ = p.l.Fresh(leader, "o1") })

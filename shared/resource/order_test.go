@@ -53,10 +53,9 @@ func (t gatedTable) Query(ctx context.Context, q store.Query) (store.Page, error
 	return p, err
 }
 
-// What a reader finds, or does not find, while a writer changes it must never be what is
-// remembered after the change. This is tested for each thing that is remembered and each
-// read on the way to it; for things that appear, change or disappear; and for writers in
-// this process and in another.
+// What a reader finds, or does not find, during a change must never be what is cached after the
+// change. This is tested for each cached object and each read on the way to it; for objects
+// that appear, change or disappear; and for writers in this process and in another.
 func TestWhatWasReadBeforeAChangeIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -180,7 +179,7 @@ func TestWhatWasReadBeforeAChangeIsNotRemembered(t *testing.T) {
 	}
 }
 
-// gated is a process whose reads a test can stop behind.
+// gated is a process with reads that a test can stop.
 type gated struct {
 	r *Resources
 	l *Loader

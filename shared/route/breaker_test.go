@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// openAt is Breakers whose states a test decides.
+// openAt is Breakers with states that a test decides.
 type openAt func(path string) bool
 
 func (o openAt) Quiet() bool                        { return false }

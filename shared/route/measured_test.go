@@ -166,7 +166,7 @@ func TestRefusalsAreNoFigures(t *testing.T) {
 	}
 }
 
-// A session keeps its target while it works, although another one is better.
+// A session stays at its target while it works, although another one is better.
 func TestStickySessionsKeepTheirTarget(t *testing.T) {
 	tree := compile(t, `{"strategy":{"mode":"latency","explore":0,"min_observations":1,"sticky":{"enabled":true,"hash_fields":["metadata._user"],"ttl":60}},"targets":[{"provider":"@a"},{"provider":"@b"}]}`, Strict)
 	f := newFigures()

@@ -127,8 +127,8 @@ func TestOneProbeAmongManyRequests(t *testing.T) {
 	}
 }
 
-// TestWalksUnderAnyBreakers: whatever the states are, a walk ends, tries no target twice,
-// leaves out open targets unless all are open, and keeps no probe.
+// TestWalksUnderAnyBreakers: for any states, a walk ends, tries no target twice, skips open
+// targets unless all are open, and leaves no probe claimed.
 func TestWalksUnderAnyBreakers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 5).Draw(t, "targets")

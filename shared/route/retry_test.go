@@ -17,7 +17,7 @@ func TestRetrySchedule(t *testing.T) {
 	type answer struct {
 		status int
 		h      http.Header
-		none   bool // no answer came
+		none   bool // there was no response
 	}
 	three := &Retry{Attempts: 3, Codes: defaultRetryCodes}
 	told := &Retry{Attempts: 3, Codes: defaultRetryCodes, UseRetryAfter: true}

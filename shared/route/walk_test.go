@@ -112,7 +112,7 @@ func TestLoadbalanceDrawsByWeight(t *testing.T) {
 	}
 }
 
-// TestWeightsAreKept draws evenly over the whole range and counts.
+// TestWeightsAreKept draws evenly over the entire range and counts.
 func TestWeightsAreKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ws := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 0.1, 1, 2.5, 3, 100, 1e6}), 1, 8).Draw(t, "weights")

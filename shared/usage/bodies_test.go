@@ -86,7 +86,7 @@ func TestLargeBodiesAreWrittenShorter(t *testing.T) {
 	}
 }
 
-// What was written before bodies were compressed is read as before.
+// Bodies written before compression was introduced are still readable.
 func TestPlainBodiesAreRead(t *testing.T) {
 	raw := []byte{bodiesPlain, 1}
 	for _, p := range []string{"a", "", "bc", "", "", "", "d"} {

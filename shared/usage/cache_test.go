@@ -11,8 +11,8 @@ import (
 	"gateway/shared/blob/files"
 )
 
-// What the reader has passed is given up in parts that leave nothing out, and is
-// still there for whoever opens a log.
+// The part that the reader has passed is released in parts without gaps, and remains available
+// to anyone who opens a log.
 func TestWhatWasReadLeavesThePageCacheAndNotTheFile(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	bucket, err := files.Open(filepath.Join(dir, "blobs"))

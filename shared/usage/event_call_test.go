@@ -29,7 +29,7 @@ func TestEventsOfCallsStayReadable(t *testing.T) {
 		if n > 0 {
 			continue
 		}
-		// What was told before there was a version in it.
+		// Calls reported before the version was added.
 		text := string(r.Call.append(nil))
 		within := cursor{rest: text[:len(text)-len("2025-11-25")-2]}
 		old := Record{}

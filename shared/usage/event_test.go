@@ -264,7 +264,7 @@ func BenchmarkDecodeEvent(b *testing.B) {
 func TestEventsAroundTheirBodies(t *testing.T) {
 	full, plain := sample(), sample()
 	full.Bodies = bytes.Repeat([]byte("b"), 300)
-	plain.Metadata, full.Metadata = nil, nil // whose order is any
+	plain.Metadata, full.Metadata = nil, nil // in any order
 	for _, r := range []Record{{}, {ID: "1", Bodies: []byte("b")}, full, plain} {
 		whole := r.AppendEvent(nil)
 		around, cut := r.appendAround([]byte("before"))
@@ -274,7 +274,7 @@ func TestEventsAroundTheirBodies(t *testing.T) {
 	}
 }
 
-// A prompt's version and experiment stand in one field.
+// A prompt's version and experiment share one field.
 func TestPromptsTravelWithTheirExperiment(t *testing.T) {
 	t.Parallel()
 	for _, experiment := range []string{"", "e"} {

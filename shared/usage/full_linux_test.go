@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// smallDisk is a file system of its own, of so many bytes.
+// smallDisk is a separate file system with a number of bytes.
 func smallDisk(t *testing.T, size int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -27,7 +27,7 @@ func smallDisk(t *testing.T, size int) string {
 	return dir
 }
 
-// fill takes all room that the file system has.
+// fill uses all space of the file system.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -45,9 +45,8 @@ func fill(t *testing.T, path string) {
 	}
 }
 
-// On a full disk events are taken as long as there is room for them, what finds
-// none is told so, and nothing that was taken is lost. With room the journal goes
-// on by itself.
+// On a full disk events are accepted as long as there is space for them, others get an error,
+// and no accepted event is lost. With space the journal continues automatically.
 func TestFullDisk(t *testing.T) {
 	for name, bodies := range map[string]int{"bodies in the event": 60 << 10, "bodies in the bucket": MaxInlineBody + 1} {
 		t.Run(name, func(t *testing.T) { fullDisk(t, bodies) })
@@ -65,7 +64,7 @@ func fullDisk(t *testing.T, size int) {
 	filler := filepath.Join(disk, "filler")
 	fill(t, filler)
 
-	sizes := make(map[string]int) // what is to come, with how much of bodies
+	sizes := make(map[string]int) // the expected records, with the size of their bodies
 	var refused, bare int
 	for _, id := range names(3000) {
 		r := sample()

@@ -351,7 +351,7 @@ func TestBodiesStayInTheFileThatTheJournalWrote(t *testing.T) {
 			t.Errorf("%s: %q %v, want %q", id, got, err, bodies)
 		}
 	}
-	// What is forwarded to a queue takes its bodies along.
+	// Records that are forwarded to a queue include their bodies.
 	l := newLane()
 	sink := &QueueSink{Queue: l, Bucket: bucket}
 	r := sample()

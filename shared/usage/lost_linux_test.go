@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// lose makes whole pages of a mapping unusable, as those of a broken disk are.
+// lose makes entire pages of a mapping inaccessible, as those of a broken disk are.
 func lose(t *testing.T, pages []byte) {
 	t.Helper()
 	if err := syscall.Mprotect(pages, syscall.PROT_NONE); err != nil {

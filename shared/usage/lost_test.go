@@ -17,7 +17,7 @@ func (s *shelf) cutRing(g *ring, size int64) {
 	}
 }
 
-// ids takes what is there, a few records at a time, and gives their ids.
+// ids reads the available records, a few at a time, and returns their ids.
 func (s *shelf) ids(j *Journal, check func(r *Record)) (ids []string) {
 	s.t.Helper()
 	for {
@@ -35,8 +35,8 @@ func (s *shelf) ids(j *Journal, check func(r *Record)) (ids []string) {
 	}
 }
 
-// Pages that are lost while the process runs cost the events in them and no other:
-// what is emitted then goes to files, and the next start is not kept from.
+// Pages that are lost while the process runs lose only the events in them: later events go to
+// files, and the next start succeeds.
 func TestLostPagesOfTheRing(t *testing.T) {
 	const size = 1000
 	for name, c := range map[string]struct {
@@ -96,7 +96,7 @@ func TestLostPagesOfTheRing(t *testing.T) {
 	}
 }
 
-// A lost page among whole ones costs its own events.
+// A lost page among intact ones loses only its events.
 func TestLostPageAmongOthers(t *testing.T) {
 	s := newShelf(t)
 	j := s.open(0)
@@ -140,7 +140,7 @@ func TestLostPageOfBodies(t *testing.T) {
 	}
 }
 
-// A ring of a dead process that loses pages while it is read gives what is left.
+// A dead process's ring that loses pages while it is read returns the remaining events.
 func TestLostPagesOfAnOldRing(t *testing.T) {
 	s := newShelf(t)
 	first := s.open(0)

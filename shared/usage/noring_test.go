@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A journal that is told to have no ring maps none, and reads what a process with
-// one left behind before what it wrote itself.
+// A journal configured without a ring maps none, and reads the ring of an earlier process
+// before its own events.
 func TestAJournalWithoutARing(t *testing.T) {
 	t.Parallel()
 	s := newShelf(t)

@@ -68,7 +68,7 @@ func (s *shelf) emit(j *Journal, id string, size int) {
 	}
 }
 
-// check compares a record and what its pack holds with what was emitted.
+// check compares a record and the contents of its pack with the emitted ones.
 func (s *shelf) check(r *Record, size int) {
 	s.t.Helper()
 	plain := sample()
@@ -157,8 +157,8 @@ func TestRingGivesEveryRecordItsOwnBodies(t *testing.T) {
 	}
 }
 
-// A process that ends without a word leaves a ring; the next one reads what was
-// not acknowledged, with bodies that had not come to the disk, and deletes it.
+// A process that dies leaves a ring; the next one reads the unacknowledged records, with bodies
+// that had not reached the disk, and deletes it.
 func TestRingOfADeadProcessIsRead(t *testing.T) {
 	s := newShelf(t)
 	first := s.open(1 << 20)
@@ -170,7 +170,7 @@ func TestRingOfADeadProcessIsRead(t *testing.T) {
 	if err := b.Done(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	for _, id := range names(60)[40:] { // behind what was flushed for the batch
+	for _, id := range names(60)[40:] { // after those flushed for the batch
 		s.emit(first, id, size)
 	}
 	s.next(first, 15) // taken, not acknowledged
@@ -207,7 +207,7 @@ func TestRingOfADeadProcessIsRead(t *testing.T) {
 	}
 }
 
-// What finds no room on the ring goes to a file, and nothing is lost or twice.
+// Records that do not fit on the ring go to a file, and none is lost or duplicated.
 func TestFullRingGoesOnInFiles(t *testing.T) {
 	for name, size := range map[string]int{"events": 10, "bodies": 60 << 10} {
 		t.Run(name, func(t *testing.T) {
@@ -275,8 +275,8 @@ func TestPackHoldsOneDay(t *testing.T) {
 	}
 }
 
-// Damage on the ring of a dead process costs the event that it is in, is heard of,
-// and keeps nobody from starting.
+// Damage on the ring of a dead process loses the damaged event, is reported, and does not
+// prevent the start.
 func TestDamagedRing(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(b []byte) []byte

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A batch that somebody waits for is given after a quarter of its time.
+// A batch with a waiting reader is returned after a quarter of its time.
 func TestWatchShortensTheWaitOfABatch(t *testing.T) {
 	j := &Journal{}
 	if got := j.patience(time.Second); got != time.Second {

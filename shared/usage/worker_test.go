@@ -13,12 +13,12 @@ import (
 	"gateway/shared/queue"
 )
 
-// keeper ingests into memory and fails as often as it is told.
+// keeper ingests into memory and fails as often as configured.
 type keeper struct {
 	mu    sync.Mutex
 	ids   []string
 	fail  int
-	batch chan int // size of each batch kept; may be nil
+	batch chan int // size of each stored batch; may be nil
 }
 
 func (k *keeper) Ingest(_ context.Context, records []Record) error {

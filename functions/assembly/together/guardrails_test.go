@@ -134,7 +134,7 @@ func TestGuardrailsOfTheOrganisation(t *testing.T) {
 	h.Do("GET", "/guardrails/"+own.Text("id"), key, nil).Refused(404, "AB08", "guardrailId")
 }
 
-// What is in a workspace keeps it, unless the deletion is forced.
+// Contents prevent the deletion of a workspace, unless it is forced.
 func TestAWorkspaceGoesWithItsRecords(t *testing.T) {
 	t.Parallel()
 	check := egress.Policy{}.CheckURL

@@ -41,7 +41,7 @@ func TestExperimentsStartStopAndEndWithAWinner(t *testing.T) {
 	h.Do("PUT", one, key, `{"variants":[{"version":1,"weight":10},{"version":2,"weight":90}]}`).OK()
 	h.Do("PUT", one, key, `{"variants":[{"version":1,"weight":10},{"version":3,"weight":90}]}`).Refused(400, "AB01", "variants")
 	h.Do("PUT", one, key, `{"sticky_by":"team"}`).Refused(400, "AB01", "sticky_by")
-	h.Do("PUT", at, key, `{"name":"Renamed"}`).OK() // the prompt keeps its experiment
+	h.Do("PUT", at, key, `{"name":"Renamed"}`).OK() // the prompt retains its experiment
 	h.Do("POST", other+"/start", key, nil).Refused(409, "AB07", "")
 
 	h.Do("POST", one+"/promote", key, `{"version":3}`).Refused(400, "AB01", "version")

@@ -251,7 +251,7 @@ func TestOnesThatAreInUseStay(t *testing.T) {
 	for _, text := range []string{"{{>" + part + "}}", "{{>" + outer + "}}", "{{>" + outer + "@1}}", "{{>" + part + "@latest}}"} {
 		h.Do("PUT", "/prompts/partials/"+part, key, `{"string":"`+text+`"}`).Refused(400, "AB01", "string")
 	}
-	// A newest version that nobody published keeps a partial too.
+	// An unpublished newest version also prevents the deletion of a partial.
 	h.Do("PUT", "/prompts/"+slug, key, h.body(`"string":"plain"`)).OK()
 	inUse("/prompts/partials/"+outer, "prompt")
 	h.Do("PUT", "/prompts/"+slug+"/makeDefault", key, `{"version":2}`).OK()
@@ -432,8 +432,7 @@ func TestCollectionsTellWhatIsInThem(t *testing.T) {
 	h.Do("PUT", "/collections/"+slug, key, `{"name":"Renamed"}`).OK()
 }
 
-// Ten partials may stand in each other, and no more: what cannot be rendered is not
-// saved.
+// Partials can be nested ten levels deep: a version that cannot be rendered is not saved.
 func TestPartialsStandTenDeep(t *testing.T) {
 	t.Parallel()
 	h := newPromptHouse(t)

@@ -35,7 +35,7 @@ type noBooks struct{}
 
 func (noBooks) Emit(context.Context, *usage.Record) error { return nil }
 
-// model is a provider that keeps the headers of the requests it gets.
+// model is a provider that records the headers of its requests.
 type model struct {
 	url  string
 	mu   sync.Mutex
@@ -63,7 +63,7 @@ func (m *model) header(name string) string {
 	return m.last.Get(name)
 }
 
-// house is the whole gateway over a store in a temporary folder.
+// house is the complete gateway on a store in a temporary folder.
 type house struct {
 	t       *testing.T
 	handler http.Handler

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// asked sends a chat with headers and gives the answer.
+// asked sends a chat with headers and returns the response.
 func (h *house) asked(key string, headers map[string]string) *httptest.ResponseRecorder {
 	h.t.Helper()
 	r := httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(`{"model":"@saved/gpt-4o-mini","messages":[{"role":"user","content":"Hi"}]}`))
@@ -47,11 +47,11 @@ func TestTheOrganisationBoundsTheCache(t *testing.T) {
 	const plain, short, long = `{"cache":"simple"}`, `{"cache":{"mode":"simple","max_age":600}}`, `{"cache":{"mode":"simple","max_age":7776000}}`
 	day := 24 * time.Hour
 
-	// Without a setting: seven days, or what a config asks for.
+	// Without a setting: seven days, or the age of the config.
 	expect(plain, "MISS")
 	at = at.Add(7*day - time.Second)
 	expect(plain, "HIT")
-	expect(short, "MISS") // too old for who asks for less; the answer is replaced
+	expect(short, "MISS") // too old for the smaller age; the response is replaced
 	expect(plain, "HIT")
 
 	// More than any config may ask for.
@@ -62,7 +62,7 @@ func TestTheOrganisationBoundsTheCache(t *testing.T) {
 	expect(plain, "HIT")
 	expect(long, "MISS")
 
-	// Less than configs ask for, and for what is there already.
+	// Less than the configs' ages, and than those of existing entries.
 	h.admin("PUT", settings, `{"cache_settings":{"max_age":3600}}`)
 	at = at.Add(time.Hour - time.Second)
 	expect(long, "HIT")

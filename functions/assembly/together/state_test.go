@@ -19,7 +19,7 @@ func withConfigs(t testing.TB) *admintest.House {
 	})
 }
 
-// A config is made, changed twice and deleted; the trail tells what it was in between.
+// A config is created, changed twice and deleted; the audit log contains its states in between.
 func TestAResourceAsItWas(t *testing.T) {
 	t.Parallel()
 	h := withConfigs(t)

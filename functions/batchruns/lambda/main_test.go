@@ -7,7 +7,7 @@ import (
 	"gateway/shared/relay/batch"
 )
 
-// What this function asks providers for is found among its routes.
+// The provider requests of this function have routes.
 func TestRoutesOfLooks(t *testing.T) {
 	t.Parallel()
 	mux := relay.NewMux(nil, routes())

@@ -80,7 +80,8 @@ func call(name, arguments string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, name, arguments)
 }
 
-// TestToolsAreOperations: which ones, and what the API is asked; here and from afar.
+// TestToolsAreOperations: the list of tools, and the API calls they make, in-process and
+// remote.
 func TestToolsAreOperations(t *testing.T) {
 	t.Parallel()
 	tools, err := toolbox.Catalogue(json.RawMessage(some))
@@ -116,7 +117,7 @@ func TestToolsAreOperations(t *testing.T) {
 	}
 }
 
-// TestLargeAnswers tell how to ask for less, and are not held.
+// TestLargeAnswers: large responses explain how to request less, and are not buffered.
 func TestLargeAnswers(t *testing.T) {
 	t.Parallel()
 	for size, large := range map[int]bool{200_000: false, 200_001: true, 3_000_000: true} {

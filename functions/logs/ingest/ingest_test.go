@@ -56,8 +56,7 @@ func emit(t *testing.T, by Teller, all ...Exchange) []usage.Record {
 	return sink.records
 }
 
-// Usage is read in whatever shape the answer has, whole or in pieces, and priced by the
-// list.
+// Usage is read from every response format, complete or in chunks, and priced by the list.
 func TestWhatAnswersSayTheyUsed(t *testing.T) {
 	t.Parallel()
 	sse := func(pieces ...string) string {
@@ -114,7 +113,7 @@ func TestWhatARecordSays(t *testing.T) {
 	}
 }
 
-// A log that is told again is the same one; another workspace cannot take its place.
+// A log that is reported again is the same one; another workspace cannot replace it.
 func TestIDsOfTheTellersChoice(t *testing.T) {
 	t.Parallel()
 	x := Exchange{ID: "mine", Created: noon, URL: "/", Status: 200}

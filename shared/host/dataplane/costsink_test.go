@@ -9,7 +9,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// sent is a sink that asks SQS, and keeps what it was given.
+// sent is a sink that calls SQS, and stores its records.
 type sent struct{ records []usage.Record }
 
 func (s *sent) Emit(_ context.Context, r *usage.Record) error {

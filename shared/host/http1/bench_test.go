@@ -22,8 +22,8 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// BenchmarkServe asks over a few connections that stay, both ends in this process:
-// a request of a few bytes, and one whose body does not come with its head.
+// BenchmarkServe sends requests over a few persistent connections, both ends in this process: a
+// request of a few bytes, and one with a body that arrives after its head.
 func BenchmarkServe(b *testing.B) {
 	for _, size := range []int{1000, 100_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) { benchmarkServe(b, size) })

@@ -43,8 +43,8 @@ func heads(length int) map[string]string {
 	}
 }
 
-// TestAnswersDoNotWaitForBodies that nobody reads and that never come: the client
-// has its answer and the connection ends.
+// TestAnswersDoNotWaitForBodies that are never read and never arrive: the client gets its
+// response and the connection ends.
 func TestAnswersDoNotWaitForBodies(t *testing.T) {
 	variants(t, testOptions, func(t *testing.T, o Options) {
 		addr, s := ours(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,8 +95,8 @@ func (s *Server) counted() int {
 	return s.gate.open + len(s.gate.spare)
 }
 
-// TestBodiesMustGoOn: a handler that reads a body that does not come is told so, and
-// may say it to the client.
+// TestBodiesMustGoOn: a handler that reads a stalled body gets an error, and may send it to the
+// client.
 func TestBodiesMustGoOn(t *testing.T) {
 	o := testOptions
 	o.BodyTime = 3 * tick
@@ -169,7 +169,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestReadersMustGoOn: the handler of a client that takes nothing is told so.
+// TestReadersMustGoOn: the handler of a client that reads nothing gets an error.
 func TestReadersMustGoOn(t *testing.T) {
 	o := testOptions
 	o.WriteTime = 3 * tick

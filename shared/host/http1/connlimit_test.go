@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// health answers where it is asked how it is, in the way of a host's crowded handler.
+// health serves the health check, like a host's crowded handler.
 func health(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/healthz" {
 		w.WriteHeader(503)
@@ -18,8 +18,8 @@ func health(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "seen")
 }
 
-// TestBeyondTheBounds: connections beyond a bound are told so, the server still says
-// that it lives, and there is room again when others have gone.
+// TestBeyondTheBounds: connections beyond a limit get an error, the server still reports its
+// health, and there is capacity again after others have closed.
 func TestBeyondTheBounds(t *testing.T) {
 	for name, o := range map[string]Options{"all": {MaxConns: 3}, "each": {MaxPerAddress: 3}, "both": {MaxConns: 3, MaxPerAddress: 3}} {
 		t.Run(name, func(t *testing.T) {
@@ -182,8 +182,7 @@ func TestTargetsThatNameTheServer(t *testing.T) {
 	})
 }
 
-// TestLineEndsBeforeARequestAreDropped, a few of them, behind any request and before
-// the first.
+// TestLineEndsBeforeARequestAreDropped: a few of them, after any request and before the first.
 func TestLineEndsBeforeARequestAreDropped(t *testing.T) {
 	t.Parallel()
 	addr, _ := ours(t, new(recorder), testOptions)

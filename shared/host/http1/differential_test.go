@@ -59,7 +59,7 @@ func replies(raw []byte, methods []string) (all []reply, rest string) {
 	}
 }
 
-// brief is a body, or what tells it from others when it is long.
+// brief returns a body, or a digest of a long one.
 func brief(body string) string {
 	if len(body) <= 200 {
 		return body
@@ -67,7 +67,7 @@ func brief(body string) string {
 	return fmt.Sprintf("%d bytes, CRC %x, %s...", len(body), crc32.ChecksumIEEE([]byte(body)), body[:20])
 }
 
-// unordered is text whose lines may come in any order and at any time.
+// unordered is text with lines in any order.
 func unordered(text string) string {
 	lines := slices.DeleteFunc(strings.Split(text, "\r\n"), func(l string) bool { return strings.HasPrefix(l, "Date: ") })
 	slices.Sort(lines)
@@ -76,9 +76,9 @@ func unordered(text string) string {
 
 const probe = "GET /probe HTTP/1.1\r\nHost: p\r\n\r\n"
 
-// compare sends the same bytes to both servers. A probe after them tells whether the
-// connection is still in use and where the server sees the next request; without methods
-// there is no probe.
+// compare sends the same bytes to both servers. A probe after them shows whether the connection
+// is still in use and where the server sees the next request; without methods there is no
+// probe.
 func compare(t testing.TB, name, mine, net string, me, them *recorder, methods []string, pieces ...string) {
 	t.Helper()
 	me.saw, them.saw = nil, nil
@@ -149,8 +149,8 @@ var requests = []string{
 	post("/", "abc")[:len(post("/", "abc"))-1], "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\nabc", "POST /unread HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\nabc",
 }
 
-// bounded tells whether net/http alone would do more than is allowed here: treat the target
-// as another server's, or serve what follows a message whose end is uncertain.
+// bounded reports whether net/http would do more than is allowed here: treat the target as
+// another server's, or serve what follows a message with an ambiguous end.
 func bounded(raw string) bool {
 	lower := strings.ToLower(raw)
 	return strings.Contains(lower, "transfer-encoding") || strings.Contains(raw, "HTTP/1.0") || strings.Contains(raw, " http://")
@@ -195,8 +195,8 @@ func TestAnswersSameAsNetHTTP(t *testing.T) {
 			}
 			methods := []string{m}
 			if method == "closing" {
-				// What is sent to a connection that the server has closed may take away
-				// the end of a large answer.
+				// Data sent to a connection that the server has closed may discard the end of a
+				// large response.
 				methods = nil
 			}
 			compare(t, method+" "+path, mine, net, me, them, methods, raw)
@@ -223,7 +223,7 @@ func TestSplitAnywhere(t *testing.T) {
 	}
 }
 
-// forgiven are line ends before a request, which net/http drops behind a POST alone.
+// forgiven are line ends before a request, which net/http drops only after a POST.
 var forgiven = regexp.MustCompile(`(?s)^[\r\n]|\r\n\r\n[\r\n]|[\r\n]{4}$|[^\r\n][\r\n]+(GET|POST|PUT|DELETE|PATCH|HEAD|OPTIONS) `)
 
 // FuzzServer compares the two servers on anything.

@@ -26,7 +26,7 @@ type saw struct {
 	BodyErr                  string
 }
 
-// recorder serves the handlers of the tests and keeps what they were given.
+// recorder serves the handlers of the tests and records their requests.
 type recorder struct {
 	mu  sync.Mutex
 	saw []saw

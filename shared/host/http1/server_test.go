@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// TestClientGone: the request's context ends when the client goes away while the
-// handler waits, by half and by whole, and not while the client stays.
+// TestClientGone: the request's context ends when the client disconnects while the handler
+// waits, half or fully, and not while the client stays.
 func TestClientGone(t *testing.T) {
 	t.Parallel()
 	entered, ended := make(chan struct{}), make(chan error, 1)
@@ -45,7 +45,7 @@ func TestClientGone(t *testing.T) {
 	for _, raw := range []string{get("/"), post("/", "hello"), post("/", strings.Repeat("x", 100_000))} {
 		for _, how := range []string{"close", "half", "reset"} {
 			c := dial(t, addr)
-			// Once behind a request whose client stays.
+			// Once after a request with a client that stays.
 			if how == "close" {
 				_, _ = io.WriteString(c, get("/stays"))
 				if err := <-ended; err != nil {
@@ -173,7 +173,7 @@ func TestIdleConnectionsHoldNoFrames(t *testing.T) {
 	}
 }
 
-// TestFlush: what was flushed is there before the handler goes on.
+// TestFlush: flushed data arrives before the handler continues.
 func TestFlush(t *testing.T) {
 	next := make(chan struct{})
 	addr, _ := ours(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -204,8 +204,8 @@ func TestFlush(t *testing.T) {
 	}
 }
 
-// TestPanics: the client sees that the answer is not whole, and the server is told
-// of what is no abort.
+// TestPanics: the client sees that the response is incomplete, and the server reports panics
+// other than aborts.
 func TestPanics(t *testing.T) {
 	var panicked atomic.Pointer[any]
 	o := testOptions
@@ -265,8 +265,8 @@ func TestLateUse(t *testing.T) {
 	}
 }
 
-// TestUpgrade: a connection that net/http serves can be hijacked, with the bytes
-// that came with the request.
+// TestUpgrade: a connection that net/http serves can be hijacked, with the bytes that arrived
+// with the request.
 func TestUpgrade(t *testing.T) {
 	addr, _ := ours(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, ok := w.(http.Hijacker)
@@ -448,8 +448,8 @@ func TestNoGoroutineARequest(t *testing.T) {
 	close(leave)
 }
 
-// The map of an answer's header serves the next answer of the connection: nothing of what
-// stood in it does.
+// The map of a response's header is reused for the next response of the connection: without its
+// contents.
 func TestHeadersOfAnswersDoNotReachTheNext(t *testing.T) {
 	for _, fields := range []int{3, 12, 2 * maxReusedFields} {
 		addr, _ := ours(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -42,7 +42,7 @@ func TestAnEndThatComesWithARequestIsSeen(t *testing.T) {
 				t.Errorf("%q", got)
 			}
 		}
-		// Both are there when the server reads: it is kept busy until then.
+		// Both are available when the server reads: it is busy until then.
 		_, _ = io.WriteString(c, get("/")+get("/"))
 		_ = c.CloseWrite()
 		for range 2 {
@@ -57,8 +57,8 @@ func TestAnEndThatComesWithARequestIsSeen(t *testing.T) {
 	}
 }
 
-// TestWhatComesDuringARequestIsServed: the socket tells of it while nobody waits,
-// and never again.
+// TestWhatComesDuringARequestIsServed: the socket signals it while there is no reader, and
+// never again.
 func TestWhatComesDuringARequestIsServed(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	addr, _ := ours(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -117,8 +117,8 @@ func TestRequestsBehindOneAnother(t *testing.T) {
 	}
 }
 
-// TestCloseDoesNotWaitForHandlers: Close returns, and the client is told, while a handler
-// that does not notice goes on; what that handler writes goes nowhere.
+// TestCloseDoesNotWaitForHandlers: Close returns, and the client is notified, while a handler
+// that does not notice continues; its writes are discarded.
 func TestCloseDoesNotWaitForHandlers(t *testing.T) {
 	for _, body := range []string{"", strings.Repeat("x", 100_000)} { // served within the wait for it, and outside
 		entered, leave, wrote := make(chan struct{}), make(chan struct{}), make(chan error, 1)

@@ -10,8 +10,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// TestFurtherLabelsAreBounded: labels that the operator asks for are written, and values that
-// callers can invent are bounded by themselves.
+// TestFurtherLabelsAreBounded: labels that the operator selects are written, and values that
+// callers can invent are limited individually.
 func TestFurtherLabelsAreBounded(t *testing.T) {
 	t.Setenv(meter.EnvLabels, " model,config_name,api_key_id,api_key_name,metadata_team-a,metadata_,unknown,model")
 	totals := meter.NewTotals()

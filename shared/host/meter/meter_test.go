@@ -33,7 +33,7 @@ type line struct {
 	rest map[string]any
 }
 
-// lines reads what was written and checks it by the format's rules.
+// lines parses the output and checks it by the format's rules.
 func lines(t *testing.T, out string) (all []line) {
 	t.Helper()
 	for _, text := range strings.Split(strings.TrimSpace(out), "\n") {
@@ -77,7 +77,7 @@ func (l *line) count(name string) int {
 	return int(n)
 }
 
-// kept is a sink that takes everything.
+// kept is a sink that accepts everything.
 type kept struct{ n int }
 
 func (k *kept) Emit(context.Context, *usage.Record) error { k.n++; return nil }
@@ -194,7 +194,7 @@ func TestTheAdministrationIsCounted(t *testing.T) {
 	}
 }
 
-// canary stands wherever a caller or a provider may write something.
+// canary is in every value that a caller or a provider may write.
 const canary = "CANARY-of-a-prompt-or-key"
 
 // TestLinesHoldNothingOfCallers fills every text of a record that is not an id or a
@@ -274,7 +274,7 @@ func TestManyAtATime(t *testing.T) {
 	}
 }
 
-// quiet keeps lines of requests out of the test's output.
+// quiet discards log lines of requests.
 func quiet(t *testing.T) {
 	t.Helper()
 	old := slog.Default()

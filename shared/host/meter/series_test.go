@@ -84,7 +84,7 @@ func TestTheLineTellsOfModels(t *testing.T) {
 	}
 }
 
-// TestModelsAsMetrics: each pair is a line of its own, with its dimensions.
+// TestModelsAsMetrics: each pair is a separate line, with its dimensions.
 func TestModelsAsMetrics(t *testing.T) {
 	quiet(t)
 	m, out, c := newMeter()

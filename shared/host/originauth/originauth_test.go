@@ -82,8 +82,8 @@ func TestARotationNeedsNoRestart(t *testing.T) {
 	})
 }
 
-// A secret that was rotated in just now is believed at once: a process that stood
-// still may be the last to hear of it.
+// A secret that was just rotated in is accepted immediately: a process that was frozen may be
+// the last to receive it.
 func TestAnUnknownSecretIsLookedUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestAnUnknownSecretIsLookedUp(t *testing.T) {
 		d := originauth.New([]string{"a"}, b.read, nil)
 		expect(t, d, "at first", map[string]int{"a": 200})
 		b.set(originauth.Ring{}.With("a", "b"), nil)
-		time.Sleep(11 * time.Second) // what was read is still fresh
+		time.Sleep(11 * time.Second) // the read data is still fresh
 		expect(t, d, "just rotated in", map[string]int{"b": 200})
 	})
 }
@@ -153,7 +153,7 @@ func TestTablesThatDoNotAnswer(t *testing.T) {
 	})
 }
 
-// One request waits for tables that hang; those beside it go by what is known.
+// One request waits for tables that hang; concurrent ones use the cached data.
 func TestOthersDoNotWaitForAReading(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

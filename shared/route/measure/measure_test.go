@@ -13,7 +13,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// world is a room with a fake clock, and targets with synthetic latencies.
+// world is a Room with a fake clock, and targets with synthetic latencies.
 type world struct {
 	room *Room
 	now  time.Time

@@ -51,7 +51,7 @@ func TestGuardrailsTrip(t *testing.T) {
 			t.Errorf("%+v, want %+v", got.Guardrails[i], want)
 		}
 	}
-	// What a guardrail stops before the call costs nothing; what it stops behind it does.
+	// A denial before the call costs nothing; one after it does.
 	if got.requests("tripped") != 4 || got.requests("denied") != 3 || got.After.Denied != 3 || got.After.Cost != 5*3e-6 || got.unjudged() != "no_body 2" || got.Limits[0].Counted != 7 {
 		t.Errorf("%+v", got)
 	}

@@ -29,8 +29,7 @@ func limitOf(t testing.TB, raw string, rate bool) *Limit {
 	return l
 }
 
-// booked has requests counted by the ledger itself, one behind the other, and gives
-// what is recorded of them.
+// booked counts requests in sequence with the ledger itself, and returns their records.
 type booked struct {
 	t      testing.TB
 	ledger *ledger.Ledger
@@ -184,7 +183,8 @@ func TestOtherLimits(t *testing.T) {
 	if got = take(t, Question{Limits: []*Limit{late}}, house{}, many(10)...); got.Limits[0].Refused != 7 {
 		t.Errorf("of targets: %+v", got)
 	}
-	// A refusal by another limit stands, is charged to nobody, and is judged anew by what replaces it.
+	// A rejection by another limit remains, is not charged, and is evaluated again by the limit
+	// that replaces it.
 	old := plain(0)
 	old.Attempts, old.Cost, old.Usage, old.ErrorCode, old.ClientStatus, old.OptionIndex = nil, 0, pricing.Usage{}, string(fault.RateLimited), 429, ""
 	old.Refusal = &usage.Refusal{Subject: "key", ID: "key-1", Type: "requests", Unit: "rpm", Needed: 1}
@@ -209,8 +209,8 @@ func TestOtherLimits(t *testing.T) {
 	}
 }
 
-// Requests that clients told of did not pass the gateway: whatever they cost, no limit
-// counts or refuses them, as none did. What was settled without an answer is counted.
+// Requests that clients reported did not pass the gateway: whatever they cost, no limit counts
+// or rejects them. Requests that were settled without a response are counted.
 func TestWhatWasToldIsNotCounted(t *testing.T) {
 	t.Parallel()
 	const each = `"conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}]}`

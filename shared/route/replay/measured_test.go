@@ -12,8 +12,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// A week of requests that one target answered and others sometimes: a simulated strategy
-// chooses by what was measured until then, with cost and latency of each alternative.
+// A week of requests to one target and sometimes to others: a simulated strategy chooses by the
+// measurements until then, with cost and latency of each alternative.
 func TestStrategiesByFiguresAreSimulated(t *testing.T) {
 	var used pricing.Usage
 	used.Set(pricing.Input, 1000)

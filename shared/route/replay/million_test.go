@@ -46,8 +46,8 @@ func decided(rnd *rand.Rand, q *Question, own *pricing.Custom, had map[string]in
 	return *rec
 }
 
-// What is read of an archive, page by page and oldest first, is decided as it was, each
-// request once, in bounded memory.
+// Records read from an archive, page by page and oldest first, are decided as recorded, each
+// request once, in limited memory.
 func TestTheArchiveIsReplayed(t *testing.T) { // alone: it counts the memory of the process
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-// house is an installation in which every saved provider is openai. A token of a prompt
-// costs a cent for each letter of the model's name, a token of an answer two.
+// house is an installation in which every saved provider is openai. An input token costs a cent
+// for each letter of the model's name, an output token two.
 type house struct{ missing string }
 
 func (h house) Saved(_ context.Context, _, name string) (string, string, bool, error) {
@@ -164,8 +164,8 @@ func serve(rnd *rand.Rand, tree *route.Tree, sticky route.Sticky, n int) *usage.
 	return rec
 }
 
-// With the config that requests were routed by, each comes to the targets that it came
-// to, in the same order, and costs what it did.
+// With the config that routed the requests, each reaches the same targets, in the same order,
+// and costs the same.
 func TestTheSameConfigRoutesTheSame(t *testing.T) {
 	t.Parallel()
 	kinds := map[string]int{}

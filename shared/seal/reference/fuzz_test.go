@@ -21,7 +21,7 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: a.status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(a.body)), Request: r}, nil
 }
 
-// trusted proves who asks without asking anybody.
+// trusted authenticates without any call.
 type trusted struct{}
 
 func (trusted) SignAWS(context.Context, map[string]string, *http.Request, []byte, string, string) error {
@@ -34,8 +34,8 @@ func (trusted) AzureToken(context.Context, map[string]string, string) (string, e
 
 const fuzzedProof = "proof-that-nobody-may-read"
 
-// FuzzAnswers gives whatever a manager may answer to its reader. A value is a text and
-// not empty; a refusal is short and tells neither what was answered nor who asked.
+// FuzzAnswers feeds arbitrary responses of a manager to its reader. A value is a non-empty
+// string; an error is short and reveals neither the response nor the caller.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range []string{
 		`{"SecretString":"the-secret-of-the-test"}`, `{"SecretBinary":"AAEC"}`, `{"__type":"com.amazonaws#ThrottlingException"}`,

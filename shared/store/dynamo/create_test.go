@@ -12,7 +12,7 @@ import (
 	"gateway/shared/store/dynamo/dynamotest"
 )
 
-// A table of that name with another key is somebody else's.
+// A table of that name with another key belongs to another application.
 func TestCreateTablesBesideAnother(t *testing.T) {
 	t.Parallel()
 	config := dynamotest.Config(dynamotest.Start(t))

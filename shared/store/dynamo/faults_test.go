@@ -189,7 +189,7 @@ func halve(operation string, body []byte) (send, held []byte) {
 	return send, held
 }
 
-// leave adds what was held back to the answer.
+// leave adds the withheld items to the response.
 func leave(operation string, answer, held []byte) []byte {
 	var out map[string]json.RawMessage
 	_ = json.Unmarshal(answer, &out)
@@ -350,7 +350,7 @@ func TestFaultsThatDoNotEnd(t *testing.T) {
 			t.Errorf("a put: %v after %d calls", err, n)
 		}
 		n = 0
-		p.set(tearFirst) // a refusal is certain, so it is asked for again
+		p.set(tearFirst) // a rejection is certain, so the call is repeated
 		err := control.Put(ctx, row, store.IfAbsent())
 		if c, ok := store.AsCondition(err); !ok || c.Current.Int("n") != 7 || n != 2 {
 			t.Errorf("a refused put: %v after %d calls", err, n)

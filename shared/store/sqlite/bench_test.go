@@ -24,7 +24,7 @@ func openBench(b *testing.B) *Store {
 	return s
 }
 
-// spendRow is a row as the ledger keeps it: three numbers and a small map.
+// spendRow is a row as the ledger stores it: three numbers and a small map.
 func spendRow(n int) store.Row {
 	return store.Row{
 		Key: store.Scope{Org: "default", Workspace: "default"}.Partition("KEY").Key(fmt.Sprintf("%08d", n)),

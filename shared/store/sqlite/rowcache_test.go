@@ -99,7 +99,7 @@ func TestLoggedUpdatesSurvive(t *testing.T) {
 	})
 }
 
-// TestCutLogIsAPrefix damages the log within a record: what is before it is replayed.
+// TestCutLogIsAPrefix damages the log within a record: everything before it is replayed.
 func TestCutLogIsAPrefix(t *testing.T) {
 	path := logPath(filepath.Join(t.TempDir(), "gateway.db"))
 	l, err := createLog(path, 0, false)
@@ -149,8 +149,9 @@ func TestLogOfAnOlderSequenceIsNotReplayed(t *testing.T) {
 	}
 }
 
-// TestChangingRowsAreCarried rotates the logs under a row that keeps changing: the database
-// gets it now and then, and once it rests. A kill at any moment loses nothing.
+// TestChangingRowsAreCarried rotates the logs under a row that changes continuously: the
+// database gets it occasionally, and once it no longer changes. A kill at any moment loses
+// nothing.
 func TestChangingRowsAreCarried(t *testing.T) {
 	logVariants(t, func(t *testing.T, o Options) {
 		s := openTest(t, o)

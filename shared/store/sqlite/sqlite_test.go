@@ -59,7 +59,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// hold keeps the writer busy after its next commit until release is called.
+// hold blocks the writer after its next commit until release is called.
 func hold(t *testing.T, s *Store) (release func()) {
 	t.Helper()
 	entered, gate := make(chan struct{}), make(chan struct{})

@@ -26,13 +26,13 @@ type house struct {
 	store   store.Store
 	bucket  blob.Bucket
 	archive *segment.Archive
-	large   *segment.Archive // the same one, whose batches are all so large that they stand in files
+	large   *segment.Archive // the same one, with batches that are all large enough for files
 	now     time.Time
 	kept    usage.WorkspaceRetention
 	service *service
 	engine  *Engine
 	near    *report.Reader // reads itself
-	far     *report.Reader // asks the engine for whatever it can
+	far     *report.Reader // queries the engine wherever it can
 }
 
 func newHouse(t testing.TB) *house {
@@ -86,8 +86,8 @@ func made(rnd *rand.Rand, n int, at time.Time) usage.Record {
 	return r
 }
 
-// fill keeps requests of four days up to now: batches that come twice, files of every
-// tier with those that merges left behind, and the last ones in the store alone.
+// fill stores requests of four days up to now: duplicate batches, files of every tier with
+// those that merges replaced, and the last ones only in the store.
 func (h *house) fill(t testing.TB, rnd *rand.Rand) {
 	t.Helper()
 	start := noon.AddDate(0, 0, -4)
@@ -142,9 +142,9 @@ func filters(rnd *rand.Rand) (list []report.Filter) {
 	return list
 }
 
-// The engine and the process answer the same: every graph and every group, whatever the
-// filter, with records that came twice, files that merges left behind, records that stand
-// in the store alone, and workspaces that keep their logs for times of their own.
+// The engine and the process return the same: every graph and every group, for every filter,
+// with duplicate records, replaced files, records that are only in the store, and workspaces
+// with different retention.
 func TestAthenaAnswersTheSame(t *testing.T) {
 	t.Parallel()
 	h, rnd, ctx := newHouse(t), rand.New(rand.NewPCG(3, 5)), context.Background()
@@ -190,7 +190,7 @@ func (h *house) compareGroups(t *testing.T, sc store.Scope, f report.Filter, rnd
 	}
 }
 
-// sameGroups asks both readers and compares every column.
+// sameGroups queries both readers and compares every column.
 func (h *house) sameGroups(t *testing.T, sc store.Scope, q *report.GroupQuery) {
 	t.Helper()
 	ctx := context.Background()

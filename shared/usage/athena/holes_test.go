@@ -15,9 +15,9 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// Small segments of old hours that stand in the store are read beside the files, which
-// answer what is behind them as well. Records that a file has too, or two of them, count
-// once, whichever is the more merged.
+// Small segments of old hours in the store are read in addition to the files, which cover the
+// hours after them as well. Records that are also in a file, or in two, count once, whichever
+// is merged further.
 func TestSegmentsInTheStoreAreHoles(t *testing.T) {
 	t.Parallel()
 	h, rnd, ctx := newHouse(t), rand.New(rand.NewPCG(4, 4)), context.Background()
@@ -33,8 +33,8 @@ func TestSegmentsInTheStoreAreHoles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The first day was merged without files: it stands in the store, whole. One file of
-	// it, less merged, has some of its records.
+	// The first day was merged without files: it is completely in the store. One file of it,
+	// merged less, has some of its records.
 	ingest(inline, all[:100]...)
 	for range 2 {
 		if err := inline.Compact(ctx); err != nil {

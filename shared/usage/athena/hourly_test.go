@@ -65,14 +65,14 @@ func TestQuestionsOfAnHourAreBounded(t *testing.T) {
 	if got := ask("org-1", 100); got != 200 {
 		t.Errorf("the next hour: %d", got)
 	}
-	// The second query of a question goes on where the first has come to the bound.
+	// The second query of a request continues after the first has reached the limit.
 	s.set(func() { s.reads = bound })
 	whole := h.engine.Question(ctx)
 	if a, b, other := asked(whole, "org-1", 101), asked(h.engine.Question(whole), "org-1", 102), ask("org-1", 103); a != 200 || b != 200 || other != 429 {
 		t.Errorf("a question of two queries: %d, %d; another: %d", a, b, other)
 	}
-	// One that is left to itself counts by what it was seen to read, and by the whole
-	// when it has ended; it is asked for again whatever the sum is.
+	// An abandoned one counts by the bytes it was seen to read, and completely when it has
+	// ended; its state is queried regardless of the sum.
 	now = now.Add(time.Hour)
 	s.set(func() { s.reads = bound / 2 })
 	leaving := func(n, looks int) {
@@ -126,7 +126,7 @@ func TestQuestionsOfAnHourAreBounded(t *testing.T) {
 	}
 }
 
-// Where it is not known what was read, nothing more is begun.
+// If the bytes read are unknown, no new query is started.
 func TestWithoutItsStoreNothingIsAsked(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -13,11 +13,11 @@ import (
 	"gateway/shared/usage/report"
 )
 
-// odd are texts that a query must be told with care, or cannot be told.
+// odd are texts that need care in a query, or cannot be represented.
 var odd = []string{"", "a\x00b", "\x00", "\x00\x00'\x00", "no \xff UTF-8", "\xc3(", "it's", `"x" \ %_`, "line\nline\r\t\x01", "\u00e9\u2028\U0001f600", "\ufffd", "'; --", "chr(0)"}
 
-// Whatever texts requests have, and whatever texts are asked about, groups and filters
-// answer the same with the engine and without it.
+// For any texts in requests and queries, groups and filters return the same with and without
+// the engine.
 func TestAthenaIsAskedAboutOddTexts(t *testing.T) {
 	t.Parallel()
 	h, rnd := newHouse(t), rand.New(rand.NewPCG(5, 5))
@@ -88,7 +88,7 @@ func TestAthenaPutsOddNamesInOrder(t *testing.T) {
 	}
 }
 
-// What cannot be told is told to nobody, whoever asks.
+// Texts that cannot be represented are never sent.
 func TestTextsThatCannotBeToldAreRefused(t *testing.T) {
 	t.Parallel()
 	service, cfg := newService(t, nil)

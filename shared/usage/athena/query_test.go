@@ -12,7 +12,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// What a query can come to, and what people are told of it.
+// The outcomes of a query, and their errors.
 func TestWhatBecomesOfAQuery(t *testing.T) {
 	t.Parallel()
 	h, ctx := newHouse(t), context.Background()

@@ -24,7 +24,7 @@ import (
 // sqlEngine is a folder with an engine that reads files by SQL: npm ci --prefix scripts/sql.
 const sqlEngine = "../../../scripts/sql"
 
-// Names that the stand-in knows.
+// Names in the fake.
 const (
 	bucketName, workgroup, database, table = "files", "gateway", "gateway_usage", "requests"
 )
@@ -137,8 +137,8 @@ func startDuck(t testing.TB, dir string) *duck {
 	return d
 }
 
-// spoken are the functions and words that Athena has before a parenthesis. What another
-// engine would take besides is a mistake here.
+// spoken are the functions and words that Athena has before a parenthesis. Others that the test
+// engine would accept are errors here.
 var spoken = []string{
 	"array_agg", "array_join", "array_position", "cast", "ceil", "chr", "coalesce", "count", "date_diff", "element_at", "floor", "length", "ln", "max", "min",
 	"row_number", "substr", "sum", "to_unixtime",
@@ -152,7 +152,7 @@ var (
 	whole    = regexp.MustCompile(`[0-9]\s*/\s*[0-9]`) // integers divide to integers there
 )
 
-// dialect tells what of a query Athena would not take.
+// dialect returns the first construct of a query that Athena would reject.
 func dialect(sql string) error {
 	bare := strings.ToLower(literals.ReplaceAllString(sql, "''"))
 	for _, m := range called.FindAllStringSubmatch(bare, -1) {
@@ -171,8 +171,8 @@ func dialect(sql string) error {
 	return nil
 }
 
-// service is a strict Athena with one workgroup: it knows the members of the API
-// reference only, spelt as there, keeps to its limits, and runs queries.
+// service is a strict Athena with one workgroup: it accepts only the fields of the API
+// reference, in their exact spelling, enforces its limits, and runs queries.
 type service struct {
 	t  testing.TB
 	on *duck
@@ -188,7 +188,7 @@ type service struct {
 	failures int    // so many of them are left
 	throttle int    // so many calls are refused for their number
 	page     int    // rows of a page at most
-	reads    int64  // bytes that a query tells to have read
+	reads    int64  // bytes that a query reports as read
 	looked   func() // is called at each look, nil: nothing is
 }
 
@@ -207,7 +207,7 @@ func newService(t testing.TB, on *duck) (*service, aws.Config) {
 	return s, aws.Config{Region: "eu-west-1", BaseEndpoint: aws.String(server.URL), Credentials: credentials.NewStaticCredentialsProvider("AKIDEXAMPLE", "secret", "")}
 }
 
-// set changes what the service does. A call whose caller has left may still be answered.
+// set changes the service's behavior. A call with a disconnected caller may still be processed.
 func (s *service) set(change func()) { s.mu.Lock(); defer s.mu.Unlock(); change() }
 
 // end lets all queries end. s.mu is held.

@@ -169,8 +169,8 @@ func TestParquetWithoutLogs(t *testing.T) {
 	}
 }
 
-// What is written of a file is in the bucket and not in memory, and so are the bounds of
-// its columns, which would have bodies in the end of the file.
+// The written part of a file is in the bucket and not in memory, and so are the statistics of
+// its columns, which would otherwise store bodies in the footer.
 func TestParquetTakesTheMemoryOfAPart(t *testing.T) {
 	const most = 1 << 20
 	w := newColumns(&Order{Format: Parquet, Fields: []string{"id", "request"}}, 0, most, nil)

@@ -36,7 +36,7 @@ var (
 	sc   = store.Scope{Org: "org-1", Workspace: "ws-1"}
 )
 
-// posted is a queue that keeps what is sent to it.
+// posted is a queue that records sent messages.
 type posted struct {
 	queue.Queue
 	mu   sync.Mutex
@@ -95,7 +95,7 @@ func (b *shaky) Complete(ctx context.Context, key, id string, tags []string) err
 	return b.around("complete", func() error { return b.Bucket.Complete(ctx, key, id, tags) })
 }
 
-// house is an archive with what exports need.
+// house is an archive with the dependencies of exports.
 type house struct {
 	*Worker
 	t       testing.TB
@@ -374,7 +374,7 @@ func TestStartCancelAndStartAgain(t *testing.T) {
 		t.Errorf("%v %v", keys, err)
 	}
 	h.start("a", h.order("id"))
-	// Nobody takes it up: after a while it can be started again.
+	// No worker takes it: after a while it can be started again.
 	refused(h.Runs.Start(ctx, sc, "a", h.order("id")))
 	h.pass(2 * lost)
 	h.start("a", h.order("id"))
@@ -408,7 +408,7 @@ func TestFailuresAndScopes(t *testing.T) {
 	}
 }
 
-// A run whose upload is gone again and again ends, and does not begin anew for ever.
+// A run with an upload that disappears repeatedly ends, and does not restart forever.
 func TestARunThatNeverCompletesEnds(t *testing.T) {
 	h := newHouse(t)
 	h.fill(300, nil)
@@ -427,7 +427,7 @@ func TestARunThatNeverCompletesEnds(t *testing.T) {
 	}
 }
 
-// A message that comes again while the lease of a process that died lasts is kept.
+// A message that arrives again during the lease of a dead process is not lost.
 func TestAHeldRunIsTakenOnceItsLeaseIsOver(t *testing.T) {
 	h := newHouse(t)
 	h.fill(300, nil)

@@ -40,7 +40,7 @@ func onEach(t *testing.T, f func(t *testing.T, s store.Store)) {
 	})
 }
 
-// killed is a store whose transactions stop being written after so many.
+// killed is a store that stops writing transactions after a number of them.
 type killed struct {
 	store.Store
 	left int
@@ -55,7 +55,7 @@ func (k *killed) Transact(ctx context.Context, actions ...store.Action) error {
 	return k.Store.Transact(ctx, actions...)
 }
 
-// rows counts what stands in the partition of a workspace.
+// rows counts the rows in the partition of a workspace.
 func rows(t *testing.T, s store.Store, sc store.Scope) (n int) {
 	t.Helper()
 	q := store.Query{Partition: partition(sc)}
@@ -71,9 +71,9 @@ func rows(t *testing.T, s store.Store, sc store.Scope) (n int) {
 	}
 }
 
-// Feedback of days that its workspace keeps no longer is shown no more at once, and is
-// deleted to the last row, however often the worker dies. That of another workspace and
-// of later days stays.
+// Feedback of days beyond its workspace's retention is hidden immediately, and is deleted to
+// the last row, however often the worker dies. That of another workspace and of later days
+// remains.
 func TestFeedbackGoesWithTheLogsOfItsDay(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {
@@ -145,9 +145,9 @@ func TestFeedbackGoesWithTheLogsOfItsDay(t *testing.T) {
 	})
 }
 
-// Feedback that was given when no notes were written goes too: workspaces are looked for,
-// some organisations at each call, and again a day later. Where nothing is kept for a time
-// of its own, nothing is noted.
+// Feedback stored before notes were written is deleted too: workspaces are scanned, some
+// organizations in each call, and again a day later. Without a separate retention, no notes are
+// written.
 func TestFeedbackWithoutNotesGoes(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, s store.Store) {

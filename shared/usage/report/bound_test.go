@@ -15,8 +15,8 @@ import (
 	"gateway/shared/usage/segment"
 )
 
-// many fills a house with segments of records in which next to nothing is alike, each
-// segment over all the time, so that any two may have the same record.
+// many fills a house with segments of records with almost no equal values, each segment over
+// the entire time, so that any two may have the same record.
 func many(t *testing.T, segments, each int) (h *house, ids []string) {
 	t.Helper()
 	h = newHouse(t)
@@ -38,7 +38,7 @@ func many(t *testing.T, segments, each int) (h *house, ids []string) {
 	return h, ids
 }
 
-// asked are questions of all kinds.
+// asked are queries of all kinds.
 func asked(h *house, ids []string) map[string]func(testing.TB) error {
 	scope := store.Scope{Org: "org-1"}
 	all := Filter{From: noon.Add(-20 * time.Hour), To: noon.Add(time.Hour)}
@@ -89,9 +89,8 @@ func asked(h *house, ids []string) map[string]func(testing.TB) error {
 	}
 }
 
-// TestQuestionsAreAnsweredWithinTheirMemory: whatever is asked, eight times at once,
-// over segments far larger together, the heap with all its garbage grows by no more
-// than questions may have.
+// TestQuestionsAreAnsweredWithinTheirMemory: for any query, eight times concurrently, over much
+// larger segments, the heap with all its garbage grows at most by the memory of queries.
 func TestQuestionsAreAnsweredWithinTheirMemory(t *testing.T) { // alone: it counts the memory of the process
 	if sum := int64(gatheredBytes + budgetBytes + segment.CacheBytes); 2*sum > queriesBytes {
 		t.Errorf("%d bytes are handed out: with as much garbage that is more than %d", sum, queriesBytes)
@@ -126,7 +125,7 @@ func TestQuestionsAreAnsweredWithinTheirMemory(t *testing.T) { // alone: it coun
 	}
 }
 
-// eightTimes asks a question eight times at once.
+// eightTimes runs a query eight times concurrently.
 func eightTimes(t *testing.T, ask func(testing.TB) error) {
 	var all sync.WaitGroup
 	for range 8 {
@@ -139,8 +138,8 @@ func eightTimes(t *testing.T, ask func(testing.TB) error) {
 	all.Wait()
 }
 
-// TestQuestionsAtOnce asks over few records what the memory is measured with over many:
-// this one runs with the race detector.
+// TestQuestionsAtOnce runs the queries of the memory test on few records, with the race
+// detector.
 func TestQuestionsAtOnce(t *testing.T) {
 	t.Parallel()
 	h, ids := many(t, 4, 60)

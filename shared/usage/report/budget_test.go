@@ -28,7 +28,7 @@ func TestQuestionsWaitAndAreRefused(t *testing.T) {
 			}
 			let <- err
 		}()
-		synctest.Wait() // the second stands in the queue
+		synctest.Wait() // the second waits in the queue
 		_, err = r.admit(t.Context(), 100)
 		if f := fault.From(err); f.Status() != 503 || f.RetryAfter <= 0 {
 			t.Errorf("a third: %v", err)
@@ -58,8 +58,8 @@ func TestQuestionsWaitAndAreRefused(t *testing.T) {
 	})
 }
 
-// TestMemoryOfQuestionsIsBounded: whatever is asked at once, no more is taken than
-// there is, also by what is larger than all of it.
+// TestMemoryOfQuestionsIsBounded: concurrent requests never get more than the total, even
+// requests larger than the total.
 func TestMemoryOfQuestionsIsBounded(t *testing.T) {
 	t.Parallel()
 	const most = 100

@@ -11,8 +11,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// However long each workspace keeps its logs, and whether what is older was deleted yet
-// or not: every answer is the one that the records give which are still kept.
+// For any retention of each workspace, and whether older records were already deleted or not:
+// every response is the one of the records within the retention.
 func TestAnswersAreOfTheDaysThatEachWorkspaceKeeps(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := newHouse(t)
@@ -58,8 +58,8 @@ func TestAnswersAreOfTheDaysThatEachWorkspaceKeeps(t *testing.T) {
 	})
 }
 
-// What one workspace still keeps and the other does not any more, of the same hours and
-// segments: the organisation sees the first one's only.
+// One workspace still retains records that the other does not, of the same hours and segments:
+// the organization sees only the first one's.
 func TestAnOrganisationSeesWhatEachOfItsWorkspacesKeeps(t *testing.T) {
 	for _, merged := range []bool{false, true} {
 		h := newHouse(t)
@@ -78,7 +78,7 @@ func TestAnOrganisationSeesWhatEachOfItsWorkspacesKeeps(t *testing.T) {
 		}
 		h.kept = map[string]usage.WorkspaceRetention{"org-1": {Of: map[string]int{"ws-2": 2}}}
 		org := store.Scope{Org: "org-1"}
-		// ws-2 keeps yesterday and the day before: two of five days.
+		// ws-2 retains yesterday and the day before: two of five days.
 		f := Filter{From: noon.AddDate(0, 0, -30), To: noon}
 		b, groups, err := h.reader.series(context.Background(), org, &f, aspect{by: plain.by, users: true})
 		if err != nil {
@@ -95,7 +95,7 @@ func TestAnOrganisationSeesWhatEachOfItsWorkspacesKeeps(t *testing.T) {
 		if err != nil || len(page.Records) != 28 || page.Total != 28 {
 			t.Errorf("merged %v: %d logs of %d, %v", merged, len(page.Records), page.Total, err)
 		}
-		f.To = noon.AddDate(0, 0, -2).Add(-time.Hour) // before what ws-2 keeps
+		f.To = noon.AddDate(0, 0, -2).Add(-time.Hour) // before the retention of ws-2
 		_, groups, err = h.reader.series(context.Background(), org, &f, aspect{by: plain.by, users: true})
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"gateway/shared/usage/usagetest"
 )
 
-// house is an archive on an embedded store with a clock that tests move.
+// house is an archive on an embedded store with a fake clock.
 type house struct {
 	store   store.Store
 	bucket  blob.Bucket
@@ -161,7 +161,7 @@ func drawFilter(t *rapid.T) Filter {
 	return f
 }
 
-// passes is the filter said again, record by record.
+// passes is a second implementation of the filter, record by record.
 func passes(sc store.Scope, f *Filter, r *usage.Record) bool {
 	in := func(values []string, v string) bool { return len(values) == 0 || slices.Contains(values, v) }
 	pair := len(f.ProviderModel) == 0 || slices.Contains(f.ProviderModel, ProviderModel{r.Provider, r.Model})

@@ -203,7 +203,7 @@ func checkLogs(t *rapid.T, h *house, scope store.Scope, f *Filter, want []usage.
 		}
 		q.Cursor, q.NoTotal = page.Next, true
 	}
-	again := LogQuery{Filter: *f, Limit: 1} // what was counted is remembered
+	again := LogQuery{Filter: *f, Limit: 1} // the count is cached
 	if page, err := h.reader.Logs(context.Background(), scope, &again); err != nil || page.Total != len(want) {
 		t.Fatalf("asked again, a total of %d, want %d: %v", page.Total, len(want), err)
 	}

@@ -24,8 +24,8 @@ import (
 // sqlEngine is a folder with an engine that reads files by SQL: npm ci --prefix scripts/sql.
 const sqlEngine = "../../../scripts/sql"
 
-// ask asks the engine; %s in the query is the records of an organisation's files, each
-// once: files that a merge left behind are there for a while, and batches come twice.
+// ask queries the engine; %s in the query is the records of an organization's files, each once:
+// replaced files remain for a while, and batches may be duplicated.
 func ask(t *testing.T, dir, query string) (rows [][]any) {
 	t.Helper()
 	from := fmt.Sprintf(`(SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY id) AS n FROM read_parquet('%s/segments/data/org-1/*/*/*/*.parquet')) WHERE n = 1)`, dir)
@@ -85,7 +85,7 @@ func TestSQLOverTheFilesAnswersTheSame(t *testing.T) {
 			h.ingest(t, batch...)
 			h.ingest(t, batch[100:150]...) // some come twice
 			if i > n/2 {
-				h.compact(t) // files of every tier, with those that merges left behind
+				h.compact(t) // files of every tier, with those that merges replaced
 			}
 			batch = batch[:0]
 		}

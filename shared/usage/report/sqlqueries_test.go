@@ -57,7 +57,7 @@ func row(group string, bucket int) []*string {
 	return out
 }
 
-// inFiles is a house whose records stand in files, as for an engine.
+// inFiles returns a house with its records in files, as for an engine.
 func inFiles(t *testing.T, e *engine) *house {
 	t.Helper()
 	h := newHouse(t)
@@ -66,8 +66,8 @@ func inFiles(t *testing.T, e *engine) *house {
 	return h
 }
 
-// The limit of groups is a number of groups and buckets. As many rows as the allowed groups
-// can have are asked for, and one group more is refused, not left out.
+// The limit of groups is a number of groups and buckets. As many rows as the allowed groups can
+// have are requested, and one group more is rejected, not omitted.
 func TestAnEngineLeavesNoRowsOut(t *testing.T) {
 	t.Parallel()
 	e := new(engine)
@@ -127,8 +127,8 @@ func TestTooLongForAnEngineIsAnsweredHere(t *testing.T) {
 	}
 }
 
-// For a time within one hour the files answer nothing, and its records count once even if
-// their file is for a whole day.
+// For a time within one hour the files contribute nothing, and its records count once even if
+// their file is for an entire day.
 func TestNoWholeHourIsNotAskedOfAnEngine(t *testing.T) {
 	t.Parallel()
 	e := new(engine)

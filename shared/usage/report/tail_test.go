@@ -47,8 +47,8 @@ func wantIDs(t *testing.T, what string, got []string, want ...usage.Record) {
 	}
 }
 
-// What is merged, read or not, comes once; what was there before a tail began does not
-// come at all.
+// Merged records appear once, read or not; records from before the tail began do not appear at
+// all.
 func TestATailGivesEachRecordOnce(t *testing.T) {
 	h := newHouse(t)
 	before := []usage.Record{h.ended(time.Second), h.ended(time.Second), h.ended(time.Second), h.ended(time.Second)}

@@ -12,9 +12,9 @@ import (
 	"gateway/shared/usage"
 )
 
-// An organisation whose days were compacted before organisations had rows, and which got
-// no records since, is found by the notes of its days, of whichever sort are left, in
-// however many parts; what its workspaces keep no longer goes.
+// An organization with days that were compacted before organizations had rows, and without
+// records since, is found by the notes of its days, of whichever kind remain, in however many
+// parts; data beyond its workspaces' retention is deleted.
 func TestOrganisationsOfOldDaysAreFound(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// A filter never denies what is there, and denies nearly all that is not.
+// A filter never denies existing values, and denies nearly all others.
 func TestFiltersTellWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	h := newShelf(t)

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/usage/segment/columns"
 )
 
-// What other tools are told of the files is what is in them.
+// The documented columns are those of the files.
 func TestColumnsThatOtherToolsAreTold(t *testing.T) {
 	t.Parallel()
 	told := map[string]string{}

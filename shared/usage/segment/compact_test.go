@@ -16,8 +16,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// From batches to a minute's segment, an hour's and a day's; nothing is lost and
-// nothing stays behind.
+// From batches to a minute's segment, an hour's and a day's; nothing is lost and nothing
+// remains.
 func TestCompactionMergesTierByTier(t *testing.T) {
 	h := newShelf(t)
 	want := make(map[string]string)
@@ -68,7 +68,7 @@ func TestCompactionMergesTierByTier(t *testing.T) {
 	if m := h.all(t)[0]; m.Records != int64(len(want)) {
 		t.Errorf("the day has %d records, want %d", m.Records, len(want))
 	}
-	// A late delivery of what is there is dropped again.
+	// A late duplicate delivery is dropped.
 	h.ingest(t, batches[3]...)
 	h.compactAt(t, noon.Add(15*time.Hour))
 	check("after a late delivery", TierDay)
@@ -83,8 +83,8 @@ func TestCompactionMergesTierByTier(t *testing.T) {
 	}
 }
 
-// repeating is a store whose conditional writes are sent twice, as a client does
-// that lost the first answer.
+// repeating is a store that repeats conditional writes, as a client does after losing the first
+// response.
 type repeating struct{ store.Store }
 
 type repeatingTable struct{ store.Table }
@@ -272,8 +272,8 @@ func TestOneMergeTakesABoundedNumberOfRecords(t *testing.T) {
 	}
 }
 
-// TestFewerMergesOfAnHourThatLasts: where merging costs, what is few waits; the hour
-// is merged whole all the same when it is over.
+// TestFewerMergesOfAnHourThatLasts: if merging is expensive, few segments wait; the hour is
+// nevertheless merged completely when it is over.
 func TestFewerMergesOfAnHourThatLasts(t *testing.T) {
 	h := newShelf(t)
 	h.Archive = New(h.store, h.bucket, Options{MinMerge: 6, Clock: func() time.Time { return h.now }})

@@ -44,9 +44,9 @@ func (h *shelf) visible(t *testing.T) map[string]int {
 	return seen
 }
 
-// With Files every record of an hour that is over stands in a file, however few there
-// are and however late they come; wherever the compactor is killed no record is lost,
-// and at the end each stands in the files once.
+// With Files every record of a past hour is in a file, however few there are and however late
+// they arrive; wherever the compactor is killed no record is lost, and at the end each is in
+// the files once.
 func TestEveryRecordOfAnHourThatIsOverIsInAFile(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {
@@ -89,7 +89,7 @@ func TestEveryRecordOfAnHourThatIsOverIsInAFile(t *testing.T) {
 				}
 				h.now = noon.Add(hourGrace)
 				compact()
-				compact() // what was noted anew
+				compact() // new notes
 				check("five minutes after the hour")
 				keep(made(8, midnight.Add(2*time.Hour+2*time.Minute)))
 				keep(made(9, midnight.Add(-31*time.Hour)))

@@ -11,10 +11,10 @@ import (
 	"gateway/shared/usage"
 )
 
-// An archive whose segments were merged while small ones stood in the store has every
-// record in a file, once, when Files is set: a day in one segment, a day that is too
-// large for it, and an hour that was merged already. It stays so wherever the compactor
-// is killed, and nothing of the old objects is left behind.
+// An archive with segments that were merged while small ones were in the store has every record
+// in a file, once, when Files is set: a day in one segment, a day that is too large for it, and
+// an hour that was merged already. This holds wherever the compactor is killed, and no old
+// object remains.
 func TestSegmentsMergedWithoutFilesGetThem(t *testing.T) {
 	t.Parallel()
 	for name, open := range stores {
@@ -96,7 +96,7 @@ func withoutFiles(t *testing.T, h *shelf) {
 	}
 }
 
-// A look goes on where the last one ended, over the organisations, and rests at its end.
+// A scan continues where the last one ended, over the organizations, and pauses at its end.
 func TestALookGoesOn(t *testing.T) {
 	t.Parallel()
 	h := newShelf(t)

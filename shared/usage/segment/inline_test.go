@@ -9,8 +9,8 @@ import (
 	"gateway/shared/store"
 )
 
-// Where a row is paid for by the kilobyte, no object above the bound stands in one;
-// the same records come back, merged or not.
+// If rows are priced by the kilobyte, no object above the limit is stored in one; the same
+// records are returned, merged or not.
 func TestCheapestKeepsLargeObjectsOutOfRows(t *testing.T) {
 	t.Parallel()
 	for _, inline := range []int{1, CheapestInline, 0, maxInline + 1} {

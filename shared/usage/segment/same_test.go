@@ -9,9 +9,9 @@ import (
 	"gateway/shared/usage"
 )
 
-// A record that repair makes of a request that seemed to have died has the time of
-// its id, in milliseconds; the request's own, when it comes late, microseconds too.
-// They count once: in one batch, in two, merged or not, whichever came first.
+// A record that repair creates for a request that seemed to have died has the time of its id,
+// in milliseconds; the request's late record has microseconds too. They count once: in one
+// batch, in two, merged or not, in either order.
 func TestALateRecordAndThatOfRepairCountOnce(t *testing.T) {
 	t.Parallel()
 	for _, micros := range []int{0, 1, 123, 999} {
@@ -44,7 +44,7 @@ func TestALateRecordAndThatOfRepairCountOnce(t *testing.T) {
 	}
 }
 
-// counted is how often each record stands in the parts of all segments.
+// counted returns how often each record occurs in the parts of all segments.
 func counted(t *testing.T, h *shelf) map[string]int {
 	t.Helper()
 	ctx := context.Background()

@@ -83,8 +83,8 @@ func BenchmarkIngest(b *testing.B) {
 	}
 }
 
-// Texts that are no UTF-8, as a provider's name of its model can be, are kept as texts
-// that are, by which they are found; what they came in is left as it was.
+// Texts that are not UTF-8, such as a provider's name of its model, are stored as valid UTF-8,
+// by which they are found; the original record is unchanged.
 func TestTextsAreKeptAsUTF8(t *testing.T) {
 	t.Parallel()
 	h := newShelf(t)

@@ -31,7 +31,7 @@ func newShelf(t testing.TB) *shelf {
 	return h
 }
 
-// stores are the stores that a shelf may stand on, by name; nil: the one that it has.
+// stores are the stores for a shelf, by name; nil: the default one.
 var stores = map[string]func(*testing.T) store.Store{
 	"sqlite": nil,
 	"dynamo": func(t *testing.T) store.Store { return dynamotest.Open(t, dynamotest.Start(t)) },

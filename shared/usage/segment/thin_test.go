@@ -101,8 +101,7 @@ func (t mortalTable) Delete(ctx context.Context, key store.Key, conds ...store.C
 	return t.Table.Delete(ctx, key, conds...)
 }
 
-// mortalBucket hides that files can be blanked where they are, unless the bucket that
-// it stands before can.
+// mortalBucket hides that files can be blanked in place, unless the wrapped bucket can.
 type mortalBucket struct {
 	blob.Bucket
 	*life
@@ -154,8 +153,8 @@ func fakeS3(t *testing.T) blob.Bucket {
 	return s3.New(cfg, "bucket", s3.Endpoint(s.URL), s3.PathStyle())
 }
 
-// thinShelf has three days of four workspaces of two organisations, with bodies
-// wherever they can be. It gives what each record has, and whose it is.
+// thinShelf has three days of four workspaces of two organizations, with bodies in every
+// possible location. It returns the contents and the workspace of each record.
 func thinShelf(t *testing.T, h *shelf, inline int) (want map[string]string, of map[string]string) {
 	t.Helper()
 	want, of = make(map[string]string), make(map[string]string)
@@ -187,14 +186,14 @@ func thinShelf(t *testing.T, h *shelf, inline int) (want map[string]string, of m
 	if err := h.bucket.Put(context.Background(), journalPacks+"2026/03/01/1-0", pack); err != nil {
 		t.Fatal(err)
 	}
-	for i := range records { // batches of one: each with a pack of its own, and pairs that a merge joins
+	for i := range records { // batches of one: each with a separate pack, and pairs that a merge joins
 		h.ingest(t, records[i:min(i+1+i%2, len(records))]...)
 	}
-	h.compactAt(t, day.Add(26*time.Hour)) // the first day whole, the others in batches
+	h.compactAt(t, day.Add(26*time.Hour)) // the first day completely, the others in batches
 	return want, of
 }
 
-// held reads what is kept of both organisations: bodies by id.
+// held reads the stored records of both organizations: bodies by id.
 func (h *shelf) held(t *testing.T) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
@@ -287,8 +286,8 @@ func TestThinningLosesNothingOfOthersWhereverItIsKilled(t *testing.T) {
 	}
 }
 
-// thinKilledAfter kills each process of a series after so many writes, until one completes;
-// first tells whether that was the first one.
+// thinKilledAfter kills each process of a series after a number of writes, until one completes;
+// first reports whether that was the first one.
 func thinKilledAfter(t *testing.T, inline int, bucket func(*testing.T) blob.Bucket, open func(*testing.T) store.Store, writes int) (first bool) {
 	t.Helper()
 	h := newShelf(t)
@@ -299,8 +298,8 @@ func thinKilledAfter(t *testing.T, inline int, bucket func(*testing.T) blob.Buck
 		h.store = open(t)
 	}
 	want, of := thinShelf(t, h, inline)
-	// On the fourth, ws-1 keeps the third alone, ws-2 all, and the others two days: one
-	// of org-1, for org-2 says nothing.
+	// On the fourth, ws-1 retains only the third, ws-2 all, and the others two days: one of
+	// org-1, because org-2 has no setting.
 	h.now = time.Date(2026, 3, 4, 1, 0, 0, 0, time.UTC)
 	kept := usage.WorkspaceRetention{Standard: 2, Of: map[string]int{"ws-1": 1, "ws-2": 0}}
 	stays := maps.Clone(want)
@@ -394,7 +393,7 @@ func TestRecordsThatComeLateGoToo(t *testing.T) {
 	}
 }
 
-// An organisation whose days somebody else thins is left to it.
+// An organization that another process thins is skipped.
 func TestOneProcessAtATimeThinsAnOrganisation(t *testing.T) {
 	h := newShelf(t)
 	h.o.WorkspaceRetention = func(context.Context, store.Scope) (usage.WorkspaceRetention, error) {
