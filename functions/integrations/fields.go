@@ -76,7 +76,7 @@ func knownProvider(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 			return out, nil
 		}
 	}
-	return nil, []fault.Detail{{Message: "is not a provider of this gateway"}}
+	return nil, []fault.Detail{{Message: provider.NotKnown(id)}}
 }
 
 func adjustments(raw json.RawMessage) []fault.Detail {

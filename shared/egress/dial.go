@@ -165,7 +165,7 @@ func (g *guard) check(network, address string, v verdict) error {
 	case v.named || p.allowed(ap.Addr()):
 		return nil
 	case v.plain:
-		return refusal("http is accepted only for trusted hosts; use https")
+		return refusal("http is accepted only for trusted hosts (TRUSTED_CUSTOM_HOSTS); use https")
 	case !public(ap.Addr()):
 		return refusal("the host leads to a private or reserved address")
 	}

@@ -218,11 +218,11 @@ func (p *Policy) checkHost(host string, port uint16, plain bool) string {
 	}
 	switch {
 	case plain:
-		return "http is accepted only for trusted hosts; use https"
+		return "http is accepted only for trusted hosts (TRUSTED_CUSTOM_HOSTS); use https"
 	case literal && !public(a):
-		return "private and reserved addresses are accepted only for trusted hosts"
+		return "private and reserved addresses are accepted only if TRUSTED_CUSTOM_HOSTS or GATEWAY_EGRESS_ALLOW of the gateway allows them"
 	case !literal && closedTLD(host):
-		return "this kind of private name is accepted only for trusted hosts"
+		return "this kind of private name is accepted only if TRUSTED_CUSTOM_HOSTS of the gateway lists it"
 	}
 	return ""
 }

@@ -124,7 +124,7 @@ func (r *reader) parameters(row *Check, in map[string]json.RawMessage, path stri
 		}
 		if !ok {
 			if p.Required {
-				r.add(path+"."+p.Name, "is required: %s", p.form())
+				r.add(path+"."+p.Name, "is required: %s%s", p.form(), p.among())
 			}
 			continue
 		}
@@ -224,6 +224,14 @@ func (p *Param) form() string {
 		return "an address that begins with https://"
 	}
 	return "a value"
+}
+
+// among lists the values that a required parameter may have.
+func (p *Param) among() string {
+	if len(p.Enum) == 0 {
+		return ""
+	}
+	return ", of " + strings.Join(p.Enum, ", ")
 }
 
 func (r *reader) value(p *Param, raw json.RawMessage, path string) {
@@ -357,7 +365,7 @@ func (r *reader) object(p *Param, raw json.RawMessage, path string) {
 		if v, ok := in[m.Name]; ok && string(v) != "null" {
 			r.value(m, v, path+"."+m.Name)
 		} else if m.Required && !r.filled[path+"."+m.Name] {
-			r.add(path+"."+m.Name, "is required: %s", m.form())
+			r.add(path+"."+m.Name, "is required: %s%s", m.form(), m.among())
 		}
 	}
 }

@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"net/mail"
 	"strconv"
+	"strings"
 	"time"
 
 	"gateway/shared/fault"
 	"gateway/shared/fault/bound"
+	"gateway/shared/fault/hint"
 	"gateway/shared/ledger"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -116,7 +118,7 @@ func (k *Key) Validate(name string, now time.Time) []fault.Detail {
 	}
 	for i, s := range k.Scopes {
 		if !k.Type.Grantable(NormalScope(s)) {
-			bad(index("scopes", i), "%q is not a scope that keys of the type %s may hold", clip(s), k.Type)
+			bad(index("scopes", i), "%q is not a scope that keys of the type %s may hold%s", clip(s), k.Type, otherScopes(s, ScopesFor(k.Type)))
 		}
 	}
 	if k.ExpiresAt != nil && !k.ExpiresAt.After(now) {
@@ -233,4 +235,12 @@ func clip(s string) string {
 		return s[:64] + "..."
 	}
 	return s
+}
+
+// otherScopes suggests the valid scope nearest to an invalid one, or lists them all.
+func otherScopes(scope string, valid []string) string {
+	if meant := hint.DidYouMean(scope, valid); meant != "" {
+		return meant
+	}
+	return "; valid are " + strings.Join(valid, ", ")
 }

@@ -72,7 +72,7 @@ const alreadySealed = "sealed"
 func (ch *Change) Apply(ctx context.Context, k Keeper, rec *resource.Record, i *Integration) error {
 	p, ok := ByID(i.AIProviderID)
 	if !ok {
-		return fault.Invalid("ai_provider_id", "is not a provider of this gateway")
+		return fault.Invalid("ai_provider_id", "%s", NotKnown(i.AIProviderID))
 	}
 	e := edit{p: p, rec: rec, plain: maps.Clone(i.Configurations), secret: make(map[string]any)}
 	if e.plain == nil {

@@ -217,7 +217,7 @@ func countOwners(tx *resource.Tx, org store.Scope, delta int64) {
 
 // ErrLastOwner returns the fault for a change that would leave an organisation without owners.
 func ErrLastOwner() error {
-	return fault.New(fault.NotAllowed, "", "The last owner of the organisation can neither leave nor lose the role")
+	return fault.New(fault.NotAllowed, "", "The last owner of the organisation can neither leave nor lose the role; make another user an owner first")
 }
 
 // SetRole stages another role of a user in the organisation. Sweep removes the keys that the

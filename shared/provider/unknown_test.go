@@ -1,0 +1,15 @@
+package provider
+
+import "testing"
+
+func TestNotKnownSuggestsAProvider(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]string{
+		"opneai": "is not a provider of this gateway; did you mean openai?", "antropic": "is not a provider of this gateway; did you mean anthropic?",
+		"zzzzzzzzzzzzzzz": "is not a provider of this gateway",
+	} {
+		if got := NotKnown(id); got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+}
