@@ -13,10 +13,11 @@ import (
 
 // rotating is the choice among several credentials of a target. The zero value has none.
 type rotating struct {
-	ring  *rotation.Ring
-	list  []rotation.Entry
-	at    int
-	tried rotation.Set
+	ring    *rotation.Ring
+	list    []rotation.Entry
+	at      int
+	tried   rotation.Set
+	refused rotation.Set // with 401, and no other one was accepted since
 }
 
 // rotated chooses the credential of a saved provider.
@@ -37,6 +38,10 @@ func rotated(tg *Target, s *saved.Provider, opened *saved.Opened) (*provider.Cre
 }
 
 // CredentialAnswered records the status of a response for the target's credential.
+//
+// A 401 alone is not recorded: a caller can cause one with a header, or with a path that
+// needs another kind of key, and every credential of the list would be left out for
+// everybody. It is recorded once another credential was accepted for the same request.
 func CredentialAnswered(tg *Target, status int, h http.Header) {
 	if status == http.StatusUnauthorized {
 		tg.CredentialRefused()
@@ -45,14 +50,20 @@ func CredentialAnswered(tg *Target, status int, h http.Header) {
 	if r.ring == nil || tg.Req.Rehearsing {
 		return
 	}
-	switch id := r.list[r.at].ID; {
+	switch {
 	case status == http.StatusUnauthorized:
-		r.ring.Refuse(tg.Req.Ctx, id)
+		r.refused = r.refused.With(r.at)
 	case status == http.StatusTooManyRequests:
 		named, _ := route.RetryAfter(h, tg.Req.Now(), rotation.MostRest)
-		r.ring.Limit(id, named)
+		r.ring.Limit(r.list[r.at].ID, named)
 	case status >= 200 && status <= 299:
-		r.ring.Succeed(id)
+		r.ring.Succeed(r.list[r.at].ID)
+		for i := range r.list {
+			if i != r.at && r.refused.Has(i) {
+				r.ring.Refuse(tg.Req.Ctx, r.list[i].ID)
+			}
+		}
+		r.refused = 0
 	}
 }
 
