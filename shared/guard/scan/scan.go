@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
+	"gateway/shared/guard"
 	"gateway/shared/guard/judge"
 	"gateway/shared/guard/scan/attack"
 	"gateway/shared/guard/scan/harm"
@@ -17,7 +19,7 @@ import (
 
 // Makers returns the makers of the checks that need no vendor, by id.
 func Makers() map[string]judge.Maker {
-	return map[string]judge.Maker{
+	all := map[string]judge.Maker{
 		"gateway.pii":              people,
 		"gateway.secrets":          secrets,
 		"gateway.promptInjection":  attacks,
@@ -27,6 +29,31 @@ func Makers() map[string]judge.Maker {
 		"gateway.profanity":        profanity,
 		"gateway.invisibleUnicode": invisibleCharacters,
 		"gateway.systemPromptLeak": leaks,
+	}
+	for id, make := range all {
+		all[id] = named(id, make)
+	}
+	return all
+}
+
+// named returns a maker whose check fails with an error if a list among its parameters names
+// what does not exist: a misspelled category in the config of a request would check nothing.
+func named(id string, make judge.Maker) judge.Maker {
+	return func(p map[string]json.RawMessage) judge.Func {
+		row, ok := guard.Find(id)
+		if !ok {
+			return make(p)
+		}
+		for _, param := range row.Params {
+			if param.Type != guard.Texts && param.Type != guard.Listed && param.Type != guard.TextOrList || len(param.Enum) == 0 {
+				continue
+			}
+			if slices.ContainsFunc(judge.List(p, param.Name), func(s string) bool { return !slices.Contains(param.Enum, s) }) {
+				message := param.Name + " must be of " + strings.Join(param.Enum, ", ")
+				return func(context.Context, *judge.Subject) judge.Verdict { return judge.Failed("Error", message) }
+			}
+		}
+		return make(p)
 	}
 }
 

@@ -40,6 +40,34 @@ func TestChecks(t *testing.T) {
 	}
 }
 
+// A list that names what does not exist is an error of every check, which denies with deny. It
+// would otherwise check nothing.
+func TestUnknownNamesInListsAreErrors(t *testing.T) {
+	t.Parallel()
+	lists := 0
+	for id, make := range Makers() {
+		row, ok := guard.Find(id)
+		if !ok {
+			t.Fatalf("%s is not in the table", id)
+		}
+		for _, p := range row.Params {
+			if len(p.Enum) == 0 || p.Type == guard.Text {
+				continue
+			}
+			lists++
+			for _, value := range []string{`["EMAIL"]`, fmt.Sprintf(`[%q,"misspelled"]`, p.Enum[0])} {
+				s := &judge.Subject{Kind: "chatComplete", Texts: []string{"ann@example.com"}, Parameters: map[string]json.RawMessage{p.Name: json.RawMessage(value)}}
+				if v := make(s.Parameters)(context.Background(), s); v.Err == nil || !strings.Contains(v.Err.Message, p.Enum[0]) {
+					t.Errorf("%s with %s %s: %+v", id, p.Name, value, v)
+				}
+			}
+		}
+	}
+	if lists < 3 {
+		t.Errorf("%d lists", lists)
+	}
+}
+
 func TestRedactedValuesAreRestored(t *testing.T) {
 	t.Parallel()
 	s := &judge.Subject{Kind: "chatComplete", Texts: []string{"to ann@example.com", "hello"}, Parameters: map[string]json.RawMessage{"categories": json.RawMessage(`["EMAIL_ADDRESS"]`), "redact": json.RawMessage("true"), "restore": json.RawMessage("true")}}
