@@ -25,7 +25,7 @@ import (
 const maxMappings = 100
 
 func (f *family) describeIntegrations() *admin.Collection[a2a.Integration] {
-	configurations := admin.FieldOf[a2a.Configuration]("configurations", "How the agent is called. An update changes the members that it names; null removes one. Secrets are masked on read.", 0)
+	configurations := admin.FieldOf[a2a.Configuration]("configurations", "How the agent is called. An update changes the fields that it names; null removes one. Secrets are masked on read.", 0)
 	forward := configurations.Member("forward_headers")
 	forward.Type, forward.Check, forward.Form = admin.Any, upstream.CheckForward, upstream.ForwardSchema
 	return &admin.Collection[a2a.Integration]{
@@ -39,9 +39,9 @@ func (f *family) describeIntegrations() *admin.Collection[a2a.Integration] {
 		Fields: []admin.Field{
 			admin.NameField(a2a.MaxName), admin.SlugField(a2a.MaxSlugLong),
 			{Name: "url", Required: true, Doc: "Address of the agent, http or https."},
-			{Name: "auth_type", Doc: "How the gateway authenticates there; none without it."},
+			{Name: "auth_type", Doc: "How the gateway authenticates to it; default none."},
 			{Name: "description"}, configurations,
-			admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Headers that a secret manager fills: configurations.headers.<name>.", maxMappings),
+			admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Headers from a secret manager: configurations.headers.<name>.", maxMappings),
 		},
 		New:   func(*admin.Call) a2a.Integration { return a2a.Integration{AuthType: a2a.AuthNone} },
 		Shown: shownOfIntegration(), Before: f.before, Decorate: countWorkspaces,
@@ -66,13 +66,13 @@ func shownOfIntegration() []admin.Shown[a2a.Integration] {
 		of(admin.Field{Name: "configurations", Type: admin.Object, Open: true, Required: true, Doc: "Secrets are masked."}, func(it integration) any { return admin.OrEmptyMap(it.Form.Configurations) }),
 		of(admin.Field{Name: "secret_mappings", Type: admin.Array, Of: &admin.Field{Type: admin.Object, Open: true}, Required: true}, func(it integration) any { return admin.OrEmpty(it.Form.SecretMappings) }),
 		of(admin.Field{Name: "global_workspace_access", Type: admin.Object, Single: true, Required: true, Form: sharing.GlobalSchema}, func(it integration) any { return sharing.Global(&it.Form.Access) }),
-		of(admin.Field{Name: "agent_card", Type: admin.Object, Open: true, Single: true, Doc: "As the agent shows it."}, func(it integration) any {
+		of(admin.Field{Name: "agent_card", Type: admin.Object, Open: true, Single: true, Doc: "As in the agent's card."}, func(it integration) any {
 			if len(it.Form.Card) == 0 {
 				return nil
 			}
 			return it.Form.Card
 		}),
-		of(admin.Field{Name: "card_signature", Type: admin.Object, Single: true, Form: signatureSchema, Doc: "What the signatures of the agent's card are worth; null: it has none. A card that is invalid is kept all the same: libraries sign cards in several forms. Clients get the gateway's signature in its place."}, func(it integration) any {
+		of(admin.Field{Name: "card_signature", Type: admin.Object, Single: true, Form: signatureSchema, Doc: "Result of verifying the signatures of the agent's card; null: it has none. A card with an invalid signature is stored nevertheless, because libraries sign cards in several forms. Clients get the gateway's signature instead."}, func(it integration) any {
 			if it.Form.Signature == nil {
 				return nil
 			}
@@ -258,7 +258,7 @@ var cardSchema = admin.Schema{"type": "object", "description": "The card of an a
 func (f *family) integrationRoutes() []admin.Route {
 	headers := admin.Field{Name: "headers", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: 8192}, Max: 50, Doc: "Sent with the request for the card."}
 	routes := f.integrations.Below(
-		admin.Route{Method: "POST", Path: "/agent-integrations/{integrationId}/test", Name: "testAgentIntegration", Doc: "Fetch the agent's card and keep it.", Action: audit.Test, Answer: probeSchema,
+		admin.Route{Method: "POST", Path: "/agent-integrations/{integrationId}/test", Name: "testAgentIntegration", Doc: "Fetch and store the agent's card.", Action: audit.Test, Answer: probeSchema,
 			Do: f.integrations.At("update", func(c *admin.Call) (any, error) {
 				it, err := f.integrations.Find(c)
 				if err != nil {
@@ -266,7 +266,7 @@ func (f *family) integrationRoutes() []admin.Route {
 				}
 				return f.probe(c, it.Record, it.Scope, it.Form.URL)
 			})},
-		admin.Route{Method: "POST", Path: "/agent-integrations/fetch-agent-card", Name: "fetchAgentCard", Doc: "Fetch the card of an agent that is not registered yet. Nothing is kept.", Action: audit.Test, Answer: cardSchema, Errors: []int{502},
+		admin.Route{Method: "POST", Path: "/agent-integrations/fetch-agent-card", Name: "fetchAgentCard", Doc: "Fetch the card of an agent that is not registered yet. Nothing is stored.", Action: audit.Test, Answer: cardSchema, Errors: []int{502},
 			Scopes: f.integrations.ScopesFor("create"), Body: []admin.Field{{Name: "url", Type: admin.String, Required: true, Min: 1, Max: 2048}, headers}, Do: f.integrations.At("create", f.fetchCard)},
 	)
 	return routes

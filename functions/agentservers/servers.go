@@ -11,7 +11,7 @@ import (
 
 func (f *family) describeServers() *admin.Collection[a2a.Server] {
 	slug := admin.SlugField(a2a.MaxSlug)
-	slug.Min, slug.Doc = a2a.MinSlug, "Part of the agent's address, unique in the organisation; made of the name when absent."
+	slug.Min, slug.Doc = a2a.MinSlug, "Part of the agent's URL, unique in the organization; default: generated from the name."
 	of := func(name, doc string, value func(c *admin.Call, it server) any) admin.Shown[a2a.Server] {
 		return admin.Shown[a2a.Server]{Field: admin.Field{Name: name, Type: admin.String, Required: true, Doc: doc}, Value: value}
 	}
@@ -27,7 +27,7 @@ func (f *family) describeServers() *admin.Collection[a2a.Server] {
 			of("owner_id", "", func(_ *admin.Call, it server) any { return it.CreatedBy }),
 			of("agent_integration_id", "", func(_ *admin.Call, it server) any { return it.Form.IntegrationID }),
 			of("agent_integration_slug", "", func(_ *admin.Call, it server) any { return it.Form.IntegrationSlug }),
-			of("url", "Where clients call the agent.", func(c *admin.Call, it server) any { return f.address(c, it) }),
+			of("url", "URL at which clients call the agent.", func(c *admin.Call, it server) any { return f.address(c, it) }),
 		},
 		Before: f.bind,
 		After: func(_ *admin.Call, tx *resource.Tx, ch *serverChange) error {
@@ -94,9 +94,9 @@ func (f *family) whole(c *admin.Call) (server, integration, error) {
 func (f *family) serverRoutes() []admin.Route {
 	const item = "/agent-servers/{serverId}"
 	return f.servers.Below(
-		admin.Route{Method: "GET", Path: item + "/agent-card", Name: "getAgentServerCard", Doc: "Read the agent's card as clients get it: with the gateway's address, without skills that are disabled; there it is signed too.", Answer: cardSchema,
+		admin.Route{Method: "GET", Path: item + "/agent-card", Name: "getAgentServerCard", Doc: "Read the agent's card as clients get it, with the gateway's address and without disabled skills. Clients get it signed.", Answer: cardSchema,
 			Do: f.servers.At("read", f.card)},
-		admin.Route{Method: "POST", Path: item + "/test", Name: "testAgentServer", Doc: "Fetch the agent's card and keep it.", Action: audit.Test, Answer: probeSchema,
+		admin.Route{Method: "POST", Path: item + "/test", Name: "testAgentServer", Doc: "Fetch and store the agent's card.", Action: audit.Test, Answer: probeSchema,
 			Do: f.servers.At("update", func(c *admin.Call) (any, error) {
 				it, of, err := f.whole(c)
 				if err != nil {

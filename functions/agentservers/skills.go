@@ -51,7 +51,7 @@ func (f *family) skillRoutes() []admin.Route {
 		list func(*admin.Call) (any, error)
 	}{{f.ofIntegration, "AgentIntegration", f.listOfIntegration}, {f.ofServer, "AgentServer", f.listOfServer}} {
 		routes = append(routes, of.col.Below(admin.Route{
-			Method: "GET", Path: of.col.Path, Name: "list" + of.name + "Skills", Doc: "List the skills of the agent's card, and those that were named before it had them.",
+			Method: "GET", Path: of.col.Path, Name: "list" + of.name + "Skills", Doc: "List the skills of the agent's card, and configured skills that it does not have yet.",
 			Query: sharing.FromOne().Fields(), Answer: skillsSchema, Scopes: []string{of.col.Scope + ".list", of.col.Scope + ".read"}, Do: of.col.At("list", of.list),
 		})...)
 		routes = append(routes, of.col.WriteMany(admin.Many{

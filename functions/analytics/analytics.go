@@ -26,7 +26,7 @@ type family struct {
 func New(r *report.Reader, rated *feedback.Store) admin.Family {
 	f, query := &family{r, rated}, usagequery.Fields(true)
 	routes := []admin.Route{{
-		Method: "GET", Path: "/analytics/summary/cache", Name: "getCacheSummary", Doc: "Sum up what the cache did.",
+		Method: "GET", Path: "/analytics/summary/cache", Name: "getCacheSummary", Doc: "Read the cache summary.",
 		Scopes: scopes, Where: admin.InEither, Query: query, AnswerOf: admin.SchemaOf[cacheAnswer], Do: f.cache,
 	}}
 	routes = append(routes, f.severalGraphs(query))
@@ -108,22 +108,22 @@ type cacheAnswer struct {
 // docs of the graphs, by their name.
 var docs = map[string]string{
 	"requests":            "Requests over time.",
-	"cost":                "Cost over time, in US cents; avg is by request, gateway_total what the gateway itself cost on AWS, as far as it is counted for each request.",
+	"cost":                "Cost over time, in US cents; avg is per request, gateway_total is the AWS cost of the gateway itself, as far as it is counted per request.",
 	"tokens":              "Tokens in and out over time; avg is by request.",
 	"latency":             "Durations of requests over time, in milliseconds.",
-	"users":               "Distinct users over time: values of the metadata _user.",
-	"users/requests":      "Requests by user over time.",
-	"errors":              "Requests that ended with another status than 200 to 299, or 101 of a session, over time.",
-	"errors/rate":         "Per cent of requests that failed, over time.",
+	"users":               "Distinct users over time, by the metadata _user.",
+	"users/requests":      "Requests per user over time.",
+	"errors":              "Requests over time that ended with a status other than 2xx, or 101 for sessions.",
+	"errors/rate":         "Percentage of failed requests over time.",
 	"errors/stacks":       "Failed requests by status, over time.",
 	"errors/status-codes": "Failed requests by status.",
 	"requests/rescued":    "Requests that succeeded by a retry or at a later target, over time.",
-	"cache/hit-rate":      "Hits of the cache over time, in per cent; savings are running totals in US cents.",
-	"feedbacks":           "Feedback over time, by when it was given. With filters: of requests that pass them.",
+	"cache/hit-rate":      "Cache hit rate over time, in percent; savings are cumulative, in US cents.",
+	"feedbacks":           "Feedback over time, by the time of the feedback. Filters select the rated requests.",
 	"feedbacks/weighted":  "Mean of value times weight of feedback, over time.",
 	"feedbacks/scores":    "Feedback by its value.",
 	"feedbacks/ai-models": "Feedback by the model of the newest request of its trace.",
-	"cache/latency":       "Mean duration of hits of the cache over time, in milliseconds.",
+	"cache/latency":       "Mean duration of cache hits over time, in milliseconds.",
 }
 
 // graphSchema describes the answer of a graph by the types of what it is made of.

@@ -20,11 +20,11 @@ type Results struct {
 	ExperimentID string         `json:"experiment_id"`
 	PromptID     string         `json:"prompt_id"`
 	Status       string         `json:"status"`
-	From         *admin.Instant `json:"from" doc:"Null before the experiment was started."`
+	From         *admin.Instant `json:"from" doc:"null before the experiment is started."`
 	To           *admin.Instant `json:"to"`
 	Confidence   float64        `json:"confidence" doc:"Of all intervals."`
 	Methods      Methods        `json:"methods"`
-	Partial      bool           `json:"feedback_is_partial" doc:"There are more ratings in the time than one question reads: the first are counted."`
+	Partial      bool           `json:"feedback_is_partial" doc:"The time range has more ratings than one query reads; only the first are counted."`
 	Variants     []VariantOf    `json:"variants"`
 	Object       string         `json:"object" enum:"prompt-experiment-results"`
 }
@@ -41,13 +41,13 @@ var methods = Methods{"Wilson score", "normal approximation", "Newcombe", "Welch
 
 // Measures are the measurements of one version, or its differences from the first version.
 type Measures struct {
-	ErrorRate    Estimate `json:"error_rate" doc:"Per cent of requests that failed; those that guardrails refused are not among them."`
-	DeniedRate   Estimate `json:"denied_rate" doc:"Per cent that guardrails refused."`
-	FailedRate   Estimate `json:"failed_check_rate" doc:"Per cent that went through though a guardrail failed."`
-	Cost         Estimate `json:"cost" doc:"By request, in cost_unit."`
+	ErrorRate    Estimate `json:"error_rate" doc:"Percentage of failed requests, without those denied by guardrails."`
+	DeniedRate   Estimate `json:"denied_rate" doc:"Percentage denied by guardrails."`
+	FailedRate   Estimate `json:"failed_check_rate" doc:"Percentage admitted although a guardrail failed."`
+	Cost         Estimate `json:"cost" doc:"Per request, in cost_unit."`
 	CostUnit     string   `json:"cost_unit" enum:"cents" doc:"The unit of cost: US cents."`
 	CostUSD      Estimate `json:"cost_usd" doc:"cost in US dollars."`
-	Latency      Estimate `json:"latency" doc:"Milliseconds by request."`
+	Latency      Estimate `json:"latency" doc:"Milliseconds per request."`
 	InputTokens  Estimate `json:"input_tokens"`
 	OutputTokens Estimate `json:"output_tokens"`
 	Feedback     Estimate `json:"feedback" doc:"Weighted value by rating."`
@@ -58,13 +58,13 @@ type VariantOf struct {
 	Version     int64       `json:"prompt_version"`
 	Weight      int64       `json:"weight"`
 	Requests    int64       `json:"requests"`
-	Share       float64     `json:"share" doc:"Per cent of the experiment's requests."`
+	Share       float64     `json:"share" doc:"Percentage of the experiment's requests."`
 	TotalCost   float64     `json:"total_cost" doc:"In cost_unit."`
 	CostUnit    string      `json:"cost_unit" enum:"cents" doc:"The unit of total_cost: US cents."`
-	TotalUSD    json.Number `json:"total_cost_usd" doc:"total_cost in US dollars, exactly."`
+	TotalUSD    json.Number `json:"total_cost_usd" doc:"Exact value of total_cost in US dollars."`
 	Ratings     int64       `json:"feedback_count"`
 	Measures    Measures    `json:"measures"`
-	VersusFirst *Measures   `json:"versus_first" doc:"By how much it is above the first version; an interval that holds 0 shows no difference."`
+	VersusFirst *Measures   `json:"versus_first" doc:"Difference from the first version; an interval that contains 0 is not significant."`
 }
 
 // experiments is the route of results.

@@ -22,7 +22,7 @@ const maxGraphs = 8
 func (f *family) severalGraphs(query []admin.Field) admin.Route {
 	names := admin.Field{
 		Name: included, Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true, Max: maxGraphs,
-		Doc: "Names of graphs, as in their own paths below /analytics/graphs: " + strings.Join(report.GraphNames(), ", ") + ". Several with commas between them.",
+		Doc: "Names of graphs, as in their paths below /analytics/graphs: " + strings.Join(report.GraphNames(), ", ") + ". Several, comma-separated.",
 		Check: func(raw json.RawMessage) []fault.Detail {
 			var all []string
 			if err := json.Unmarshal(raw, &all); err != nil {

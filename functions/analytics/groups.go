@@ -43,9 +43,9 @@ var columns = slices.DeleteFunc(report.Columns(), func(name string) bool { retur
 func groupQuery() []admin.Field {
 	q := append(usagequery.Fields(true), usagequery.PageFields(pageSize, maxPageSize)...)
 	return append(q,
-		usagequery.List("columns", "What rows tell beside requests: "+strings.Join(columns, ", ")+".", checkColumn),
+		usagequery.List("columns", "Columns in addition to requests: "+strings.Join(columns, ", ")+".", checkColumn),
 		admin.Field{Name: "order_by", Type: admin.String, Max: 64, Default: "requests:desc",
-			Doc: "A column with :asc or :desc behind it, such as cost:desc. Rows that are equal in it are in the order of their values."})
+			Doc: "A column followed by :asc or :desc, such as cost:desc. Rows with equal values in it are sorted by group."})
 }
 
 func checkColumn(name string) string {
@@ -201,8 +201,8 @@ type groupPage struct {
 type (
 	groupMoney struct {
 		Unit string      `json:"cost_unit" enum:"cents" doc:"The unit of cost and gateway_cost: US cents."`
-		USD  json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
-		Own  json.Number `json:"gateway_cost_usd" doc:"gateway_cost in US dollars, exactly."`
+		USD  json.Number `json:"cost_usd" doc:"Exact value of cost in US dollars."`
+		Own  json.Number `json:"gateway_cost_usd" doc:"Exact value of gateway_cost in US dollars."`
 	}
 	groupHead struct {
 		Requests int64  `json:"requests"`

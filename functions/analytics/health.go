@@ -27,12 +27,12 @@ const (
 type ProviderHealth struct {
 	Slug      string         `json:"slug"`
 	Workspace string         `json:"workspace_id"`
-	Status    string         `json:"status" enum:"healthy,degraded,unhealthy,unknown" doc:"By the last 20 calls of the last 15 minutes. unhealthy: three failures in a row, or more than half of at least 5 calls. degraded: the last call, or more than a tenth of at least 5, failed, or several took more than 4 times the mean. unknown: no calls."`
+	Status    string         `json:"status" enum:"healthy,degraded,unhealthy,unknown" doc:"Based on the last 20 calls within 15 minutes. unhealthy: three consecutive failures, or more than half of at least 5 calls failed. degraded: the last call, or more than a tenth of at least 5, failed, or several took more than 4 times the mean. unknown: no calls."`
 	Cause     *string        `json:"cause" doc:"null: healthy."`
 	Since     *admin.Instant `json:"since" doc:"null: there were no calls in the last hour."`
 	Calls     int            `json:"calls"`
 	Failures  int            `json:"failures" doc:"No response, 401, 402, 403, 408, 429 and 500 and above."`
-	Latency   *float64       `json:"latency_ms" doc:"Mean of the calls that succeeded."`
+	Latency   *float64       `json:"latency_ms" doc:"Mean of the successful calls."`
 	// Credentials are those of an integration with several.
 	Credentials []CredentialHealth `json:"credentials" doc:"Of an integration with several; empty with one key."`
 }
@@ -56,7 +56,7 @@ type healthAnswer struct {
 func (f *family) health() admin.Route {
 	return admin.Route{
 		Method: "GET", Path: "/providers/health", Name: "getProvidersHealth",
-		Doc:    "The health of the workspace's saved providers, by the calls that requests made to them; it makes none. Without a workspace, of all workspaces of the organization.",
+		Doc:    "Read the health of the workspace's saved providers, based on recorded calls; it makes none. Without a workspace, of all workspaces of the organization.",
 		Scopes: []string{"providers.list", "virtual_keys.list"}, Where: admin.InWorkspace, Unplaced: true, AnswerOf: admin.SchemaOf[healthAnswer],
 		Do: func(c *admin.Call) (any, error) {
 			scopes, err := admin.WorkspaceScopes(c)

@@ -17,7 +17,7 @@ const compare = "compare"
 // comparing are the parameters of questions that can be compared.
 func comparing(query []admin.Field) []admin.Field {
 	return append(slices.Clone(query), admin.Field{Name: compare, Type: admin.String, Enum: []string{"previous"},
-		Doc: "previous: the answer has the same of the time just before, which is as long, as previous."})
+		Doc: "previous: adds the same data of the preceding period of equal length."})
 }
 
 // compared is a graph with the previous period, if requested.

@@ -27,12 +27,12 @@ const (
 func (f *family) reconciliations() admin.Route {
 	return admin.Route{
 		Method: "POST", Path: "/reconciliations", Name: "reconcile", Scopes: scopes, Where: admin.InEither,
-		Doc: "Hold what a provider says it has charged against the books, line by line, with the requests behind each difference. Nothing is stored.",
+		Doc: "Compare a provider's invoice with the recorded costs, line by line, with the requests that may explain each difference. Nothing is stored.",
 		Body: []admin.Field{
-			{Name: "provider", Type: admin.String, Required: true, Min: 1, Max: 64, Example: "openai", Doc: "Whose export it is."},
-			{Name: "format", Type: admin.String, Required: true, Enum: statement.Formats(), Example: "csv", Doc: "openai and anthropic: answers of their usage or cost APIs, as JSON. aws: a cost and usage report. csv: a table with the columns start (or date), and of end, model, requests, input_tokens, cached_tokens, output_tokens, cost_usd those that there are."},
-			{Name: "export", Type: admin.Any, Required: true, Example: "date,model,requests,cost_usd\n2026-11-01,gpt-4o,12,0.35\n", Doc: "The export: JSON as it is, a table as a text.", Form: admin.Schema{"type": []string{"object", "string"}}},
-			{Name: "provider_slugs", Type: admin.Array, Max: 100, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Doc: "Only requests by these saved providers: those of the account that the export is of."},
+			{Name: "provider", Type: admin.String, Required: true, Min: 1, Max: 64, Example: "openai", Doc: "Provider of the export."},
+			{Name: "format", Type: admin.String, Required: true, Enum: statement.Formats(), Example: "csv", Doc: "openai and anthropic: responses of their usage or cost APIs, as JSON. aws: a cost and usage report. csv: a table with the column start (or date) and any of end, model, requests, input_tokens, cached_tokens, output_tokens, cost_usd."},
+			{Name: "export", Type: admin.Any, Required: true, Example: "date,model,requests,cost_usd\n2026-11-01,gpt-4o,12,0.35\n", Doc: "The export: JSON, or a table as a string.", Form: admin.Schema{"type": []string{"object", "string"}}},
+			{Name: "provider_slugs", Type: admin.Array, Max: 100, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Doc: "Only requests by these saved providers: those of the invoiced account."},
 		},
 		Unrecorded: true, AnswerOf: admin.SchemaOf[reconciled], Do: f.reconcile,
 	}
@@ -51,11 +51,11 @@ type entry struct {
 	Start      time.Time `json:"start"`
 	End        time.Time `json:"end"`
 	Model      *string   `json:"model" doc:"null: all models."`
-	Theirs     *side     `json:"theirs" doc:"null: they have no such line."`
-	Ours       *side     `json:"ours" doc:"null: the books have no such requests."`
-	Difference side      `json:"difference" doc:"Theirs less ours, of what both tell."`
+	Theirs     *side     `json:"theirs" doc:"null: the invoice has no such line."`
+	Ours       *side     `json:"ours" doc:"null: there are no such recorded requests."`
+	Difference side      `json:"difference" doc:"Invoiced minus recorded, for the figures that both sides have."`
 	Matches    bool      `json:"matches"`
-	Requests   []behind  `json:"requests" doc:"Of a line with a difference: up to 100 requests, the doubtful ones first."`
+	Requests   []behind  `json:"requests" doc:"For a line with a difference: up to 100 requests, doubtful ones first."`
 }
 
 // side has the figures of one of the two sides; null where it has none.
@@ -71,7 +71,7 @@ type side struct {
 type behind struct {
 	LogID string   `json:"log_id"`
 	Cost  float64  `json:"cost" doc:"US dollars."`
-	Doubt []string `json:"doubt" doc:"Why it may differ: estimated, unpriced, unconfirmed, failed, client_gone."`
+	Doubt []string `json:"doubt" doc:"Possible reasons for a difference: estimated, unpriced, unconfirmed, failed, client_gone."`
 }
 
 func (f *family) reconcile(c *admin.Call) (any, error) {

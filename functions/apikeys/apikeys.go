@@ -70,7 +70,7 @@ func (f *family) describe() *admin.Collection[identity.Key] {
 				r.Path, r.WhereOf = "/api-keys/{type}/{subType}", placeOf
 				r.Params = []admin.Field{{Name: "type", Type: admin.String, Enum: []string{"organisation", "workspace"}}, {Name: "subType", Type: admin.String, Enum: []string{"service", "user"}}}
 				r.Body = append(slices.Clone(r.Body), admin.Field{Name: workspaceID, Type: admin.String, Max: 255, Trigger: true, Refers: "/admin/workspaces"})
-				r.Doc = "Create an API key: organisation/service, workspace/service or workspace/user. The raw key is in this answer only. That of another user's key is not: key is null, and the user collects it."
+				r.Doc = "Create an API key: organisation/service, workspace/service or workspace/user. Only this response contains the raw key. For another user's key it is null, and the user collects it."
 			}
 		},
 		New: func(c *admin.Call) identity.Key {

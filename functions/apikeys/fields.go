@@ -17,11 +17,11 @@ const maxTransition = 31_536_000_000
 // fields are those of a key's body.
 func fields() []admin.Field {
 	return []admin.Field{
-		{Name: "name", Doc: "Name for people.", Required: true, Min: 1, Max: identity.MaxName, Column: true},
-		{Name: "description", Doc: "What the key is for.", Absent: ""},
+		{Name: "name", Doc: "Display name.", Required: true, Min: 1, Max: identity.MaxName, Column: true},
+		{Name: "description", Doc: "Purpose of the key.", Absent: ""},
 		{Name: "user_id", Refers: "/admin/users", Doc: "User that a workspace/user key belongs to: the caller, or another member of the workspace.", CreateOnly: true, Fixed: true},
-		{Name: "scopes", Doc: "What the key may do; within the rights of the key that asks.", Required: true, Example: []string{"configs.list"}},
-		{Name: "defaults", Doc: "What requests with the key start from.", Merge: true, Full: true, Fields: []admin.Field{
+		{Name: "scopes", Doc: "Scopes of the key; limited to those of the caller.", Required: true, Example: []string{"configs.list"}},
+		{Name: "defaults", Doc: "Defaults of requests with the key.", Merge: true, Full: true, Fields: []admin.Field{
 			{Name: "metadata", Absent: map[string]any{}}, {Name: "config_id", Refers: "/configs"}, {Name: "allow_config_override", Default: true, Hidden: true},
 		}},
 		{Name: "status", Type: admin.String, UpdateOnly: true, Trigger: true, Enum: []string{identity.StatusActive, identity.StatusPaused, identity.StatusExpired, ledger.Exhausted},
@@ -68,7 +68,7 @@ func shown() []admin.Shown[identity.Key] {
 		{Name: "key_transition_period_ms", Type: admin.Integer, Optional: true}, {Name: "status", Type: admin.String},
 	}}
 	return []admin.Shown[identity.Key]{
-		of("key", admin.String, "The key, masked; whole in the answer of a create, and nowhere else. null in that answer where the key is another user's.", func(c *admin.Call, it item) any {
+		of("key", admin.String, "The masked key. Only the response of a create contains the complete key; it is null there if the key is another user's.", func(c *admin.Call, it item) any {
 			if c.Route.Name == createRoute {
 				return c.Kept(rawKey)
 			}
@@ -87,13 +87,13 @@ func shown() []admin.Shown[identity.Key] {
 			return nil
 		}),
 		of("last_rotated_at", admin.Timestamp, "When the key was last rotated.", func(_ *admin.Call, it item) any { return timeOf(it.Form.RotatedAt) }),
-		of("key_transition_expires_at", admin.Timestamp, "Until when the previous secret of a rotated key is valid, too; null: there is none.", func(c *admin.Call, it item) any {
+		of("key_transition_expires_at", admin.Timestamp, "When the previous secret of a rotated key expires; null: there is none.", func(c *admin.Call, it item) any {
 			if !it.Form.InTransition(c.Now) {
 				return nil
 			}
 			return timeOf(it.Form.Previous.ExpiresAt)
 		}),
-		of("secret_to_collect", admin.Boolean, "Whether a secret waits to be collected: of an automatic rotation, or of a user's key that others created or rotated.", func(_ *admin.Call, it item) any { return it.HasSecret(identity.UncollectedSecret) }),
+		of("secret_to_collect", admin.Boolean, "Whether a secret can be collected: of an automatic rotation, or of a user's key that others created or rotated.", func(_ *admin.Call, it item) any { return it.HasSecret(identity.UncollectedSecret) }),
 		{Field: admin.Field{Name: "last_used_at", Type: admin.Timestamp, Doc: "The minute of the last request with the key, within a minute or two; null if it was not used for 400 days. Calls of the administration do not count."}},
 		{Field: policy, Value: showPolicy},
 	}

@@ -22,16 +22,16 @@ func secretSchema(key admin.Schema) admin.Schema {
 func (f *family) secretRoutes() []admin.Route {
 	routes := f.keys.Below(
 		admin.Route{Method: "POST", Path: "/api-keys/{id}/rotate", Name: "rotateApiKey", Recent: true, Errors: []int{409}, Do: f.keys.At("rotate", f.rotate),
-			Doc: "Give the key a new secret; the old one works until key_transition_expires_at. The new secret of another user's key is not shown: key is null, and the user collects it.",
+			Doc: "Rotate the key's secret; the old one works until key_transition_expires_at. For another user's key, key is null, and the user collects the new secret.",
 			Body: []admin.Field{{
-				Name: "key_transition_period_ms", Doc: "How long old and new secret are both valid, for this time.",
+				Name: "key_transition_period_ms", Doc: "How long the old and the new secret are both valid, for this rotation.",
 				Type: admin.Integer, Min: identity.MinTransition.Milliseconds(), Max: maxTransition,
 			}, {
 				Name: "during_transition", Type: admin.String, Enum: []string{replaceNew, endPrevious},
 				Doc: "What to do while the previous secret is still valid, which is a 409 otherwise. replace returns another new secret in place of the last one, whose response was lost; without a valid previous secret it is a usual rotation. end ends the previous secret now, and key is null.",
 			}}},
 		admin.Route{Method: "POST", Path: "/api-keys/{id}/collect", Name: "collectApiKey", Recent: true, Errors: []int{404}, Do: f.keys.At("rotate", f.collect),
-			Doc: "Hand out, once, the secret that an automatic rotation has given the key. That of a user's key goes to this user alone, also after others created or rotated the key. 404 when none waits."})
+			Doc: "Collect, once, the new secret of a key after an automatic rotation, or of a user's key that others created or rotated. Only the user can collect a user's key. 404 if there is none."})
 	for i := range routes {
 		r := &routes[i]
 		key := admin.Schema{"type": "string"}

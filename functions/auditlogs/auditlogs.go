@@ -36,23 +36,23 @@ func query() []admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: maxText, Doc: doc}
 	}
 	return []admin.Field{
-		instant.Field("start_time", "Beginning of the time.", true),
-		instant.EndField("end_time", "End of the time, included.", true),
-		text("organisation_id", "Organisation; the key's own, which is also the default."),
+		instant.Field("start_time", "Start of the time range.", true),
+		instant.EndField("end_time", "End of the time range, inclusive.", true),
+		text("organisation_id", "Organization; must be that of the key, which is the default."),
 		{Name: "method", Type: admin.String, Enum: []string{"POST", "PUT", "DELETE"}},
-		{Name: "uri", Type: admin.String, Max: maxURI, Doc: "Beginning of the path as it was called, such as /v1/configs."},
-		text("request_id", "Id of the request, as its answer told it."),
+		{Name: "uri", Type: admin.String, Max: maxURI, Doc: "Prefix of the requested path, such as /v1/configs."},
+		text("request_id", "Id of the request, as in its response header."),
 		text("user_id", "User, or id of the API key."),
 		{Name: "user_type", Type: admin.String, Enum: []string{audit.UserTypeUser, audit.UserTypeAPIKey}},
 		text("workspace_id", "Workspace, by id or slug."),
-		{Name: "response_status_code", Type: admin.Integer, Min: minStatus, Max: maxStatus, Doc: "Status that the caller got."},
-		text("resource_type", "Family of what was changed, such as configs."),
-		text("action", "What was done, such as create, update or delete."),
+		{Name: "response_status_code", Type: admin.Integer, Min: minStatus, Max: maxStatus, Doc: "Status that the caller received."},
+		text("resource_type", "Family of the changed resource, such as configs."),
+		text("action", "Action, such as create, update or delete."),
 		text("client_ip", "Address of the caller."),
 		text("country", "Country of the caller."),
 		{Name: "current_page", Type: admin.Integer, Max: maxReach, Default: 0, Doc: "Number of the page; the first is 0."},
-		{Name: "page_size", Type: admin.Integer, Max: pageSize, Default: pageSize, Doc: "Records of a page; 0 for the total alone."},
-		text("cursor", "next_cursor of the page before; instead of current_page."),
+		{Name: "page_size", Type: admin.Integer, Max: pageSize, Default: pageSize, Doc: "Records per page; 0 returns only the total."},
+		text("cursor", "next_cursor of the previous page, instead of current_page."),
 	}
 }
 
@@ -72,7 +72,7 @@ func (f *family) list(c *admin.Call) (any, error) {
 type answer struct {
 	Records    []entry `json:"records"`
 	Object     string  `json:"object" enum:"analytics-graph"`
-	Total      int     `json:"total" doc:"Records over all pages, counted up to 10,000; with a cursor those behind it."`
+	Total      int     `json:"total" doc:"Records over all pages, counted up to 10,000; with a cursor, those after it."`
 	LowerBound bool    `json:"total_is_lower_bound,omitempty" doc:"There may be more than total."`
 	Next       string  `json:"next_cursor,omitempty" doc:"Absent on the last page."`
 }

@@ -16,13 +16,13 @@ func (f *family) stateRoute() admin.Route {
 		return admin.Field{Name: name, Type: admin.String, Min: 1, Max: maxText, Required: required, Doc: doc}
 	}
 	return admin.Route{
-		Method: "GET", Path: "/audit-logs/state", Name: "getResourceState", Doc: "Read a resource as it was at a time, from the trail alone.",
+		Method: "GET", Path: "/audit-logs/state", Name: "getResourceState", Doc: "Read the state of a resource at a past time, from the audit log.",
 		Scopes: []string{"audit_logs.list"}, Where: admin.InOrganisation, Errors: []int{404}, AnswerOf: admin.SchemaOf[state], Do: f.state,
 		Query: []admin.Field{
-			text("type", true, "What it is: the resource_type of audit records, or the type that answers of this route show, such as configs or config."),
+			text("type", true, "Resource type: the resource_type of audit records, or the type in responses of this route, such as configs or config."),
 			text("id", true, "Its id, which is the resource_id of audit records."),
-			instant.Field("at", "The time; now without it.", false),
-			text("workspace_id", false, "Workspace, by id or slug, for what has the same id in several, such as settings."),
+			instant.Field("at", "The time; default: now.", false),
+			text("workspace_id", false, "Workspace, by id or slug, for resources with the same id in several workspaces, such as settings."),
 		},
 	}
 }
@@ -33,7 +33,7 @@ type state struct {
 	Type      string            `json:"type"`
 	ID        string            `json:"id"`
 	Workspace *string           `json:"workspace_id"`
-	Since     admin.Instant     `json:"since" doc:"When the change was made that left it so."`
+	Since     admin.Instant     `json:"since" doc:"Time of the change that produced this state."`
 	Deleted   bool              `json:"deleted"`
 	Slug      string            `json:"slug,omitempty"`
 	Name      string            `json:"name,omitempty"`
@@ -46,8 +46,8 @@ type state struct {
 	Updated   *admin.Instant    `json:"last_updated_at,omitempty"`
 	CreatedBy string            `json:"created_by,omitempty"`
 	UpdatedBy string            `json:"updated_by,omitempty"`
-	Resource  map[string]any    `json:"resource" doc:"What is stored of it, secrets masked."`
-	Cut       bool              `json:"resource_cut,omitempty" doc:"It was too large to be kept in the trail."`
+	Resource  map[string]any    `json:"resource" doc:"The stored resource, secrets masked."`
+	Cut       bool              `json:"resource_cut,omitempty" doc:"It was too large for the audit log."`
 }
 
 // otherNames are types that the audit log calls otherwise than the stored kind.

@@ -74,7 +74,7 @@ func Of(c *app.Core) Deps {
 func New(d Deps) admin.Family {
 	f := &family{Deps: d, attempts: &attempts.Counter{Store: d.Resources.Store()}}
 	f.connections, f.domains = f.describeConnections(), f.describeDomains()
-	return admin.Family{Name: "auth", Doc: "Who is signed in, and until when.", Routes: slices.Concat(themselves{f}.selfRoutes(), f.browserRoutes(), f.loginRoutes(), bySAML{f}.samlRoutes(), f.connections.Routes(), f.verifyConnection(), f.domains.Routes(), f.verifyDomain(), (&granting{f}).oauthRoutes())}
+	return admin.Family{Name: "auth", Doc: "Sign-in of users, sessions, SSO configurations and domains, and the OAuth server.", Routes: slices.Concat(themselves{f}.selfRoutes(), f.browserRoutes(), f.loginRoutes(), bySAML{f}.samlRoutes(), f.connections.Routes(), f.verifyConnection(), f.domains.Routes(), f.verifyDomain(), (&granting{f}).oauthRoutes())}
 }
 
 type family struct {

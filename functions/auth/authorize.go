@@ -31,8 +31,8 @@ func (f *granting) grantRoutes() []admin.Route {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
 	asking := []admin.Field{
-		text("response_type", 64, "code."), text("client_id", oauthserver.MaxClientID, "Id of a registration, or address of the client's own document."),
-		text("redirect_uri", 512, "One of the client's."), text("scope", 255, "Of mcp, mcp:read and mcp:write; default mcp."), text("state", 2048, "Comes back unchanged."),
+		text("response_type", 64, "code."), text("client_id", oauthserver.MaxClientID, "Id of a registration, or address of a client id metadata document."),
+		text("redirect_uri", 512, "One of the client's."), text("scope", 255, "Of mcp, mcp:read and mcp:write; default mcp."), text("state", 2048, "Returned unchanged."),
 		text("code_challenge", 128, "RFC 7636."), text("code_challenge_method", 16, "S256."), text("resource", 2048, "Address of the MCP server (RFC 8707)."),
 	}
 	token := text("token", 512, "An access or refresh token.")
@@ -42,20 +42,20 @@ func (f *granting) grantRoutes() []admin.Route {
 	shown := func(r admin.Route) admin.Route { r.Produces = page.HTML; return r }
 	return []admin.Route{
 		shown(admin.Route{Method: "GET", Path: oauthserver.PathAuthorize, Name: "authorizeMcpClient", Errors: []int{302}, Answer: admin.Schema{"type": "string"}, Do: f.authorize,
-			Doc:   "Ask the person at a browser whether a client may use an MCP server for it. Who has not signed in does that first.",
+			Doc:   "Show the consent page on which a user allows a client to use an MCP server. Users who are not signed in sign in first.",
 			Query: append(asking, admin.Field{Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."})}),
 		shown(admin.Route{Method: "POST", Path: oauthserver.PathConsent, Name: "consentToMcpClient", Status: http.StatusSeeOther, Consumes: []string{form}, Unrecorded: true, Do: f.consent,
-			Doc: "What the person has decided. The browser goes back to the client.", Body: append(asking[:len(asking):len(asking)],
+			Doc: "Submit the user's decision. The browser is redirected to the client.", Body: append(asking[:len(asking):len(asking)],
 				text("csrf", 255, "Of the page."), admin.Field{Name: "decision", Type: admin.String, Enum: []string{"allow", "deny"}, Required: true})}),
-		{Method: "POST", Path: oauthserver.PathToken, Name: "getMcpToken", Doc: "Exchange an authorization code, a refresh token, or a device code that was allowed, for tokens.", Consumes: []string{form}, Unrecorded: true,
+		{Method: "POST", Path: oauthserver.PathToken, Name: "getMcpToken", Doc: "Exchange an authorization code, a refresh token, or an approved device code for tokens.", Consumes: []string{form}, Unrecorded: true,
 			AnswerOf: admin.SchemaOf[tokens], Do: f.token, Body: []admin.Field{
 				{Name: "grant_type", Type: admin.String, Required: true, Max: 255, Doc: "authorization_code, refresh_token or " + grantDevice + "."}, client, text("device_code", 512, "Of "+grantDevice+" (RFC 8628)."), text("code", 512, "Of authorization_code."),
-				text("redirect_uri", 512, "The same as when the code was asked for."), text("code_verifier", 128, "RFC 7636."), text("refresh_token", 512, "Of refresh_token; good once."),
-				text("scope", 255, "Fewer scopes than were given."), text("resource", 2048, "Address of the MCP server (RFC 8707)."),
+				text("redirect_uri", 512, "Must equal that of the authorization request."), text("code_verifier", 128, "RFC 7636."), text("refresh_token", 512, "For refresh_token; valid once."),
+				text("scope", 255, "A subset of the granted scopes."), text("resource", 2048, "Address of the MCP server (RFC 8707)."),
 			}},
-		{Method: "POST", Path: oauthserver.PathRevoke, Name: "revokeMcpToken", Doc: "End a token and its grant (RFC 7009). It opens nothing any more two seconds later at most.", Consumes: []string{form}, Unrecorded: true,
+		{Method: "POST", Path: oauthserver.PathRevoke, Name: "revokeMcpToken", Doc: "Revoke a token and its grant (RFC 7009). It becomes invalid within two seconds.", Consumes: []string{form}, Unrecorded: true,
 			Answer: admin.Nothing, Do: f.revoke, Body: []admin.Field{token, hint, client}},
-		{Method: "POST", Path: oauthserver.PathInspect, Name: "introspectMcpToken", Doc: "Tell what a token is (RFC 7662), of the caller's own workspaces.", Consumes: []string{form, "application/json"}, Unrecorded: true,
+		{Method: "POST", Path: oauthserver.PathInspect, Name: "introspectMcpToken", Doc: "Introspect a token of the caller's workspaces (RFC 7662).", Consumes: []string{form, "application/json"}, Unrecorded: true,
 			Scopes: []string{"mcp_servers.read"}, Where: admin.Shared, AnswerOf: admin.SchemaOf[inspected], Do: f.introspect, Body: []admin.Field{token, hint}},
 	}
 }

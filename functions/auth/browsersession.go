@@ -59,13 +59,13 @@ func (f *family) browserRoutes() []admin.Route {
 	}
 	return []admin.Route{
 		{Method: "POST", Path: pathSession, Name: "createSession", Public: true, Action: audit.Login, Resource: "sessions", AnswerOf: admin.SchemaOf[browserSession], Errors: []int{401, 403, 404, 409, 429}, Do: f.beginByKey,
-			Doc: "Sign in a browser with an API key or an invitation. The session is an HttpOnly cookie with the rights of the key; it ends with the key, after 12 hours, or as the settings say. Changes with it need X-Gateway-Csrf with csrf_token, and the gateway's own origin.",
+			Doc: "Sign in a browser with an API key or an invitation. The session is an HttpOnly cookie with the permissions of the key; it ends with the key, after 12 hours, or according to the settings. Changes require the header X-Gateway-Csrf with csrf_token, and the gateway's origin.",
 			Body: []admin.Field{
 				text("api_key", 8192, "The API key."), text("invitation", 256, "The token of an invitation that includes an API key. It is accepted, and its keys are shown once."),
 				text("first_name", 255, "Of the invited user."), text("last_name", 255, "Of the invited user."),
 			}},
 		{Method: "GET", Path: pathSession, Name: "getSession", Public: true, Welcomes: true, AnswerOf: admin.SchemaOf[browserSession], Errors: []int{403}, Do: f.showBrowser,
-			Doc: "Show who calls and what the caller may do. type is none if nobody is signed in.", Query: []admin.Field{text("workspace_id", 255, "For users of several workspaces: the one to act in.")}},
+			Doc: "Read the caller's identity and permissions. type is none if no user is signed in.", Query: []admin.Field{text("workspace_id", 255, "Workspace to act in, for members of several workspaces.")}},
 		{Method: "DELETE", Path: pathSession, Name: "deleteSession", Scopes: about, Where: admin.Shared, Authenticate: f.Browser, Action: audit.Logout, Resource: "sessions", AnswerOf: admin.SchemaOf[loggedOut], Do: f.endBrowser,
 			Doc: "End the session of the browser's cookie. logout_url, if there is one, ends the session at the identity provider as well."},
 	}

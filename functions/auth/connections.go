@@ -38,21 +38,21 @@ func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 		List: admin.List{Search: true},
 		Fields: []admin.Field{
 			admin.NameField(255),
-			{Name: "protocol", Fixed: true, Absent: sso.OIDC, Default: sso.OIDC, Doc: "What the identity provider speaks: oidc (OpenID Connect) or saml (SAML 2.0)."},
-			{Name: "issuer", Address: true, Example: "https://login.example.com", Doc: "Of oidc, and required there: issuer of the identity provider, which describes itself at /.well-known/openid-configuration below it. Of saml: its entity id, needed only where the metadata describe several."},
-			{Name: "client_id", Example: "gateway", Doc: "Of oidc, and required there: the gateway's client id at the identity provider. Its redirect URI there is <base>/auth/callback/{organisation id}, as redirect_uri shows it."},
-			{Name: "client_secret", Secret: true, Max: 4096, Example: "a long secret", Doc: "Of client_secret_basic and client_secret_post."},
-			{Name: "jwks", Secret: true, Max: 16384, Check: privateKeys, Doc: "Of private_key_jwt: a JSON Web Key Set of the gateway's private keys, as a text."},
-			{Name: "token_endpoint_auth_method", Doc: "How the gateway shows who it is; without it private_key_jwt where there is a jwks, else client_secret_basic."},
-			{Name: "scopes", Absent: []any{}, Doc: "Asked for beside openid, profile and email. With offline_access a session lives on only while the identity provider renews it, which is asked once an hour of use."},
-			{Name: "disable_auto_provision_user", In: "disable_auto_provision_user", Absent: false, Default: false, Doc: "true: only users and people who are invited may sign in. Otherwise everybody with an address of a verified domain becomes a member."},
-			{Name: "metadata_url", Doc: "Of saml: where the identity provider publishes its metadata. They are read again every hour, and when a signature is of a key that is not known."},
-			{Name: "metadata_xml", Single: true, Doc: "Of saml, in place of metadata_url: the metadata themselves."},
-			{Name: "email_attribute", Doc: "Of saml: name of the attribute with the e-mail address. Without it the NameID, where that is one, or the usual attributes."},
-			{Name: "first_name_attribute", Doc: "Of saml: name of the attribute with the first name; without it the usual ones."},
-			{Name: "last_name_attribute", Doc: "Of saml: name of the attribute with the last name; without it the usual ones."},
-			{Name: "sign_requests", In: "sign_requests", Absent: false, Default: false, Doc: "Of saml: sign requests also where the metadata do not ask for it."},
-			{Name: "allow_idp_initiated", In: "allow_idp_initiated", Absent: false, Default: false, Doc: "Of saml: let people in who begin at the identity provider. Nothing then ties the sign-in to the browser that began it."},
+			{Name: "protocol", Fixed: true, Absent: sso.OIDC, Default: sso.OIDC, Doc: "Protocol of the identity provider: oidc (OpenID Connect) or saml (SAML 2.0)."},
+			{Name: "issuer", Address: true, Example: "https://login.example.com", Doc: "For oidc, required: issuer of the identity provider, with its metadata at /.well-known/openid-configuration below it. For saml: its entity id, needed only if the metadata describe several."},
+			{Name: "client_id", Example: "gateway", Doc: "For oidc, required: the gateway's client id at the identity provider. Register the redirect URI <base>/auth/callback/{organisation id}, shown as redirect_uri."},
+			{Name: "client_secret", Secret: true, Max: 4096, Example: "a long secret", Doc: "For client_secret_basic and client_secret_post."},
+			{Name: "jwks", Secret: true, Max: 16384, Check: privateKeys, Doc: "For private_key_jwt: a JSON Web Key Set of the gateway's private keys, as a string."},
+			{Name: "token_endpoint_auth_method", Doc: "How the gateway authenticates; default private_key_jwt if there is a jwks, otherwise client_secret_basic."},
+			{Name: "scopes", Absent: []any{}, Doc: "Requested in addition to openid, profile and email. With offline_access a session lasts only while the identity provider renews it, which is checked once per hour of use."},
+			{Name: "disable_auto_provision_user", In: "disable_auto_provision_user", Absent: false, Default: false, Doc: "true: only existing and invited users may sign in. Otherwise every user with an address of a verified domain becomes a member."},
+			{Name: "metadata_url", Doc: "For saml: address of the identity provider's metadata. They are refreshed every hour, and when a signature uses an unknown key."},
+			{Name: "metadata_xml", Single: true, Doc: "For saml, instead of metadata_url: the metadata."},
+			{Name: "email_attribute", Doc: "For saml: name of the attribute with the email address. Default: the NameID if it is an email address, otherwise common attributes."},
+			{Name: "first_name_attribute", Doc: "For saml: name of the attribute with the first name; default: common attributes."},
+			{Name: "last_name_attribute", Doc: "For saml: name of the attribute with the last name; default: common attributes."},
+			{Name: "sign_requests", In: "sign_requests", Absent: false, Default: false, Doc: "For saml: sign requests even if the metadata do not require it."},
+			{Name: "allow_idp_initiated", In: "allow_idp_initiated", Absent: false, Default: false, Doc: "For saml: accept sign-ins started at the identity provider. They are not bound to the browser that started them."},
 		},
 		Shown:  append([]admin.Shown[sso.Connection]{f.redirectShown()}, bySAML{f}.serviceShown()...),
 		Before: f.checkConnection,
@@ -67,7 +67,7 @@ func (f *family) redirectURI(c *admin.Call, it connection) string {
 
 func (f *family) redirectShown() admin.Shown[sso.Connection] {
 	return admin.Shown[sso.Connection]{
-		Field: admin.Field{Name: "redirect_uri", Type: admin.String, Single: true, Optional: true, Doc: "Of oidc: where the identity provider sends browsers back to, which it has to know."},
+		Field: admin.Field{Name: "redirect_uri", Type: admin.String, Single: true, Optional: true, Doc: "For oidc: the redirect URI, which must be registered at the identity provider."},
 		Value: func(c *admin.Call, it connection) any {
 			if it.Form.IsSAML() {
 				return nil
@@ -83,7 +83,7 @@ func ownersWrite(action string, r *admin.Route) {
 	recentWrites(action, r)
 	if action == "create" || action == "update" {
 		r.Role = admin.Owner
-		r.Doc += " For owners, and for organisation keys that owners made."
+		r.Doc += " For owners, and for organization keys created by owners."
 	}
 }
 
@@ -160,7 +160,7 @@ func (f *family) checkOIDC(ch *joining) (bad []fault.Detail) {
 func (f *family) verifyConnection() []admin.Route {
 	return f.connections.Below(admin.Route{
 		Method: "POST", Path: connectionsPath + "/{configurationId}/verify", Name: "verifySsoConfiguration", Action: audit.Test, Scopes: scopes("read"),
-		Doc: "Read the identity provider's description now, and tell whether people could be sent there.", AnswerOf: admin.SchemaOf[verified],
+		Doc: "Fetch the identity provider's metadata now, and check whether sign-in is possible.", AnswerOf: admin.SchemaOf[verified],
 		Do: f.connections.At("read", func(c *admin.Call) (any, error) {
 			it, err := f.connections.Find(c)
 			if err != nil {

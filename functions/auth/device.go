@@ -41,17 +41,17 @@ func (f *devices) routes() []admin.Route {
 	}
 	client := text("client_id", oauthserver.MaxClientID, device.ClientGateway+", id of a registration, or address of the client's own document.")
 	client.Required, client.Example = true, device.ClientGateway
-	code := text("user_code", 64, "The code that the device shows.")
+	code := text("user_code", 64, "The code shown on the device.")
 	routes := []admin.Route{
 		{Method: "POST", Path: pathDeviceAuthorization, Name: "authorizeDevice", Consumes: []string{form}, Unrecorded: true, AnswerOf: admin.SchemaOf[authorizing], Do: f.begin,
-			Doc: "Let a device without a browser in (RFC 8628): it shows user_code, and asks for its token with device_code.", Body: []admin.Field{
-				client, text("scope", 255, "session, which is the standard, or api_key: what the device gets."),
-				text("workspace", 255, "Of api_key: id or slug of the workspace that the key is to be of; without it the person chooses."),
+			Doc: "Start the sign-in of a device without a browser (RFC 8628): it shows user_code and polls for its token with device_code.", Body: []admin.Field{
+				client, text("scope", 255, "What the device gets: session (default) or api_key."),
+				text("workspace", 255, "For api_key: id or slug of the workspace of the key; without it the user chooses."),
 			}},
 		{Method: "GET", Path: pathDevice, Name: "showDevice", Answer: admin.Schema{"type": "string"}, Produces: page.HTML, Do: f.show,
-			Doc: "Ask the person at a browser whether a device may sign in as it.", Query: []admin.Field{code, {Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."}}},
+			Doc: "Show the consent page on which a user allows a device to sign in.", Query: []admin.Field{code, {Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."}}},
 		{Method: "POST", Path: pathDevice, Name: "decideDevice", Answer: admin.Schema{"type": "string"}, Produces: page.HTML, Consumes: []string{form}, Unrecorded: true, Do: f.decide,
-			Doc: "What the person has decided.", Body: []admin.Field{
+			Doc: "Submit the user's decision.", Body: []admin.Field{
 				{Name: "user_code", Type: admin.String, Max: 64, Required: true, Doc: code.Doc}, text("csrf", 255, "Of the page."), text("workspace", 255, "Id or slug of the workspace of the key."),
 				{Name: "decision", Type: admin.String, Enum: []string{"allow", "deny"}, Required: true},
 			}},

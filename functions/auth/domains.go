@@ -23,13 +23,13 @@ func (f *family) describeDomains() *admin.Collection[sso.Domain] {
 		Kind: sso.KindDomain, Object: "sso-domain", Path: domainsPath, Param: "domainId", UUIDOnly: true,
 		Scopes: scopes, Resource: "sso_domains", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin,
 		Fields: []admin.Field{
-			{Name: "domain", Required: true, Fixed: true, Example: "example.com", Doc: "Domain of addresses, such as example.com."},
-			{Name: "allow_subdomains", In: "allow_subdomains", Absent: false, Default: false, Doc: "Whether addresses of domains below it may sign in too; of root domains alone."},
+			{Name: "domain", Required: true, Fixed: true, Example: "example.com", Doc: "Domain of email addresses, such as example.com."},
+			{Name: "allow_subdomains", In: "allow_subdomains", Absent: false, Default: false, Doc: "Whether addresses of subdomains may sign in too; only for registrable domains."},
 		},
 		Shown: []admin.Shown[sso.Domain]{
-			{Field: admin.Field{Name: "verified_at", Type: admin.Timestamp, Doc: "null: nobody of it may sign in yet."}, Value: func(_ *admin.Call, it domain) any { return admin.OrNull(it.Form.VerifiedAt) }},
-			{Field: admin.Field{Name: "txt_name", Type: admin.String, Required: true, Doc: "Where a TXT record shows whose the domain is."}, Value: record(func(d *sso.Domain) string { name, _ := d.Record(); return name })},
-			{Field: admin.Field{Name: "txt_value", Type: admin.String, Required: true, Doc: "What it says."}, Value: record(func(d *sso.Domain) string { _, value := d.Record(); return value })},
+			{Field: admin.Field{Name: "verified_at", Type: admin.Timestamp, Doc: "null: not verified, so its users cannot sign in yet."}, Value: func(_ *admin.Call, it domain) any { return admin.OrNull(it.Form.VerifiedAt) }},
+			{Field: admin.Field{Name: "txt_name", Type: admin.String, Required: true, Doc: "Name of the TXT record that proves ownership of the domain."}, Value: record(func(d *sso.Domain) string { name, _ := d.Record(); return name })},
+			{Field: admin.Field{Name: "txt_value", Type: admin.String, Required: true, Doc: "Value of the TXT record."}, Value: record(func(d *sso.Domain) string { _, value := d.Record(); return value })},
 		},
 		New:    func(*admin.Call) sso.Domain { return sso.Domain{Challenge: sso.NewChallenge()} },
 		Before: checkDomain,
@@ -71,7 +71,7 @@ func checkDomain(_ *admin.Call, _ *resource.Tx, ch *admin.Change[sso.Domain]) er
 func (f *family) verifyDomain() []admin.Route {
 	return f.domains.Below(admin.Route{
 		Method: "POST", Path: domainsPath + "/{domainId}/verify", Name: "verifyDomain", Action: audit.Update, Recent: true, Errors: []int{409},
-		Doc: "Look for the TXT record. Once it is there, people with addresses of the domain may sign in; a domain is one organisation's.", Answer: admin.Nothing,
+		Doc: "Verify the TXT record. Afterwards users with addresses of the domain may sign in. A domain can belong to one organization only.", Answer: admin.Nothing,
 		Do: f.domains.At("update", func(c *admin.Call) (any, error) {
 			it, err := f.domains.Find(c)
 			if err != nil {

@@ -34,20 +34,20 @@ func (f *family) loginRoutes() []admin.Route {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
 	asking := []admin.Field{
-		text("organisation_id", 64, "The organisation; without it the one that the domain of email is of."), text("email", 254, "Who wants to sign in."),
-		text("sso_client_id", 64, "Id of the configuration, where the organisation has several."),
-		text("return_to", 8192, "Path of this host to go to afterwards; default /."),
-		{Name: "fresh", Type: admin.Boolean, Doc: "true: the identity provider asks the person again, also where it knows it."},
+		text("organisation_id", 64, "The organization; default: the one with the domain of email."), text("email", 254, "Email of the user."),
+		text("sso_client_id", 64, "Id of the configuration, if the organization has several."),
+		text("return_to", 8192, "Path of this host to redirect to afterwards; default /."),
+		{Name: "fresh", Type: admin.Boolean, Doc: "true: the identity provider must authenticate the user again."},
 	}
 	routes := []admin.Route{
 		{Method: "GET", Path: pathLogin, Name: "logIn", Public: true, Errors: []int{302, 404, 429}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.login,
-			Doc: "Send a browser to the identity provider of an organisation. If the link is of another site, or another user is signed in, a page asks first.", Query: asking},
+			Doc: "Redirect a browser to the identity provider of an organization. If the link is from another site, or another user is signed in, a page asks for confirmation first.", Query: asking},
 		{Method: "POST", Path: pathLogin, Name: "confirmLogIn", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{403, 404, 429}, Consumes: []string{form}, Do: f.confirmLogin,
-			Doc: "Continue from the page of GET.", Body: append(asking[:len(asking):len(asking)], text(confirm.Field, confirm.MaxValue, "Set by the page; valid once."))},
+			Doc: "Submit the page that GET returns.", Body: append(asking[:len(asking):len(asking)], text(confirm.Field, confirm.MaxValue, "Set by the page; valid once."))},
 		{Method: "GET", Path: callbackPath + "{organisationId}", Name: "logInCallback", Public: true, Status: http.StatusFound, Errors: []int{401, 403, 404, 409, 429}, Do: f.callback,
-			Doc: "Where the identity providers of an organisation send the browser back to. It gets the session as a cookie.", Query: []admin.Field{
-				text("state", 256, "As it was sent."), text("code", 8192, "What the tokens are asked for with."), text("iss", 2048, "Who answers (RFC 9207)."),
-				text("error", 255, "Why there is no code."), text("error_description", 4096, "The same for people; it is not shown."), text("error_uri", 2048, "The same as an address; it is not followed."),
+			Doc: "Receive the redirect of an identity provider. The session is set as a cookie.", Query: []admin.Field{
+				text("state", 256, "As it was sent."), text("code", 8192, "The authorization code."), text("iss", 2048, "Issuer of the response (RFC 9207)."),
+				text("error", 255, "Why no code was issued."), text("error_description", 4096, "Human-readable form; not shown."), text("error_uri", 2048, "The same as an address; it is not followed."),
 				text("session_state", 4096, "Ignored."), text("scope", 4096, "Ignored."), text("authuser", 255, "Ignored."), text("prompt", 255, "Ignored."), text("hd", 255, "Ignored."),
 			}},
 	}

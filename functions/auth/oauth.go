@@ -118,20 +118,20 @@ type protected struct {
 // gateway's path from its address.
 func (f *granting) describedRoutes() []admin.Route {
 	const of = oauthserver.PathProtected
-	about := "Describe an MCP server as a protected resource (RFC 9728). The address says nothing of whether there is such a server."
+	about := "Read the protected resource metadata of an MCP server (RFC 9728). It is returned whether or not the server exists."
 	text := func(name string, most int64, doc string) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
 	return []admin.Route{
 		{Method: "GET", Path: oauthserver.PathServer, Aliases: []string{oauthserver.PathServer + oauthserver.BasePath, oauthserver.PathOpenID, oauthserver.PathOpenID + oauthserver.BasePath},
-			Name: "getAuthorizationServer", Doc: "Describe the gateway as an authorization server for clients of MCP servers and for devices without a browser (RFC 8414).", AnswerOf: admin.SchemaOf[server], Do: f.describeServer},
+			Name: "getAuthorizationServer", Doc: "Read the authorization server metadata (RFC 8414) for MCP clients and for devices without a browser.", AnswerOf: admin.SchemaOf[server], Do: f.describeServer},
 		{Method: "GET", Path: of + "/mcp/{slug}/mcp", Aliases: []string{of + oauthserver.BasePath + "/mcp/{slug}/mcp"}, Name: "getProtectedMcpServer", Doc: about, AnswerOf: admin.SchemaOf[protected], Do: f.describeProtected},
 		{Method: "GET", Path: of + "/mcp/{slug}/{server}/mcp", Aliases: []string{of + oauthserver.BasePath + "/mcp/{slug}/{server}/mcp"}, Name: "getProtectedMcpServerOfWorkspace", Doc: about, AnswerOf: admin.SchemaOf[protected], Do: f.describeProtected},
-		{Method: "POST", Path: oauthserver.PathRegister, Name: "registerMcpClient", Doc: "Register a client (RFC 7591). Its id describes it: nothing is stored, and nothing can be forgotten.", Status: http.StatusCreated, Unrecorded: true,
+		{Method: "POST", Path: oauthserver.PathRegister, Name: "registerMcpClient", Doc: "Register a client (RFC 7591). The client id encodes the registration; nothing is stored.", Status: http.StatusCreated, Unrecorded: true,
 			AnswerOf: admin.SchemaOf[registered], Do: f.register, Body: []admin.Field{
-				{Name: "redirect_uris", Type: admin.Array, Required: true, Min: 1, Max: oauthserver.MaxRedirects, Of: &admin.Field{Type: admin.String, Min: 1, Max: 512}, Doc: "Where browsers may be sent back to: https, http on the person's own machine with any port, or a scheme of the application's own. Addresses that may not be used are left out; the response lists the others.", Example: []string{"http://127.0.0.1/callback"}},
-				text("client_name", 100, "Shown to people."), text("client_uri", 512, "Home page of the client."),
-				{Name: "token_endpoint_auth_method", Type: admin.String, Max: 64, Doc: "Whatever is asked for, the answer is none: clients are public."},
+				{Name: "redirect_uris", Type: admin.Array, Required: true, Min: 1, Max: oauthserver.MaxRedirects, Of: &admin.Field{Type: admin.String, Min: 1, Max: 512}, Doc: "Allowed redirect URIs: https, http on loopback with any port, or a private-use scheme. URIs that are not allowed are omitted; the response lists the others.", Example: []string{"http://127.0.0.1/callback"}},
+				text("client_name", 100, "Shown to users."), text("client_uri", 512, "Home page of the client."),
+				{Name: "token_endpoint_auth_method", Type: admin.String, Max: 64, Doc: "Always none in responses: clients are public."},
 				{Name: "grant_types", Type: admin.Array, Max: 10, Of: &admin.Field{Type: admin.String, Max: 255}, Doc: "Must have authorization_code."},
 				{Name: "response_types", Type: admin.Array, Max: 10, Of: &admin.Field{Type: admin.String, Max: 255}, Doc: "Must have code."},
 				text("scope", 255, "Of mcp, mcp:read and mcp:write."),

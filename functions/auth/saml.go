@@ -33,12 +33,12 @@ func (f bySAML) samlRoutes() []admin.Route {
 	routes := []admin.Route{
 		{Method: "GET", Path: samlPath + "{organisationId}" + metadata, Name: "getSamlMetadata", Public: true, Errors: []int{404, 429}, Produces: metadataType, Answer: admin.Schema{"type": "string"}, Do: f.ownMetadata,
 			Doc: "The gateway's own SAML metadata for an organisation: its entity id, where responses go, and its certificate.", Query: []admin.Field{
-				{Name: "sso_client_id", Type: admin.String, Max: 64, Doc: "Id of the configuration, where the organisation has several."},
+				{Name: "sso_client_id", Type: admin.String, Max: 64, Doc: "Id of the configuration, if the organization has several."},
 			}},
 		{Method: "POST", Path: samlPath + "{organisationId}" + acs, Name: "consumeSamlResponse", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{401, 403, 404, 429}, Consumes: []string{form}, MaxBody: maxForm, Do: f.consume,
-			Doc: "Where a browser brings the response of an identity provider. It gets the session as a cookie.", Body: []admin.Field{
+			Doc: "Receive the response of an identity provider from a browser. The session is set as a cookie.", Body: []admin.Field{
 				{Name: "SAMLResponse", Type: admin.String, Required: true, Max: maxPosted, Doc: "The response, in base64."},
-				{Name: "RelayState", Type: admin.String, Max: maxState, Doc: "As it was sent. It leads nowhere by itself."},
+				{Name: "RelayState", Type: admin.String, Max: maxState, Doc: "As it was sent. It is never used for redirects."},
 			}},
 	}
 	for i := range routes {

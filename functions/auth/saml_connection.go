@@ -82,10 +82,10 @@ func (f bySAML) serviceShown() []admin.Shown[sso.Connection] {
 		}}
 	}
 	return []admin.Shown[sso.Connection]{
-		shown("sp_entity_id", "Of saml: what the gateway is called at the identity provider (audience).", func(it connection) string { return f.entityID(it) }),
-		shown("sp_acs_url", "Of saml: where the identity provider sends its responses, by POST.", func(it connection) string { return f.entityID(it) + acs }),
-		shown("sp_metadata_url", "Of saml: where the gateway's own metadata are.", func(it connection) string { return f.entityID(it) + metadata + "?sso_client_id=" + it.ID }),
-		shown("sp_certificate", "Of saml: the gateway's certificate, as base64 of DER. It signs requests, and assertions may be encrypted for it.", func(it connection) string {
+		shown("sp_entity_id", "For saml: the gateway's entity id at the identity provider (audience).", func(it connection) string { return f.entityID(it) }),
+		shown("sp_acs_url", "For saml: the address to which the identity provider sends its responses, by POST.", func(it connection) string { return f.entityID(it) + acs }),
+		shown("sp_metadata_url", "For saml: the address of the gateway's metadata.", func(it connection) string { return f.entityID(it) + metadata + "?sso_client_id=" + it.ID }),
+		shown("sp_certificate", "For saml: the gateway's certificate, as base64 of DER. It signs requests, and assertions may be encrypted for it.", func(it connection) string {
 			return base64.StdEncoding.EncodeToString(it.Form.Certificate)
 		}),
 	}

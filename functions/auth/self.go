@@ -65,14 +65,14 @@ type themselves struct{ family *family }
 func (f themselves) selfRoutes() []admin.Route {
 	routes := []admin.Route{
 		{Method: "GET", Path: "/auth/self", Name: "getSelf", AnswerOf: admin.SchemaOf[self], Do: f.self,
-			Doc: "Who calls: the user of a session, with its workspaces, or of a JSON Web Token. csrf_token goes into X-Gateway-Csrf of calls that change something with the session's cookie."},
-		{Method: "GET", Path: "/auth/sessions", Name: "listSessions", AnswerOf: admin.SchemaOf[sessions], Do: f.list, Doc: "List the sessions of who calls."},
+			Doc: "Read the caller: the user of a session, with its workspaces, or of a JSON Web Token. Calls that change something with the session cookie must send csrf_token as X-Gateway-Csrf."},
+		{Method: "GET", Path: "/auth/sessions", Name: "listSessions", AnswerOf: admin.SchemaOf[sessions], Do: f.list, Doc: "List the caller's sessions."},
 		{Method: "DELETE", Path: "/auth/sessions/{sessionId}", Name: "endSession", Action: audit.Delete, Answer: admin.Nothing, Do: f.end,
-			Doc: "End one of one's own sessions. It opens nothing any more two seconds later at most."},
+			Doc: "End a session of the caller. It becomes invalid within two seconds."},
 		{Method: "DELETE", Path: "/auth/sessions", Name: "endOtherSessions", Action: audit.Delete, Answer: admin.Nothing, Do: f.endOthers,
-			Doc: "End all of one's own sessions but the one that calls."},
+			Doc: "End all other sessions of the caller."},
 		{Method: "POST", Path: "/auth/logout", Name: "logOut", Action: audit.Logout, AnswerOf: admin.SchemaOf[loggedOut], Do: f.logout,
-			Doc: "End the session that calls. logout_url, where there is one, ends the one at the identity provider too, when a browser goes there."},
+			Doc: "End the calling session. logout_url, if present, also ends the session at the identity provider when opened in a browser."},
 	}
 	for i := range routes {
 		r := &routes[i]

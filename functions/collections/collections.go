@@ -37,8 +37,8 @@ func collections() *admin.Collection[prompt.Collection] {
 		},
 		Shown: []admin.Shown[prompt.Collection]{
 			{Field: admin.Field{Name: "is_default", Type: admin.Integer, Required: true}, Value: func(_ *admin.Call, it item) any { return admin.Flag(it.Form.IsDefault) }},
-			{Field: admin.Field{Name: "collection_details", Type: admin.Object, Required: true, Doc: "How much is in it.", Form: detailsSchema}},
-			{Field: admin.Field{Name: "child_collections", Type: admin.Array, Required: true, Single: true, Doc: "Collections in it.", Form: childrenSchema}},
+			{Field: admin.Field{Name: "collection_details", Type: admin.Object, Required: true, Doc: "Number of collections and prompts in it, and their last changes.", Form: detailsSchema}},
+			{Field: admin.Field{Name: "child_collections", Type: admin.Array, Required: true, Single: true, Doc: "The collections in it.", Form: childrenSchema}},
 		},
 		Admit: func(c *admin.Call, _ string) error {
 			if c.Scope.Workspace == "" { // a list of all workspaces

@@ -29,7 +29,7 @@ func labels() *admin.Collection[prompt.Label] {
 		List:   admin.List{Envelope: &admin.TotalEnvelope, Search: true},
 		Fields: []admin.Field{name, {Name: "description"}, {Name: "color_code"}},
 		Shown: []admin.Shown[prompt.Label]{{
-			Field: admin.Field{Name: "is_universal", Type: admin.Boolean, Required: true, Doc: "It is every workspace's."},
+			Field: admin.Field{Name: "is_universal", Type: admin.Boolean, Required: true, Doc: "It belongs to every workspace."},
 			Value: func(_ *admin.Call, it admin.Item[prompt.Label]) any { return it.Scope.Workspace == "" },
 		}},
 		Adjust: func(_ string, r *admin.Route) {

@@ -63,7 +63,7 @@ func (f *family) collection() *admin.Collection[content] {
 		Fields: []admin.Field{
 			admin.NameField(255), admin.SlugField(255),
 			{Name: "config", Type: admin.Any, Required: true, Trigger: true, Check: check, Doc: "The config object.", Form: configForm(), Example: map[string]any{"retry": map[string]any{"attempts": 3}}},
-			{Name: "isDefault", Type: admin.Integer, Max: 1, Trigger: true, Doc: "1 makes it the workspace's default config in place of another: requests go by it that name no config, and whose key has no default of its own."},
+			{Name: "isDefault", Type: admin.Integer, Max: 1, Trigger: true, Doc: "1 makes it the workspace's default config, in place of the previous one. It applies to requests that name no config and use a key without a default config."},
 			{Name: "status", Enum: []string{"active", resource.StatusArchived}, Column: true, UpdateOnly: true},
 		},
 		Shown: []admin.Shown[content]{

@@ -46,10 +46,10 @@ func New(d Deps) admin.Family {
 	f.col = f.describe()
 	const item = "/deployments/{deploymentId}"
 	routes := append(f.col.Routes(), f.col.Below(admin.Route{
-		Method: "POST", Path: item + "/verify", Name: "verifyDeployment", Doc: "Ask the deployment whether it is there, and note what came.", Action: audit.Test, Answer: verifiedSchema, Do: f.col.At("update", f.verify),
+		Method: "POST", Path: item + "/verify", Name: "verifyDeployment", Doc: "Check whether the deployment is reachable, and record the result.", Action: audit.Test, Answer: verifiedSchema, Do: f.col.At("update", f.verify),
 	})...)
 	routes = append(routes, sharing.Workspaces[access.Deployment]{Of: f.col, Name: "Deployment", Entries: func(d *access.Deployment) *access.Workspaces { return &d.Access }}.Routes(item+"/workspaces")...)
-	return admin.Family{Name: "deployments", Doc: "Gateways that the organisation runs.", Routes: routes}
+	return admin.Family{Name: "deployments", Doc: "Gateways operated by the organization.", Routes: routes}
 }
 
 type family struct {
@@ -71,15 +71,15 @@ func (f *family) describe() *admin.Collection[access.Deployment] {
 	return &admin.Collection[access.Deployment]{
 		Kind: access.KindDeployment, Object: "deployment", Path: "/deployments", Param: "deploymentId",
 		Scope: "deployments", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Slugs: &admin.Slugs{Max: 40},
-		List: admin.List{Search: true, Query: []admin.Field{{Name: "status", Type: admin.String, Enum: []string{access.Active, access.Inactive}, Doc: "Only those that are found to be so."}},
+		List: admin.List{Search: true, Query: []admin.Field{{Name: "status", Type: admin.String, Enum: []string{access.Active, access.Inactive}, Doc: "Only those with this health."}},
 			Match: func(c *admin.Call, row *resource.Row) bool {
 				return !c.Query.Given("status") || row.Status == c.Query.Text("status")
 			}},
 		Fields: []admin.Field{
 			admin.NameField(255), admin.SlugField(255),
 			{Name: "type", Required: true, Fixed: true, Listed: true},
-			{Name: "url", Doc: "Where it is, http or https."},
-			{Name: "config", Type: admin.Object, Open: true, Doc: "What the deployment is told.", Check: smallConfig},
+			{Name: "url", Doc: "Address, http or https."},
+			{Name: "config", Type: admin.Object, Open: true, Doc: "Options of the deployment.", Check: smallConfig},
 			{Name: "user_allowlist", Doc: "Users that it serves, by the subject of their tokens; null: all."},
 			{Name: "allow_all_workspaces", Type: admin.Boolean, Default: true, Trigger: true, Doc: "Whether it serves all workspaces."},
 			{Name: "allowed_workspaces", Type: admin.Array, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Max: maxNamed, Trigger: true, Doc: "Those that it serves alone, by id or slug; an empty list only with allow_all_workspaces true."},
@@ -101,7 +101,7 @@ func (f *family) describe() *admin.Collection[access.Deployment] {
 				return
 			}
 			r.Errors = append(r.Errors, 402)
-			r.Doc = "Register a deployment. The token by which it identifies itself is in this answer only."
+			r.Doc = "Register a deployment. Only this response contains its authentication token."
 			r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "slug": {"type": "string"}, "token": {"type": "string"}})
 			create := r.Do
 			r.Do = func(c *admin.Call) (any, error) {

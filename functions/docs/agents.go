@@ -12,7 +12,7 @@ import (
 // agentDocs are the routes of the agent protocol, by their names.
 var agentDocs = map[string]string{
 	"callAgent":     "Call an agent by JSON-RPC, in version 0.3 or 1.0 of the agent protocol.",
-	"sendToAgent":   "Send a message to an agent by HTTP+JSON (message:send, message:stream), cancel or follow a task, or keep a push notification config.",
+	"sendToAgent":   "Send a message to an agent by HTTP+JSON (message:send, message:stream), cancel or follow a task, or create a push notification config.",
 	"readOfAgent":   "Read a task, tasks, push notification configs or the extended card of an agent by HTTP+JSON, or its card at .well-known/agent-card.json.",
 	"deleteOfAgent": "Delete a push notification config of a task.",
 }
@@ -39,19 +39,19 @@ func agentOperation(rt *relay.Route, path, method, id string) map[string]any {
 		answers[status] = map[string]any{"description": "Refused.", "content": content("application/json", form)}
 	}
 	media := content("application/json", form)
-	media["text/event-stream"] = map[string]any{"schema": admin.Schema{"type": "string", "description": "Server-sent events, each with an event of the task."}}
+	media["text/event-stream"] = map[string]any{"schema": admin.Schema{"type": "string", "description": "Server-sent events, each with a task event."}}
 	if method == http.MethodDelete {
 		answers["204"] = map[string]any{"description": "Deleted.", "headers": answerHeaders}
 	} else {
-		answers["200"] = map[string]any{"description": "The agent's answer, or a stream of its events.", "headers": answerHeaders, "content": media}
+		answers["200"] = map[string]any{"description": "The agent's response, or a stream of its events.", "headers": answerHeaders, "content": media}
 	}
 	if method == http.MethodGet {
-		answers["304"] = map[string]any{"description": "The card is the one that the client has."}
+		answers["304"] = map[string]any{"description": "The client's cached card is current."}
 	}
 	params := pathParameters(path)
 	for _, h := range [][2]string{
-		{"a2a-version", "Version of the protocol: 1.0, or 0.3, which is meant without it."},
-		{"a2a-extensions", "Extensions of the protocol, passed on to the agent."},
+		{"a2a-version", "Version of the protocol: 1.0, or 0.3, which is the default."},
+		{"a2a-extensions", "Protocol extensions, forwarded to the agent."},
 	} {
 		params = append(params, map[string]any{"name": h[0], "in": "header", "description": h[1], "schema": admin.Schema{"type": "string"}})
 	}

@@ -83,7 +83,7 @@ func prompted(members map[string]admin.Schema) admin.Schema {
 	all := map[string]admin.Schema{
 		"variables": {"type": []string{"object", "null"}, "description": "Values for the template, by name.", "example": map[string]any{"name": "World"}},
 		"stream":    {"type": "boolean", "example": false},
-		"model":     model, "messages": {"type": "array", "items": open, "description": "In place of the template's."}, "max_completion_tokens": integer, "temperature": within("number", 0, 2),
+		"model":     model, "messages": {"type": "array", "items": open, "description": "Overrides the template's."}, "max_completion_tokens": integer, "temperature": within("number", 0, 2),
 	}
 	for name, s := range members {
 		all[name] = s
@@ -107,19 +107,19 @@ func completion(kind string, of admin.Schema) admin.Schema {
 // bodies by the endpoint of a route.
 var bodies = map[string]body{
 	"promptCompletions": {
-		doc: "Fill in a saved prompt and ask its model.", streams: true, request: prompted(nil), answer: oneOf(
+		doc: "Render a saved prompt and call its model.", streams: true, request: prompted(nil), answer: oneOf(
 			completion("chat.completion", choice(map[string]admin.Schema{"message": open, "logprobs": {}})),
 			completion("text_completion", choice(map[string]admin.Schema{"text": text, "logprobs": {}})),
 		),
 	},
 	"promptRender": {
-		doc: "Fill in a saved prompt, and get the body that could be sent to a model.", request: prompted(nil),
+		doc: "Render a saved prompt. The response contains the body for a model request.", request: prompted(nil),
 		answer: object([]string{"success", "data"}, map[string]admin.Schema{"success": {"type": "boolean", "const": true}, "data": open}),
 	},
 	"promptTest": {
-		doc: "Run tests on a version of a saved prompt: those of the body, or the saved ones. Each asks the model as a request of the caller's own, which is limited, booked and logged.",
+		doc: "Run tests on a version of a saved prompt: those of the body, or the saved ones. Each calls the model with a request of the caller, which counts against limits and is logged.",
 		request: request(nil, map[string]admin.Schema{"tests": {
-			"type": "array", "minItems": 1, "maxItems": 50, "description": "In place of the prompt's saved tests.",
+			"type": "array", "minItems": 1, "maxItems": 50, "description": "Replaces the prompt's saved tests.",
 			"items": object([]string{"name", "assertions"}, map[string]admin.Schema{
 				"name": text, "variables": open, "render_only": boolean,
 				"assertions": {"type": "array", "minItems": 1, "maxItems": 20, "items": object([]string{"type", "value"}, map[string]admin.Schema{
@@ -130,7 +130,7 @@ var bodies = map[string]body{
 		}}),
 		answer: object([]string{"object", "prompt_id", "prompt_version", "passed", "counts", "cases"}, map[string]admin.Schema{
 			"object": constant("prompt-test"), "prompt_id": text, "prompt_version": integer, "passed": boolean,
-			"counts": {"type": "boolean", "description": "The saved tests were run: require_tests goes by it."},
+			"counts": {"type": "boolean", "description": "The saved tests were run; require_tests requires such a run."},
 			"cases": list(object([]string{"name", "passed", "answer", "assertions"}, map[string]admin.Schema{
 				"name": text, "passed": boolean, "rendered": text, "answer": maybe, "status": integer, "latency_ms": integer, "problem": text,
 				"assertions": list(object([]string{"type", "on", "passed"}, map[string]admin.Schema{"type": text, "on": text, "passed": boolean, "reason": text})),
@@ -138,7 +138,7 @@ var bodies = map[string]body{
 		}),
 	},
 	"chatComplete": {
-		doc: "Continue a conversation, in the OpenAI shape.", streams: true,
+		doc: "Create a chat completion, in OpenAI's format.", streams: true,
 		request: request([]string{"messages"}, sampling(map[string]admin.Schema{
 			"model": model, "messages": {"type": "array", "minItems": 1, "items": object([]string{"role"}, map[string]admin.Schema{
 				"role": {"type": "string", "enum": []string{"system", "developer", "user", "assistant", "tool", "function"}}, "content": parts, "name": text,
@@ -152,14 +152,14 @@ var bodies = map[string]body{
 		})})),
 	},
 	"complete": {
-		doc: "Continue a text, in the OpenAI shape.", streams: true,
+		doc: "Create a text completion, in OpenAI's format.", streams: true,
 		request: request([]string{"prompt"}, sampling(map[string]admin.Schema{
 			"model": model, "prompt": oneOf(text, list(admin.Schema{})), "best_of": within("integer", 0, 20), "echo": boolean, "logprobs": within("integer", 0, 5), "suffix": text,
 		})),
 		answer: completion("text_completion", choice(map[string]admin.Schema{"text": text})),
 	},
 	"messages": {
-		doc: "Continue a conversation, in the Anthropic shape.", streams: true,
+		doc: "Create a message, in Anthropic's format.", streams: true,
 		request: request([]string{"messages", "max_tokens"}, map[string]admin.Schema{
 			"model": model, "max_tokens": {"type": "integer", "minimum": 0}, "system": oneOf(text, list(open), null), "stream": boolean, "temperature": within("number", 0, 1),
 			"messages": {"type": "array", "minItems": 1, "items": object([]string{"role", "content"}, map[string]admin.Schema{
@@ -173,7 +173,7 @@ var bodies = map[string]body{
 		}),
 	},
 	"configDryRun": {
-		doc: "Walk a request through without sending anything: which targets would be called with what, at what price, within which limits. assume holds the statuses that the targets are taken to answer with.",
+		doc: "Simulate a request without sending anything: which targets would be called with what, at what price, within which limits. assume contains the assumed response statuses of targets.",
 		request: request([]string{"path"}, map[string]admin.Schema{
 			"config": oneOf(text, open, null), "method": {"type": "string", "enum": []string{"POST", "GET", "PUT", "DELETE"}}, "path": {"type": "string", "description": "Below the base URL, such as /chat/completions."},
 			"headers": {"type": "object", "additionalProperties": text, "maxProperties": 100}, "body": {}, "assume": {"type": "array", "maxItems": 100, "items": within("integer", 200, 599)},
@@ -183,7 +183,7 @@ var bodies = map[string]body{
 		}),
 	},
 	"messagesCountTokens": {
-		doc: "Count the input tokens of a conversation in the Anthropic shape. Where the provider cannot count, the answer is an estimate and says so.",
+		doc: "Count the input tokens of a conversation in Anthropic's format. If the provider cannot count them, the response is an estimate with estimated true.",
 		request: request([]string{"messages"}, map[string]admin.Schema{
 			"model": model, "system": oneOf(text, list(open), null), "tools": list(open), "tool_choice": open, "thinking": open,
 			"messages": {"type": "array", "minItems": 1, "items": object([]string{"role", "content"}, map[string]admin.Schema{
@@ -193,7 +193,7 @@ var bodies = map[string]body{
 		answer: object([]string{"input_tokens"}, map[string]admin.Schema{"input_tokens": integer, "estimated": boolean}),
 	},
 	"createModelResponse": {
-		doc: "Continue a conversation, in the shape of OpenAI's responses.", streams: true,
+		doc: "Create a response, in the format of OpenAI's Responses API.", streams: true,
 		request: request(nil, map[string]admin.Schema{
 			"model": model, "input": oneOf(text, admin.Schema{"type": "array", "items": open}, null), "instructions": text, "stream": boolean, "store": boolean, "background": boolean,
 			"temperature": within("number", 0, 2), "top_p": within("number", 0, 1), "top_logprobs": within("integer", 0, 20), "max_output_tokens": {"type": "integer", "minimum": 1},
@@ -208,7 +208,7 @@ var bodies = map[string]body{
 		}),
 	},
 	"embed": {
-		doc: "Turn texts into vectors.",
+		doc: "Create embeddings.",
 		request: request([]string{"input"}, map[string]admin.Schema{
 			"model": model, "input": oneOf(text, list(admin.Schema{})), "encoding_format": {"enum": []any{"float", "base64", nil}}, "dimensions": {"type": "integer", "minimum": 1}, "user": text,
 		}),
@@ -219,7 +219,7 @@ var bodies = map[string]body{
 		}),
 	},
 	"models": {
-		doc: "List the models that the workspace can call, as @slug/model; with a provider named, that provider's own list. Of the gateway's own list: prices in US cents, and window, kinds of input and end of a model where they are known. With anthropic-version, as Anthropic's list.",
+		doc: "List the models that the workspace can call, as @slug/model, with known prices in US cents, context windows, input modalities and end of life. If the request names a provider, that provider's list is returned. With anthropic-version, in Anthropic's format.",
 		query: []parameter{
 			{"ai_service", text}, {"provider", text}, {"limit", admin.Schema{"type": "integer", "minimum": 0}}, {"offset", admin.Schema{"type": "integer", "minimum": 0}},
 			{"sort", admin.Schema{"type": "string", "enum": []string{"name", "provider", "ai_service"}}}, {"order", admin.Schema{"type": "string", "enum": []string{"asc", "desc"}}},
@@ -243,32 +243,32 @@ var headers = []struct{ name, doc string }{
 	{"x-gateway-provider", "@slug of a saved provider, or the name of a provider with its credential in Authorization."},
 	{"x-gateway-virtual-key", "Slug of a saved provider; the older name of x-gateway-provider."},
 	{"x-gateway-config", "Slug of a saved config, or a config as JSON."},
-	{"x-gateway-custom-host", "Base URL of the provider; goes with the caller's own credential."},
+	{"x-gateway-custom-host", "Base URL of the provider; requires the caller's own credential."},
 	{"x-gateway-metadata", "JSON object of strings, for logs and analytics; _user names the user."},
-	{"x-gateway-trace-id", "Groups requests; made when absent, and answered."},
-	{"x-gateway-span-id", "Of this request in its trace."},
+	{"x-gateway-trace-id", "Groups requests; generated and returned if absent."},
+	{"x-gateway-span-id", "Span id of this request in its trace."},
 	{"x-gateway-parent-span-id", "Of the span that this request belongs to."},
 	{"x-gateway-span-name", "Name of the span."},
-	{"x-gateway-request-timeout", "Milliseconds that a provider may take."},
-	{"x-gateway-forward-headers", "Names of headers to forward to the provider, with commas between them."},
-	{"x-gateway-sensitive-headers", "Names of headers to mask in logs, with commas between them."},
-	{"x-gateway-debug", "false: logs keep no bodies."},
-	{"x-gateway-translation", "strict: a target that cannot be told everything of the request is refused with 400."},
-	{"x-gateway-refusals", "event: a final refusal of a streamed request to /responses is a stream with the one event response.failed."},
-	{"x-gateway-beta", "server-side-mcp-2026-06-01: the gateway calls tools of MCP servers for the model, in /responses and /messages. use-responses-api-2026-07-30: the request goes to /responses of a provider that has it."},
-	{"x-gateway-strict-open-ai-compliance", "false: answers carry what the OpenAI shape has no place for."},
+	{"x-gateway-request-timeout", "Timeout of a provider in milliseconds."},
+	{"x-gateway-forward-headers", "Names of headers to forward to the provider, comma-separated."},
+	{"x-gateway-sensitive-headers", "Names of headers to mask in logs, comma-separated."},
+	{"x-gateway-debug", "false: logs contain no bodies."},
+	{"x-gateway-translation", "strict: a target that cannot represent every part of the request is rejected with 400."},
+	{"x-gateway-refusals", "event: a final rejection of a streamed request to /responses is a stream with the single event response.failed."},
+	{"x-gateway-beta", "server-side-mcp-2026-06-01: the gateway calls tools of MCP servers for the model, in /responses and /messages. use-responses-api-2026-07-30: the request is sent to /responses of a provider that supports it."},
+	{"x-gateway-strict-open-ai-compliance", "false: responses include fields beyond OpenAI's format."},
 }
 
 // answerHeaders are the gateway's headers of answers.
 var answerHeaders = map[string]any{
 	"x-gateway-trace-id":               describedHeader("The trace of the request."),
-	"x-gateway-provider":               describedHeader("The provider that answered."),
+	"x-gateway-provider":               describedHeader("The provider that responded."),
 	"x-gateway-cache-status":           describedHeader("HIT, SEMANTIC HIT, MISS, SEMANTIC MISS, REFRESH or DISABLED."),
-	"x-gateway-retry-attempt-count":    describedHeader("0 without a retry, n for the retry that succeeded, -1 when none did."),
+	"x-gateway-retry-attempt-count":    describedHeader("0 without retries, n if retry n succeeded, -1 if none did."),
 	"x-gateway-last-used-option-index": describedHeader("Path of the target in the config."),
-	"x-gateway-prompt-cache":           describedHeader("unread: the caller's marked beginnings of prompts were written to the provider's cache three times in a row and never read."),
-	"deprecation":                      describedHeader("Where the end of the model is known: @ and the second since 1970 from which it is deprecated (RFC 9745)."),
-	"sunset":                           describedHeader("Likewise: when the provider shuts it down (RFC 8594)."),
+	"x-gateway-prompt-cache":           describedHeader("unread: the caller's cached prompt prefixes were written to the provider's cache three times in a row and never read."),
+	"deprecation":                      describedHeader("If the end of the model is known: @ and the Unix time of its deprecation (RFC 9745)."),
+	"sunset":                           describedHeader("If the end of the model is known: when the provider shuts it down (RFC 8594)."),
 }
 
 func describedHeader(doc string) map[string]any {

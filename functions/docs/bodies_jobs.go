@@ -39,7 +39,7 @@ var (
 // endpoint of a route.
 var jobBodies = map[string]body{
 	"createSpeech": {
-		doc: "Speak a text, in the OpenAI shape; the answer is a file of sound.",
+		doc: "Convert text to speech, in OpenAI's format; the response is an audio file.",
 		request: request(nil, map[string]admin.Schema{
 			"model": model, "input": text, "voice": oneOf(admin.Schema{"type": "string", "example": "alloy"}, open), "instructions": text, "response_format": text, "speed": {"type": "number"}, "stream_format": text,
 		}),
@@ -53,12 +53,12 @@ var jobBodies = map[string]body{
 		answer: open,
 	},
 	"moderate": {
-		doc:     "Judge texts and images, in the OpenAI shape.",
+		doc:     "Moderate text and images, in OpenAI's format.",
 		request: request([]string{"input"}, map[string]admin.Schema{"model": model, "input": oneOf(text, list(oneOf(text, open)))}),
 		answer:  object([]string{"results"}, map[string]admin.Schema{"id": text, "model": text, "results": list(open)}),
 	},
 	"imageGenerate": {
-		doc: "Make images, in the OpenAI shape.", streams: true,
+		doc: "Create images, in OpenAI's format.", streams: true,
 		request: request([]string{"prompt"}, map[string]admin.Schema{
 			"model": model, "prompt": text, "n": within("integer", 1, 10), "size": text, "quality": text, "style": text, "user": text, "stream": boolean,
 			"response_format": {"type": "string", "enum": []any{"url", "b64_json", nil}}, "partial_images": within("integer", 0, 3), "output_compression": within("integer", 0, 100),
@@ -68,7 +68,7 @@ var jobBodies = map[string]body{
 		}),
 	},
 	"rerank": {
-		doc: "Order documents by how well they answer a query.",
+		doc: "Rank documents by relevance to a query.",
 		request: request([]string{"query", "documents"}, map[string]admin.Schema{
 			"model": model, "query": oneOf(text, open), "documents": {"type": "array", "minItems": 1, "items": oneOf(text, open)}, "top_n": {"type": "integer", "minimum": 1},
 			"return_documents": boolean, "max_tokens_per_doc": {"type": "integer", "minimum": 1},
@@ -80,27 +80,27 @@ var jobBodies = map[string]body{
 		}),
 	},
 	"createBatch": {
-		doc: "Start a batch of the rows of a file. x-gateway-provider: gateway has the gateway run it: completion_window 24h by a provider's own batch, immediate row by row.",
+		doc: "Start a batch of the rows of a file. With x-gateway-provider: gateway the gateway runs it: with completion_window 24h by a provider's batch, with immediate row by row.",
 		request: request([]string{"input_file_id", "endpoint", "completion_window"}, map[string]admin.Schema{
-			"input_file_id": text, "endpoint": {"type": "string", "description": "Of the rows, such as /v1/chat/completions."}, "completion_window": {"type": "string", "description": "24h; immediate where the gateway runs the rows."},
+			"input_file_id": text, "endpoint": {"type": "string", "description": "Endpoint of the rows, such as /v1/chat/completions."}, "completion_window": {"type": "string", "description": "24h; immediate if the gateway runs the rows."},
 			"metadata": texts, "output_expires_after": object(nil, map[string]admin.Schema{"anchor": constant("created_at"), "seconds": integer}),
 			"gateway_options":  runOptions,
 			"provider_options": open,
-			"model":            {"type": "string", "description": "Of all rows, for Bedrock and Vertex AI."}, "role_arn": text, "job_name": text, "output_data_config": oneOf(text, open),
+			"model":            {"type": "string", "description": "Model of all rows, for Bedrock and Vertex AI."}, "role_arn": text, "job_name": text, "output_data_config": oneOf(text, open),
 		}),
 		answer: batchAnswer,
 	},
-	"retrieveBatch": {doc: "Read a batch. The first read that sees it ended books what its rows used.", answer: batchAnswer},
+	"retrieveBatch": {doc: "Read a batch. The first read after its end records the usage of its rows.", answer: batchAnswer},
 	"cancelBatch":   {doc: "Stop a batch.", answer: batchAnswer},
 	"uploadFile": {
-		doc: "Keep a file at the provider, or with x-gateway-provider: gateway at the gateway.",
+		doc: "Upload a file to the provider or, with x-gateway-provider: gateway, to the gateway.",
 		request: object([]string{"file", "purpose"}, map[string]admin.Schema{
 			"file": {"type": "string", "format": "binary"}, "purpose": {"type": "string", "description": "Such as batch or fine-tune."},
 			"expires_after[anchor]": constant("created_at"), "expires_after[seconds]": integer,
 		}),
 		answer: fileAnswer,
 	},
-	"retrieveFile": {doc: "Read what is known of a file.", answer: fileAnswer},
+	"retrieveFile": {doc: "Read the metadata of a file.", answer: fileAnswer},
 	"createFinetune": {
 		doc: "Start a fine-tuning job.",
 		request: request([]string{"training_file"}, map[string]admin.Schema{

@@ -5,7 +5,7 @@ import "gateway/shared/admin"
 // sessionOfSecret are settings of a session; the provider decides what they may be.
 func sessionOfSecret(more map[string]admin.Schema) map[string]admin.Schema {
 	all := map[string]admin.Schema{
-		"model":        {"type": "string", "description": "A model, or @slug/model to name the saved provider too; the config says it where it is left out.", "example": "gpt-realtime"},
+		"model":        {"type": "string", "description": "A model, or @slug/model to name the saved provider too. If it is absent, the config must set it.", "example": "gpt-realtime"},
 		"instructions": {"type": "string", "example": "Answer in one sentence."},
 	}
 	for name, s := range more {
@@ -23,7 +23,7 @@ const geminiLive = "Open a Live session of Gemini over a WebSocket. Its first me
 
 var realtimeBodies = map[string]body{
 	"realtimeSecret": {
-		doc: "Make a short-lived secret that opens realtime sessions of one model and nothing else, as this request would: with its key, headers, config and settings.",
+		doc: "Create a short-lived secret for realtime sessions of one model, with the key, headers, config and settings of this request.",
 		request: request(nil, map[string]admin.Schema{
 			"expires_after": object(nil, map[string]admin.Schema{"anchor": constant("created_at"), "seconds": within("integer", 10, 7200)}),
 			"session": object(nil, sessionOfSecret(map[string]admin.Schema{
@@ -36,14 +36,14 @@ var realtimeBodies = map[string]body{
 	"geminiLiveSession_v1alpha": {doc: geminiLive, request: open, answer: open},
 	"geminiLiveSession_v1beta":  {doc: geminiLive, request: open, answer: open},
 	"geminiLiveSession_v1":      {doc: geminiLive, request: open, answer: open},
-	"responsesSocket":           {doc: "Have responses made over a WebSocket: each response.create is a request of POST /responses, and the events of its stream come back as messages.", request: open, answer: open},
+	"responsesSocket":           {doc: "Create responses over a WebSocket: each response.create is processed like POST /responses, and the events of its stream are sent as messages.", request: open, answer: open},
 	"realtimeSession": {
-		doc:     "Make a client secret in the shape of the beta, which lives for a minute.",
+		doc:     "Create a client secret in the format of the beta, valid for a minute.",
 		request: request(nil, sessionOfSecret(map[string]admin.Schema{"input_audio_transcription": transcriptionOfSecret})),
 		answer:  object([]string{"id", "client_secret"}, map[string]admin.Schema{"id": text, "object": text, "model": text, "client_secret": secretOfSession}),
 	},
 	"realtimeTranscriptionSession": {
-		doc:     "Make a client secret in the shape of the beta for a session that writes down what it hears.",
+		doc:     "Create a client secret for a transcription session, in the format of the beta.",
 		request: object([]string{"input_audio_transcription"}, map[string]admin.Schema{"input_audio_transcription": transcriptionOfSecret}),
 		answer:  object([]string{"id", "client_secret"}, map[string]admin.Schema{"id": text, "object": text, "client_secret": secretOfSession}),
 	},

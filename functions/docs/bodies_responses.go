@@ -6,18 +6,18 @@ import "gateway/shared/admin"
 // requests are forwarded unchanged.
 var besideResponses = map[string]body{
 	"compactModelResponse": {
-		doc:     "Compact what a conversation holds, for further responses.",
+		doc:     "Compact a conversation for further responses.",
 		request: ofResponses("model"),
 		answer: object([]string{"object"}, map[string]admin.Schema{
 			"id": text, "object": text, "created_at": integer, "output": list(open), "usage": oneOf(open, null),
 		}),
 	},
 	"countResponseInputTokens": {
-		doc: "Count the input tokens of a response to be. It costs nothing.", request: ofResponses(),
+		doc: "Count the input tokens of a response before it is created. This is free.", request: ofResponses(),
 		answer: object([]string{"input_tokens"}, map[string]admin.Schema{"object": text, "input_tokens": integer}),
 	},
 	"createDecision": {
-		doc: "Have a model decide, in the shape of OpenAI's decisions.", request: ofResponses("model"),
+		doc: "Create a decision, in OpenAI's format.", request: ofResponses("model"),
 		answer: object(nil, map[string]admin.Schema{"id": text, "object": text, "model": text, "usage": oneOf(open, null)}),
 	},
 }

@@ -69,14 +69,14 @@ func serve(api toolbox.API, text func() (json.RawMessage, error)) admin.Family {
 		return nil, fault.New(fault.NotFound, "", "There is no such page; /docs lists them")
 	}
 	html := admin.Schema{"type": "string"}
-	return admin.Family{Name: Name, Doc: "This document, for programs, for people, and as tools for models.", Routes: []admin.Route{
+	return admin.Family{Name: Name, Doc: "The API document, as OpenAPI, as HTML, and as MCP tools.", Routes: []admin.Route{
 		{
-			Method: "GET", Path: "/openapi.json", Name: "getDocument", Doc: "Read the OpenAPI 3.1 document of the whole gateway.", Public: true,
+			Method: "GET", Path: "/openapi.json", Name: "getDocument", Doc: "Read the OpenAPI 3.1 document of the gateway.", Public: true,
 			Errors: []int{304}, Answer: admin.Schema{"type": "object", "description": "An OpenAPI 3.1 document."},
 			Do: func(*admin.Call) (any, error) { return document() },
 		},
 		{
-			Method: "GET", Path: "/docs", Name: "getReference", Doc: "Read the reference: every route, on pages without outside assets.", Public: true,
+			Method: "GET", Path: "/docs", Name: "getReference", Doc: "Read the API reference as HTML, without external assets.", Public: true,
 			Errors: []int{304}, Produces: pageType, Answer: html,
 			Do: func(*admin.Call) (any, error) { return page("") },
 		},
@@ -270,9 +270,9 @@ func responses(rt *relay.Route, b *body) map[string]any {
 	if b.streams {
 		maps.Copy(done, content("text/event-stream", admin.Schema{"type": "string", "description": "Server-sent events, when stream is true."}))
 	}
-	out := map[string]any{"200": map[string]any{"description": "The answer.", "content": done, "headers": answerHeaders}}
+	out := map[string]any{"200": map[string]any{"description": "The response.", "content": done, "headers": answerHeaders}}
 	for _, status := range refusals {
-		out[status] = map[string]any{"description": "Refused, or the provider's own error.", "content": content("application/json", admin.Schema{"$ref": "#/components/schemas/" + errorName})}
+		out[status] = map[string]any{"description": "Rejected, or an error of the provider.", "content": content("application/json", admin.Schema{"$ref": "#/components/schemas/" + errorName})}
 	}
 	return out
 }

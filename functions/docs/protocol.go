@@ -17,16 +17,16 @@ var message = object([]string{"jsonrpc"}, map[string]admin.Schema{
 
 // protocolHeaders are the headers of the Model Context Protocol.
 var protocolHeaders = []struct{ name, doc string }{
-	{"mcp-protocol-version", "Version of the protocol: 2026-07-28 for requests that stand alone, an older one within a session."},
+	{"mcp-protocol-version", "Version of the protocol: 2026-07-28 for stateless requests, an older one within a session."},
 	{"mcp-method", "The method of the body, in version 2026-07-28."},
-	{"mcp-name", "The tool, prompt, resource or task that the body names, in version 2026-07-28."},
-	{"mcp-session-id", "The session that initialize began, in older versions."},
+	{"mcp-name", "The tool, prompt, resource or task named in the body, in version 2026-07-28."},
+	{"mcp-session-id", "The session started by initialize, in older protocol versions."},
 }
 
 // protocolAnswers are the statuses of answers that are not refusals, by method.
 var protocolAnswers = map[string]map[string]string{
-	http.MethodPost:   {"200": "The answer, or a stream that ends with it.", "202": "A notification or an answer was taken."},
-	http.MethodGet:    {"200": "What the server says by itself, as long as the stream is held."},
+	http.MethodPost:   {"200": "The response, or a stream that ends with it.", "202": "A notification or a response was accepted."},
+	http.MethodGet:    {"200": "Server-initiated messages, while the stream is open."},
 	http.MethodDelete: {"204": "The session is over."},
 }
 
@@ -34,7 +34,7 @@ var protocolAnswers = map[string]map[string]string{
 func protocolOperation(rt *relay.Route, path, method, id string) map[string]any {
 	b := body{doc: map[string]string{
 		http.MethodPost:   "Send a message of the Model Context Protocol to a server.",
-		http.MethodGet:    "Hold the stream of what a server says by itself in a session.",
+		http.MethodGet:    "Open the stream of server-initiated messages of a session.",
 		http.MethodDelete: "End a session with a server.",
 	}[method]}
 	answers := map[string]any{}

@@ -19,20 +19,20 @@ const MaxEach = 100
 func New(s *feedback.Store) admin.Family {
 	f := &family{s}
 	scopes := []string{"logs.write", "feedbacks.write", "completions.write"}
-	value := admin.Field{Name: "value", Type: admin.Integer, Required: true, Min: feedback.LeastValue, Max: feedback.MostValue, Doc: "What the answer was worth, -10 to 10."}
+	value := admin.Field{Name: "value", Type: admin.Integer, Required: true, Min: feedback.LeastValue, Max: feedback.MostValue, Doc: "Rating of the response, -10 to 10."}
 	more := []admin.Field{
-		{Name: "weight", Type: admin.Number, Max: 1, Default: 1, Doc: "How much it counts, 0 to 1."},
-		{Name: "metadata", Type: admin.Object, Open: true, Check: smallMetadata, Doc: "Anything; _user, _organisation, _prompt and _environment have the meaning that they have in metadata of requests."},
+		{Name: "weight", Type: admin.Number, Max: 1, Default: 1, Doc: "Weight, 0 to 1."},
+		{Name: "metadata", Type: admin.Object, Open: true, Check: smallMetadata, Doc: "Any fields; _user, _organisation, _prompt and _environment have the same meaning as in request metadata."},
 	}
-	trace := admin.Field{Name: "trace_id", Type: admin.String, Required: true, Min: 1, Max: feedback.MaxTrace, Doc: "Trace of the request, which need not have ended."}
-	return admin.Family{Name: "feedback", Doc: "Ratings of answers.", Routes: []admin.Route{
+	trace := admin.Field{Name: "trace_id", Type: admin.String, Required: true, Min: 1, Max: feedback.MaxTrace, Doc: "Trace of the request, which may still be running."}
+	return admin.Family{Name: "feedback", Doc: "Ratings of responses.", Routes: []admin.Route{
 		{
-			Method: "POST", Path: "/feedback", Name: "createFeedback", Doc: "Rate an answer, or several: one object or a list of them.",
+			Method: "POST", Path: "/feedback", Name: "createFeedback", Doc: "Rate a response, or several: one object or a list.",
 			Scopes: scopes, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true, Each: MaxEach, MaxBody: 2 << 20,
 			Body: append([]admin.Field{trace, value}, more...), Answer: answer, Do: f.create,
 		},
 		{
-			Method: "PUT", Path: "/feedback/{id}", Name: "updateFeedback", Doc: "Change a rating; the value has to be given, the rest stays where it is not.",
+			Method: "PUT", Path: "/feedback/{id}", Name: "updateFeedback", Doc: "Change a rating. The value is required; other absent fields are unchanged.",
 			Scopes: scopes, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true,
 			Body: append([]admin.Field{value}, more...), Answer: answer, Do: f.update,
 		},

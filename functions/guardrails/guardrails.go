@@ -23,7 +23,7 @@ type Deps struct {
 
 // New returns the family.
 func New(d Deps) admin.Family {
-	return admin.Family{Name: "guardrails", Doc: "Guardrails: checks of requests and answers, and what becomes of their outcome.", Routes: (&family{d}).describe().Routes()}
+	return admin.Family{Name: "guardrails", Doc: "Guardrails: checks of requests and responses, and actions on their results.", Routes: (&family{d}).describe().Routes()}
 }
 
 type family struct{ Deps }
@@ -43,8 +43,8 @@ func (f *family) describe() *admin.Collection[guard.Guardrail] {
 		List:   admin.List{Paging: admin.Paging{DefaultSize: 100}, Envelope: &admin.TotalEnvelope, IDs: "ids"},
 		Fields: []admin.Field{
 			admin.NameField(255), admin.SlugField(255),
-			{Name: "checks", Type: admin.Any, Required: true, Trigger: true, FormOf: guard.Document, Doc: "What is checked.", Check: f.checked},
-			{Name: "actions", Type: admin.Any, Required: true, Single: true, Form: actionsSchema, Example: map[string]any{"deny": true}, Doc: "What becomes of the outcome.", Convert: actions},
+			{Name: "checks", Type: admin.Any, Required: true, Trigger: true, FormOf: guard.Document, Doc: "The checks.", Check: f.checked},
+			{Name: "actions", Type: admin.Any, Required: true, Single: true, Form: actionsSchema, Example: map[string]any{"deny": true}, Doc: "Actions on the result.", Convert: actions},
 		},
 		Shown: []admin.Shown[guard.Guardrail]{
 			{Field: admin.Field{Name: "checks", Type: admin.Array, Required: true, Single: true, Form: checksSchema}, Value: func(_ *admin.Call, it item) any { return shownChecks(it.Form) }},
@@ -70,9 +70,9 @@ var (
 	}}}}
 	actionsSchema = admin.Schema{"type": "object", "properties": map[string]any{
 		"deny": map[string]any{"type": "boolean", "default": false}, "async": map[string]any{"type": "boolean", "default": false}, "sequential": map[string]any{"type": "boolean", "default": false},
-		"soft_deny_200": map[string]any{"type": "boolean", "default": false}, "stream": map[string]any{"enum": []string{"after", "hold", "window"}, "description": "When an output guardrail judges a stream. Default: window with deny, otherwise after."},
+		"soft_deny_200": map[string]any{"type": "boolean", "default": false}, "stream": map[string]any{"enum": []string{"after", "hold", "window"}, "description": "When an output guardrail evaluates a stream. Default: window with deny, otherwise after."},
 		"stream_window": map[string]any{"type": "integer", "minimum": guard.MinWindow, "maximum": guard.MaxWindow, "default": guard.StandardWindow},
-		"allow_unread":  map[string]any{"type": "array", "maxItems": guard.MaxUnread, "items": map[string]any{"type": "string"}, "description": "Routes that may be used although this guardrail denies and their bodies cannot be read: request types such as uploadFile, or beginnings of paths such as /uploads."},
+		"allow_unread":  map[string]any{"type": "array", "maxItems": guard.MaxUnread, "items": map[string]any{"type": "string"}, "description": "Routes with unreadable bodies that are allowed although this guardrail denies: request types such as uploadFile, or path prefixes such as /uploads."},
 		"on_success":    feedbackSchema, "on_fail": feedbackSchema,
 	}}
 	checksSchema = admin.Schema{"type": "array", "items": map[string]any{"type": "object", "required": []string{"id"}, "properties": map[string]any{

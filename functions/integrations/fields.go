@@ -25,13 +25,13 @@ func fields() []admin.Field {
 	others.Name, others.Column, others.Trigger, others.Doc = "default_provider_slug", false, true, "Slug of the default provider."
 	return []admin.Field{
 		admin.NameField(provider.MaxName),
-		{Name: "ai_provider_id", Doc: "Provider of the catalogue, such as openai.", Required: true, Min: 1, Max: 64, Fixed: true, Convert: knownProvider},
+		{Name: "ai_provider_id", Doc: "Provider of the catalog, such as openai.", Required: true, Min: 1, Max: 64, Fixed: true, Convert: knownProvider},
 		slug,
 		{Name: "key", Doc: "API key; sealed, never read back.", Type: admin.String, Max: 16_384, Trigger: true},
 		admin.FieldOf[[]provider.CredentialInput]("credentials", provider.CredentialsDoc, provider.MaxCredentials),
 		{Name: "description", Absent: ""},
 		{Name: "configurations", Doc: "Fields of the provider, custom_host and custom_headers. An update changes the fields that it names; null removes one.", Type: admin.Object, Open: true, Trigger: true},
-		admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Fields that a secret manager fills: key or configurations.<field>.", maxMappings),
+		admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Fields from a secret manager: key or configurations.<field>.", maxMappings),
 		{Name: "pricing_adjustments", Doc: "Multipliers on prices; null clears.", Type: admin.Object, Open: true, Check: adjustments, Single: true},
 		admin.TagsField(),
 		{Name: "create_default_provider", Doc: "Whether the workspace of the integration gets a provider of it.", Type: admin.Boolean, Default: true, Trigger: true, CreateOnly: true},

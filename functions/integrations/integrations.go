@@ -62,7 +62,7 @@ func (f *family) describe() *admin.Collection[provider.Integration] {
 			case "create", "update":
 				r.Errors = append(r.Errors, 404) // a secret reference that goes at the same time
 			case "delete":
-				r.Doc = "Delete an integration, and the providers that are made of it."
+				r.Doc = "Delete an integration and the providers that use it."
 				r.Do = f.col.At("delete", f.delete)
 			}
 		},

@@ -26,14 +26,14 @@ func (f *family) modelRoutes() []admin.Route {
 	name := &admin.Field{Type: admin.String, Min: 1, Max: 255}
 	routes := []admin.Route{
 		{Method: "GET", Name: "listIntegrationModels", Doc: "List the models of an integration.", Answer: modelsSchema, Do: f.col.At("read", f.listModels)},
-		{Method: "PUT", Name: "updateIntegrationModels", Doc: "Enable, disable, price and add models; those that are not named stay as they are.", Action: audit.Manage,
-			Body: []admin.Field{models, {Name: "allow_all_models", Doc: "Whether models that are not named here may be called.", Type: admin.Boolean},
-				{Name: "key", Doc: "The integration's key again; required where a model gets another host, which the key is sent to.", Type: admin.String, Max: 16_384},
+		{Method: "PUT", Name: "updateIntegrationModels", Doc: "Enable, disable, price and add models; other models are unchanged.", Action: audit.Manage,
+			Body: []admin.Field{models, {Name: "allow_all_models", Doc: "Whether other models may be called.", Type: admin.Boolean},
+				{Name: "key", Doc: "The integration's key again; required if a model's host changes, because the key is sent to it.", Type: admin.String, Max: 16_384},
 				{Name: "configurations", Doc: "The integration's secret fields again, for the same reason; changes the fields that it names.", Type: admin.Object, Open: true}},
 			BodyMode: admin.PartialBody, Answer: admin.Nothing, Do: f.col.At("update", f.putModels)},
 		{Method: "DELETE", Name: "deleteIntegrationModels", Doc: "Delete own models of an integration.", Action: audit.Delete,
-			Query:    []admin.Field{{Name: "slugs", Doc: "Models to delete, with commas.", Type: admin.Array, Of: name, Min: 1, Max: maxModels}},
-			Body:     []admin.Field{{Name: "models", Doc: "Models to delete, where slugs is not given.", Type: admin.Array, Of: name, Min: 1, Max: maxModels}},
+			Query:    []admin.Field{{Name: "slugs", Doc: "Models to delete, comma-separated.", Type: admin.Array, Of: name, Min: 1, Max: maxModels}},
+			Body:     []admin.Field{{Name: "models", Doc: "Models to delete, if slugs is absent.", Type: admin.Array, Of: name, Min: 1, Max: maxModels}},
 			BodyMode: admin.OptionalBody, Answer: admin.Nothing, Do: f.col.At("update", f.deleteModels)},
 	}
 	for i := range routes {

@@ -41,7 +41,7 @@ func (f *family) workspaceRoutes() []admin.Route {
 		admin.Route{Method: "GET", Path: path, Name: "listIntegrationWorkspaces", Doc: "List the workspaces of an integration with their limits.",
 			Query: workspacePaging.Fields(), Answer: workspacesSchema, Do: f.col.At("read", f.listWorkspaces)},
 		admin.Route{Method: "PUT", Path: path, Name: "updateIntegrationWorkspaces", Action: audit.Manage,
-			Doc:  "Open an integration of the organisation to workspaces, close it, and set their limits.",
+			Doc:  "Grant workspaces access to an integration of the organization, revoke it, and set their limits.",
 			Body: workspaceFields(), BodyMode: admin.PartialBody, Answer: admin.Nothing, Do: f.col.At("update", f.putWorkspaces)},
 	)
 }
@@ -50,14 +50,14 @@ func workspaceFields() []admin.Field {
 	access := append([]admin.Field{{Name: "enabled", Type: admin.Boolean, Required: true}}, admin.LimitFields(ledger.OnIntegration)...)
 	create := admin.Field{Name: "create_default_provider", Doc: "Whether a workspace that gets access gets a provider too.", Type: admin.Boolean, Default: true}
 	slug := admin.SlugField(provider.MaxSlug)
-	slug.Name, slug.Doc, slug.Column, slug.CreateOnly = "default_provider_slug", "Slug of that provider.", false, false
+	slug.Name, slug.Doc, slug.Column, slug.CreateOnly = "default_provider_slug", "Slug of the provider.", false, false
 	entry := append([]admin.Field{{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Refers: "/admin/workspaces", Required: true, Min: 1, Max: 255}}, access...)
-	entry = append(entry, admin.Field{Name: "reset_usage", Doc: "true sets the usage back to nothing.", Type: admin.Boolean}, create, slug,
+	entry = append(entry, admin.Field{Name: "reset_usage", Doc: "true resets the usage.", Type: admin.Boolean}, create, slug,
 		admin.Field{Name: "last_reset_at", Type: admin.Timestamp, ReadOnly: true})
 	return []admin.Field{
 		{Name: "workspaces", Type: admin.Array, Max: maxWorkspaces, Of: &admin.Field{Type: admin.Object, Fields: entry}},
-		{Name: "global_workspace_access", Doc: "What workspaces without settings of their own get, also those made later.", Type: admin.Object, Fields: access},
-		{Name: "override_existing_workspace_access", Doc: "Workspaces lose the settings of their own and follow the global ones.", Type: admin.Boolean},
+		{Name: "global_workspace_access", Doc: "Access of workspaces without their own settings, including later ones.", Type: admin.Object, Fields: access},
+		{Name: "override_existing_workspace_access", Doc: "Removes the settings of workspaces, which then use the global ones.", Type: admin.Boolean},
 		{Name: "override_existing_workspaces_access", Doc: "The same, as some clients spell it.", Type: admin.Boolean},
 		create, slug,
 	}

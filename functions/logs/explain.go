@@ -38,16 +38,16 @@ type explanation struct {
 	Steps  []step      `json:"steps"`
 	Cost   float64     `json:"cost" doc:"In cost_unit."`
 	Unit   string      `json:"cost_unit" enum:"cents"`
-	USD    json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
+	USD    json.Number `json:"cost_usd" doc:"Exact value of cost in US dollars."`
 	Timing times       `json:"timing"`
 }
 
 // times is where the time of a request went, from its arrival.
 type times struct {
 	Total     float64  `json:"total_ms"`
-	FirstByte float64  `json:"first_byte_ms" doc:"To the first byte of the answer."`
-	Gateway   float64  `json:"gateway_ms" doc:"All time but that waited for providers."`
-	FirstCall *float64 `json:"first_call_ms" doc:"To the first call to a provider; null: none was called."`
+	FirstByte float64  `json:"first_byte_ms" doc:"Time to the first byte of the response."`
+	Gateway   float64  `json:"gateway_ms" doc:"Total time without waiting for providers."`
+	FirstCall *float64 `json:"first_call_ms" doc:"Time to the first call to a provider; null: none was called."`
 }
 
 // explain returns the reasons for the routing of a request.

@@ -48,17 +48,17 @@ func (f *family) exportRoutes() []admin.Route {
 	x.col = x.describe()
 	const item = "/logs/exports/{exportId}"
 	done := admin.Closed(map[string]admin.Schema{"message": {"type": "string"}, "object": {"type": "string", "const": "export"}})
-	link := admin.Closed(map[string]admin.Schema{"signed_url": {"type": "string", "description": "Of the file, without any credential, for an hour."}})
+	link := admin.Closed(map[string]admin.Schema{"signed_url": {"type": "string", "description": "Download address of the file, valid without a credential for an hour."}})
 	denied := admin.Closed(map[string]admin.Schema{"deniedFields": {"type": "array", "items": admin.Schema{"type": "string"}}})
 	routes := append(x.col.Routes(), x.col.Below(
-		admin.Route{Method: "POST", Path: item + "/start", Name: "startExport", Doc: "Begin to write the file; the logs that the filters choose now.", Action: audit.Export, Answer: done, Errors: []int{409}, Do: x.col.At("update", x.start)},
-		admin.Route{Method: "POST", Path: item + "/cancel", Name: "cancelExport", Doc: "Stop writing; what was written is removed.", Action: audit.Cancel, Answer: done, Errors: []int{409}, Do: x.col.At("update", x.cancel)},
+		admin.Route{Method: "POST", Path: item + "/start", Name: "startExport", Doc: "Start to write the file, with the logs that the filters select now.", Action: audit.Export, Answer: done, Errors: []int{409}, Do: x.col.At("update", x.start)},
+		admin.Route{Method: "POST", Path: item + "/cancel", Name: "cancelExport", Doc: "Stop writing; the partial file is deleted.", Action: audit.Cancel, Answer: done, Errors: []int{409}, Do: x.col.At("update", x.cancel)},
 		admin.Route{Method: "GET", Path: item + "/download", Name: "downloadExport", Doc: "A link to the file.", Answer: link, Do: x.col.At("read", x.download)},
 	)...)
 	return append(routes,
-		admin.Route{Method: "GET", Path: "/logs/exports/field-restrictions", Name: "listExportFieldRestrictions", Doc: "Fields that are never exported here.",
+		admin.Route{Method: "GET", Path: "/logs/exports/field-restrictions", Name: "listExportFieldRestrictions", Doc: "Fields that exports of this workspace never contain.",
 			Scopes: exportScopes(""), Where: admin.InEither, Answer: denied, Do: x.restrictions},
-		admin.Route{Method: "GET", Path: "/logs/exports/files/{token}", Name: "readExportFile", Doc: "The file of an export, by the link that its download gave.",
+		admin.Route{Method: "GET", Path: "/logs/exports/files/{token}", Name: "readExportFile", Doc: "Download the file of an export, by the link that its download route returned.",
 			Public: true, Produces: "application/octet-stream", Do: x.file},
 	)
 }
@@ -69,7 +69,7 @@ func exportScopes(string) []string { return []string{"logs.export"} }
 func exportFilters() []admin.Field {
 	page := []admin.Field{
 		{Name: "current_page", Type: admin.Integer, Max: maxReach, Default: 0, Doc: "Number of the page; the first is 0."},
-		{Name: "page_size", Type: admin.Integer, Min: 1, Max: maxExportRows, Default: exportRows, Doc: "Logs of the file at most."},
+		{Name: "page_size", Type: admin.Integer, Min: 1, Max: maxExportRows, Default: exportRows, Doc: "Maximum number of logs in the file."},
 	}
 	return append(usagequery.Fields(false), page...)
 }
@@ -84,11 +84,11 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 		Scopes: exportScopes, Resource: "log_exports", Where: admin.InWorkspace,
 		List: admin.List{Leave: []string{"name", "slug"}},
 		Fields: []admin.Field{
-			{Name: "filters", Type: admin.Any, Required: true, Form: filters, Doc: "Which logs: parameters of their list, as there or as JSON.", Check: x.checkFilters},
-			{Name: "requested_data", Type: admin.Array, Of: &admin.Field{Type: admin.String, Enum: export.Fields()}, Required: true, Min: 1, Max: int64(len(export.Fields())), Doc: "What of each log, in this order."},
+			{Name: "filters", Type: admin.Any, Required: true, Form: filters, Doc: "Filters of logs: the parameters of their list, as strings or JSON.", Check: x.checkFilters},
+			{Name: "requested_data", Type: admin.Array, Of: &admin.Field{Type: admin.String, Enum: export.Fields()}, Required: true, Min: 1, Max: int64(len(export.Fields())), Doc: "Fields of each log, in this order."},
 			{Name: "description"},
-			{Name: "format", Absent: export.JSONL, Default: export.JSONL, Doc: "jsonl: an object a line. csv: a line of names, then one a log; a text that a program for tables would run gets an apostrophe. parquet: a column for each field; what has members is JSON."},
-			{Name: "compression", Absent: "none", Default: "none", Doc: "Of the file; of the pages of one of parquet, which also knows snappy and zstd."},
+			{Name: "format", Absent: export.JSONL, Default: export.JSONL, Doc: "jsonl: one object per line. csv: a header line, then one line per log; text that a spreadsheet would execute is prefixed with an apostrophe. parquet: one column per field, structured values as JSON."},
+			{Name: "compression", Absent: "none", Default: "none", Doc: "Compression of the file; for parquet, of its pages, which can also be snappy or zstd."},
 		},
 		Shown:  exportShown(),
 		May:    mayReach,
@@ -103,7 +103,7 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 		},
 		Adjust: func(action string, r *admin.Route) {
 			if action == "create" || action == "update" {
-				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "total": {"type": "integer", "description": "Logs that the filters choose now, counted up to 10,000."}, "object": {"type": "string", "const": "export"}})
+				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "total": {"type": "integer", "description": "Logs that the filters select now, counted up to 10,000."}, "object": {"type": "string", "const": "export"}})
 				r.Errors = append(r.Errors, 409)
 				r.Do = x.counted(r.Do)
 			}
@@ -123,12 +123,12 @@ func exportShown() []admin.Shown[export.Export] {
 		{Name: "bytes", Type: admin.Integer, Required: true, Doc: "Of the file."},
 		{Name: "error", Type: admin.String, Doc: "Why it failed."},
 		{Name: "started_at", Type: admin.Timestamp}, {Name: "ended_at", Type: admin.Timestamp},
-		{Name: "expires_at", Type: admin.Timestamp, Doc: "When the file goes."},
+		{Name: "expires_at", Type: admin.Timestamp, Doc: "When the file is deleted."},
 	} {
 		out = append(out, admin.Shown[export.Export]{Field: f, Value: func(*admin.Call, exportItem) any { return nil }})
 	}
 	return append(out, admin.Shown[export.Export]{
-		Field: admin.Field{Name: "created_by", Type: admin.String, Required: true, Doc: "The user or the API key that made it."},
+		Field: admin.Field{Name: "created_by", Type: admin.String, Required: true, Doc: "The user or the API key that created it."},
 		Value: func(_ *admin.Call, it exportItem) any { return it.CreatedBy },
 	})
 }

@@ -13,11 +13,11 @@ type hookResult struct {
 	ID          string        `json:"id"`
 	Target      string        `json:"target" doc:"Path of the target in the config."`
 	Verdict     bool          `json:"verdict"`
-	Deny        bool          `json:"deny" doc:"It failed, and it denies."`
+	Deny        bool          `json:"deny" doc:"It failed and denies."`
 	Async       bool          `json:"async"`
 	Transformed bool          `json:"transformed"`
 	Time        int64         `json:"execution_time" doc:"Milliseconds."`
-	Checks      []failedCheck `json:"checks" doc:"Those that failed or could not be run."`
+	Checks      []failedCheck `json:"checks" doc:"Tests that failed or could not be run."`
 }
 
 type failedCheck struct {

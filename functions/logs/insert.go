@@ -43,30 +43,30 @@ func (f *family) insertRoute() admin.Route {
 	headers := admin.Field{Name: "headers", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: 8 << 10}, Max: maxHeaders, Doc: "Credentials among them are masked."}
 	took := admin.Field{Name: "response_time", Type: admin.Number, Max: maxTook, Doc: "Milliseconds."}
 	late := took
-	late.Name, late.Doc = "time", "The same, where response_time is not given."
-	address := text("url", "Address that was asked; what stands behind ? is not kept.", 2048)
+	late.Name, late.Doc = "time", "The same, if response_time is absent."
+	address := text("url", "Requested URL; the query string is not stored.", 2048)
 	address.Required, address.Min = true, 1
-	body := admin.Field{Name: "body", Type: admin.Any, Doc: "JSON as it was sent, or its text.", Example: map[string]any{"model": "gpt-4o-mini", "messages": []any{map[string]any{"role": "user", "content": "Hello"}}}}
-	answer := admin.Field{Name: "body", Type: admin.Any, Doc: "JSON as it came, its text, or a list of the pieces of a stream. Usage is read out of it.",
+	body := admin.Field{Name: "body", Type: admin.Any, Doc: "JSON or a JSON text.", Example: map[string]any{"model": "gpt-4o-mini", "messages": []any{map[string]any{"role": "user", "content": "Hello"}}}}
+	answer := admin.Field{Name: "body", Type: admin.Any, Doc: "JSON, a JSON text, or a list of the chunks of a stream. Usage is extracted from it.",
 		Example: map[string]any{"object": "chat.completion", "model": "gpt-4o-mini", "choices": []any{}, "usage": map[string]any{"prompt_tokens": 9, "completion_tokens": 12, "total_tokens": 21}}}
-	method := text("method", "POST when absent.", 16)
+	method := text("method", "Default POST.", 16)
 	method.Pattern = methodForm
-	service := text("provider", "Type of provider, such as openai; without one nothing is priced.", 64)
+	service := text("provider", "Provider, such as openai; without it there is no price.", 64)
 	service.Pattern = providerForm
 	needed := body
 	needed.Required = true
 	return admin.Route{
 		Method: "POST", Path: "/logs", Name: "createLogs",
-		Doc:    "Keep logs of requests that did not pass through the gateway: one, or a list. Tokens are read out of the answer and priced by the price list; no budget and no rate counts them. Needs completions.write and logs.write.",
+		Doc:    "Import logs of requests made outside the gateway: one, or a list. Tokens are extracted from the response and priced by the price list; budgets and rate limits do not count them. Requires completions.write and logs.write.",
 		Scopes: []string{insertScope}, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true, Each: maxTold, MaxBody: maxToldBody,
 		Body: []admin.Field{
-			{Name: "request", Type: admin.Object, Required: true, Doc: "What was asked.", Fields: []admin.Field{address, method, service, headers, needed}},
-			{Name: "response", Type: admin.Object, Required: true, Doc: "What was answered.", Fields: []admin.Field{
+			{Name: "request", Type: admin.Object, Required: true, Doc: "The request.", Fields: []admin.Field{address, method, service, headers, needed}},
+			{Name: "response", Type: admin.Object, Required: true, Doc: "The response.", Fields: []admin.Field{
 				{Name: "status", Type: admin.Integer, Min: 100, Max: 599, Default: 200, Doc: "HTTP status."}, headers, answer, took, late,
-				{Name: "streamingMode", Type: admin.Boolean, Doc: "The answer was a stream."}}},
+				{Name: "streamingMode", Type: admin.Boolean, Doc: "The response was a stream."}}},
 			{Name: "metadata", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: 255}, Max: maxPairs, Check: toldMetadata,
-				Doc: "Any pairs of texts; trace_id, span_id, span_name and parent_span_id place the request in a trace, user (or _user) is whom it was for."},
-			text("id", "Of your choice: telling it again with the same id and created_at changes nothing. Needs created_at.", 255),
+				Doc: "Any string pairs. trace_id, span_id, span_name and parent_span_id place the request in a trace; user (or _user) is the end user."},
+			text("id", "Client-chosen id: sending the same id and created_at again changes nothing. Requires created_at.", 255),
 			{Name: "created_at", Type: admin.Timestamp, Doc: "When the request began, at most 90 days ago. When absent: response_time before now.", Check: toldTime},
 		},
 		Answer: admin.Closed(map[string]admin.Schema{"status": {"type": "string", "const": "success"}, "ids": {"type": "array", "items": admin.Schema{"type": "string"}, "description": "Ids of the logs, in the order of the list."}}),

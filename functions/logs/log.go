@@ -54,11 +54,11 @@ type log struct {
 	Usage        map[string]int64      `json:"usage" doc:"Units by class."`
 	Attempts     []attempt             `json:"attempts"`
 	Decision     decision              `json:"decision"`
-	Hooks        hookResults           `json:"hook_results" doc:"Verdicts of the guardrails on each target that was tried, of streams too."`
+	Hooks        hookResults           `json:"hook_results" doc:"Results of the guardrails for each attempted target, also for streams."`
 	Feedback     []rating              `json:"feedback" doc:"Of the request's trace, and of its guardrails."`
 	Cut          bool                  `json:"bodies_cut" doc:"A body was longer than logs keep."`
 	Unreadable   bool                  `json:"bodies_unreadable"`
-	Hidden       bool                  `json:"bodies_hidden" doc:"The caller's role is shown logs without their bodies and headers."`
+	Hidden       bool                  `json:"bodies_hidden" doc:"The caller's role sees logs without bodies and headers."`
 }
 
 // rating is a feedback.
@@ -66,7 +66,7 @@ type rating struct {
 	ID       string          `json:"id"`
 	Value    int64           `json:"value"`
 	Weight   float64         `json:"weight"`
-	Metadata json.RawMessage `json:"metadata" doc:"null where none was given."`
+	Metadata json.RawMessage `json:"metadata" doc:"null if there is none."`
 	Created  admin.Instant   `json:"created_at"`
 	Updated  admin.Instant   `json:"last_updated_at"`
 }
@@ -150,7 +150,7 @@ type attempt struct {
 	Slug       *string          `json:"virtual_key"`
 	Model      string           `json:"ai_model"`
 	Option     *string          `json:"option"`
-	Status     int              `json:"response_status_code" doc:"0: no answer."`
+	Status     int              `json:"response_status_code" doc:"0: no response."`
 	RequestID  *string          `json:"provider_request_id"`
 	ErrorCode  *string          `json:"error_code"`
 	Start      float64          `json:"start"`
@@ -158,7 +158,7 @@ type attempt struct {
 	Usage      map[string]int64 `json:"usage" doc:"Units by class."`
 	Cost       float64          `json:"cost" doc:"In cost_unit."`
 	CostUnit   string           `json:"cost_unit" enum:"cents"`
-	CostUSD    json.Number      `json:"cost_usd" doc:"cost in US dollars, exactly."`
+	CostUSD    json.Number      `json:"cost_usd" doc:"Exact value of cost in US dollars."`
 	Retry      int              `json:"retry" doc:"0: the first call of its target."`
 	Wait       float64          `json:"wait"`
 	WaitReason *string          `json:"wait_reason"`
@@ -185,8 +185,8 @@ type decision struct {
 	Breakers []circuit             `json:"breakers"`
 	Matches  []match               `json:"matches"`
 	Skips    []skip                `json:"skips"`
-	Losses   []string              `json:"losses" doc:"Of the request: what the provider was not told."`
-	Missed   []string              `json:"missed" doc:"Of the provider's answer: what the client's shape has no place for."`
+	Losses   []string              `json:"losses" doc:"Parts of the request that were not sent to the provider."`
+	Missed   []string              `json:"missed" doc:"Parts of the provider's response that the client's format cannot represent."`
 }
 
 type (

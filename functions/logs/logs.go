@@ -64,7 +64,7 @@ func New(d Deps) admin.Family {
 }
 
 func (f *family) describe() admin.Family {
-	return admin.Family{Name: "logs", Doc: "What was asked and answered. A log appears about a second after its request ended.", Routes: append(slices.Concat(f.exportRoutes(), []admin.Route{f.tailRoute(), f.insertRoute(), f.simulations()}, f.otelRoutes(), views().Routes()), []admin.Route{
+	return admin.Family{Name: "logs", Doc: "Logs of requests and responses. A log appears about a second after its request ended.", Routes: append(slices.Concat(f.exportRoutes(), []admin.Route{f.tailRoute(), f.insertRoute(), f.simulations()}, f.otelRoutes(), views().Routes()), []admin.Route{
 		{
 			Method: "GET", Path: "/logs", Name: "listLogs", Doc: "List logs, newest first, without their bodies.",
 			Scopes: []string{"logs.list"}, Where: admin.InEither, Query: listQuery(), AnswerOf: admin.SchemaOf[list], Do: f.list,
@@ -74,7 +74,7 @@ func (f *family) describe() admin.Family {
 			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), AnswerOf: admin.SchemaOf[log], Do: f.read,
 		},
 		{
-			Method: "GET", Path: "/logs/{logId}/explain", Name: "explainLog", Doc: "Why each target was chosen, passed over, called again or refused, from what was recorded.",
+			Method: "GET", Path: "/logs/{logId}/explain", Name: "explainLog", Doc: "Read why each target was chosen, skipped, retried or rejected.",
 			Scopes: []string{"logs.read", "logs.view", "completions.write", "logs.write"}, Where: admin.InEither, Query: readQuery(), AnswerOf: admin.SchemaOf[explanation], Do: f.explain,
 		},
 	}...)}
@@ -85,7 +85,7 @@ func listQuery() []admin.Field {
 	q[0].Doc += " When absent: 30 days before the end."
 	q[1].Doc += " When absent: now."
 	q = append(q, usagequery.PageFields(pageSize, maxPageSize)...)
-	return append(q, admin.Field{Name: "cursor", Type: admin.String, Max: maxCursor, Doc: "next_cursor of the page before; instead of current_page."})
+	return append(q, admin.Field{Name: "cursor", Type: admin.String, Max: maxCursor, Doc: "next_cursor of the previous page, instead of current_page."})
 }
 
 // readQuery lets organisation keys name the workspace by its slug.

@@ -56,21 +56,21 @@ type metrics struct {
 	ResUnits       int64       `json:"res_units"`
 	TotalUnits     int64       `json:"total_units"`
 	UnitsEstimated bool        `json:"units_estimated"`
-	UnitsLimited   bool        `json:"units_limited" doc:"The provider reported more than a request can use. The units are the most that this request could have used."`
+	UnitsLimited   bool        `json:"units_limited" doc:"The provider reported more than a request can use. The units are limited to the maximum for this request."`
 	Cost           float64     `json:"cost" doc:"In cost_unit."`
-	GatewayCost    float64     `json:"gateway_cost" doc:"Of the gateway itself on AWS, in cost_unit; 0 where it is not counted for each request."`
-	GatewayCostUSD json.Number `json:"gateway_cost_usd" doc:"gateway_cost in US dollars, exactly."`
+	GatewayCost    float64     `json:"gateway_cost" doc:"AWS cost of the gateway itself, in cost_unit; 0 if it is not counted per request."`
+	GatewayCostUSD json.Number `json:"gateway_cost_usd" doc:"Exact value of gateway_cost in US dollars."`
 	CostCurrency   string      `json:"cost_currency" doc:"The currency of all costs; cost, gateway_cost and cache_savings are in hundredths of it."`
 	CostUnit       string      `json:"cost_unit" enum:"cents" doc:"The unit of cost, gateway_cost and cache_savings: US cents."`
-	CostUSD        json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
+	CostUSD        json.Number `json:"cost_usd" doc:"Exact value of cost in US dollars."`
 	IsPriced       bool        `json:"is_priced"`
-	PriceBook      *string     `json:"price_book" doc:"Version of the price list; null: nothing was charged by it."`
-	Tariff         *string     `json:"tariff" doc:"Lines of the price list that the cost was made of."`
+	PriceBook      *string     `json:"price_book" doc:"Version of the price list; null: it was not used."`
+	Tariff         *string     `json:"tariff" doc:"Lines of the price list that determined the cost."`
 
 	CacheStatus     string      `json:"cache_status"`
 	CacheType       *string     `json:"cache_type"`
 	CacheSavings    float64     `json:"cache_savings" doc:"Cost of the cached response, in cost_unit."`
-	CacheSavingsUSD json.Number `json:"cache_savings_usd" doc:"cache_savings in US dollars, exactly."`
+	CacheSavingsUSD json.Number `json:"cache_savings_usd" doc:"Exact value of cache_savings in US dollars."`
 
 	TraceID      *string `json:"trace_id"`
 	SpanID       *string `json:"span_id"`
@@ -81,18 +81,18 @@ type metrics struct {
 	AgentID       *string `json:"agent_id"`
 	ParentAgentID *string `json:"parent_agent_id"`
 
-	MCPServerID  *string `json:"mcp_server_id" doc:"Of a request to an MCP server, as what follows."`
-	MCPVirtual   *string `json:"mcp_virtual_server_id" doc:"The virtual server that the client called, whose member the server is."`
+	MCPServerID  *string `json:"mcp_server_id" doc:"For a request to an MCP server, like the following fields."`
+	MCPVirtual   *string `json:"mcp_virtual_server_id" doc:"The virtual server that the client called, which contains the server."`
 	MCPMethod    *string `json:"mcp_method"`
 	MCPName      *string `json:"mcp_name" doc:"The tool, prompt or resource."`
 	MCPAuthType  *string `json:"mcp_auth_type" doc:"api_key or Bearer."`
-	MCPScope     *string `json:"mcp_auth_scope" doc:"Of a request to an MCP server or an agent: what the caller was let in by, the scopes of an access token or that of the API key; null: it has none for it."`
-	MCPDecision  *string `json:"mcp_decision" doc:"allowed, or what did not allow it."`
+	MCPScope     *string `json:"mcp_auth_scope" doc:"For a request to an MCP server or an agent: the scopes of the access token or of the API key that allowed it; null: none."`
+	MCPDecision  *string `json:"mcp_decision" doc:"allowed, or the check that rejected it."`
 	MCPRefreshed *bool   `json:"mcp_upstream_token_refreshed"`
-	MCPErrorCode *int64  `json:"mcp_error_code" doc:"Of the protocol, as the client was told."`
-	MCPVersion   *string `json:"mcp_protocol_version" doc:"Of the protocol, as the client speaks it."`
-	MCPFailed    *bool   `json:"mcp_tool_failed" doc:"The tool itself said that it failed."`
-	Gateway      *string `json:"gateway_version" doc:"Of a request to an MCP server or an agent: the gateway that served it."`
+	MCPErrorCode *int64  `json:"mcp_error_code" doc:"JSON-RPC error code in the response to the client."`
+	MCPVersion   *string `json:"mcp_protocol_version" doc:"Protocol version of the client."`
+	MCPFailed    *bool   `json:"mcp_tool_failed" doc:"The tool reported a failure."`
+	Gateway      *string `json:"gateway_version" doc:"For a request to an MCP server or an agent: the deployment that served it."`
 
 	RequestURL    string `json:"request_url"`
 	RequestMethod string `json:"request_method"`
@@ -108,7 +108,7 @@ type metrics struct {
 	UpstreamResponseTime  float64  `json:"upstream_response_time"`
 
 	OrganisationName string  `json:"organisation_name"`
-	WorkspaceName    *string `json:"workspace_name" doc:"null: the workspace is not there any more."`
+	WorkspaceName    *string `json:"workspace_name" doc:"null: the workspace was deleted."`
 	ConfigVersionID  *string `json:"config_version_id"`
 
 	// From the request's headers, where a log is read with them.

@@ -58,8 +58,8 @@ var kinds = []kind{
 
 func (f *family) otelRoutes() (out []admin.Route) {
 	docs := map[string]string{
-		"resourceSpans": "Keep spans of OpenTelemetry as logs (OTLP over HTTP, JSON or protobuf, gzip or plain). Spans that ask a model, by the gen_ai conventions of either era, are counted and priced; the others place them in their trace. A span that is sent again changes nothing; spans that the gateway itself exported are not taken, since it has their logs. Needs completions.write and logs.write.",
-		"resourceLogs":  "Keep log records of OpenTelemetry as logs, as /otel/v1/traces keeps spans. Usage is counted of records that belong to no span: that of the others comes with their span. Needs completions.write and logs.write.",
+		"resourceSpans": "Import OpenTelemetry spans as logs (OTLP over HTTP, JSON or protobuf, gzip or plain). Model spans, by the old or the new gen_ai conventions, are counted and priced; others place them in their trace. Sending a span again changes nothing; spans that the gateway itself exported are rejected, since it has their logs. Requires completions.write and logs.write.",
+		"resourceLogs":  "Import OpenTelemetry log records as logs, like spans at /otel/v1/traces. Usage is counted only for records that belong to no span; others are counted with their span. Requires completions.write and logs.write.",
 	}
 	examples := map[string]any{
 		"resourceSpans": map[string]any{"resource": map[string]any{"attributes": []any{pair("service.name", "shop")}}, "scopeSpans": []any{map[string]any{"spans": []any{map[string]any{
@@ -73,9 +73,9 @@ func (f *family) otelRoutes() (out []admin.Route) {
 		out = append(out, admin.Route{
 			Method: "POST", Path: k.path, Name: k.name, Doc: docs[k.member], Scopes: []string{insertScope}, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true,
 			MaxBody: maxOTLP, Consumes: []string{"application/json", protobufType}, Unparsed: true, Binary: protobufType,
-			Body: []admin.Field{{Name: k.member, Type: admin.Array, Of: &admin.Field{Type: admin.Any, Example: examples[k.member]}, Max: otlp.MaxTold, Doc: "As OTLP has it; what is not known is passed over."}},
+			Body: []admin.Field{{Name: k.member, Type: admin.Array, Of: &admin.Field{Type: admin.Any, Example: examples[k.member]}, Max: otlp.MaxTold, Doc: "As defined by OTLP; unknown fields are ignored."}},
 			Answer: admin.Schema{"type": "object", "additionalProperties": false, "properties": map[string]admin.Schema{
-				"partialSuccess": {"type": "object", "description": "Of entries that were not taken; absent when all were.", "additionalProperties": false, "properties": map[string]admin.Schema{
+				"partialSuccess": {"type": "object", "description": "About rejected entries; absent if there are none.", "additionalProperties": false, "properties": map[string]admin.Schema{
 					k.rejected: {"type": "string"}, "errorMessage": {"type": "string"}}}}},
 			Refusals: &admin.Refusals{ContentType: "application/json", Schema: admin.Schema{"type": "object"}, Body: refused},
 			Do:       func(c *admin.Call) (any, error) { return f.observe(c, &k) },

@@ -40,23 +40,23 @@ func (f *family) simulations() admin.Route {
 	groups := []any{map[string]any{"key": "metadata.team"}}
 	return admin.Route{
 		Method: "POST", Path: "/simulations", Name: "simulate", Scopes: []string{"logs.read", "logs.view"}, Where: admin.InEither,
-		Doc:   "Run a changed config, limits, guardrails or prices over recorded requests: what would have moved, tripped and cost. Nothing is sent, and nothing stored.",
+		Doc:   "Simulate another config, limits, guardrails or prices on recorded requests: changes of targets, rejections and costs. Nothing is sent or stored.",
 		Query: usagequery.Fields(true),
 		Body: []admin.Field{
-			{Name: "config", Type: admin.Any, Form: admin.Schema{"type": []string{"object", "string"}}, Doc: "A config, or the slug of a saved one, that all requests are routed by.", Example: map[string]any{"provider": "@openai"}},
-			{Name: "prices", Type: admin.Object, Doc: "What calls are charged by.", Fields: []admin.Field{
+			{Name: "config", Type: admin.Any, Form: admin.Schema{"type": []string{"object", "string"}}, Doc: "A config, or the slug of a saved one, that routes all requests.", Example: map[string]any{"provider": "@openai"}},
+			{Name: "prices", Type: admin.Object, Doc: "Prices of calls.", Fields: []admin.Field{
 				object("models", "Prices by provider/model, each a pricing_config.", map[string]any{"openai/gpt-4o": map[string]any{"pay_as_you_go": map[string]any{"request_token": map[string]any{"price": 0.0002}}}}),
-				object("multipliers", "Numbers by provider/model, provider/* or *: what a call costs is multiplied by the first of them that there is.", map[string]any{"openai/*": 0.8}),
+				object("multipliers", "Numbers by provider/model, provider/* or *: the cost of a call is multiplied by the first one that exists.", map[string]any{"openai/*": 0.8}),
 			}},
-			list("usage_limits", "Budgets in the form of usage policies, with a name, and with replaces: the id of what had the budget that this one stands for.",
+			list("usage_limits", "Budgets in the format of usage policies, with a name; replaces is the id of the resource with the budget that this one replaces.",
 				object("", "", map[string]any{"name": "by team", "conditions": conditions, "group_by": groups, "type": "cost", "credit_limit": 100, "periodic_reset": "monthly"})),
-			list("rate_limits", "Rates in the form of rate policies, likewise.",
+			list("rate_limits", "Rate limits in the format of rate policies, with the same additions.",
 				object("", "", map[string]any{"name": "by team", "conditions": conditions, "group_by": groups, "type": "requests", "unit": "rpm", "value": 60})),
-			list("input_guardrails", "Guardrails that judge requests, written out or by the slugs of saved ones. Checks that ask somebody else are not run.", guardrail),
-			list("output_guardrails", "Guardrails that judge answers, likewise.", guardrail),
-			{Name: "read_bodies", Type: admin.Boolean, Default: false, Doc: "Read bodies where they are kept, so that conditions on params are known; guardrails read them in any case."},
-			{Name: "limit", Type: admin.Integer, Min: 1, Max: maxSimulated, Default: simulated, Doc: "Requests that are read at most; a call ends after 20 seconds in any case."},
-			{Name: "cursor", Type: admin.String, Max: maxCursor, Doc: "next_cursor of the call before, with the same question. Limits begin with nothing counted."},
+			list("input_guardrails", "Guardrails of requests, inline or by the slugs of saved ones. Checks that call another service are not run.", guardrail),
+			list("output_guardrails", "Guardrails of responses, in the same format.", guardrail),
+			{Name: "read_bodies", Type: admin.Boolean, Default: false, Doc: "Read stored bodies, so that conditions on params can be evaluated; guardrails always read them."},
+			{Name: "limit", Type: admin.Integer, Min: 1, Max: maxSimulated, Default: simulated, Doc: "Maximum number of requests to read; a call always ends after 20 seconds."},
+			{Name: "cursor", Type: admin.String, Max: maxCursor, Doc: "next_cursor of the previous call with the same body. Counters of limits start at zero."},
 		},
 		Unrecorded: true, AnswerOf: admin.SchemaOf[simulation], Do: f.simulate,
 	}
@@ -65,8 +65,8 @@ func (f *family) simulations() admin.Route {
 // simulation is the answer.
 type simulation struct {
 	Object   string  `json:"object" enum:"simulation"`
-	Complete bool    `json:"complete" doc:"All requests that were asked for were read."`
-	Next     *string `json:"next_cursor" doc:"Where it goes on; null: it is complete."`
+	Complete bool    `json:"complete" doc:"All selected requests were read."`
+	Next     *string `json:"next_cursor" doc:"Cursor of the next call; null: it is complete."`
 	replay.Result
 }
 

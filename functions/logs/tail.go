@@ -41,7 +41,7 @@ func Followed() bool { return tails.Load() > 0 }
 func (f *family) tailRoute() admin.Route {
 	return admin.Route{
 		Method: "GET", Path: "/logs/tail", Name: "tailLogs",
-		Doc:    "Follow logs as they come, as server-sent events: log with an entry of the list, dropped with how many more came than are sent, missed with the times between which logs came that are not sent, refused when the caller may no longer look. A client that comes again with Last-Event-ID gets what came meanwhile, in the last fifteen minutes. Functions end the answer with the first logs or after 20 s, and clients come again by themselves; elsewhere it lasts an hour.",
+		Doc:    "Follow new logs as server-sent events: log has an entry of the list, dropped the number of omitted logs, missed the time range of omitted logs, refused means that the caller's access ended. A client that reconnects with Last-Event-ID gets the logs since then, up to fifteen minutes. Lambda functions end the response with the first logs or after 20 s, and clients reconnect automatically; elsewhere it lasts an hour.",
 		Scopes: []string{"logs.list"}, Where: admin.InEither, Query: tailQuery(),
 		Produces: "text/event-stream", Answer: admin.Schema{"type": "string"}, Do: f.tail,
 	}

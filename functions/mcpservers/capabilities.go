@@ -35,7 +35,7 @@ func (f *family) describeOverrides() *admin.Collection[mcp.Override] {
 var (
 	capabilityQuery = append(sharing.FromOne().Fields(), admin.Field{Name: "type", Type: admin.String, Enum: mcp.Types, Doc: "Only those of this type."})
 	capabilityBody  = []admin.Field{{Name: "capabilities", Type: admin.Array, Required: true, Min: 1, Max: maxNamed, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
-		{Name: "name", Type: admin.String, Required: true, Min: 1, Max: 2048, Doc: "Of a resource also its address."},
+		{Name: "name", Type: admin.String, Required: true, Min: 1, Max: 2048, Doc: "Name; for a resource its address (URI)."},
 		{Name: "type", Type: admin.String, Required: true, Enum: []string{mcp.Tool, mcp.Prompt, mcp.Resource}, Doc: "Templates are resources."},
 		{Name: "enabled", Type: admin.Boolean, Required: true},
 	}}}}
@@ -52,7 +52,7 @@ func (f *family) knownRoutes() []admin.Route {
 				}
 				return f.listCapabilities(c, it.Record, nil)
 			})},
-		admin.Route{Method: "PUT", Path: path, Name: "updateMcpIntegrationCapabilities", Doc: "Enable and disable capabilities, for all servers of the integration. Names that are not known yet are noted.",
+		admin.Route{Method: "PUT", Path: path, Name: "updateMcpIntegrationCapabilities", Doc: "Enable and disable capabilities for all servers of the integration. Unknown names are stored and apply when the server adds them.",
 			Action: audit.Manage, Errors: []int{409}, Body: capabilityBody, Answer: sharing.Done,
 			Do: f.known.At("update", func(c *admin.Call) (any, error) {
 				it, err := f.integrations.Find(c)
@@ -75,7 +75,7 @@ func (f *family) overrideRoutes() []admin.Route {
 				}
 				return f.listCapabilities(c, of.Record, it.Record)
 			})},
-		admin.Route{Method: "PUT", Path: path, Name: "updateMcpServerCapabilities", Doc: "Enable and disable capabilities of the server. What the integration disables stays disabled.",
+		admin.Route{Method: "PUT", Path: path, Name: "updateMcpServerCapabilities", Doc: "Enable and disable capabilities of the server. Capabilities that the integration disables remain disabled.",
 			Action: audit.Manage, Errors: []int{409}, Body: capabilityBody, Answer: sharing.Done,
 			Do: f.overrides.At("update", func(c *admin.Call) (any, error) {
 				it, of, err := f.ofServer(c)
@@ -326,7 +326,7 @@ func showCapability(rec *resource.Record) (admin.Members, error) {
 func capabilitiesSchema(dated bool) admin.Schema {
 	entry := map[string]admin.Schema{"name": {"type": "string"}, "type": {"type": "string", "enum": mcp.Types}, "enabled": {"type": "boolean"}}
 	for _, m := range members {
-		entry[m[1]] = admin.Schema{"description": "As the server says."}
+		entry[m[1]] = admin.Schema{"description": "As reported by the server."}
 	}
 	if dated {
 		entry["created_at"], entry["last_updated_at"] = admin.Schema{"type": "string", "format": "date-time"}, admin.Schema{"type": "string", "format": "date-time"}

@@ -24,13 +24,13 @@ var connectionPaging = admin.Paging{DefaultSize: 100, MaxSize: 500}
 
 func (f *family) connectionRoutes() []admin.Route {
 	const path = "/mcp-servers/{serverId}/connections"
-	user := admin.Field{Name: "user_id", Type: admin.String, Min: 1, Max: 64, Doc: "Only that of this user; without it users get their own."}
+	user := admin.Field{Name: "user_id", Type: admin.String, Min: 1, Max: 64, Doc: "Only that of this user; default: the caller's own."}
 	routes := f.connections.Below(
-		admin.Route{Method: "GET", Path: path, Name: "listMcpServerConnections", Doc: "List who has signed in. Members see themselves only.",
+		admin.Route{Method: "GET", Path: path, Name: "listMcpServerConnections", Doc: "List the users who have signed in. Members see only themselves.",
 			Query: append(connectionPaging.Fields(), user), Answer: admin.MoreEnvelope.Schema(admin.Closed(map[string]admin.Schema{
 				"user_id": {"type": "string"}, "connected": {"type": "boolean"}, "created_at": {"type": "string", "format": "date-time"}, "last_updated_at": {"type": "string", "format": "date-time"},
 			})), Do: f.connections.At("read", f.listConnections)},
-		admin.Route{Method: "DELETE", Path: path, Name: "deleteMcpServerConnection", Doc: "Forget the sign-in of a user.", Action: audit.Delete,
+		admin.Route{Method: "DELETE", Path: path, Name: "deleteMcpServerConnection", Doc: "Delete the sign-in of a user.", Action: audit.Delete,
 			Query: []admin.Field{user}, Answer: admin.Closed(map[string]admin.Schema{"success": {"type": "boolean", "const": true}}), Do: f.connections.At("update", f.deleteConnection)},
 	)
 	routes[1].Scopes = []string{scopeServers + ".delete"}

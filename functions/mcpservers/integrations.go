@@ -19,7 +19,7 @@ import (
 const maxMappings = 100
 
 func (f *family) describeIntegrations() *admin.Collection[mcp.Integration] {
-	configurations := admin.FieldOf[mcp.Configuration]("configurations", "How the server is called, and by whom. An update changes the members that it names; null removes one. Secrets are masked on read.", 0)
+	configurations := admin.FieldOf[mcp.Configuration]("configurations", "How the server is called, and by which users. An update changes the fields that it names; null removes one. Secrets are masked on read.", 0)
 	forward := configurations.Member("forward_headers")
 	forward.Type, forward.Check, forward.Form = admin.Any, upstream.CheckForward, upstream.ForwardSchema
 	return &admin.Collection[mcp.Integration]{
@@ -33,10 +33,10 @@ func (f *family) describeIntegrations() *admin.Collection[mcp.Integration] {
 		Fields: []admin.Field{
 			admin.NameField(mcp.MaxName), admin.SlugField(mcp.MaxSlugLong),
 			{Name: "url", Required: true, Doc: "Address of the server, http or https."},
-			{Name: "auth_type", Required: true, Doc: "How the gateway authenticates there."},
-			{Name: "transport", Required: true, Doc: "Streamable HTTP, or the older stream of events."},
+			{Name: "auth_type", Required: true, Doc: "How the gateway authenticates to it."},
+			{Name: "transport", Required: true, Doc: "Streamable HTTP, or the older HTTP+SSE transport."},
 			{Name: "description"}, configurations,
-			admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Members of the configurations that a secret manager fills: configurations.<field>.", maxMappings),
+			admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Fields of configurations from a secret manager: configurations.<field>.", maxMappings),
 		},
 		Shown: shownOfIntegration(), Before: f.before, Decorate: f.decorateIntegrations,
 		Retire: func(_ *admin.Call, tx *resource.Tx, it integration) error {
@@ -168,7 +168,7 @@ func (f *family) integrationRoutes() []admin.Route {
 	const item = "/mcp-integrations/{integrationId}"
 	routes := sharing.Workspaces[mcp.Integration]{Of: f.integrations, Name: "McpIntegration", Entries: func(i *mcp.Integration) *access.Workspaces { return &i.Access }}.Routes(item + "/workspaces")
 	routes = append(routes, f.integrations.Below(
-		admin.Route{Method: "GET", Path: item + "/metadata", Name: "getMcpIntegrationMetadata", Doc: "Read what the server said of itself.", Answer: metadataSchema,
+		admin.Route{Method: "GET", Path: item + "/metadata", Name: "getMcpIntegrationMetadata", Doc: "Read the server's self-description.", Answer: metadataSchema,
 			Do: f.integrations.At("read", func(c *admin.Call) (any, error) {
 				it, err := f.integrations.Find(c)
 				if err != nil {
@@ -176,7 +176,7 @@ func (f *family) integrationRoutes() []admin.Route {
 				}
 				return metadata(&it.Form.Synced), nil
 			})},
-		admin.Route{Method: "POST", Path: item + "/test", Aliases: []string{item + "/sync"}, Name: "testMcpIntegration", Doc: "Ask the server, and learn what it can do.", Action: audit.Test, Answer: probeSchema,
+		admin.Route{Method: "POST", Path: item + "/test", Aliases: []string{item + "/sync"}, Name: "testMcpIntegration", Doc: "Connect to the server and update its capabilities.", Action: audit.Test, Answer: probeSchema,
 			Do: f.integrations.At("update", func(c *admin.Call) (any, error) {
 				it, err := f.integrations.Find(c)
 				if err != nil {

@@ -26,7 +26,7 @@ func (p *published) routes() []admin.Route {
 	key := admin.ObjectSchema(map[string]admin.Schema{"kty": text, "use": text, "alg": text, "kid": text, "n": text, "e": text, "crv": text, "x": text, "y": text})
 	return []admin.Route{{
 		Method: "GET", Path: pathKeys, Name: "getSigningKeys", Public: true, Errors: []int{304, 503},
-		Doc:    "Read the public keys of what the gateway signs: identities towards MCP servers (RS256) and cards of agents (ES256).",
+		Doc:    "Read the public signing keys of the gateway, for identities sent to MCP servers (RS256) and agent cards (ES256).",
 		Answer: admin.Closed(map[string]admin.Schema{"keys": {"type": "array", "items": key}}),
 		Do:     func(c *admin.Call) (any, error) { return p.document(c) },
 	}}

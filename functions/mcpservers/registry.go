@@ -33,7 +33,7 @@ const (
 type listing struct {
 	Servers  []listed `json:"servers"`
 	Metadata struct {
-		Count int    `json:"count" doc:"Servers of this page."`
+		Count int    `json:"count" doc:"Number of servers on this page."`
 		Next  string `json:"nextCursor,omitempty" doc:"Absent on the last page."`
 	} `json:"metadata"`
 }
@@ -55,7 +55,7 @@ type described struct {
 	Name        string   `json:"name" doc:"ai.gateway.{workspace slug}/{server slug}."`
 	Title       string   `json:"title"`
 	Description string   `json:"description"`
-	Version     string   `json:"version" doc:"As the server says; 0.0.0 where it says none."`
+	Version     string   `json:"version" doc:"As reported by the server; 0.0.0 if it reports none."`
 	Website     string   `json:"websiteUrl,omitempty"`
 	Icons       []icon   `json:"icons,omitempty"`
 	Remotes     []remote `json:"remotes"`
@@ -72,14 +72,14 @@ type directory struct{ family *family }
 func (f directory) routes() []admin.Route {
 	return []admin.Route{{
 		Method: "GET", Path: "/v0.1/servers", Aliases: []string{mcp.PathPrefix + "/v0.1/servers"}, Name: "listMcpRegistryServers",
-		Doc:    "List MCP servers in the form of the public registry of MCP servers: those that are active, with integration, access and workspace, newest first. Keys of the organisation see all workspaces, others their own.",
+		Doc:    "List active MCP servers in the format of the public MCP registry, newest first. Organization keys see all workspaces, others their own.",
 		Scopes: []string{scopeServers + ".list"}, Where: admin.Shared, KeyHeader: true, Errors: []int{404},
 		Query: []admin.Field{
-			{Name: "limit", Type: admin.Integer, Min: 1, Max: maxShown, Default: defaultShown, Doc: "Servers of a page."},
-			{Name: "cursor", Type: admin.String, Min: 1, Max: maxCursor, Doc: "nextCursor of the page before."},
-			{Name: "search", Type: admin.String, Min: 1, Max: 255, Doc: "Part of the name or the title, in capitals or not."},
-			instant.Field("updated_since", "Only those that were changed then or later.", false),
-			{Name: "workspace_id", Type: admin.String, Min: 1, Max: 64, Doc: "Id or slug: only those of this workspace."},
+			{Name: "limit", Type: admin.Integer, Min: 1, Max: maxShown, Default: defaultShown, Doc: "Servers per page."},
+			{Name: "cursor", Type: admin.String, Min: 1, Max: maxCursor, Doc: "nextCursor of the previous page."},
+			{Name: "search", Type: admin.String, Min: 1, Max: 255, Doc: "Part of the name or the title, case-insensitive."},
+			instant.Field("updated_since", "Only those changed at or after this time.", false),
+			{Name: "workspace_id", Type: admin.String, Min: 1, Max: 64, Doc: "Only those of this workspace, by id or slug."},
 		},
 		AnswerOf: admin.SchemaOf[listing], Do: f.listRegistry,
 	}}

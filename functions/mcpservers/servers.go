@@ -15,7 +15,7 @@ const scopeServers = "mcp_servers"
 
 func (f *family) describeServers() *admin.Collection[mcp.Server] {
 	slug := admin.SlugField(mcp.MaxSlug)
-	slug.Min, slug.Doc = mcp.MinSlug, "Part of the server's address, unique in the organisation; made of the name when absent."
+	slug.Min, slug.Doc = mcp.MinSlug, "Part of the server's URL, unique in the organization; default: generated from the name."
 	of := func(fd admin.Field, value func(c *admin.Call, it server) any) admin.Shown[mcp.Server] {
 		return admin.Shown[mcp.Server]{Field: fd, Value: value}
 	}
@@ -23,7 +23,7 @@ func (f *family) describeServers() *admin.Collection[mcp.Server] {
 		of(admin.Field{Name: "owner_id", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.CreatedBy }),
 		of(admin.Field{Name: "mcp_integration_id", Type: admin.String, Required: true, Doc: "Empty for virtual servers, as its slug is."}, func(_ *admin.Call, it server) any { return it.Form.IntegrationID }),
 		of(admin.Field{Name: "mcp_integration_slug", Type: admin.String, Required: true}, func(_ *admin.Call, it server) any { return it.Form.IntegrationSlug }),
-		of(admin.Field{Name: "url", Type: admin.String, Required: true, Doc: "Where clients connect to."}, func(c *admin.Call, it server) any { return f.base(c.Request) + mcp.PathPrefix + "/" + it.Slug + "/mcp" }),
+		of(admin.Field{Name: "url", Type: admin.String, Required: true, Doc: "URL for clients."}, func(c *admin.Call, it server) any { return f.base(c.Request) + mcp.PathPrefix + "/" + it.Slug + "/mcp" }),
 		{Field: text("mcp_integration_url")}, {Field: text("auth_type")}, {Field: text("workspace_name")}, {Field: text("workspace_slug")},
 		{Field: admin.Field{Name: "mcp_integration_details", Type: admin.Object, Open: true, Single: true, Optional: true, Doc: "For keys of services; secrets are masked."}},
 	}
@@ -40,10 +40,10 @@ func (f *family) describeServers() *admin.Collection[mcp.Server] {
 		List: admin.List{Paging: admin.Paging{DefaultSize: 100, MaxSize: 100}, Envelope: &admin.TotalEnvelope, Search: true, IDs: "id"},
 		Fields: []admin.Field{
 			admin.NameField(mcp.MaxName), slug, {Name: "description"},
-			{Name: "mcp_integration_id", Doc: "Id or slug of the integration, which cannot be changed. Required, but for virtual servers.", Type: admin.String, Min: 1, Max: 255, Trigger: true, CreateOnly: true, Refers: "/mcp-integrations"},
-			{Name: "members", Optional: true, Doc: "Of a virtual server, in place of an integration: the servers whose tools it has. Given in an update, it takes the place of all members."},
-			{Name: "search", Optional: true, Doc: "Of a virtual server: when it lists the tool search_tools in place of all tools. auto, which holds without a value: with more tools than search_threshold."},
-			{Name: "search_threshold", Optional: true, Doc: "Of a virtual server: with more tools for a caller than this the search takes their place; 40 without a value."},
+			{Name: "mcp_integration_id", Doc: "Id or slug of the integration, which cannot be changed. Required except for virtual servers.", Type: admin.String, Min: 1, Max: 255, Trigger: true, CreateOnly: true, Refers: "/mcp-integrations"},
+			{Name: "members", Optional: true, Doc: "For a virtual server, instead of an integration: the servers that provide its tools. An update replaces the list."},
+			{Name: "search", Optional: true, Doc: "For a virtual server: when it lists the tool search_tools instead of all tools. Default auto: with more tools than search_threshold."},
+			{Name: "search_threshold", Optional: true, Doc: "For a virtual server: the number of tools visible to a caller above which the search replaces them; default 40."},
 		},
 		Shown: shown, Before: f.bind, Decorate: f.decorateServers,
 		After: func(_ *admin.Call, tx *resource.Tx, ch *serverChange) error {
@@ -178,7 +178,7 @@ func showIntegration(c *admin.Call, of *integration, o admin.Members) {
 func (f *family) serverRoutes() []admin.Route {
 	const item = "/mcp-servers/{serverId}"
 	routes := f.servers.Below(
-		admin.Route{Method: "GET", Path: item + "/metadata", Name: "getMcpServerMetadata", Doc: "Read what the server said of itself.", Answer: metadataSchema,
+		admin.Route{Method: "GET", Path: item + "/metadata", Name: "getMcpServerMetadata", Doc: "Read the server's self-description.", Answer: metadataSchema,
 			Do: f.servers.At("read", func(c *admin.Call) (any, error) {
 				_, of, err := f.ofServer(c)
 				if err != nil {
@@ -186,7 +186,7 @@ func (f *family) serverRoutes() []admin.Route {
 				}
 				return metadata(&of.Form.Synced), nil
 			})},
-		admin.Route{Method: "POST", Path: item + "/test", Aliases: []string{item + "/capabilities/sync", item + "/metadata/sync"}, Name: "testMcpServer", Doc: "Ask the server, and learn what it can do.", Action: audit.Test, Answer: probeSchema,
+		admin.Route{Method: "POST", Path: item + "/test", Aliases: []string{item + "/capabilities/sync", item + "/metadata/sync"}, Name: "testMcpServer", Doc: "Connect to the server and update its capabilities.", Action: audit.Test, Answer: probeSchema,
 			Do: f.servers.At("update", func(c *admin.Call) (any, error) {
 				it, of, err := f.ofServer(c)
 				if err != nil {

@@ -37,18 +37,18 @@ func (f signIn) routes() []admin.Route {
 	}
 	return []admin.Route{
 		{Refusals: pages, Method: "GET", Path: oauthclient.PathConnect, Name: "connectMcpServer", Public: true, Errors: []int{403}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.show,
-			Doc:   "Show a user which account is about to be connected. The address comes from a call of the MCP server.",
+			Doc:   "Show the user which account will be connected. The address is returned by a call of the MCP server.",
 			Query: []admin.Field{text("link", 4096, "Identifies the user and the server; valid for 15 minutes.")}},
 		{Refusals: pages, Method: "POST", Path: oauthclient.PathConnect, Name: "confirmMcpServerConnection", Public: true, Unrecorded: true, Errors: []int{303, 403, 502}, Consumes: []string{"application/x-www-form-urlencoded"}, Produces: page.HTML,
-			Answer: admin.Schema{"type": "string"}, Do: f.connect, Doc: "Start the sign-in at the server behind an MCP server, from the page that GET shows.",
+			Answer: admin.Schema{"type": "string"}, Do: f.connect, Doc: "Start the sign-in at the upstream server of an MCP server, from the page that GET shows.",
 			Body: []admin.Field{text("link", 4096, "Same as on the page."), text(confirm.Field, confirm.MaxValue, "Set by the page; valid once.")}},
 		{Refusals: pages, Method: "GET", Path: oauthclient.PathCallback, Name: "connectMcpServerCallback", Public: true, Errors: []int{403, 502}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.callback,
-			Doc: "Where the authorization server sends the browser back to. The gateway keeps the tokens for the user.", Query: []admin.Field{
-				text("state", 256, "As it was sent."), text("code", 8192, "What the tokens are asked for with."), text("iss", 2048, "Who answers (RFC 9207)."),
-				text("error", 255, "Why there is no code."), text("error_description", 4096, "The same for people; it is not shown."), text("error_uri", 2048, "The same as an address; it is not followed."),
+			Doc: "Receive the redirect of the authorization server. The gateway stores the tokens for the user.", Query: []admin.Field{
+				text("state", 256, "As it was sent."), text("code", 8192, "The authorization code."), text("iss", 2048, "Issuer of the response (RFC 9207)."),
+				text("error", 255, "Why no code was issued."), text("error_description", 4096, "Human-readable form; not shown."), text("error_uri", 2048, "The same as an address; it is not followed."),
 				text("session_state", 4096, "Ignored."), text("scope", 4096, "Ignored."), text("authuser", 255, "Ignored."), text("prompt", 255, "Ignored."), text("hd", 255, "Ignored."),
 			}},
-		{Method: "GET", Path: oauthclient.PathDocument, Name: "describeMcpUpstreamClient", Public: true, Doc: "What the gateway says of itself as a client of authorization servers (client id metadata document).",
+		{Method: "GET", Path: oauthclient.PathDocument, Name: "describeMcpUpstreamClient", Public: true, Doc: "Read the gateway's client id metadata document, for authorization servers.",
 			Answer: admin.Closed(map[string]admin.Schema{
 				"client_id": {"type": "string"}, "client_name": {"type": "string"}, "redirect_uris": texts, "grant_types": texts, "response_types": texts,
 				"token_endpoint_auth_method": {"type": "string"}, "software_id": {"type": "string"},

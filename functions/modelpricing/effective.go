@@ -20,19 +20,19 @@ var asks = []string{"completions.write", "models.list", "virtual_keys.read", "pr
 func priceRoute(b *pricing.Book) admin.Route {
 	return admin.Route{
 		Method: "GET", Path: "/model-configs/pricing/{provider}/{model}", Name: "getModelPrice", Public: true, Welcomes: true,
-		Doc: "Read the price of a model; a slash in its name is written %2F. With a key it is what the model costs the caller: prices and multipliers of the organisation hold, and those of the integration of a saved provider, named @slug.",
+		Doc: "Read the price of a model; encode a slash in its name as %2F. With an API key it is the caller's effective price, with the prices and multipliers of the organization and, for a saved provider (@slug), of its integration.",
 		Query: []admin.Field{
-			{Name: "workspace_id", Type: admin.String, Doc: "Of the saved provider, for keys of the organisation: id or slug."},
-			{Name: "mode", Type: admin.String, Doc: "How it is served; some models have prices of their own for it.", Enum: []string{pricing.Standard, pricing.Batch, pricing.Flex, pricing.Priority, pricing.Fast}},
-			{Name: "region", Type: admin.String, Doc: "Of the provider, where its price depends on it.", Max: 100},
-			{Name: "input_tokens", Type: admin.Integer, Min: 0, Max: 1_000_000_000, Doc: "Of the request, where the price depends on its size."},
-			{Name: "quality", Type: admin.String, Doc: "Of images, or of a video that is given.", Max: 100},
-			{Name: "size", Type: admin.String, Doc: "Of images or a video, such as 1024x1024.", Max: 100},
+			{Name: "workspace_id", Type: admin.String, Doc: "Workspace of the saved provider, for organization keys: id or slug."},
+			{Name: "mode", Type: admin.String, Doc: "Service mode; some models have different prices for it.", Enum: []string{pricing.Standard, pricing.Batch, pricing.Flex, pricing.Priority, pricing.Fast}},
+			{Name: "region", Type: admin.String, Doc: "Region of the provider, if the price depends on it.", Max: 100},
+			{Name: "input_tokens", Type: admin.Integer, Min: 0, Max: 1_000_000_000, Doc: "Input tokens of the request, if the price depends on its size."},
+			{Name: "quality", Type: admin.String, Doc: "Quality of images, or resolution tier of an input video.", Max: 100},
+			{Name: "size", Type: admin.String, Doc: "Size of images or a video, such as 1024x1024.", Max: 100},
 		},
 		Answer: schemaOfPrice(map[string]any{
-			"tariff": map[string]any{"type": "string", "example": "openai/gpt-4o", "description": "What the price stands in, as logs name it."},
-			"book":   map[string]any{"type": "string", "description": "The version of the price list, with that of the published sheet behind a +."},
-			"source": map[string]any{"type": "string", "enum": pricing.Origins(), "description": "Where the price stands: in the list that comes with the gateway, in the sheet that the installation reads, or with the organisation or the integration itself."},
+			"tariff": map[string]any{"type": "string", "example": "openai/gpt-4o", "description": "Line of the price list, as in logs."},
+			"book":   map[string]any{"type": "string", "description": "Version of the price list, followed by + and the version of the published sheet."},
+			"source": map[string]any{"type": "string", "enum": pricing.Origins(), "description": "Source of the price: the built-in list, the published sheet, the organization or the integration."},
 		}),
 		Do: func(c *admin.Call) (any, error) {
 			b := b.Current()

@@ -14,7 +14,7 @@ import (
 // New makes the family.
 func New(b *pricing.Book) admin.Family {
 	return admin.Family{
-		Name: "modelpricing", Doc: "Prices of models, in US cents per unit, and what forms may offer for them.", Refusals: &plain,
+		Name: "modelpricing", Doc: "Prices of models, in US cents per unit, and suggested parameters.", Refusals: &plain,
 		Routes: []admin.Route{
 			priceRoute(b),
 			{Method: "GET", Path: "/pricing/{file}", Name: "getProviderPrices", Doc: "Read the prices of all models of a provider: {provider}.json.", Public: true,
@@ -34,7 +34,7 @@ func New(b *pricing.Book) admin.Family {
 					}
 					return out, nil
 				}},
-			{Method: "GET", Path: "/model-configs/general/{provider}/{model}", Name: "getModelParameters", Doc: "Read what a form may offer for a model: suggestions, by which no request is refused.", Public: true, Answer: generalSchema,
+			{Method: "GET", Path: "/model-configs/general/{provider}/{model}", Name: "getModelParameters", Doc: "Read the suggested parameters of a model. They do not restrict requests.", Public: true, Answer: generalSchema,
 				Do: func(c *admin.Call) (any, error) {
 					f, _, err := open(c.Param("provider"))
 					if err != nil {
@@ -46,7 +46,7 @@ func New(b *pricing.Book) admin.Family {
 					}
 					return f.document(m), nil
 				}},
-			{Method: "GET", Path: "/general/{file}", Name: "getProviderParameters", Doc: "Read what forms may offer for all models of a provider: {provider}.json.", Public: true,
+			{Method: "GET", Path: "/general/{file}", Name: "getProviderParameters", Doc: "Read the suggested parameters of all models of a provider: {provider}.json.", Public: true,
 				Answer: admin.Schema{"type": "object", "additionalProperties": generalSchema},
 				Do: func(c *admin.Call) (any, error) {
 					provider, ok := strings.CutSuffix(c.Param("file"), ".json")
@@ -88,7 +88,7 @@ func notFound() error { return fault.New(fault.NotFound, "", "Model not found") 
 var (
 	tagged = admin.Closed(map[string]admin.Schema{
 		"price":     {"type": "number", "description": "US cents per token; of additional_units per unit, such as an image or a search."},
-		"price_usd": {"type": "number", "description": "The same price in US dollars, exactly."},
+		"price_usd": {"type": "number", "description": "The exact price in US dollars."},
 	})
 	priceSchema = schemaOfPrice(nil)
 )

@@ -25,8 +25,8 @@ var lists = []struct {
 	name, doc string
 	of        func(o *tenant.Organisation) *[]string
 }{
-	{"input_guardrails", "Guardrails of requests, in their order", func(o *tenant.Organisation) *[]string { return &o.InputGuardrails }},
-	{"output_guardrails", "Guardrails of answers, in their order", func(o *tenant.Organisation) *[]string { return &o.OutputGuardrails }},
+	{"input_guardrails", "Guardrails of requests, in order", func(o *tenant.Organisation) *[]string { return &o.InputGuardrails }},
+	{"output_guardrails", "Guardrails of responses, in order", func(o *tenant.Organisation) *[]string { return &o.OutputGuardrails }},
 }
 
 // defaultRoutes are the guardrails of all workspaces that are not excluded.
@@ -41,10 +41,10 @@ func defaultRoutes() []admin.Route {
 	}
 	route := admin.Route{Path: defaultsPath, Where: admin.InOrganisation, Role: admin.Admin, Resource: "organisation_settings"}
 	read, write := route, route
-	read.Method, read.Name, read.Doc, read.Scopes = "GET", "getOrganisationDefaults", "Read what holds for the requests of all workspaces.", []string{"organisation_settings.read"}
+	read.Method, read.Name, read.Doc, read.Scopes = "GET", "getOrganisationDefaults", "Read the guardrails of requests of all workspaces.", []string{"organisation_settings.read"}
 	read.Answer, read.Do = admin.Closed(members), readDefaults
 	write.Method, write.Name, write.Scopes = "PUT", "updateOrganisationDefaults", []string{"organisation_settings.update"}
-	write.Doc = "Change what holds for the requests of all workspaces but the excluded ones: absent lists stay. Requests go by it within 2 seconds."
+	write.Doc = "Change the guardrails that apply to requests of all workspaces except the excluded ones: absent lists are unchanged. They apply within 2 seconds."
 	write.Body, write.BodyMode, write.Action, write.Answer, write.Do = body, admin.PartialBody, audit.Update, admin.Nothing, writeDefaults
 	return []admin.Route{read, write}
 }

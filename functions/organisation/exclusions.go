@@ -51,7 +51,7 @@ func exclusionRoutes() []admin.Route {
 				{Name: "workspace_id", Type: admin.String, Required: true, Min: 1, Max: 255, Doc: "Id or slug of the workspace.", Refers: "/admin/workspaces"},
 				{Name: "excluded", Type: admin.Boolean, Required: true},
 			}}, Doc: "Empty with override_existing only."},
-			{Name: "override_existing", Type: admin.Boolean, Default: false, Doc: "Workspaces that are not named are taken in again."},
+			{Name: "override_existing", Type: admin.Boolean, Default: false, Doc: "Also re-includes the workspaces that are not named."},
 		}
 		out = append(out, list, put)
 	}

@@ -31,7 +31,7 @@ func New() admin.Family {
 		},
 	}
 	return admin.Family{
-		Name: "organisation", Doc: "Settings that requests and callers go by: of the organisation, and of a workspace where the organisation lets it.",
+		Name: "organisation", Doc: "Settings for requests and callers, of the organization and, if it allows them, of workspaces.",
 		Routes: slices.Concat(settings.Routes(), defaultRoutes(), exclusionRoutes()),
 	}
 }

@@ -19,7 +19,7 @@ type (
 
 // New makes the family.
 func New() admin.Family {
-	return admin.Family{Name: "partials", Doc: "Partials: text that the templates of prompts take in.", Routes: describe().Routes()}
+	return admin.Family{Name: "partials", Doc: "Partials: reusable text for prompt templates.", Routes: describe().Routes()}
 }
 
 func describe() *admin.Collection[prompt.Partial] {
@@ -28,12 +28,12 @@ func describe() *admin.Collection[prompt.Partial] {
 		Scope: "prompts", Resource: "prompt_partials", Where: admin.InWorkspace, WriteRole: admin.Manager,
 		Slugs: &admin.Slugs{Prefix: "pp-"}, ArchivedReachable: true,
 		List: admin.List{Search: true, Status: true, Match: matches, Query: []admin.Field{
-			{Name: "collection_id", Type: admin.String, Max: 255, Doc: "Partials are in no collection: with one there are none."},
+			{Name: "collection_id", Type: admin.String, Max: 255, Doc: "Partials belong to no collection: with this parameter the list is empty."},
 		}},
 		Fields: []admin.Field{
 			admin.NameField(prompt.MaxName), admin.SlugField(255), {Name: "string", Required: true, Single: true, Check: template},
 			{Name: "version_description", Single: true},
-			{Name: "description", In: "version_description", Hidden: true, UpdateOnly: true, Doc: "version_description by its other name."},
+			{Name: "description", In: "version_description", Hidden: true, UpdateOnly: true, Doc: "Alias of version_description."},
 			{Name: "status", Type: admin.String, Enum: []string{"active", resource.StatusArchived}, Column: true, UpdateOnly: true},
 		},
 		Shown: []admin.Shown[prompt.Partial]{

@@ -52,14 +52,14 @@ func (f *family) entities() []admin.Route {
 	const below = "/{policyId}/entities"
 	query := append(paging.Fields(), admin.Field{Name: "status", Type: admin.String, Enum: []string{ledger.Active, ledger.Exhausted}, Doc: "Only those of this status."},
 		admin.Field{Name: "search", Type: admin.String, Min: 1, Max: 255, Doc: "Part of the value key."},
-		admin.Field{Name: "cursor", Type: admin.String, Min: 1, Max: 2048, Doc: "next_cursor of the page before, instead of current_page; total then counts from there on."})
-	const doc = ", by their value keys. total counts up to 10,000."
+		admin.Field{Name: "cursor", Type: admin.String, Min: 1, Max: 2048, Doc: "next_cursor of the previous page, instead of current_page; total then counts from there."})
+	const doc = ", by value key. total counts up to 10,000."
 	return append(f.usage.Below(
 		admin.Route{Method: "GET", Path: "/policies/usage-limits" + below, Name: "listPolicyEntities", Doc: "List the counters of a usage policy" + doc, Answer: listSchema(entitySchema), Query: query, Do: f.usage.At("read", f.listUsage)},
-		admin.Route{Method: "PUT", Path: "/policies/usage-limits" + below + "/{entityId}/reset", Name: "resetPolicyEntity", Doc: "Set a counter of a usage policy back to nothing.", Answer: admin.Nothing, Action: audit.Update,
+		admin.Route{Method: "PUT", Path: "/policies/usage-limits" + below + "/{entityId}/reset", Name: "resetPolicyEntity", Doc: "Reset a counter of a usage policy.", Answer: admin.Nothing, Action: audit.Update,
 			Do: f.usage.At("update", f.reset)},
 	), f.rates.Below(
-		admin.Route{Method: "GET", Path: "/policies/rate-limits" + below, Name: "listRatePolicyEntities", Doc: "List what a rate policy has counted in the windows of now" + doc, Answer: listSchema(rateEntitySchema), Query: query, Do: f.rates.At("read", f.listRates)},
+		admin.Route{Method: "GET", Path: "/policies/rate-limits" + below, Name: "listRatePolicyEntities", Doc: "List the counters of a rate policy in the current windows" + doc, Answer: listSchema(rateEntitySchema), Query: query, Do: f.rates.At("read", f.listRates)},
 	)...)
 }
 

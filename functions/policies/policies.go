@@ -14,7 +14,7 @@ import (
 func New(l *ledger.Ledger) admin.Family {
 	f := &family{ledger: l}
 	f.usage, f.rates = f.usagePolicies(), f.ratePolicies()
-	return admin.Family{Name: "policies", Doc: "Policies: limits for the requests of a workspace that meet conditions.", Routes: slices.Concat(f.usage.Routes(), f.rates.Routes(), f.entities())}
+	return admin.Family{Name: "policies", Doc: "Policies: limits for requests of a workspace that meet conditions.", Routes: slices.Concat(f.usage.Routes(), f.rates.Routes(), f.entities())}
 }
 
 type family struct {
@@ -32,8 +32,8 @@ var statusOfRead = admin.Field{Name: "status", Type: admin.String, Enum: []strin
 
 // base is what both kinds have in common. listed are texts that lists filter by.
 func base(object, path string, kind resource.Kind, listed ...admin.Field) *admin.Collection[ledger.PolicyForm] {
-	conditions := admin.Field{Name: "conditions", Type: admin.Any, Required: true, Form: ledger.ConditionsSchema, Doc: "Which requests are counted: those that meet all of them.", Check: ledger.CheckConditions}
-	groups := admin.Field{Name: "group_by", Type: admin.Any, Fixed: true, Form: ledger.GroupsSchema, Doc: "What has counters of its own: each value of each key. Policies of target mcp_tools may do without: one counter for all.", Check: ledger.CheckGroups, Absent: []any{}}
+	conditions := admin.Field{Name: "conditions", Type: admin.Any, Required: true, Form: ledger.ConditionsSchema, Doc: "Conditions that counted requests must all meet.", Check: ledger.CheckConditions}
+	groups := admin.Field{Name: "group_by", Type: admin.Any, Fixed: true, Form: ledger.GroupsSchema, Doc: "Keys with a separate counter for each value. Optional for policies of target mcp_tools: one counter for all.", Check: ledger.CheckGroups, Absent: []any{}}
 	return &admin.Collection[ledger.PolicyForm]{
 		Kind: kind, Object: object, Path: path, Param: "policyId", UUIDOnly: true,
 		Scope: "policies", Where: admin.InWorkspace, WriteRole: admin.Manager,
@@ -97,7 +97,7 @@ func note(ch *change, fields map[string]string) {
 func (f *family) ratePolicies() *admin.Collection[ledger.PolicyForm] {
 	col := base("policy_rate_limits", "/policies/rate-limits", ledger.KindRatePolicy,
 		choice("type", "requests", "tokens"), choice("unit", "rpm", "rph", "rpd", "rpw"), choice("target", ledger.TargetLLM, ledger.TargetMCPTools))
-	col.Fields = append(col.Fields, admin.Field{Name: "target", Fixed: true, Absent: ledger.TargetLLM, Doc: "What is counted: requests to models, or calls of tools."})
+	col.Fields = append(col.Fields, admin.Field{Name: "target", Fixed: true, Absent: ledger.TargetLLM, Doc: "What is counted: model requests or tool calls."})
 	col.New = func(*admin.Call) ledger.PolicyForm {
 		return ledger.PolicyForm{Target: ledger.TargetLLM, Rate: &ledger.RateLimit{}}
 	}
@@ -121,12 +121,12 @@ func (f *family) usagePolicies() *admin.Collection[ledger.PolicyForm] {
 	col := base("policy_usage_limits", "/policies/usage-limits", ledger.KindUsagePolicy, choice("type", "cost", "tokens", "requests"))
 	for i := range col.Fields {
 		if f := &col.Fields[i]; f.Name == "group_by" {
-			f.Required, f.Absent, f.Doc = true, nil, "What has counters of its own: each value of each key."
+			f.Required, f.Absent, f.Doc = true, nil, "Keys with a separate counter for each value."
 		}
 	}
-	col.Fields = append(col.Fields, admin.Field{Name: resetValue, Type: admin.String, Min: 1, Max: 4096, Trigger: true, UpdateOnly: true, Doc: "Value key of a counter that is set back to nothing."})
-	col.ReadQuery = append(col.ReadQuery, admin.Field{Name: includeUsage, Type: admin.Boolean, Default: false, Doc: "true adds what the counters say."})
-	col.Shown = append(col.Shown, admin.Shown[ledger.PolicyForm]{Field: admin.Field{Name: usageMap, Type: admin.Object, Optional: true, Single: true, Doc: "With include_usage: the counters by their value keys.", Form: usageMapSchema}},
+	col.Fields = append(col.Fields, admin.Field{Name: resetValue, Type: admin.String, Min: 1, Max: 4096, Trigger: true, UpdateOnly: true, Doc: "Value key of the counter to reset."})
+	col.ReadQuery = append(col.ReadQuery, admin.Field{Name: includeUsage, Type: admin.Boolean, Default: false, Doc: "true adds the counters."})
+	col.Shown = append(col.Shown, admin.Shown[ledger.PolicyForm]{Field: admin.Field{Name: usageMap, Type: admin.Object, Optional: true, Single: true, Doc: "With include_usage: the counters by value key.", Form: usageMapSchema}},
 		admin.Shown[ledger.PolicyForm]{Field: admin.Field{Name: "last_reset_at", Type: admin.Timestamp, Doc: "When all counters were last reset by hand."}, Value: func(_ *admin.Call, it item) any {
 			if it.Form.Limit == nil {
 				return nil

@@ -25,20 +25,20 @@ func (f *family) describeExperiments() *admin.Collection[prompt.Experiment] {
 		WriteRole: admin.Manager, Parent: f.prompts.AsParent(),
 		Fields: []admin.Field{
 			admin.NameField(prompt.MaxName), {Name: "description"},
-			{Name: "variants", Type: admin.Array, Required: true, Min: 2, Max: 10, Doc: "Versions that share the requests by weight; the first is what the others are compared with. They must be there when it starts.",
+			{Name: "variants", Type: admin.Array, Required: true, Min: 2, Max: 10, Doc: "Versions that share the requests by weight; the others are compared with the first. They must exist when the experiment starts.",
 				Example: []any{map[string]any{"version": 1, "weight": 50}, map[string]any{"version": 2, "weight": 50}},
 				Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
 					{Name: "version", Type: admin.Integer, Required: true, Min: 1, Max: 999_999_999},
 					{Name: "weight", Type: admin.Integer, Required: true, Max: 1_000_000, Doc: "Share of the sum of the weights; 0: none."},
 				}}},
-			{Name: "sticky_by", Doc: "Key of the metadata by whose value a user always gets the same version; without it _user, or the body's user."},
+			{Name: "sticky_by", Doc: "Metadata key that identifies a user, who always gets the same version; default _user, or the body's user."},
 		},
 		Shown: []admin.Shown[prompt.Experiment]{
 			{Field: admin.Field{Name: "status", Type: admin.String, Enum: []string{prompt.Draft, prompt.Running, prompt.Stopped}, Required: true}, Value: func(_ *admin.Call, it trial) any { return it.Status }},
 			{Field: admin.Field{Name: "prompt_id", Type: admin.String, Required: true}, Value: func(c *admin.Call, _ trial) any { return c.ParentRecord().ID }},
 			{Field: admin.Field{Name: "started_at", Type: admin.Timestamp}, Value: func(_ *admin.Call, it trial) any { return timeOrNull(it.Form.Started) }},
 			{Field: admin.Field{Name: "stopped_at", Type: admin.Timestamp}, Value: func(_ *admin.Call, it trial) any { return timeOrNull(it.Form.Ended) }},
-			{Field: admin.Field{Name: "promoted_version", Type: admin.Integer, Doc: "Version that was published as its winner."}, Value: func(_ *admin.Call, it trial) any {
+			{Field: admin.Field{Name: "promoted_version", Type: admin.Integer, Doc: "Version that was published as the winner."}, Value: func(_ *admin.Call, it trial) any {
 				if it.Form.Promoted == 0 {
 					return nil
 				}
@@ -96,9 +96,9 @@ func (f *family) experimentRoutes() []admin.Route {
 		return r
 	}
 	routes := f.experiments.Below(
-		route("start", "startPromptExperiment", "Let the versions share the requests that name no version. One experiment of a prompt runs at a time.", audit.Update, nil, f.start),
-		route("stop", "stopPromptExperiment", "End it: requests get the published version again.", audit.Update, nil, f.stop),
-		route("promote", "promotePromptExperiment", "End it, and publish a version of it.", audit.Publish,
+		route("start", "startPromptExperiment", "Start the experiment: its versions share the requests that name no version. A prompt has at most one running experiment.", audit.Update, nil, f.start),
+		route("stop", "stopPromptExperiment", "End the experiment: requests get the published version again.", audit.Update, nil, f.stop),
+		route("promote", "promotePromptExperiment", "End the experiment and publish one of its versions.", audit.Publish,
 			[]admin.Field{{Name: "version", Type: admin.Integer, Required: true, Min: 1, Max: 999_999_999}}, f.promote),
 	)
 	for i := range routes {

@@ -52,7 +52,7 @@ func (f *family) describe() *admin.Collection[prompt.Prompt] {
 		Slugs: &slugs, PlacedBy: map[string]resource.Kind{"collection_id": prompt.KindCollection},
 		List: admin.List{Envelope: &admin.TotalEnvelope, Search: true, Match: matches, Query: []admin.Field{
 			{Name: "collection_id", Type: admin.String, Max: 255, Doc: "Only those of this collection, by id or slug."},
-			{Name: "type", Type: admin.String, Enum: []string{"shared"}, Doc: "shared lists what other workspaces share with this one."},
+			{Name: "type", Type: admin.String, Enum: []string{"shared"}, Doc: "shared lists prompts that other workspaces share with this one."},
 			showShare,
 		}},
 		ReadQuery: []admin.Field{showShare},
@@ -80,7 +80,7 @@ func fields() []admin.Field {
 	description, alias := of("version_description"), of("prompt_metadata")
 	description.Hidden = true
 	alias.In, alias.Hidden, alias.UpdateOnly = "template_metadata", true, true
-	alias.Doc = "template_metadata by its other name."
+	alias.Doc = "Alias of template_metadata."
 	return append([]admin.Field{
 		admin.NameField(prompt.MaxName), slugField(), {Name: "collection_id", NullKeeps: true, Refers: "/collections", Doc: "Id or slug; the default collection of the workspace when absent."},
 		text, parameters, key, {Name: "model"}, of("functions"), of("tools"), of("tool_choice"), of("template_metadata"), alias, raw, description,
@@ -146,7 +146,7 @@ func shown() []admin.Shown[prompt.Prompt] {
 		{Field: admin.Field{Name: "prompt_version_label_id", Type: admin.String, Single: true, Doc: "Label of the version; null without one."}, Value: labelOf},
 		{Field: admin.Field{Name: "prompt_version_label_ids", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true, Single: true, Doc: "All labels of the version."},
 			Value: func(c *admin.Call, it item) any { return labels(c, it) }},
-		{Field: admin.Field{Name: "prompt_share", Type: admin.Object, Optional: true, Doc: "With show_prompt_share: who sees the prompt beside its workspace; null: nobody.", Form: shareSchema}},
+		{Field: admin.Field{Name: "prompt_share", Type: admin.Object, Optional: true, Doc: "With show_prompt_share: the other workspaces that see the prompt; null: none.", Form: shareSchema}},
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 	keptFrom    = "workspace of the call"
 )
 
-var showShare = admin.Field{Name: "show_prompt_share", Type: admin.Boolean, Doc: "true adds prompt_share: who sees the prompt beside its workspace."}
+var showShare = admin.Field{Name: "show_prompt_share", Type: admin.Boolean, Doc: "true adds prompt_share: the other workspaces that see the prompt."}
 
 var shareSchema = admin.Schema{"type": []string{"object", "null"}, "properties": map[string]any{
 	"organisation": map[string]any{"type": "boolean"}, "workspaces": map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
@@ -184,14 +184,14 @@ func (f *family) sharing() []admin.Route {
 		return f.prompts.At("update", func(c *admin.Call) (any, error) { return nil, f.change(c, do) })
 	}
 	routes := []admin.Route{
-		{Method: "POST", Path: at + "/share", Name: "sharePrompt", Doc: "Let further workspaces see a prompt, to read and to fork.", Body: who, BodyMode: admin.PartialBody, Action: audit.Manage, Do: own(widen)},
-		{Method: "PUT", Path: at + "/share", Name: "setPromptShare", Doc: "Say anew which workspaces see a prompt.", Body: who, BodyMode: admin.PartialBody, Action: audit.Manage, Do: own(replace)},
-		{Method: "DELETE", Path: at + "/share", Name: "deletePromptShare", Doc: "Let no other workspace see a prompt.", Action: audit.Manage, Do: own(drop)},
-		{Method: "POST", Path: at + "/unshare", Name: "unsharePrompt", Doc: "Let workspaces no longer see a prompt; without a body none.", Body: who, BodyMode: admin.OptionalBody, Action: audit.Manage, Do: own(narrowed)},
-		{Method: "POST", Path: at + "/fork", Name: "forkPrompt", Doc: "Copy a prompt that the workspace sees, with a history of its own.", Action: audit.Duplicate, BodyMode: admin.OptionalBody,
+		{Method: "POST", Path: at + "/share", Name: "sharePrompt", Doc: "Share a prompt with more workspaces, to read and to fork.", Body: who, BodyMode: admin.PartialBody, Action: audit.Manage, Do: own(widen)},
+		{Method: "PUT", Path: at + "/share", Name: "setPromptShare", Doc: "Replace the workspaces with which a prompt is shared.", Body: who, BodyMode: admin.PartialBody, Action: audit.Manage, Do: own(replace)},
+		{Method: "DELETE", Path: at + "/share", Name: "deletePromptShare", Doc: "Stop sharing a prompt.", Action: audit.Manage, Do: own(drop)},
+		{Method: "POST", Path: at + "/unshare", Name: "unsharePrompt", Doc: "Stop sharing a prompt with workspaces; without a body, with all of them.", Body: who, BodyMode: admin.OptionalBody, Action: audit.Manage, Do: own(narrowed)},
+		{Method: "POST", Path: at + "/fork", Name: "forkPrompt", Doc: "Copy a prompt that is visible to the workspace. The copy has a separate version history.", Action: audit.Duplicate, BodyMode: admin.OptionalBody,
 			Scopes: []string{"prompts.create"}, Body: []admin.Field{
-				{Name: "name", Type: admin.String, Min: 1, Max: prompt.MaxName, Doc: "Default the name of the prompt."},
-				{Name: "collection_id", Type: admin.String, Max: 255, Refers: "/collections", Doc: "Default the default collection of the workspace."},
+				{Name: "name", Type: admin.String, Min: 1, Max: prompt.MaxName, Doc: "Defaults to the name of the prompt."},
+				{Name: "collection_id", Type: admin.String, Max: 255, Refers: "/collections", Doc: "Defaults to the default collection of the workspace."},
 				{Name: "virtual_key", Type: admin.String, Max: 255, Refers: "/providers", Doc: "Saved provider of the workspace; default the one of the same slug."},
 			}, Do: f.prompts.At("read", f.fork)},
 	}

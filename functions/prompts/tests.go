@@ -14,17 +14,17 @@ import (
 func testFields() []admin.Field {
 	assertion := &admin.Field{Type: admin.Object, Fields: []admin.Field{
 		{Name: "type", Type: admin.String, Required: true, Enum: prompt.Assertions},
-		{Name: "value", Type: admin.Any, Required: true, Doc: "A text; of json_schema a schema, of guardrail its slug, of max_latency_ms a number.",
+		{Name: "value", Type: admin.Any, Required: true, Doc: "A string; a schema for json_schema, a slug for guardrail, a number for max_latency_ms.",
 			Form: admin.Schema{"type": []string{"string", "object", "integer"}, "example": "Hello"}},
-		{Name: "on", Type: admin.String, Enum: []string{prompt.OnAnswer, prompt.OnRendered}, Doc: "What it is about; default the answer, and the rendered prompt where no model is asked."},
+		{Name: "on", Type: admin.String, Enum: []string{prompt.OnAnswer, prompt.OnRendered}, Doc: "The tested text; default: the response, or the rendered prompt if no model is called."},
 	}}
 	return []admin.Field{
 		{Name: "tests", Type: admin.Array, Single: true, Max: 50, Doc: "Tests that POST /prompts/{promptId}/test runs on a version.", Absent: []any{},
 			Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
 				{Name: "name", Type: admin.String, Required: true, Min: 1, Max: 128},
 				{Name: "variables", Type: admin.Object, Open: true, Doc: "Values for the template, by name."},
-				{Name: "render_only", Type: admin.Boolean, Doc: "true asks no model."},
-				{Name: "assertions", Type: admin.Array, Required: true, Min: 1, Max: 20, Of: assertion, Doc: "What must be true, all of it."},
+				{Name: "render_only", Type: admin.Boolean, Doc: "true calls no model."},
+				{Name: "assertions", Type: admin.Array, Required: true, Min: 1, Max: 20, Of: assertion, Doc: "Assertions that must all be true."},
 			}}},
 		{Name: "require_tests", Single: true, Absent: false},
 	}

@@ -21,7 +21,7 @@ type (
 // fields are those that both forms have.
 func fields(more ...admin.Field) []admin.Field {
 	slug := admin.SlugField(provider.MaxSlug)
-	slug.Doc = "Unique in the workspace; made of the name when absent."
+	slug.Doc = "Unique in the workspace; default: generated from the name."
 	slug.Check = reservedSlug
 	return append([]admin.Field{
 		admin.NameField(provider.MaxName), slug, {Name: "note"},

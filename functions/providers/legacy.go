@@ -64,10 +64,10 @@ func camel(name string) string {
 // keyFields are those that virtual keys have beside those of providers.
 func keyFields() []admin.Field {
 	out := []admin.Field{
-		{Name: "provider", Doc: "Provider of the catalogue, such as openai.", Type: admin.String, Required: true, Min: 1, Max: 64, Trigger: true},
+		{Name: "provider", Doc: "Provider of the catalog, such as openai.", Type: admin.String, Required: true, Min: 1, Max: 64, Trigger: true},
 		{Name: "key", Doc: "API key; sealed, never read back.", Type: admin.String, Max: 16_384, Trigger: true},
 		admin.FieldOf[[]provider.CredentialInput]("credentials", provider.CredentialsDoc, provider.MaxCredentials),
-		admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Fields that a secret manager fills: key or model_config.<field>.", 100),
+		admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Fields from a secret manager: key or model_config.<field>.", 100),
 	}
 	for _, name := range slices.Sorted(maps.Keys(toConfig)) {
 		f := admin.Field{Name: name, Type: admin.Any, Trigger: true, Doc: "Field " + toConfig[name] + " of the provider."}
@@ -85,7 +85,7 @@ func deploymentField() admin.Field {
 		{Name: deploymentName, Type: admin.String, Required: true, Min: 1, Max: 128},
 		{Name: "alias", Type: admin.String, Max: 255},
 		{Name: "is_default", Type: admin.Boolean},
-		{Name: "azure_model_slug", Doc: "Model of the catalogue, for prices.", Type: admin.String, Max: 255},
+		{Name: "azure_model_slug", Doc: "Model of the catalog, for prices.", Type: admin.String, Max: 255},
 	}}}
 }
 

@@ -65,7 +65,7 @@ func (f *family) providers() *admin.Collection[provider.Instance] {
 		},
 		Fields:    fields(admin.Field{Name: "integration_id", Refers: "/integrations", Fixed: true, Doc: "Slug of the integration, which cannot be changed.", Type: admin.String, Required: true, Min: 1, Max: provider.MaxSlug, Trigger: true}),
 		Shown:     shown(),
-		ReadQuery: []admin.Field{{Name: "include_configurations", Type: admin.Boolean, Default: false, Doc: "Also show the integration's configurations, secrets masked; for service keys."}},
+		ReadQuery: []admin.Field{{Name: "include_configurations", Type: admin.Boolean, Default: false, Doc: "Also return the integration's configurations, with masked secrets; for service keys."}},
 		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
 			if ch.Creates() {
 				if err := bind(c, tx, ch); err != nil {

@@ -11,7 +11,7 @@ import (
 // discovery describes the service to clients: RFC 7644, 4.
 func (f *family) discovery() []admin.Route {
 	return []admin.Route{
-		{Method: "GET", Path: "/scim/ServiceProviderConfig", Name: "getScimServiceProviderConfig", Doc: "What of the protocol is served.", Do: func(c *admin.Call) (any, error) { return providerConfig(f.base(c)), nil }},
+		{Method: "GET", Path: "/scim/ServiceProviderConfig", Name: "getScimServiceProviderConfig", Doc: "Read the supported parts of the protocol.", Do: func(c *admin.Call) (any, error) { return providerConfig(f.base(c)), nil }},
 		{Method: "GET", Path: "/scim/ResourceTypes", Name: "listScimResourceTypes", Doc: "Kinds of resources.", Do: func(c *admin.Call) (any, error) {
 			all := resourceTypes(f.base(c))
 			return listed(len(all), 1, all), nil

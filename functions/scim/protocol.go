@@ -99,25 +99,25 @@ func (f *groups) protocol() []admin.Route {
 	text := func(name, doc string, most int64) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
-	one := []admin.Field{text("attributes", "Only these attributes, with commas.", 2048), text("excludedAttributes", "Without these attributes, with commas.", 2048)}
+	one := []admin.Field{text("attributes", "Only these attributes, comma-separated.", 2048), text("excludedAttributes", "Without these attributes, comma-separated.", 2048)}
 	list := append([]admin.Field{
 		text("filter", "Condition, such as userName eq \"ann@example.com\" (RFC 7644, 3.4.2.2).", scim.MaxFilter),
-		{Name: "startIndex", Type: admin.Integer, Doc: "Number of the first resource, from 1."}, {Name: "count", Type: admin.Integer, Doc: "How many resources, at most 200."},
+		{Name: "startIndex", Type: admin.Integer, Doc: "Number of the first resource, from 1."}, {Name: "count", Type: admin.Integer, Doc: "Number of resources, at most 200."},
 	}, one...)
 	routes := []admin.Route{
-		{Method: "GET", Path: "/scim/Users", Name: "scimListUsers", Doc: "List users, those who are stopped among them.", Query: list, Do: f.users.listUsers},
-		{Method: "POST", Path: "/scim/Users", Name: "scimCreateUser", Doc: "Make a user. A pending invitation of the address is accepted.", Status: http.StatusCreated, Query: one, Body: userBody, Action: audit.Create, Errors: []int{409}, Do: f.users.createUser},
+		{Method: "GET", Path: "/scim/Users", Name: "scimListUsers", Doc: "List users, including deactivated ones.", Query: list, Do: f.users.listUsers},
+		{Method: "POST", Path: "/scim/Users", Name: "scimCreateUser", Doc: "Create a user. A pending invitation of the address is accepted.", Status: http.StatusCreated, Query: one, Body: userBody, Action: audit.Create, Errors: []int{409}, Do: f.users.createUser},
 		{Method: "GET", Path: "/scim/Users/{scimId}", Name: "scimGetUser", Doc: "Read a user.", Query: one, Errors: []int{304}, Do: f.users.getUser},
-		{Method: "PUT", Path: "/scim/Users/{scimId}", Name: "scimReplaceUser", Doc: "Replace a user. active false stops it: keys, sessions and memberships end, and come back with active true.", Query: one, Body: userBody, Action: audit.Update, Errors: []int{409, 412}, Do: f.users.putUser},
+		{Method: "PUT", Path: "/scim/Users/{scimId}", Name: "scimReplaceUser", Doc: "Replace a user. active false deactivates it with its keys, sessions and memberships; active true restores them.", Query: one, Body: userBody, Action: audit.Update, Errors: []int{409, 412}, Do: f.users.putUser},
 		{Method: "PATCH", Path: "/scim/Users/{scimId}", Name: "scimPatchUser", Doc: "Change a user.", Query: one, Body: patchBody(userExample), Action: audit.Update, Errors: []int{409, 412}, Do: f.users.patchUser},
-		{Method: "DELETE", Path: "/scim/Users/{scimId}", Name: "scimDeleteUser", Doc: "Remove a user, with memberships and keys.", Status: http.StatusNoContent, Action: audit.Delete, Errors: []int{412}, Do: f.users.deleteUser},
+		{Method: "DELETE", Path: "/scim/Users/{scimId}", Name: "scimDeleteUser", Doc: "Delete a user with all memberships and keys.", Status: http.StatusNoContent, Action: audit.Delete, Errors: []int{412}, Do: f.users.deleteUser},
 		{Method: "GET", Path: "/scim/Groups", Name: "scimListGroups", Doc: "List groups.", Query: list, Do: f.listGroups},
-		{Method: "POST", Path: "/scim/Groups", Name: "scimCreateGroup", Doc: "Make a group. One whose name says so maps itself to a workspace and a role.", Status: http.StatusCreated, Query: one, Body: groupBody, Action: audit.Create, Errors: []int{409}, Do: f.createGroup},
+		{Method: "POST", Path: "/scim/Groups", Name: "scimCreateGroup", Doc: "Create a group. Depending on its name it is automatically mapped to a workspace and a role.", Status: http.StatusCreated, Query: one, Body: groupBody, Action: audit.Create, Errors: []int{409}, Do: f.createGroup},
 		{Method: "GET", Path: "/scim/Groups/{scimId}", Name: "scimGetGroup", Doc: "Read a group.", Query: one, Errors: []int{304}, Do: f.getGroup},
-		{Method: "PUT", Path: "/scim/Groups/{scimId}", Name: "scimReplaceGroup", Doc: "Replace a group and who is in it.", Query: one, Body: groupBody, Action: audit.Update, Errors: []int{409, 412}, Do: f.putGroup},
-		{Method: "PATCH", Path: "/scim/Groups/{scimId}", Name: "scimPatchGroup", Doc: "Change a group, or who is in it.", Query: one, Body: patchBody(groupExample), Action: audit.Update, Errors: []int{409, 412}, Do: f.patchGroup},
-		{Method: "DELETE", Path: "/scim/Groups/{scimId}", Name: "scimDeleteGroup", Doc: "Remove a group. Who was in a workspace by it alone leaves; a workspace that its name made is archived when no other group maps to it.", Status: http.StatusNoContent, Action: audit.Delete, Errors: []int{412}, Do: f.deleteGroup},
-		{Method: "POST", Path: "/scim/Bulk", Name: "refuseScimBulk", Doc: "Refused: send the operations as requests of their own.", Body: bulkBody, Action: audit.Update, Errors: []int{501}, Do: refuseBulk},
+		{Method: "PUT", Path: "/scim/Groups/{scimId}", Name: "scimReplaceGroup", Doc: "Replace a group and its members.", Query: one, Body: groupBody, Action: audit.Update, Errors: []int{409, 412}, Do: f.putGroup},
+		{Method: "PATCH", Path: "/scim/Groups/{scimId}", Name: "scimPatchGroup", Doc: "Change a group or its members.", Query: one, Body: patchBody(groupExample), Action: audit.Update, Errors: []int{409, 412}, Do: f.patchGroup},
+		{Method: "DELETE", Path: "/scim/Groups/{scimId}", Name: "scimDeleteGroup", Doc: "Delete a group. Users who were members of a workspace only through it are removed from the workspace; a workspace created for its name is archived if no other group maps to it.", Status: http.StatusNoContent, Action: audit.Delete, Errors: []int{412}, Do: f.deleteGroup},
+		{Method: "POST", Path: "/scim/Bulk", Name: "refuseScimBulk", Doc: "Not supported: send the operations as separate requests.", Body: bulkBody, Action: audit.Update, Errors: []int{501}, Do: refuseBulk},
 	}
 	routes = append(routes, f.users.family.discovery()...)
 	for i := range routes {
@@ -153,13 +153,13 @@ var (
 	groupExample = map[string]any{"schemas": []string{scim.PatchURN}, "Operations": []any{map[string]any{"op": "replace", "path": "displayName", "value": "Engineering"}}}
 
 	userBody = []admin.Field{
-		anything("schemas", "Names of the schemas.", []string{scim.UserURN}), anything("userName", "What the identity provider calls the user.", "ann@example.com"),
+		anything("schemas", "Names of the schemas.", []string{scim.UserURN}), anything("userName", "The identity provider's name of the user.", "ann@example.com"),
 		anything("externalId", "Id of the user at the identity provider.", "00u1"), anything("name", "Name of the user.", map[string]any{"givenName": "Ann", "familyName": "Lee"}),
-		anything("displayName", "The whole name.", "Ann Lee"), anything("active", "false stops the user.", true), anything("emails", "Addresses; the primary one is the user's.", []any{map[string]any{"value": "ann@example.com", "type": "work", "primary": true}}),
-		anything("roles", "owner, admin or member.", []any{map[string]any{"value": "member"}}), anything("groups", "Groups, where users are what they are written with.", nil),
+		anything("displayName", "The full name.", "Ann Lee"), anything("active", "false deactivates the user.", true), anything("emails", "Addresses; the primary one is the user's.", []any{map[string]any{"value": "ann@example.com", "type": "work", "primary": true}}),
+		anything("roles", "owner, admin or member.", []any{map[string]any{"value": "member"}}), anything("groups", "Groups, if users are written with their groups.", nil),
 	}
 	bulkBody = []admin.Field{
-		anything("schemas", "Names of the message's schemas.", []string{"urn:ietf:params:scim:api:messages:2.0:BulkRequest"}), anything("failOnErrors", "Errors after which to stop.", 1),
+		anything("schemas", "Names of the message's schemas.", []string{"urn:ietf:params:scim:api:messages:2.0:BulkRequest"}), anything("failOnErrors", "Number of errors after which to stop.", 1),
 		anything("Operations", "What to do: RFC 7644, 3.7.", []any{map[string]any{"method": "DELETE", "path": "/Users/00u1"}}),
 	}
 	groupBody = []admin.Field{

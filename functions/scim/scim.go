@@ -21,7 +21,7 @@ func New(d Deps) admin.Family {
 	f.mappings, f.tokens = f.describe(), f.describeTokens()
 	return admin.Family{
 		Below: "/scim/", Unknown: &refusals,
-		Name: "scim", Doc: "Users and groups of an identity provider (SCIM 2.0), and the workspaces that members of groups join.",
+		Name: "scim", Doc: "Users and groups of an identity provider (SCIM 2.0), and mappings of groups to workspaces.",
 		Routes: slices.Concat(f.mappings.Routes(), known().Routes(), f.tokens.Routes(), (&groups{&users{f}}).protocol()),
 	}
 }
@@ -69,19 +69,19 @@ var mappingEnvelope = admin.Envelope{
 var success = admin.Closed(map[string]admin.Schema{"success": {"type": "boolean", "const": true}})
 
 func (f *family) describe() *admin.Collection[membership.Mapping] {
-	role := admin.Field{Name: "role", Required: true, Convert: spelled, Type: admin.String, Min: 1, Max: 16, Doc: "admin, manager or member, in any case.", Form: admin.Schema{"type": "string", "example": "member"}}
+	role := admin.Field{Name: "role", Required: true, Convert: spelled, Type: admin.String, Min: 1, Max: 16, Doc: "admin, manager or member, case-insensitive.", Form: admin.Schema{"type": "string", "example": "member"}}
 	return &admin.Collection[membership.Mapping]{
 		Kind: membership.KindMapping, Object: "scim-workspace-mapping", Path: "/scim/workspaces", Param: "mappingId", UUIDOnly: true,
 		Scopes: scopes, Resource: "scim_mappings", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Without: []string{"read", "update"},
 		List: admin.List{Paging: paging, Envelope: &mappingEnvelope, Match: matches, Query: []admin.Field{
 			{Name: "workspace_id", Type: admin.String, Min: 1, Max: 255, Doc: "Only those of this workspace, by id or slug."},
 			{Name: "scim_group_id", Type: admin.String, Min: 1, Max: 64, Doc: "Only those of this group."},
-			{Name: "role", Type: admin.String, Enum: roles, Doc: "Only those that give this role."},
+			{Name: "role", Type: admin.String, Enum: roles, Doc: "Only those with this role."},
 		}},
 		Fields: []admin.Field{
 			{Name: "workspace_id", Required: true, Type: admin.String, Min: 1, Max: 255, Doc: "Id or slug of the workspace.", Refers: "/admin/workspaces"}, role,
-			{Name: "scim_group_id", Type: admin.String, Min: 1, Max: 64, Doc: "Id of the group; or its name."},
-			{Name: "scim_group_name", Type: admin.String, Min: 1, Max: 255, Trigger: true, Example: "Engineering", Doc: "Name of the group, which is made where there is none."},
+			{Name: "scim_group_id", Type: admin.String, Min: 1, Max: 64, Doc: "Id or name of the group."},
+			{Name: "scim_group_name", Type: admin.String, Min: 1, Max: 255, Trigger: true, Example: "Engineering", Doc: "Name of the group, which is created if it does not exist."},
 			{Name: "scim_group", Type: admin.String, UpdateOnly: true},
 		},
 		Before:  f.bind,
@@ -89,7 +89,7 @@ func (f *family) describe() *admin.Collection[membership.Mapping] {
 		Adjust: func(action string, r *admin.Route) {
 			switch action {
 			case "create":
-				r.Doc = "Have the members of a group join a workspace."
+				r.Doc = "Map a group to a workspace: its members join the workspace."
 				create := r.Do
 				r.Do = func(c *admin.Call) (any, error) {
 					made, err := create(c)
@@ -105,7 +105,7 @@ func (f *family) describe() *admin.Collection[membership.Mapping] {
 					return made, f.joinAll(c)
 				}
 			case "delete":
-				r.Doc, r.Answer, r.Do = "Take back a mapping. Who came by it stays in the workspace.", success, f.mappings.At("delete", f.remove)
+				r.Doc, r.Answer, r.Do = "Delete a mapping. Users who joined through it remain in the workspace.", success, f.mappings.At("delete", f.remove)
 			}
 		},
 	}
@@ -222,8 +222,8 @@ func known() *admin.Collection[membership.Group] {
 		List:   admin.List{Paging: paging, Search: true},
 		Fields: []admin.Field{admin.NameField(255)},
 		Shown: []admin.Shown[membership.Group]{
-			{Field: admin.Field{Name: "role", Type: admin.String, Doc: "What its mappings give."}, Value: func(_ *admin.Call, it admin.Item[membership.Group]) any { return admin.OrNull(it.Form.Role) }},
-			{Field: admin.Field{Name: "mappings", Type: admin.Integer, Required: true, Doc: "How many workspaces its members join."}, Value: func(_ *admin.Call, it admin.Item[membership.Group]) any { return it.Form.Mappings }},
+			{Field: admin.Field{Name: "role", Type: admin.String, Doc: "The role that its mappings grant."}, Value: func(_ *admin.Call, it admin.Item[membership.Group]) any { return admin.OrNull(it.Form.Role) }},
+			{Field: admin.Field{Name: "mappings", Type: admin.Integer, Required: true, Doc: "Number of workspaces that its members join."}, Value: func(_ *admin.Call, it admin.Item[membership.Group]) any { return it.Form.Mappings }},
 		},
 	}
 }

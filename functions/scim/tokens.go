@@ -74,9 +74,9 @@ func (f *family) describeTokens() *admin.Collection[token] {
 			r.Recent = action == "create" || action == "delete"
 			switch action {
 			case "delete":
-				r.Doc = "Take a token back. It opens nothing any more two seconds later at most."
+				r.Doc = "Revoke a token. It becomes invalid within two seconds."
 			case "create":
-				r.Doc = "Make a token for an identity provider, which calls /scim with it as a bearer. It is in this answer only. Only a token that an owner made can make, change and stop owners."
+				r.Doc = "Create a token for an identity provider, which calls /scim with it as a bearer token. Only this response contains it. Only a token created by an owner can create, change and deactivate owners."
 				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "token": {"type": "string"}})
 				create := r.Do
 				r.Do = func(c *admin.Call) (any, error) {

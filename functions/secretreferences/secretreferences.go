@@ -43,7 +43,7 @@ func New(d Deps) admin.Family {
 	}
 	f := &family{Deps: d}
 	f.col = f.describe()
-	return admin.Family{Name: "secretreferences", Doc: "Secret references: secrets that stay in an external secret manager.", Routes: append(f.col.Routes(), f.verifyRoute()...)}
+	return admin.Family{Name: "secretreferences", Doc: "Secret references: secrets in an external secret manager.", Routes: append(f.col.Routes(), f.verifyRoute()...)}
 }
 
 type family struct {
@@ -66,12 +66,12 @@ func (f *family) describe() *admin.Collection[reference.Reference] {
 		Fields: []admin.Field{
 			admin.NameField(255), admin.SlugField(255),
 			{Name: "description", Single: true},
-			{Name: "manager_type", Required: true, CreateOnly: true, Listed: true, Doc: "Which secret manager."},
+			{Name: "manager_type", Required: true, CreateOnly: true, Listed: true, Doc: "Type of the secret manager."},
 			{Name: "auth_config", Type: admin.Object, Open: true, Required: true, Trigger: true, Form: authSchema(),
-				Doc: "How the manager is asked. An update changes the fields that it names; null removes one. Secrets are sealed, never read back."},
-			{Name: "secret_path", Required: true, Single: true, Doc: "Where the secret is: a name or an ARN, a name or name/version, or a path."},
-			{Name: "secret_key", Single: true, Doc: "Member of a secret of several values; null takes all of it."},
-			{Name: "allow_all_workspaces", Type: admin.Boolean, Default: true, Trigger: true, Doc: "true opens it to every workspace, and forgets the list."},
+				Doc: "How the manager is called. An update changes the fields that it names; null removes one. Secrets are sealed and never returned."},
+			{Name: "secret_path", Required: true, Single: true, Doc: "Location of the secret: a name or an ARN, a name or name/version, or a path."},
+			{Name: "secret_key", Single: true, Doc: "Field of a secret with several values; null selects the entire secret."},
+			{Name: "allow_all_workspaces", Type: admin.Boolean, Default: true, Trigger: true, Doc: "true opens it to every workspace and clears the list."},
 			{Name: "allowed_workspaces", Type: admin.Array, Max: maxAllowed, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255}, Trigger: true, Doc: "The workspaces that may use it, by id or slug; null opens it to all."},
 			{Name: "tags", Type: admin.TagsField().Type, Of: admin.TagsField().Of, Max: admin.TagsField().Max, Column: true},
 		},
@@ -80,14 +80,14 @@ func (f *family) describe() *admin.Collection[reference.Reference] {
 			{Field: admin.Field{Name: "status", Type: admin.String, Enum: []string{"ACTIVE"}, Required: true}, Value: func(*admin.Call, item) any { return "ACTIVE" }},
 			{Field: admin.Field{Name: "auth_config", Type: admin.Object, Open: true, Single: true, Required: true, Doc: "Secrets are masked_<field>."}, Value: func(_ *admin.Call, it item) any { return shownAuth(it.Form) }},
 			{Field: admin.Field{Name: "allow_all_workspaces", Type: admin.Boolean, Single: true, Required: true}, Value: func(_ *admin.Call, it item) any { return it.Form.AllowAll }},
-			{Field: admin.Field{Name: "allowed_workspaces", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Single: true, Required: true, Doc: "Ids of the workspaces, where not all may use it."}, Value: func(_ *admin.Call, it item) any { return admin.OrEmpty(it.Form.Allowed) }},
+			{Field: admin.Field{Name: "allowed_workspaces", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Single: true, Required: true, Doc: "Ids of the workspaces that may use it, if not all."}, Value: func(_ *admin.Call, it item) any { return admin.OrEmpty(it.Form.Allowed) }},
 		},
 		New:    func(*admin.Call) reference.Reference { return reference.Reference{AllowAll: true} },
 		Check:  check,
 		Before: f.before,
 		Adjust: func(action string, r *admin.Route) {
 			if action == "delete" {
-				r.Doc, r.Do = "Delete a secret reference that nothing is mapped to.", f.col.At("delete", f.delete)
+				r.Doc, r.Do = "Delete a secret reference without mappings.", f.col.At("delete", f.delete)
 			}
 		},
 		Created: &admin.Reply{Members: []string{"id", "slug", "object"}},
@@ -257,8 +257,8 @@ const mostGone = 80
 func (f *family) verifyRoute() []admin.Route {
 	return f.col.Below(admin.Route{
 		Method: "POST", Path: path + "/{secretReferenceId}/verify", Name: "verifySecretReference", Action: audit.Manage,
-		Doc: "Ask the secret manager now, and tell whether it gives the secret; never what it is.", Scopes: []string{scope + ".read"},
-		Body:     []admin.Field{{Name: "secret_key", Type: admin.String, Max: 255, Doc: "In place of the reference's."}},
+		Doc: "Check that the secret manager returns the secret. The secret is not returned.", Scopes: []string{scope + ".read"},
+		Body:     []admin.Field{{Name: "secret_key", Type: admin.String, Max: 255, Doc: "Overrides the reference's."}},
 		BodyMode: admin.OptionalBody, Answer: verifySchema, Do: f.col.At("read", f.verify),
 	})
 }

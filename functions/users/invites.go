@@ -40,10 +40,10 @@ func (f *family) describeInvites() *admin.Collection[membership.Invite] {
 		Fields: []admin.Field{
 			{Name: "email", Required: true, Doc: "Who is invited."},
 			{Name: "role", Required: true, Doc: "The role in the organisation."},
-			{Name: "workspaces", Doc: "Workspaces that come with the invitation.", Of: &admin.Field{Fields: []admin.Field{
+			{Name: "workspaces", Doc: "Workspaces that the user joins.", Of: &admin.Field{Fields: []admin.Field{
 				{Name: "id", Required: true, Refers: "/admin/workspaces"}, {Name: "role", Required: true},
 			}}},
-			{Name: "workspace_api_key_details", Doc: "Gives whoever accepts a key with these scopes in each workspace.", Hidden: true},
+			{Name: "workspace_api_key_details", Doc: "Creates a key with these scopes in each workspace for the user who accepts.", Hidden: true},
 		},
 		Shown: []admin.Shown[membership.Invite]{
 			{Field: admin.Field{Name: "status", Type: admin.String, Required: true, Enum: []string{membership.Pending, membership.Cancelled, membership.Accepted, membership.Expired}},
@@ -56,7 +56,7 @@ func (f *family) describeInvites() *admin.Collection[membership.Invite] {
 				return admin.FormatTime(*it.Form.AcceptedAt)
 			}},
 			{Field: admin.Field{Name: "invited_by", Type: admin.String}, Value: func(_ *admin.Call, it invite) any { return admin.OrNull(it.Form.InvitedBy) }},
-			{Field: admin.Field{Name: "workspaces", Type: admin.Array, Required: true, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{{Name: "id", Type: admin.String, Required: true, Doc: "The workspace as it was named: an id or a slug."}, text("workspace_id"), text("role")}}},
+			{Field: admin.Field{Name: "workspaces", Type: admin.Array, Required: true, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{{Name: "id", Type: admin.String, Required: true, Doc: "The workspace as named in the request: an id or a slug."}, text("workspace_id"), text("role")}}},
 				Value: func(_ *admin.Call, it invite) any { return invitedTo(it.Form.Workspaces) }},
 		},
 		Adjust: func(action string, r *admin.Route) {
@@ -64,10 +64,10 @@ func (f *family) describeInvites() *admin.Collection[membership.Invite] {
 			case "create":
 				r.Action, r.Resource = audit.Invite, "organisation_users"
 				r.AnswerOf = withLink(r.AnswerOf)
-				r.Doc = "Invite somebody by e-mail. The link is valid once, for 7 days."
+				r.Doc = "Invite a user by email. The link is valid once, for 7 days."
 				r.Do = f.answerLink(r.Do)
 			case "delete":
-				r.Doc, r.Do = "Cancel an invitation that is pending.", f.invites.At("delete", f.cancel)
+				r.Doc, r.Do = "Cancel a pending invitation.", f.invites.At("delete", f.cancel)
 			}
 		},
 		Check:   checkInvite,
@@ -207,20 +207,20 @@ func (f *family) inviteRoutes() []admin.Route {
 	}
 	routes := f.invites.Below(admin.Route{
 		Method: "POST", Path: "/admin/users/invites/{id}/resend", Aliases: aliases, Name: "resendInvite", Action: audit.Resend, Errors: []int{409},
-		Doc:    "Send an invitation again, with a new link and the whole time; the link before opens nothing any more.",
+		Doc:    "Resend an invitation with a new link and a new validity period. The previous link becomes invalid.",
 		Answer: admin.Closed(map[string]admin.Schema{"invite_link": {"type": "string"}, "inviteLink": {"type": "string"}}), Do: f.invites.At("update", f.resend),
 	})
 	token := admin.Field{Name: "token", Type: admin.String, Max: 256, Doc: "The token of the link; not needed with the query parameter."}
 	query := []admin.Field{{Name: "token", Type: admin.String, Max: 256, Doc: "The token of the link."}}
 	accept := admin.Route{
 		Method: "POST", Path: "/admin/users/invites/accept", Aliases: accepts, Name: "acceptInvite", Public: true, Action: actionAccept, Resource: "organisation_users",
-		Doc:   "Accept an invitation: the user joins the organisation and the workspaces, and gets a key where that was said.",
+		Doc:   "Accept an invitation: the user joins the organization and the workspaces, and gets a key if the invitation includes one.",
 		Query: query, Errors: []int{403, 404, 409}, Answer: acceptedAnswer, Do: f.accept, BodyMode: admin.OptionalBody,
 		Body: []admin.Field{token, {Name: "first_name", Type: admin.String, Max: 255}, {Name: "last_name", Type: admin.String, Max: 255}},
 	}
 	page := admin.Route{
 		Method: "GET", Path: accept.Path, Aliases: accepts, Name: "showInvite", Public: true, Produces: "text/html; charset=utf-8", Query: query,
-		Doc: "The page behind the link of an invitation. Reading it accepts nothing.", Answer: admin.Schema{"type": "string"}, Do: f.page,
+		Doc: "Show the page of an invitation link. Opening it does not accept the invitation.", Answer: admin.Schema{"type": "string"}, Do: f.page,
 	}
 	return append(routes, accept, page)
 }

@@ -13,7 +13,7 @@ import (
 func (f *family) ownershipRoutes() []admin.Route {
 	routes := f.users.Below(admin.Route{
 		Method: "PUT", Path: "/admin/users/{id}/ownership", Aliases: []string{"/users/{id}/ownership"}, Name: "setOwnership", Action: audit.Update, Errors: []int{409},
-		Doc:  "Make a user an owner of the organisation, or an owner an admin. For owners, and for organisation keys that owners made; the last owner keeps the role.",
+		Doc:  "Promote a user to owner of the organization, or demote an owner to admin. For owners, and for organization keys created by owners. The last owner cannot be demoted.",
 		Body: []admin.Field{{Name: "owner", Type: admin.Boolean, Required: true, Doc: "Whether the user is an owner."}},
 		Do:   f.users.At("update", f.setOwnership),
 	})

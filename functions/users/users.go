@@ -62,9 +62,9 @@ func (f *family) describeUsers() *admin.Collection[membership.User] {
 			switch action {
 			case "update":
 				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: []string{membership.Admin, membership.Member}, Doc: "The role in the organisation."}}
-				r.BodyMode, r.Doc, r.Do = admin.WholeBody, "Change the role of a user. Who is an owner is settled by /admin/users/{id}/ownership.", f.users.At("update", f.setRole)
+				r.BodyMode, r.Doc, r.Do = admin.WholeBody, "Change the role of a user. For ownership use /admin/users/{id}/ownership.", f.users.At("update", f.setRole)
 			case "delete":
-				r.Doc = "Remove a user, with its memberships and keys. The last owner stays."
+				r.Doc = "Remove a user with all memberships and keys. The last owner cannot be removed."
 				r.Do = f.users.At("delete", f.remove)
 			}
 		},
@@ -167,7 +167,7 @@ var acceptedAnswer = admin.Closed(map[string]admin.Schema{
 	"workspaces": {"type": "array", "items": admin.Closed(map[string]admin.Schema{"workspace_id": {"type": "string"}, "role": {"type": "string"}})},
 	"api_keys": {"type": "array", "items": admin.Closed(map[string]admin.Schema{
 		"id": {"type": "string"}, "workspace_id": {"type": "string"}, "key": {"type": "string"},
-	}), "description": "Keys that were made for the user. They are in this answer only."},
+	}), "description": "Keys created for the user. Only this response contains them."},
 })
 
 const actionAccept = audit.Accept

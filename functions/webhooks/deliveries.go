@@ -18,8 +18,8 @@ const (
 
 var (
 	deliveryQuery = []admin.Field{
-		{Name: "page_size", Type: admin.Integer, Min: 1, Max: maxPage, Default: defaultPage, Doc: "How many at most."},
-		{Name: "cursor", Type: admin.String, Pattern: regexp.MustCompile("^[0-7][0-9A-HJKMNP-TV-Z]{25}$"), Doc: "next_cursor of the page before.", Example: "01KAQ8W9S0000000000000000A"},
+		{Name: "page_size", Type: admin.Integer, Min: 1, Max: maxPage, Default: defaultPage, Doc: "Maximum number of entries."},
+		{Name: "cursor", Type: admin.String, Pattern: regexp.MustCompile("^[0-7][0-9A-HJKMNP-TV-Z]{25}$"), Doc: "next_cursor of the previous page.", Example: "01KAQ8W9S0000000000000000A"},
 		{Name: "status", Type: admin.String, Enum: []string{notice.Pending, notice.Delivered, notice.Failed}, Doc: "Only those in this state."},
 	}
 	deliveryList = admin.Closed(map[string]admin.Schema{
@@ -36,11 +36,11 @@ func deliverySchema(whole bool) map[string]admin.Schema {
 		"object": {"type": "string", "const": "delivery"}, "id": text, "channel": {"type": "string", "enum": []string{"webhook", "mail"}}, "type": text, "event_id": text, "workspace_id": orNull,
 		"status": {"type": "string", "enum": []string{notice.Pending, notice.Delivered, notice.Failed}}, "created_at": instant,
 		"next_attempt_at": {"type": []string{"string", "null"}, "format": "date-time"}, "attempts_count": {"type": "integer"},
-		"response_status": {"type": []string{"integer", "null"}, "description": "Of the last attempt; null where no answer came."}, "recipient": orNull,
+		"response_status": {"type": []string{"integer", "null"}, "description": "Status of the last attempt; null if there was no response."}, "recipient": orNull,
 	}
 	if whole {
 		maps.Copy(m, map[string]admin.Schema{
-			"payload": {"type": []string{"object", "null"}, "description": "What was signed and sent; null of a mail."}, "subject": orNull,
+			"payload": {"type": []string{"object", "null"}, "description": "The signed body; null for a mail."}, "subject": orNull,
 			"attempts": {"type": "array", "items": admin.Closed(map[string]admin.Schema{
 				"at": instant, "response_status": {"type": []string{"integer", "null"}}, "error": orNull, "latency_ms": {"type": "integer"},
 			})},
@@ -76,9 +76,9 @@ func (f *family) mailRoutes() []admin.Route {
 	const of = "/notices/mails"
 	routes := []admin.Route{
 		{Method: "GET", Path: of, Name: "listNoticeMails", Query: deliveryQuery, Answer: deliveryList, Scopes: []string{"organisation_webhooks.list"},
-			Doc: "List the mails that told people of events in the last 30 days, newest first.", Do: ofMails(f.list)},
+			Doc: "List the notification mails of the last 30 days, newest first.", Do: ofMails(f.list)},
 		{Method: "GET", Path: of + "/{deliveryId}", Name: "readNoticeMail", Answer: admin.Closed(deliverySchema(true)), Errors: []int{404}, Scopes: []string{"organisation_webhooks.read"},
-			Doc: "Read what became of a mail.", Do: ofMails(f.read)},
+			Doc: "Read the delivery status of a mail.", Do: ofMails(f.read)},
 		{Method: "POST", Path: of + "/{deliveryId}/redeliver", Name: "redeliverNoticeMail", Action: audit.Resend, Errors: []int{404, 409}, Answer: admin.Closed(deliverySchema(true)), Scopes: []string{"organisation_webhooks.update"},
 			Doc: "Send a mail again.", Do: ofMails(f.redeliver)},
 	}

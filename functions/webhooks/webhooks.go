@@ -34,7 +34,7 @@ func New(d Deps) admin.Family {
 	f := &family{Deps: d, log: notice.NewLog(d.Store, d.Now)}
 	f.col = f.describe()
 	routes := append(append(f.col.Routes(), f.itemRoutes()...), f.telemetry().Routes()...)
-	return admin.Family{Name: "webhooks", Doc: "Webhooks, mails and telemetry: who is told what happens, and what became of it.", Routes: append(routes, f.mailRoutes()...)}
+	return admin.Family{Name: "webhooks", Doc: "Webhooks, notification mails and telemetry destinations, with their deliveries.", Routes: append(routes, f.mailRoutes()...)}
 }
 
 type family struct {
@@ -59,13 +59,13 @@ func (f *family) describe() *admin.Collection[notice.Webhook] {
 		Levels: &admin.Levels[notice.Webhook]{Organisation: "organisation_webhooks", Workspace: "workspace_webhooks", Filter: true},
 		Fields: []admin.Field{
 			admin.NameField(255),
-			{Name: "url", Required: true, Doc: "Where events are sent, by POST."},
+			{Name: "url", Required: true, Doc: "Address to which events are sent, by POST."},
 			{Name: "description"},
-			{Name: "events", Of: &admin.Field{Type: admin.String, Enum: notice.Types()}, Absent: []any{}, Doc: "Which events are sent; none: all. A webhook of the organisation gets those of its workspaces too."},
-			{Name: "status", Type: admin.String, Enum: []string{notice.StatusActive, notice.StatusDisabled}, Column: true, UpdateOnly: true, Doc: "A receiver that answers with 410 is disabled by the gateway."},
+			{Name: "events", Of: &admin.Field{Type: admin.String, Enum: notice.Types()}, Absent: []any{}, Doc: "Event types to send; default: all. A webhook of the organization also gets those of its workspaces."},
+			{Name: "status", Type: admin.String, Enum: []string{notice.StatusActive, notice.StatusDisabled}, Column: true, UpdateOnly: true, Doc: "The gateway disables a webhook that responds with 410."},
 		},
 		Shown: []admin.Shown[notice.Webhook]{
-			shown(admin.Field{Name: "previous_secret_expires_at", Type: admin.Timestamp, Doc: "Until when the secret before signs too."}, func(w *notice.Webhook) any {
+			shown(admin.Field{Name: "previous_secret_expires_at", Type: admin.Timestamp, Doc: "Until when deliveries are also signed with the previous secret."}, func(w *notice.Webhook) any {
 				if w.PreviousUntil == nil {
 					return nil
 				}
@@ -77,7 +77,7 @@ func (f *family) describe() *admin.Collection[notice.Webhook] {
 		Adjust: func(action string, r *admin.Route) {
 			if action == "create" {
 				r.Recent = true // its answer shows a secret
-				r.Doc = "Register a webhook. Its secret is in this answer only; deliveries are signed with it as Standard Webhooks says."
+				r.Doc = "Register a webhook. Only this response contains its secret; deliveries are signed with it according to Standard Webhooks."
 				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "secret": secretSchema})
 				create := r.Do
 				r.Do = func(c *admin.Call) (any, error) {
@@ -93,7 +93,7 @@ func (f *family) describe() *admin.Collection[notice.Webhook] {
 	}
 }
 
-var secretSchema = admin.Schema{"type": "string", "description": "whsec_ and base64."}
+var secretSchema = admin.Schema{"type": "string", "description": "whsec_ followed by base64."}
 
 // keptSecret is the name under which a call stores a secret for its response.
 const keptSecret = "secret"
@@ -138,16 +138,16 @@ func (f *family) itemRoutes() []admin.Route {
 	const of = path + "/{webhookId}"
 	routes := f.col.Below(
 		admin.Route{Method: "POST", Path: of + "/rotate-secret", Name: "rotateWebhookSecret", Recent: true, Action: audit.Rotate, Errors: []int{409}, Do: f.col.At("update", f.rotate),
-			Doc:    "Give the webhook a new secret. For 24 hours deliveries are signed with the one before as well.",
+			Doc:    "Rotate the webhook's secret. For 24 hours deliveries are also signed with the previous one.",
 			Answer: admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "secret": secretSchema, "previous_secret_expires_at": {"type": "string", "format": "date-time"}})},
 		admin.Route{Method: "POST", Path: of + "/ping", Name: "pingWebhook", Action: audit.Manage, Do: f.col.At("update", f.ping),
-			Doc: "Send an event to try the webhook, also a disabled one. Its deliveries tell what came of it.", Answer: admin.Closed(map[string]admin.Schema{"event_id": {"type": "string"}})},
+			Doc: "Send a test event to the webhook, even if it is disabled. Its deliveries show the result.", Answer: admin.Closed(map[string]admin.Schema{"event_id": {"type": "string"}})},
 		admin.Route{Method: "GET", Path: of + "/deliveries", Name: "listWebhookDeliveries", Query: deliveryQuery, Answer: deliveryList,
-			Doc: "List what was sent in the last 30 days, newest first.", Do: f.col.At("read", f.ofWebhook(f.list))},
+			Doc: "List the deliveries of the last 30 days, newest first.", Do: f.col.At("read", f.ofWebhook(f.list))},
 		admin.Route{Method: "GET", Path: of + "/deliveries/{deliveryId}", Name: "readWebhookDelivery", Answer: admin.Closed(deliverySchema(true)), Errors: []int{404},
 			Doc: "Read a delivery, with what was sent and each attempt.", Do: f.col.At("read", f.ofWebhook(f.read))},
 		admin.Route{Method: "POST", Path: of + "/deliveries/{deliveryId}/redeliver", Name: "redeliverWebhookDelivery", Action: audit.Resend, Errors: []int{404, 409}, Answer: admin.Closed(deliverySchema(true)),
-			Doc: "Send a delivery again, under the same webhook-id, as often as a new one; one that waits for its next attempt is sent now.", Do: f.col.At("update", f.ofWebhook(f.redeliver))},
+			Doc: "Send a delivery again, under the same webhook-id and with as many attempts as a new one; a pending delivery is sent now.", Do: f.col.At("update", f.ofWebhook(f.redeliver))},
 	)
 	return routes
 }

@@ -39,7 +39,7 @@ func (f *family) describeMembers() *admin.Collection[membership.Membership] {
 		Shown: []admin.Shown[membership.Membership]{
 			text("first_name", ""), text("last_name", ""), text("org_role", "owner, admin or member."),
 			{Field: admin.Field{Name: "workspace_id", Type: admin.String, Required: true}, Value: func(_ *admin.Call, it member) any { return it.Scope.Workspace }},
-			{Field: admin.Field{Name: "scopes", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true, Doc: "What the role allows."}, Value: func(_ *admin.Call, it member) any { return membership.ScopesOf(it.Form.Role) }},
+			{Field: admin.Field{Name: "scopes", Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true, Doc: "Permissions of the role."}, Value: func(_ *admin.Call, it member) any { return membership.ScopesOf(it.Form.Role) }},
 			{Field: admin.Field{Name: "settings", Type: admin.Object, Open: true}, Value: func(*admin.Call, member) any { return nil }},
 		},
 		Decorate: names,
@@ -47,9 +47,9 @@ func (f *family) describeMembers() *admin.Collection[membership.Membership] {
 			switch action {
 			case "update":
 				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Example: membership.Member, Doc: "The role in the workspace."}}
-				r.BodyMode, r.Doc, r.Do = admin.WholeBody, "Change the role of a member: never above one's own.", f.members.At("update", f.setMemberRole)
+				r.BodyMode, r.Doc, r.Do = admin.WholeBody, "Change the role of a member. It cannot exceed the caller's own role.", f.members.At("update", f.setMemberRole)
 			case "delete":
-				r.Doc, r.Do = "Remove a member. The user's keys of the workspace die with the membership.", f.members.At("delete", f.removeMember)
+				r.Doc, r.Do = "Remove a member. The user's keys in the workspace are deleted.", f.members.At("delete", f.removeMember)
 			}
 		},
 	}
@@ -60,7 +60,7 @@ func (f *family) addRoute() admin.Route {
 	r := f.members.Below(admin.Route{
 		Method: "POST", Path: "/admin/workspaces/{id}/users", Aliases: []string{"/workspaces/{id}/users"}, Name: "addWorkspaceUsers", Action: audit.Create,
 		Makes: "/admin/workspaces/{id}/users/{userId}", Named: map[string]string{"userId": "$request.body#/users/0/id"},
-		Doc:    "Make users of the organisation members of a workspace; of members the role is changed. Roles are never above one's own.",
+		Doc:    "Add users of the organization to a workspace, or change the roles of members. Roles cannot exceed the caller's own.",
 		Scopes: f.members.ScopesFor("create"), Answer: admin.Nothing, Errors: []int{409}, Do: f.members.At("create", f.addMembers),
 		Body: []admin.Field{{Name: "users", Type: admin.Array, Required: true, Min: 1, Max: maxMembers, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
 			{Name: "id", Type: admin.String, Required: true, Min: 1, Max: 64, Refers: "/admin/users", Doc: "Id of the user."}, {Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Example: membership.Member},

@@ -63,17 +63,17 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 			return c.Caller.OfOrganisation() || c.Caller.Reaches(row.ID) && row.Status != resource.StatusArchived
 		},
 		List: admin.List{Status: true, Match: matches, Query: []admin.Field{
-			{Name: "name", Type: admin.String, Max: tenant.MaxName, Doc: "Part of the name; case counts."},
-			{Name: "exact_name", Type: admin.String, Max: tenant.MaxName, Doc: "The whole name."},
+			{Name: "name", Type: admin.String, Max: tenant.MaxName, Doc: "Part of the name, case-sensitive."},
+			{Name: "exact_name", Type: admin.String, Max: tenant.MaxName, Doc: "The full name."},
 			{Name: "name_format", Type: admin.String, Enum: []string{"display", "plain"}, Default: "plain", Doc: "display puts the icon before the names."},
 		}},
-		ReadQuery: []admin.Field{{Name: "name_format", Type: admin.String, Enum: []string{"display", "plain"}, Default: "display", Doc: "display puts the icon before the name."}},
+		ReadQuery: []admin.Field{{Name: "name_format", Type: admin.String, Enum: []string{"display", "plain"}, Default: "display", Doc: "display adds the icon to the name."}},
 		Fields: []admin.Field{
-			{Name: "name", Required: true, Min: 1, Max: tenant.MaxName + 1 + 32, Column: true, Doc: "At most 255 characters, beside the icon that a read shows before it."},
+			{Name: "name", Required: true, Min: 1, Max: tenant.MaxName + 1 + 32, Column: true, Doc: "At most 255 characters, without the icon that reads show before it."},
 			{Name: "description", Absent: ""},
 			{Name: "icon", Absent: "", Doc: "An emoji; empty removes it."},
-			{Name: "defaults", Merge: true, Open: true, Doc: "What applies to every request of the workspace."},
-			{Name: "users", Type: admin.Array, Of: &admin.Field{Type: admin.String, Min: 1, Max: 64, Refers: "/admin/users"}, Max: maxFirst, CreateOnly: true, Trigger: true, Doc: "Ids of users of the organisation that become its admins."},
+			{Name: "defaults", Merge: true, Open: true, Doc: "Defaults of every request of the workspace."},
+			{Name: "users", Type: admin.Array, Of: &admin.Field{Type: admin.String, Min: 1, Max: 64, Refers: "/admin/users"}, Max: maxFirst, CreateOnly: true, Trigger: true, Doc: "Ids of the organization's users that become its admins."},
 		},
 		Limits: &admin.Limits[tenant.Workspace]{
 			Ledger: f.Ledger, Place: ledger.OnWorkspace,

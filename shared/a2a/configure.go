@@ -23,9 +23,9 @@ import (
 // update names only the fields that it changes.
 type Configuration struct {
 	Headers        map[string]string `json:"headers,omitempty" max:"50" each:"max=8192" doc:"Sent with each call."`
-	ForwardHeaders *upstream.Forward `json:"forward_headers,omitempty" doc:"Which of a client's headers go to the agent."`
+	ForwardHeaders *upstream.Forward `json:"forward_headers,omitempty" doc:"Client headers to forward to the agent."`
 	// PushNotifications allows push. Pushed messages bypass the gateway.
-	PushNotifications bool `json:"push_notifications,omitempty" doc:"Clients may have the agent push to public addresses of theirs."`
+	PushNotifications bool `json:"push_notifications,omitempty" doc:"Clients may register public addresses for push notifications of the agent."`
 }
 
 const confHeaders = "headers"

@@ -7,7 +7,7 @@ func NameField(most int64) Field {
 
 // SlugField is a slug that the creator may choose.
 func SlugField(most int64) Field {
-	return Field{Name: "slug", Doc: "Made of the name when absent.", Type: String, Min: 1, Max: most, Pattern: SlugPattern, Column: true, CreateOnly: true}
+	return Field{Name: "slug", Doc: "Default: generated from the name.", Type: String, Min: 1, Max: most, Pattern: SlugPattern, Column: true, CreateOnly: true}
 }
 
 // TagsField are the tags.

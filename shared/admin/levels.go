@@ -58,7 +58,7 @@ func (l *Levels[T]) describe(col *Collection[T]) {
 	col.Where, col.Scopes, col.Admit, col.Across = InEither, p.scopes, p.admit(col.Admit), p.across
 	if l.Filter {
 		col.List.Query = append(slices.Clone(col.List.Query), Field{Name: "type", Type: String,
-			Enum: []string{ofWorkspace, ofOrganisation, "all"}, Default: "all", Doc: "Where they belong."})
+			Enum: []string{ofWorkspace, ofOrganisation, "all"}, Default: "all", Doc: "Level of the resources: of workspaces, of the organization, or both."})
 	}
 }
 

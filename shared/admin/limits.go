@@ -50,7 +50,7 @@ func LimitFields(p ledger.Place) []Field {
 			limits, bad := p.UsageLimits(raw, "")
 			return storedLimits(limits, bad, !p.ManyBudgets())
 		}}
-	rates := Field{Name: rateField, Doc: "Requests or tokens per unit of time. null clears.", Type: Any, FormOf: p.RateSchema,
+	rates := Field{Name: rateField, Doc: "Requests or tokens per time unit. null clears.", Type: Any, FormOf: p.RateSchema,
 		Convert: func(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 			limits, bad := p.RateLimits(raw, "")
 			return storedLimits(limits, bad, false)
@@ -85,7 +85,7 @@ func (l *Limits[T]) fields() []Field {
 		return l.flatFields()
 	}
 	return append(LimitFields(l.Place),
-		Field{Name: resetField, Doc: "true resets the usage of the budget. The number that reads show is ignored.", Type: Any, Form: Schema{"type": []string{"boolean", "integer", "null"}}, Check: checkReset, Trigger: true, UpdateOnly: true})
+		Field{Name: resetField, Doc: "true resets the usage of the budget. A number, as returned by reads, is ignored.", Type: Any, Form: Schema{"type": []string{"boolean", "integer", "null"}}, Check: checkReset, Trigger: true, UpdateOnly: true})
 }
 
 // checkReset accepts a Boolean, and the integer that reads show.

@@ -32,7 +32,7 @@ func (list *List) parameters(fields []Field) []Field {
 	}
 	q = append(list.Paging.Fields(), q...)
 	if list.Status {
-		q = append(q, Field{Name: "status", Type: String, Max: 64, Default: "active", Doc: "active, archived, or both with a comma."})
+		q = append(q, Field{Name: "status", Type: String, Max: 64, Default: "active", Doc: "active, archived, or both, comma-separated."})
 	}
 	if list.Tags {
 		q = append(q, Field{Name: "tags", Type: Map, Of: &Field{Type: String}, Max: 50, Doc: "JSON object of tags that must all match."})
@@ -41,7 +41,7 @@ func (list *List) parameters(fields []Field) []Field {
 		q = append(q, Field{Name: "search", Type: String, Min: 1, Max: 255, Doc: "Part of the name or the slug."})
 	}
 	if list.IDs != "" {
-		q = append(q, Field{Name: list.IDs, Type: Array, Of: &Field{Type: String, Max: 64}, Max: 1000, Doc: "Only these: ids with commas."})
+		q = append(q, Field{Name: list.IDs, Type: Array, Of: &Field{Type: String, Max: 64}, Max: 1000, Doc: "Only these ids, comma-separated."})
 	}
 	return q
 }

@@ -164,7 +164,7 @@ func SuccessSchema(data Schema) Schema {
 }
 
 // workspaceField is the parameter of routes that act in a workspace.
-var workspaceField = Field{Name: workspaceID, Type: String, Max: maxWorkspaceName, Refers: "/admin/workspaces", Doc: "Workspace, by id or slug. Workspace keys act in theirs. With an organisation key and no workspace, the named resource decides, lists cover all workspaces, and a create needs it."}
+var workspaceField = Field{Name: workspaceID, Type: String, Max: maxWorkspaceName, Refers: "/admin/workspaces", Doc: "Workspace, by id or slug. Workspace keys act in their workspace. With an organization key it is required to create resources; without it lists cover all workspaces, and the named resource determines the workspace."}
 
 // OpenAPI is the OpenAPI 3.1 document of the families, always the same bytes for
 // the same descriptions.

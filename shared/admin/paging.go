@@ -45,7 +45,7 @@ func (p Paging) filled() Paging {
 func (p Paging) Fields() []Field {
 	p = p.filled()
 	page := Field{Name: p.Page, Type: Integer, Min: p.First, Max: maxPage, Default: p.First, Doc: "Number of the page."}
-	size := Field{Name: p.Size, Type: Integer, Min: p.MinSize, Max: p.MaxSize, Default: p.DefaultSize, Doc: "Entries of a page."}
+	size := Field{Name: p.Size, Type: Integer, Min: p.MinSize, Max: p.MaxSize, Default: p.DefaultSize, Doc: "Entries per page."}
 	fields := []Field{page, size}
 	if p.CamelToo {
 		page.Name, size.Name = "currentPage", "pageSize"

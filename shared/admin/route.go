@@ -261,7 +261,7 @@ func (d *described) routes(listed, created, read, updated func() Schema) []actio
 			Body: d.fields, AnswerOf: created, Action: audit.Create, Errors: []int{409}, Makes: d.item}},
 		{"read", Route{Method: "GET", Path: d.item, Aliases: itemAliases, Name: "get" + id, Doc: "Read " + one + ".", Role: d.reads,
 			Query: d.readQuery, AnswerOf: read}},
-		{"update", Route{Method: "PUT", Path: d.item, Aliases: itemAliases, Name: "update" + id, Doc: "Change " + one + ": absent fields stay, null clears.", Role: d.writes,
+		{"update", Route{Method: "PUT", Path: d.item, Aliases: itemAliases, Name: "update" + id, Doc: "Change " + one + ": absent fields are unchanged, null clears a field.", Role: d.writes,
 			Body: d.fields, BodyMode: PartialBody, AnswerOf: updated, Action: audit.Update, Errors: []int{409}}},
 		{"delete", Route{Method: "DELETE", Path: d.item, Aliases: itemAliases, Name: "delete" + id, Doc: "Delete " + one + ".", Role: d.writes,
 			Body: d.deleteBody, BodyMode: OptionalBody, Answer: emptySchema, Action: audit.Delete, Errors: []int{409}}},

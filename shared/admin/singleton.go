@@ -53,7 +53,7 @@ func (s *Singleton[T]) Routes() []Route {
 	base := Route{Path: s.Path, Where: InOrganisation, Role: s.Role, Resource: s.Scope}
 	out := []Route{
 		base.with("GET", "get"+name, "Read the "+s.Title+".", s.Scope+".read", func(c *Call) (any, error) { return s.read(c) }),
-		base.with("PUT", "update"+name, "Change the "+s.Title+": absent sections and members stay, null sets the standard. Requests go by them within 2 seconds.", s.Scope+".update", s.update),
+		base.with("PUT", "update"+name, "Change the "+s.Title+": absent sections and fields are unchanged, null restores the default. They apply to requests within 2 seconds.", s.Scope+".update", s.update),
 	}
 	out[0].AnswerOf = func() Schema { return Closed(s.members(s.Sections)) }
 	out[1].Body = s.Sections

@@ -59,10 +59,10 @@ func (o *Overrides[T]) kept(of *T, own map[string]json.RawMessage) map[string]js
 func (s *Singleton[T]) workspaceRoutes(name string) []Route {
 	o := s.Overrides
 	base := Route{Path: o.Path, Aliases: o.Aliases, Where: Shared, Role: o.Role, Resource: o.Scope}
-	read := base.with("GET", "getWorkspace"+name, "Read the "+o.Title+": the values that hold, and where they come from.", o.Scope+".read", s.inside(s.readWorkspace))
+	read := base.with("GET", "getWorkspace"+name, "Read the "+o.Title+": the effective values and the source of each.", o.Scope+".read", s.inside(s.readWorkspace))
 	read.Role = ""
 	read.AnswerOf = s.workspaceAnswer
-	update := base.with("PUT", "updateWorkspace"+name, "Change the "+o.Title+": absent members stay, null takes the organisation's. What the organisation keeps to itself is refused.", o.Scope+".update", s.inside(s.updateWorkspace))
+	update := base.with("PUT", "updateWorkspace"+name, "Change the "+o.Title+": absent fields are unchanged, null restores the organization's value. Fields that only the organization may set are rejected.", o.Scope+".update", s.inside(s.updateWorkspace))
 	update.Body = s.own
 	return []Route{read, update}
 }

@@ -56,7 +56,7 @@ const (
 // patchesField is the field of updates that Patch brings, versionQuery the parameter of
 // reads that Publish brings.
 func patchesField() []Field {
-	return []Field{{Name: patchField, Type: Boolean, Trigger: true, UpdateOnly: true, Doc: "true takes the content that is not named from the newest version; else all of it must come."}}
+	return []Field{{Name: patchField, Type: Boolean, Trigger: true, UpdateOnly: true, Doc: "true copies absent content fields from the newest version; otherwise all are required."}}
 }
 
 func versionQuery() []Field {

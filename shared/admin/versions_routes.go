@@ -51,7 +51,7 @@ func (h *history[T]) routes(item string) []Route {
 	out = append(out, publish)
 	if v.Labels != "" {
 		out = append(out, h.col.finish("update", Route{
-			Method: "PUT", Path: item + "/versions/{versionId}", Name: "label" + v.Name + "Version", Doc: "Put a label on a version, which it leaves another for; null takes all off.", Role: h.col.WriteRole,
+			Method: "PUT", Path: item + "/versions/{versionId}", Name: "label" + v.Name + "Version", Doc: "Assign a label to a version, moving it from any other version; null removes all labels.", Role: h.col.WriteRole,
 			Body: []Field{{Name: "label_id", Type: String, Max: 255, Refers: "/labels"}}, BodyMode: PartialBody, Action: audit.Update, Answer: emptySchema, Errors: refused, Do: h.putLabel,
 		}))
 	}

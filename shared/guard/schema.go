@@ -58,7 +58,7 @@ func (p *Param) schema() map[string]any {
 		p.members(s)
 	case Mapped:
 		text := map[string]any{"type": "string", "maxLength": 255}
-		s["type"], s["description"] = "array", "Credentials that a secret manager fills, by target_field: credentials.apiKey."
+		s["type"], s["description"] = "array", "Credentials from a secret manager, by target_field: credentials.apiKey."
 		s["items"] = map[string]any{"type": "object", "required": []string{"target_field", "secret_reference_id"}, "properties": map[string]any{
 			"target_field": text, "secret_reference_id": text, "secret_key": text, "value_format": map[string]any{"enum": []string{"string", "json"}}}}
 	case Schema:

@@ -43,37 +43,37 @@ func checkOrder(least, most string) func(map[string]json.RawMessage) []fault.Det
 // basicChecks judge only texts.
 var basicChecks = []*Check{
 	{ID: "default.regexMatch", Phase: Both, Category: Basic, Params: []Param{{Name: "rule", Type: Pattern, Required: true}, not}, Doc: "The text matches a pattern."},
-	{ID: "default.regexReplace", Phase: Both, Category: Basic, Mutates: true, Doc: "Replaces what matches a pattern.",
+	{ID: "default.regexReplace", Phase: Both, Category: Basic, Mutates: true, Doc: "Replaces matches of a pattern.",
 		Params: []Param{{Name: "rule", Type: Replaced, Required: true}, {Name: "redactText", Type: Text, Default: "[REDACTED]"}, {Name: "failOnDetection", Type: Flag, Default: false}}},
-	{ID: "default.sentenceCount", Phase: Both, Category: Basic, Params: countLimits("minSentences", "maxSentences", 99_999), validate: checkOrder("minSentences", "maxSentences"), Doc: "So many sentences."},
-	{ID: "default.wordCount", Phase: Both, Category: Basic, Params: countLimits("minWords", "maxWords", 99_999), validate: checkOrder("minWords", "maxWords"), Doc: "So many words."},
-	{ID: "default.characterCount", Phase: Both, Category: Basic, Params: countLimits("minCharacters", "maxCharacters", 9_999_999), validate: checkOrder("minCharacters", "maxCharacters"), Doc: "So many characters."},
-	{ID: "default.jsonSchema", Phase: After, Category: Basic, Params: []Param{{Name: "schema", Type: Schema, Required: true}, not}, Doc: "The answer has JSON that fits a schema."},
-	{ID: "default.jsonKeys", Phase: After, Category: Basic, Params: []Param{{Name: "keys", Type: Texts, Required: true, Min: 1}, anyOf}, Doc: "The answer has JSON with keys."},
-	{ID: "default.contains", Phase: Both, Category: Basic, Params: []Param{{Name: "words", Type: Texts, Required: true, Min: 1}, anyOf}, Doc: "The text has words."},
-	{ID: "default.containsCode", Phase: After, Category: Basic, Params: []Param{{Name: "format", Type: Text, Required: true, Enum: languages}, not}, Doc: "The answer has code."},
-	{ID: "default.alluppercase", Aliases: []string{"default.isAllUpperCase", "default.allUpperCase"}, Phase: Both, Category: Basic, Params: []Param{not}, Doc: "The text is upper case."},
-	{ID: "default.alllowercase", Aliases: []string{"default.isAllLowerCase", "default.allLowerCase"}, Phase: Both, Category: Basic, Params: []Param{not}, Doc: "The text is lower case."},
+	{ID: "default.sentenceCount", Phase: Both, Category: Basic, Params: countLimits("minSentences", "maxSentences", 99_999), validate: checkOrder("minSentences", "maxSentences"), Doc: "The text has a number of sentences."},
+	{ID: "default.wordCount", Phase: Both, Category: Basic, Params: countLimits("minWords", "maxWords", 99_999), validate: checkOrder("minWords", "maxWords"), Doc: "The text has a number of words."},
+	{ID: "default.characterCount", Phase: Both, Category: Basic, Params: countLimits("minCharacters", "maxCharacters", 9_999_999), validate: checkOrder("minCharacters", "maxCharacters"), Doc: "The text has a number of characters."},
+	{ID: "default.jsonSchema", Phase: After, Category: Basic, Params: []Param{{Name: "schema", Type: Schema, Required: true}, not}, Doc: "The response contains JSON that matches a schema."},
+	{ID: "default.jsonKeys", Phase: After, Category: Basic, Params: []Param{{Name: "keys", Type: Texts, Required: true, Min: 1}, anyOf}, Doc: "The response contains JSON with certain keys."},
+	{ID: "default.contains", Phase: Both, Category: Basic, Params: []Param{{Name: "words", Type: Texts, Required: true, Min: 1}, anyOf}, Doc: "The text contains certain words."},
+	{ID: "default.containsCode", Phase: After, Category: Basic, Params: []Param{{Name: "format", Type: Text, Required: true, Enum: languages}, not}, Doc: "The response contains code."},
+	{ID: "default.alluppercase", Aliases: []string{"default.isAllUpperCase", "default.allUpperCase"}, Phase: Both, Category: Basic, Params: []Param{not}, Doc: "The text is uppercase."},
+	{ID: "default.alllowercase", Aliases: []string{"default.isAllLowerCase", "default.allLowerCase"}, Phase: Both, Category: Basic, Params: []Param{not}, Doc: "The text is lowercase."},
 	{ID: "default.endsWith", Phase: Both, Category: Basic, Params: []Param{{Name: "suffix", Type: Text, Required: true, Min: 1}, not}, Doc: "The text ends with a suffix."},
-	{ID: "default.notNull", Phase: After, Category: Basic, Params: []Param{not}, Doc: "The answer is not empty."},
-	{ID: "default.addPrefix", Phase: Before, Category: Basic, Mutates: true, Doc: "Puts a text before a message.", Params: []Param{
+	{ID: "default.notNull", Phase: After, Category: Basic, Params: []Param{not}, Doc: "The response is not empty."},
+	{ID: "default.addPrefix", Phase: Before, Category: Basic, Mutates: true, Doc: "Prepends a text to a message.", Params: []Param{
 		{Name: "prefix", Type: Text, Required: true, Min: 1, Default: "Please respond helpfully and accurately to the following: "},
 		{Name: "applyToRole", Type: Text, Enum: []string{"user", "system", "assistant"}, Default: "user"}, {Name: "addToExisting", Type: Flag, Default: true}, {Name: "onlyIfEmpty", Type: Flag, Default: false}}},
 }
 
 // requestChecks judge request properties other than text.
 var requestChecks = []*Check{
-	{ID: "default.modelwhitelist", Aliases: []string{"default.modelWhitelist"}, Phase: Before, Category: Basic, Params: []Param{{Name: "models", Type: Texts, Required: true, Min: 1}, not}, Doc: "The model is one of a list."},
-	{ID: "default.modelRules", Phase: Before, Category: Basic, Params: []Param{{Name: "rules", Type: Object, Required: true, Members: []Param{{Name: "defaults", Type: Texts}, {Name: "metadata", Type: Object}}}, not}, validate: modelRules, Doc: "The model is one that the metadata of the request allows."},
-	{ID: "default.requiredMetadataKeys", Phase: Before, Category: Basic, Params: []Param{{Name: "metadataKeys", Type: Texts, Required: true, Min: 1}, allOf}, Doc: "The request has metadata."},
-	{ID: "default.requiredMetadataKeyPairs", Phase: Before, Category: Basic, Doc: "The request has pairs of metadata.", validate: metadataPairs, Params: []Param{
+	{ID: "default.modelwhitelist", Aliases: []string{"default.modelWhitelist"}, Phase: Before, Category: Basic, Params: []Param{{Name: "models", Type: Texts, Required: true, Min: 1}, not}, Doc: "The model is in a list."},
+	{ID: "default.modelRules", Phase: Before, Category: Basic, Params: []Param{{Name: "rules", Type: Object, Required: true, Members: []Param{{Name: "defaults", Type: Texts}, {Name: "metadata", Type: Object}}}, not}, validate: modelRules, Doc: "The request's metadata allow the model."},
+	{ID: "default.requiredMetadataKeys", Phase: Before, Category: Basic, Params: []Param{{Name: "metadataKeys", Type: Texts, Required: true, Min: 1}, allOf}, Doc: "The request has certain metadata keys."},
+	{ID: "default.requiredMetadataKeyPairs", Phase: Before, Category: Basic, Doc: "The request has certain metadata key-value pairs.", validate: metadataPairs, Params: []Param{
 		{Name: "metadataPairs", Type: Object, Required: true, Min: 1}, allOf, {Name: "matchType", Type: Text, Enum: matchTypes, Default: "exact"}}},
-	{ID: "default.allowedRequestTypes", Phase: Before, Category: Basic, Doc: "The request is of a kind that is allowed.", validate: checkDisjoint("allowedTypes", "blockedTypes"), Params: []Param{
+	{ID: "default.allowedRequestTypes", Phase: Before, Category: Basic, Doc: "The request type is allowed.", validate: checkDisjoint("allowedTypes", "blockedTypes"), Params: []Param{
 		{Name: "allowedTypes", Type: Listed, Enum: RequestTypes}, {Name: "blockedTypes", Type: Listed, Enum: RequestTypes}}},
-	{ID: "default.requestParametersCheck", Phase: Before, Category: Basic, Doc: "Tools and parameters of the request are allowed.", validate: requestParameters, Params: []Param{
+	{ID: "default.requestParametersCheck", Phase: Before, Category: Basic, Doc: "The request's tools and parameters are allowed.", validate: requestParameters, Params: []Param{
 		{Name: "tools", Type: Object, Members: toolRules},
 		{Name: "params", Type: Object, Members: []Param{{Name: "blockedKeys", Type: Texts}, {Name: "allowedKeys", Type: Texts}, {Name: "values", Type: Object}}}}},
-	{ID: "default.blockedTools", Phase: Both, Category: Basic, Doc: "Tools of the request are allowed. default.requestParametersCheck does the same, and more.", validate: blockedTools, Params: toolRules},
+	{ID: "default.blockedTools", Phase: Both, Category: Basic, Doc: "The request's tools are allowed. default.requestParametersCheck includes this check.", validate: blockedTools, Params: toolRules},
 }
 
 // secret is the key with which a customer's host verifies signatures.
@@ -95,10 +95,10 @@ var remoteChecks = []*Check{
 		{Name: "algorithms", Type: Texts, Enum: []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}, Default: []string{"RS256"}},
 		{Name: "introspectContentType", Type: Text, Max: 255}, {Name: "introspectCacheMaxAge", Type: Integer, Max: 604_800}, {Name: "requiredClaims", Type: Texts}, {Name: "claimValues", Type: Object},
 		{Name: "headerPayloadMatch", Type: Texts}, {Name: "extractClaims", Type: Texts}, {Name: "claimPrefix", Type: Text, Max: 64, Default: "x-jwt-"}}},
-	{ID: "default.validUrls", Phase: After, Category: Remote, Params: []Param{{Name: "onlyDNS", Type: Flag, Default: false}, not}, Doc: "Addresses in the answer exist."},
-	{ID: "default.webhook", Phase: Both, Category: Remote, Params: []Param{{Name: "webhookURL", Type: URL, Required: true}, {Name: "headers", Type: Object}, secret}, Doc: "A service of the customer judges."},
-	{ID: "default.log", Phase: Both, Category: Remote, Params: []Param{{Name: "logURL", Type: URL, Required: true}, {Name: "headers", Type: Object}, secret}, Doc: "Sends the request and the answer to a service of the customer."},
-	{ID: "default.inlineImageUrls", Phase: Before, Category: Remote, Mutates: true, Doc: "Fetches images and puts them into the request.", Params: []Param{
+	{ID: "default.validUrls", Phase: After, Category: Remote, Params: []Param{{Name: "onlyDNS", Type: Flag, Default: false}, not}, Doc: "The links in the response are reachable."},
+	{ID: "default.webhook", Phase: Both, Category: Remote, Params: []Param{{Name: "webhookURL", Type: URL, Required: true}, {Name: "headers", Type: Object}, secret}, Doc: "Calls a service of the customer for the verdict."},
+	{ID: "default.log", Phase: Both, Category: Remote, Params: []Param{{Name: "logURL", Type: URL, Required: true}, {Name: "headers", Type: Object}, secret}, Doc: "Sends the request and the response to a service of the customer."},
+	{ID: "default.inlineImageUrls", Phase: Before, Category: Remote, Mutates: true, Doc: "Fetches images and inlines them in the request.", Params: []Param{
 		{Name: "providers", Type: Texts}, {Name: "maxSizeBytes", Type: Integer, Min: 1, Max: 20 << 20, Default: 20 << 20}, {Name: "timeoutMs", Type: Integer, Min: 1, Max: maxTimeout, Default: 30_000}}},
 }
 

@@ -64,7 +64,7 @@ type Key struct {
 
 // Defaults apply to requests that use the key.
 type Defaults struct {
-	ConfigID      string            `json:"config_id,omitempty" max:"255" doc:"Id or slug of the config that routes requests; null unbinds."`
+	ConfigID      string            `json:"config_id,omitempty" max:"255" doc:"Id or slug of the config that routes requests; null removes it."`
 	Metadata      map[string]string `json:"metadata,omitempty" max:"64" each:"max=128" doc:"Pairs added to the metadata of every request."`
 	AllowOverride *bool             `json:"allow_config_override,omitempty" doc:"Whether a request may bring another config."` // nil means true
 }

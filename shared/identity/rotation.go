@@ -18,7 +18,7 @@ type RotationPolicy struct {
 	PeriodDays   int        `json:"rotation_period_days,omitempty" doc:"1 to 365; excludes rotation_period."`
 	NextAt       *time.Time `json:"next_rotation_at,omitempty" doc:"The next rotation."`
 	NextSent     string     `json:"next_sent,omitempty"` // the client's text of next_rotation_at
-	TransitionMS int64      `json:"key_transition_period_ms,omitempty" doc:"How long old and new key are both valid: at least 30 minutes, less than the period."`
+	TransitionMS int64      `json:"key_transition_period_ms,omitempty" doc:"How long the old and the new key are both valid: at least 30 minutes, less than the period."`
 }
 
 // Validate returns all errors of the policy.

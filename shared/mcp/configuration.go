@@ -11,12 +11,12 @@ import (
 type Configuration struct {
 	Headers            map[string]string   `json:"headers,omitempty" max:"50" each:"max=8192" doc:"Sent with each call."`
 	CustomHeaders      map[string]string   `json:"custom_headers,omitempty" max:"50" each:"max=8192" doc:"As headers."`
-	PassthroughHeaders map[string]string   `json:"passthrough_headers,omitempty" max:"50" each:"max=8192" doc:"Sent with each call, over headers of the same name."`
+	PassthroughHeaders map[string]string   `json:"passthrough_headers,omitempty" max:"50" each:"max=8192" doc:"Sent with each call; overrides headers of the same name."`
 	PassthroughHeader  map[string]string   `json:"passthrough_header,omitempty" max:"50" each:"max=8192" doc:"As passthrough_headers."`
-	ForwardHeaders     *upstream.Forward   `json:"forward_headers,omitempty" doc:"Which of a client's headers go to the server."`
+	ForwardHeaders     *upstream.Forward   `json:"forward_headers,omitempty" doc:"Client headers to forward to the server."`
 	OAuth              *OAuthMetadata      `json:"oauth_metadata,omitempty" doc:"For sign-in at the server."`
-	Identity           *IdentityForwarding `json:"user_identity_forwarding,omitempty" doc:"How the server learns who calls."`
-	JWT                *JWTValidation      `json:"jwt_validation,omitempty" doc:"Tokens that clients must bring besides their key, in each request."`
+	Identity           *IdentityForwarding `json:"user_identity_forwarding,omitempty" doc:"How the server learns the identity of the caller."`
+	JWT                *JWTValidation      `json:"jwt_validation,omitempty" doc:"Tokens that clients must send in addition to their key, in each request."`
 	External           *ExternalAuth       `json:"external_auth_config,omitempty" doc:"Sign-in at an identity provider of the organisation."`
 	// These fields are accepted for compatibility and have no effect.
 	ToolAuthorization json.RawMessage `json:"tool_authorization,omitempty" doc:"Not used."`
@@ -45,7 +45,7 @@ type OAuthMetadata struct {
 	AuthorizationEndpoint string            `json:"authorization_endpoint,omitempty" max:"2048"`
 	TokenEndpoint         string            `json:"token_endpoint,omitempty" max:"2048"`
 	ScopesSupported       []string          `json:"scopes_supported,omitempty" max:"200" each:"max=255"`
-	ClientID              string            `json:"client_id,omitempty" max:"2048" doc:"Nothing is registered where there is one."`
+	ClientID              string            `json:"client_id,omitempty" max:"2048" doc:"Absent if no client was registered."`
 	ClientSecret          string            `json:"client_secret,omitempty" max:"8192"`
 	ClientName            string            `json:"client_name,omitempty" max:"255"`
 	ClientURI             string            `json:"client_uri,omitempty" max:"2048"`
@@ -64,7 +64,7 @@ type OAuthMetadata struct {
 
 // IdentityForwarding configures how the upstream learns the identity of the caller.
 type IdentityForwarding struct {
-	Method        string   `json:"method" min:"1" enum:"claims_header,bearer,jwt_header" doc:"jwt_header is a token that the gateway signs (RS256): verify it by /.well-known/jwks.json."`
+	Method        string   `json:"method" min:"1" enum:"claims_header,bearer,jwt_header" doc:"jwt_header is a token signed by the gateway (RS256); verify it with /.well-known/jwks.json."`
 	IncludeClaims []string `json:"include_claims,omitempty" max:"50" each:"max=255"`
 	HeaderName    string   `json:"header_name,omitempty" max:"128"`
 	Expiry        int64    `json:"jwt_expiry_seconds,omitempty" min:"1" max:"86400" doc:"Of jwt_header; 300 without it."`

@@ -29,9 +29,9 @@ const MaxMembers = 20
 // Member is a server with tools that a virtual server exposes.
 type Member struct {
 	Server string            `json:"server" min:"1" max:"255" doc:"Id or slug of a server of the workspace that is not virtual. Shown as its id."`
-	Tools  []string          `json:"tools,omitempty" max:"1000" each:"min=1 max=128" doc:"Those of its tools that are taken, by the names that it gives them; none: all."`
-	Prefix string            `json:"prefix,omitempty" max:"64" doc:"Stands before the names of its tools: letters, digits, _ - and ."`
-	Rename map[string]string `json:"rename,omitempty" max:"1000" each:"min=1 max=128" doc:"Other names for single tools, by the names that the server gives them; they have no prefix."`
+	Tools  []string          `json:"tools,omitempty" max:"1000" each:"min=1 max=128" doc:"The included tools, by their names on the server; default: all."`
+	Prefix string            `json:"prefix,omitempty" max:"64" doc:"Prefix of its tool names: letters, digits, _ - and ."`
+	Rename map[string]string `json:"rename,omitempty" max:"1000" each:"min=1 max=128" doc:"Other names for individual tools, by their names on the server; without a prefix."`
 }
 
 // Virtual reports whether the server exposes tools of other servers.

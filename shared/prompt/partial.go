@@ -50,7 +50,7 @@ func DecodePartial(rec resource.Record) (*Template, error) {
 
 // Collection is the stored form of a folder of prompts.
 type Collection struct {
-	ParentID  string `json:"parent_collection_id,omitempty" max:"255" doc:"Collection that it is in, by id or slug."`
+	ParentID  string `json:"parent_collection_id,omitempty" max:"255" doc:"Collection of the prompt, by id or slug."`
 	IsDefault bool   `json:"is_default,omitempty"`
 }
 

@@ -45,15 +45,15 @@ type Prompt struct {
 	Functions  []json.RawMessage          `json:"functions,omitempty" max:"128"`
 	Tools      []json.RawMessage          `json:"tools,omitempty" max:"128"`
 	ToolChoice json.RawMessage            `json:"tool_choice,omitempty"`
-	Metadata   map[string]json.RawMessage `json:"template_metadata,omitempty" max:"100" doc:"template_type says chat or completion."`
-	Raw        int                        `json:"is_raw_template,omitempty" max:"1" doc:"1 fills in the template before it is read as JSON."`
+	Metadata   map[string]json.RawMessage `json:"template_metadata,omitempty" max:"100" doc:"template_type is chat or completion."`
+	Raw        int                        `json:"is_raw_template,omitempty" max:"1" doc:"1 renders the template before it is parsed as JSON."`
 	// Description is what the version is about.
 	Description string `json:"version_description,omitempty" max:"1024"`
 
 	// Tests are the prompt's saved table. RequireTests says that a version must have passed
 	// it before it is published. Both belong to the record, not to its versions.
 	Tests        []Case `json:"tests,omitempty" max:"50"`
-	RequireTests bool   `json:"require_tests,omitempty" doc:"A version is published, labelled or tried in an experiment only after it has passed the saved tests."`
+	RequireTests bool   `json:"require_tests,omitempty" doc:"A version can be published, labeled or used in an experiment only after it has passed the saved tests."`
 }
 
 // Type is chat or completion.

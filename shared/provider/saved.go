@@ -54,18 +54,18 @@ type SecretMapping struct {
 	ValueFormat       string `json:"value_format,omitempty" enum:"string,json"` // "": string
 	// Restricted is set by LinkSecrets for callers who may not read secret references. It holds
 	// after the reference has changed, too.
-	Restricted bool `json:"restricted,omitempty" doc:"The mapping only gives the member of the secret that the reference names. Always true where whoever maps it may not read secret references."`
+	Restricted bool `json:"restricted,omitempty" doc:"The mapping returns only the field of the secret that the reference names. Always true for callers without read access to secret references."`
 }
 
 // IntegrationModel is one model of an integration: an enabled or disabled one, or its own.
 type IntegrationModel struct {
 	Slug           string          `json:"slug" min:"1" max:"255"`
 	Enabled        bool            `json:"enabled"`
-	Custom         bool            `json:"is_custom,omitempty" doc:"A model that the catalogue does not have."`
+	Custom         bool            `json:"is_custom,omitempty" doc:"A model that the catalog does not contain."`
 	FineTuned      bool            `json:"is_finetune,omitempty"`
-	BaseModelSlug  string          `json:"base_model_slug,omitempty" max:"255" doc:"Model of the catalogue that it is made of."`
-	Configurations *ModelHost      `json:"configurations,omitempty" doc:"Where the model is served."`
-	Pricing        json.RawMessage `json:"pricing_config,omitempty" doc:"Prices in cents, in place of the catalogue's."`
+	BaseModelSlug  string          `json:"base_model_slug,omitempty" max:"255" doc:"Model of the catalog that it is based on."`
+	Configurations *ModelHost      `json:"configurations,omitempty" doc:"Region in which the model is served."`
+	Pricing        json.RawMessage `json:"pricing_config,omitempty" doc:"Prices in cents, instead of the catalog's."`
 }
 
 // ModelHost is the address of an integration's model, if it is not the provider's.

@@ -10,8 +10,8 @@ import (
 // Rights are the permissions of workspace roles; nil means the defaults. Only the last two
 // apply to owners and admins of the organisation, and none applies to workspace admins.
 type Rights struct {
-	MembersViewAllData  *bool `json:"membersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: logs and analytics of own keys only."`
-	ManagersViewAllData *bool `json:"managersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: logs and analytics of own keys only."`
+	MembersViewAllData  *bool `json:"membersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: only logs and analytics of own keys."`
+	ManagersViewAllData *bool `json:"managersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: only logs and analytics of own keys."`
 
 	MembersViewAnalytics  *bool `json:"membersViewAnalytics,omitempty" category:"analytics" standard:"true"`
 	ManagersViewAnalytics *bool `json:"managersViewAnalytics,omitempty" category:"analytics" standard:"true"`
@@ -35,8 +35,8 @@ type Rights struct {
 	ManagersViewConfigs  *bool `json:"managersViewConfigs,omitempty" category:"configs" standard:"true"`
 	ManagersWriteConfigs *bool `json:"managersWriteConfigs,omitempty" category:"configs" standard:"true"`
 
-	MembersViewAPIKeys    *bool `json:"membersViewApiKeys,omitempty" category:"api_keys" standard:"true" doc:"Their own."`
-	MembersManageAPIKeys  *bool `json:"membersManageApiKeys,omitempty" category:"api_keys" standard:"false" doc:"Their own; rotating them is always allowed."`
+	MembersViewAPIKeys    *bool `json:"membersViewApiKeys,omitempty" category:"api_keys" standard:"true" doc:"Own keys."`
+	MembersManageAPIKeys  *bool `json:"membersManageApiKeys,omitempty" category:"api_keys" standard:"false" doc:"Own keys; rotation is always allowed."`
 	ManagersViewAPIKeys   *bool `json:"managersViewApiKeys,omitempty" category:"api_keys" standard:"true"`
 	ManagersManageAPIKeys *bool `json:"managersManageApiKeys,omitempty" category:"api_keys" standard:"true"`
 

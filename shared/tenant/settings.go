@@ -71,10 +71,10 @@ type Settings struct {
 type UserKeys struct {
 	AutoCreate        *bool          `json:"user_api_key_auto_create,omitempty" doc:"Whether a user gets a key on joining a workspace."`
 	DefaultAutoCreate *bool          `json:"default_workspace_user_api_key_auto_create,omitempty" doc:"The same for the default workspace."`
-	TTL               int64          `json:"user_api_key_ttl,omitempty" min:"60" max:"315360000" doc:"Seconds until a new key expires that does not say when."`
-	MaxTTL            int64          `json:"user_api_key_max_ttl,omitempty" min:"60" max:"315360000" doc:"The most seconds until a key expires; keys that never expire are then refused."`
-	MaxKeys           int64          `json:"max_user_api_keys,omitempty" min:"1" max:"10000" doc:"How many keys of users a workspace may have."`
-	RotationPeriod    RotationPeriod `json:"user_api_key_rotation_period,omitempty" doc:"Days after which keys are rotated: 1 to 365, weekly or monthly."`
+	TTL               int64          `json:"user_api_key_ttl,omitempty" min:"60" max:"315360000" doc:"Default lifetime of new keys in seconds."`
+	MaxTTL            int64          `json:"user_api_key_max_ttl,omitempty" min:"60" max:"315360000" doc:"Maximum lifetime of keys in seconds; keys without expiry are then rejected."`
+	MaxKeys           int64          `json:"max_user_api_keys,omitempty" min:"1" max:"10000" doc:"Maximum number of user keys in a workspace."`
+	RotationPeriod    RotationPeriod `json:"user_api_key_rotation_period,omitempty" doc:"Rotation period of keys: 1 to 365 days, weekly or monthly."`
 }
 
 // Validate returns the faults of field combinations.

@@ -6,17 +6,17 @@ type MeasuredShown struct {
 	Strategy string        `json:"strategy" enum:"latency,cost,least_busy"`
 	Chosen   int           `json:"chosen"`
 	Reason   string        `json:"reason" enum:"lowest,tie,explore,too_few_observed,no_figures,all_failing,sticky,as_recorded"`
-	Figures  []FigureShown `json:"figures" doc:"Of up to 10 targets."`
+	Figures  []FigureShown `json:"figures" doc:"Figures of up to 10 targets."`
 }
 
 // FigureShown is what a choice knew of one target.
 type FigureShown struct {
 	Index    int      `json:"index"`
-	Value    *float64 `json:"value" doc:"What was compared; null: unknown."`
+	Value    *float64 `json:"value" doc:"The compared figure; null: unknown."`
 	Unit     string   `json:"unit" enum:"ms,cents,requests"`
 	Observed int      `json:"observations" doc:"Latencies of requests of this size."`
 	InFlight int      `json:"in_flight"`
-	Avoided  bool     `json:"avoided" doc:"It had failed."`
+	Avoided  bool     `json:"avoided" doc:"It was avoided because it had failed recently."`
 }
 
 // ShowMeasured shows choices by figures.

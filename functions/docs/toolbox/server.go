@@ -45,18 +45,18 @@ func New(api API, document func() (json.RawMessage, error)) *Server {
 
 // Route is the server's own.
 func (s *Server) Route() admin.Route {
-	message := admin.Schema{"type": "object", "description": "A message of JSON-RPC."}
+	message := admin.Schema{"type": "object", "description": "A JSON-RPC message."}
 	return admin.Route{
 		Method: "POST", Path: Path, Name: "callAdministration", Public: true, Welcomes: true, Unrecorded: true,
-		Doc: "Call the administration as an MCP server: one tool for each operation that the caller's key has a scope for. With an API key; calls of tools are recorded as the operations that they are.",
+		Doc: "Use the administration API as an MCP server: one tool for each operation that the scopes of the caller's API key allow. Tool calls are recorded in the audit log like the operations.",
 		Body: []admin.Field{
 			{Name: "jsonrpc", Type: admin.String, Required: true, Enum: []string{"2.0"}, Doc: "The version of JSON-RPC."},
-			{Name: "id", Type: admin.String, Form: admin.Schema{"type": []string{"string", "integer"}}, Doc: "Of a request, which its answer repeats."},
+			{Name: "id", Type: admin.String, Form: admin.Schema{"type": []string{"string", "integer"}}, Doc: "Id of a request, which its response repeats."},
 			{Name: "method", Type: admin.String, Required: true, Max: 256, Doc: "Such as tools/list or tools/call.", Example: "tools/list"},
-			{Name: "params", Type: admin.Object, Open: true, Doc: "As the method has them."},
+			{Name: "params", Type: admin.Object, Open: true, Doc: "As defined by the method."},
 		}, Unparsed: true, Consumes: []string{jsonType}, Answer: message, Errors: []int{202, 401, 403, 404, 406},
 		Query: []admin.Field{
-			{Name: "writes", Type: admin.Boolean, Doc: "Also the tools that change something."},
+			{Name: "writes", Type: admin.Boolean, Doc: "Include tools that change something."},
 			{Name: "families", Type: admin.String, Max: 1000, Doc: "Only the tools of these families, separated by commas, such as configs,prompts."},
 		},
 		Refusals: &admin.Refusals{ContentType: jsonType, Schema: message, Body: func(c *admin.Call, f *fault.Fault) any {

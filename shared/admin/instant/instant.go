@@ -55,7 +55,7 @@ func Field(name, doc string, required bool) admin.Field {
 // EndField is Field for the end of a range, which Range reads.
 func EndField(name, doc string, required bool) admin.Field {
 	f := Field(name, doc, required)
-	f.Doc += " A date without a time is the end of that day."
+	f.Doc += " A date without a time means the end of that day."
 	return f
 }
 

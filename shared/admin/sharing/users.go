@@ -43,12 +43,12 @@ func (u Users[T]) Routes() []admin.Route {
 	}
 	search := admin.Field{Name: "search", Type: admin.String, Min: 1, Max: 255, Doc: "Part of the e-mail address."}
 	get := entries.Below(admin.Route{
-		Method: "GET", Path: u.Path, Name: "list" + u.Name + "UserAccess", Doc: "List the members of the workspace, and whether they have access.",
+		Method: "GET", Path: u.Path, Name: "list" + u.Name + "UserAccess", Doc: "List the members of the workspace with their access.",
 		Query: append(fromOne.Fields(), search), Answer: u.schema(), Do: entries.At("list", u.list),
 	})
 	put := entries.WriteMany(admin.Many{
-		Name: "update" + u.Name + "UserAccess", Doc: "Give access to users, or take it, and set what holds for all others.", Field: "user_access", Key: "user_id", Refers: "/admin/users", Max: maxNamed,
-		More:   []admin.Field{{Name: defaultAccess, Type: admin.String, Enum: []string{access.Allow, access.Deny}, Doc: "What holds for users without an entry."}},
+		Name: "update" + u.Name + "UserAccess", Doc: "Grant or revoke access of users, and set the default for all others.", Field: "user_access", Key: "user_id", Refers: "/admin/users", Max: maxNamed,
+		More:   []admin.Field{{Name: defaultAccess, Type: admin.String, Enum: []string{access.Allow, access.Deny}, Doc: "Access of users without an entry."}},
 		Answer: Done, Reply: admin.Members{"success": true}, Finish: u.finish,
 	})
 	put.BodyMode = admin.PartialBody

@@ -33,9 +33,9 @@ var paging = admin.Paging{DefaultSize: 1000}
 func (w Workspaces[T]) Routes(path string) []admin.Route {
 	version := admin.Field{Name: "version", Type: admin.String, Max: 16, Doc: "With a version the list is called data, and has its total."}
 	return w.Of.Below(
-		admin.Route{Method: "GET", Path: path, Name: "list" + w.Name + "Workspaces", Doc: "List the workspaces that have access, or settings of their own.",
+		admin.Route{Method: "GET", Path: path, Name: "list" + w.Name + "Workspaces", Doc: "List the workspaces with access or with overridden settings.",
 			Query: append(paging.Fields(), version), Answer: listSchema, Do: w.Of.At("read", w.list)},
-		admin.Route{Method: "PUT", Path: path, Name: "update" + w.Name + "Workspaces", Doc: "Give access to workspaces, or take it.", Action: audit.Manage, Errors: []int{409},
+		admin.Route{Method: "PUT", Path: path, Name: "update" + w.Name + "Workspaces", Doc: "Grant or revoke access of workspaces.", Action: audit.Manage, Errors: []int{409},
 			Body: fields(), BodyMode: admin.PartialBody, Answer: admin.Nothing, Do: w.Of.At("update", w.put)},
 	)
 }
@@ -47,8 +47,8 @@ func fields() []admin.Field {
 			{Name: "id", Doc: "Id or slug of the workspace.", Type: admin.String, Refers: "/admin/workspaces", Required: true, Min: 1, Max: 255}, enabled,
 			{Name: "status", Type: admin.String, ReadOnly: true}, {Name: "created_at", Type: admin.Timestamp, ReadOnly: true}, {Name: "last_updated_at", Type: admin.Timestamp, ReadOnly: true},
 		}}},
-		{Name: "global_workspace_access", Doc: "What workspaces without an entry get, also those made later; null: nothing.", Type: admin.Object, Fields: []admin.Field{enabled}},
-		{Name: "override_existing_workspace_access", Doc: "Workspaces lose their entries and follow the global access.", Type: admin.Boolean},
+		{Name: "global_workspace_access", Doc: "Access of workspaces without an entry, including later ones; null: none.", Type: admin.Object, Fields: []admin.Field{enabled}},
+		{Name: "override_existing_workspace_access", Doc: "Removes the entries of workspaces, which then use the global access.", Type: admin.Boolean},
 	}
 }
 

@@ -62,7 +62,7 @@ type list struct {
 var cacheStatuses = []string{"HIT", "SEMANTIC HIT", "MISS", "SEMANTIC MISS", "REFRESH", "DISABLED"}
 
 var lists = []list{
-	{"status_code", "Statuses that clients got.", checkStatus, func(f *report.Filter, e []string) {
+	{"status_code", "Statuses that clients received.", checkStatus, func(f *report.Filter, e []string) {
 		for _, s := range e {
 			n, _ := strconv.Atoi(s) // checkStatus has read it
 			f.Statuses = append(f.Statuses, n)
@@ -77,22 +77,22 @@ var lists = []list{
 	{"prompt_slug", "Prompts, by slug.", nil, func(f *report.Filter, e []string) { f.Prompts = e }},
 	{"experiment_ids", "Experiments of prompts, by id.", nil, func(f *report.Filter, e []string) { f.Experiments = e }},
 	{"api_key_ids", "API keys, by id.", nil, func(f *report.Filter, e []string) { f.Keys = e }},
-	{"ai_org", "Types of providers, such as openai.", nil, func(f *report.Filter, e []string) { f.Providers = e }},
+	{"ai_org", "Providers, such as openai.", nil, func(f *report.Filter, e []string) { f.Providers = e }},
 	{"ai_model", "Models.", nil, func(f *report.Filter, e []string) { f.Models = e }},
-	{"ai_org_model", "Models of types of providers, as provider__model.", checkPair, func(f *report.Filter, e []string) {
+	{"ai_org_model", "Models by provider, as provider__model.", checkPair, func(f *report.Filter, e []string) {
 		for _, s := range e {
 			org, model, _ := strings.Cut(s, pairSeparator)
 			f.ProviderModel = append(f.ProviderModel, report.ProviderModel{Provider: org, Model: model})
 		}
 	}},
-	{"cache_status", "States of the cache: " + strings.Join(cacheStatuses, ", ") + ".", checkCache, func(f *report.Filter, e []string) { f.CacheStatuses = e }},
+	{"cache_status", "Cache states: " + strings.Join(cacheStatuses, ", ") + ".", checkCache, func(f *report.Filter, e []string) { f.CacheStatuses = e }},
 	{"trace_id", "Traces.", nil, func(f *report.Filter, e []string) { f.TraceIDs = e }},
 	{"span_id", "Spans.", nil, func(f *report.Filter, e []string) { f.SpanIDs = e }},
-	{"user_ids", "Users whose keys made the requests, by id.", nil, func(f *report.Filter, e []string) { f.UserIDs = e }},
+	{"user_ids", "Users with the keys that made the requests, by id.", nil, func(f *report.Filter, e []string) { f.UserIDs = e }},
 	{"end_users", "Users that requests were made for: metadata _user.", nil, func(f *report.Filter, e []string) { f.EndUsers = e }},
 	{"session_id", "Sessions of coding agents.", nil, func(f *report.Filter, e []string) { f.Sessions = e }},
 	{"agent_id", "Coding agents.", nil, func(f *report.Filter, e []string) { f.Agents = e }},
-	{"parent_agent_id", "Coding agents whose agents made the requests.", nil, func(f *report.Filter, e []string) { f.ParentAgents = e }},
+	{"parent_agent_id", "Coding agents with sub-agents that made the requests.", nil, func(f *report.Filter, e []string) { f.ParentAgents = e }},
 }
 
 const pairSeparator = "__"
@@ -123,7 +123,7 @@ func checkCache(s string) string {
 func List(name, doc string, check func(entry string) string) admin.Field {
 	return admin.Field{
 		Name: name, Type: admin.Array, Of: &admin.Field{Type: admin.String}, Max: maxEntries,
-		Doc: doc + " Several with commas between them.",
+		Doc: doc + " Several, comma-separated.",
 		Check: func(raw json.RawMessage) []fault.Detail {
 			var entries []string
 			if err := json.Unmarshal(raw, &entries); err != nil {
@@ -162,13 +162,13 @@ func Entries(q admin.Values, name string) []string {
 // the time must be given.
 func Fields(timed bool) []admin.Field {
 	out := []admin.Field{
-		instant.Field(From, "Beginning of the time; requests are counted when they arrive.", timed),
-		instant.EndField(To, "End of the time, included.", timed),
+		instant.Field(From, "Start of the time range; requests are counted at their arrival.", timed),
+		instant.EndField(To, "End of the time range, inclusive.", timed),
 		{Name: "workspace_slug", Type: admin.String, Max: maxEntry,
-			Doc: "Workspace, by id or slug, with organisation keys, which else see all workspaces. Other keys see their own; for them it is ignored."},
+			Doc: "Workspace, by id or slug, for organization keys, which see all workspaces by default. Ignored for other keys, which see their own."},
 	}
 	for _, b := range bounds {
-		for _, end := range [...][2]string{{"_min", "Least "}, {"_max", "Most "}} {
+		for _, end := range [...][2]string{{"_min", "Minimum "}, {"_max", "Maximum "}} {
 			out = append(out, admin.Field{Name: b.name + end[0], Type: b.kind, Min: b.min, Max: b.max, Doc: end[1] + b.doc + "."})
 		}
 	}
@@ -176,7 +176,7 @@ func Fields(timed bool) []admin.Field {
 		out = append(out, List(l.name, l.doc, l.check))
 	}
 	return append(out, admin.Field{Name: "metadata", Type: admin.Map, Of: &admin.Field{Type: admin.String}, Max: maxPairs,
-		Doc: "JSON object of metadata that a request must have, all of it."})
+		Doc: "JSON object of metadata that a request must contain."})
 }
 
 // Filter reads the parameters. Errors name all that is wrong. Bounds on feedback have
@@ -274,7 +274,7 @@ const maxPage = 1_000_000
 func PageFields(size, maxSize int64) []admin.Field {
 	return []admin.Field{
 		{Name: "current_page", Type: admin.Integer, Max: maxPage, Default: 0, Doc: "Number of the page; the first is 0."},
-		{Name: "page_size", Type: admin.Integer, Max: maxSize, Default: size, Doc: "Entries of a page; 0 for the total alone."},
+		{Name: "page_size", Type: admin.Integer, Max: maxSize, Default: size, Doc: "Entries per page; 0 returns only the total."},
 	}
 }
 

@@ -23,13 +23,13 @@ type Alternative struct {
 	Slug     *string     `json:"virtual_key"`
 	Provider *string     `json:"provider"`
 	Model    *string     `json:"model" doc:"null: that of each request."`
-	Chosen   int64       `json:"chosen" doc:"Requests that go there."`
-	Priced   int64       `json:"priced_requests" doc:"Requests whose cost there is known."`
-	Cost     float64     `json:"cost" doc:"US cents, of all of these."`
+	Chosen   int64       `json:"chosen" doc:"Requests routed to it."`
+	Priced   int64       `json:"priced_requests" doc:"Requests with a known cost at this target."`
+	Cost     float64     `json:"cost" doc:"Total of all of these, in US cents."`
 	Unit     string      `json:"cost_unit" enum:"cents"`
-	USD      json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
-	Observed int64       `json:"observations" doc:"Successful calls of it in this time."`
-	Latency  *float64    `json:"latency_ms" doc:"Their mean; null: there are none."`
+	USD      json.Number `json:"cost_usd" doc:"Exact value of cost in US dollars."`
+	Observed int64       `json:"observations" doc:"Number of its successful calls in this time range."`
+	Latency  *float64    `json:"latency_ms" doc:"Mean; null: there are none."`
 	P95      *float64    `json:"latency_p95_ms" doc:"Their 95th percentile, within 10 %."`
 
 	cost pricing.NanoDollars

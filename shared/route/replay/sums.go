@@ -20,16 +20,16 @@ const (
 
 // Result is the result of a simulation. Money is in US cents.
 type Result struct {
-	From         *time.Time    `json:"from" doc:"Of the first request that was read; null: there was none."`
+	From         *time.Time    `json:"from" doc:"Time of the first request that was read; null: there was none."`
 	To           *time.Time    `json:"to" doc:"Of the last one."`
 	Before       Total         `json:"before" doc:"As recorded."`
 	After        Total         `json:"after" doc:"As it would have been."`
-	Alternatives []Alternative `json:"alternatives" doc:"The targets of the config, in their order: what all requests would have cost there, and how fast the target answered in this time. Up to 100."`
-	Models       []ModelSum    `json:"models" doc:"By whom was asked, what costs most first: up to 200, and the rest together with null for both names."`
-	Differences  []Difference  `json:"differences" doc:"Kinds of differences that there are."`
-	Limits       []LimitSum    `json:"limits" doc:"The limits of the question, in their order."`
-	Guardrails   []CheckSum    `json:"guardrails" doc:"The checks of the question, in their order."`
-	Unjudged     []Open        `json:"unjudged" doc:"What could not be judged, and counts as it was recorded."`
+	Alternatives []Alternative `json:"alternatives" doc:"The targets of the config, in order, up to 100: the cost of all requests at this target, and its latency in the time range."`
+	Models       []ModelSum    `json:"models" doc:"Callers, most expensive first: up to 200; the rest is summed up with null for both names."`
+	Differences  []Difference  `json:"differences" doc:"Kinds of differences."`
+	Limits       []LimitSum    `json:"limits" doc:"The simulated limits, in order."`
+	Guardrails   []CheckSum    `json:"guardrails" doc:"The simulated checks, in order."`
+	Unjudged     []Open        `json:"unjudged" doc:"Parts that could not be simulated, which count as recorded."`
 }
 
 // Total sums up requests.
@@ -41,8 +41,8 @@ type Total struct {
 	Output   int64       `json:"output_tokens"`
 	Cost     float64     `json:"cost" doc:"US cents."`
 	Unit     string      `json:"cost_unit" enum:"cents"`
-	USD      json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
-	Latency  *float64    `json:"latency_ms" doc:"Mean time to the response of the target that answered, of the requests for which it is known: of another target than the recorded one, its mean until then. null: of none."`
+	USD      json.Number `json:"cost_usd" doc:"Exact value of cost in US dollars."`
+	Latency  *float64    `json:"latency_ms" doc:"Mean time to the response of the target, over the requests with a known time; for a target other than the recorded one, its mean until then. null: none is known."`
 
 	cost  pricing.NanoDollars
 	took  time.Duration
@@ -62,16 +62,16 @@ type Part struct {
 	Calls int64       `json:"calls"`
 	Cost  float64     `json:"cost" doc:"US cents."`
 	Unit  string      `json:"cost_unit" enum:"cents"`
-	USD   json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
+	USD   json.Number `json:"cost_usd" doc:"Exact value of cost in US dollars."`
 
 	cost pricing.NanoDollars
 }
 
 // Difference is a kind of difference.
 type Difference struct {
-	Kind     string    `json:"kind" enum:"moved,repriced,refused,released,exceeded,tripped,denied" doc:"moved: another target answers. repriced: the cost is another. refused: by a limit of the question. released: by none any more. exceeded: past a limit that lets it, or sends it elsewhere. tripped: a guardrail fails. denied: and denies."`
+	Kind     string    `json:"kind" enum:"moved,repriced,refused,released,exceeded,tripped,denied" doc:"moved: another target responds. repriced: the cost differs. refused: a simulated limit rejects it. released: no limit rejects it any more. exceeded: it exceeds a limit that admits or reroutes it. tripped: a guardrail fails. denied: a guardrail denies it."`
 	Requests int64     `json:"requests"`
-	Examples []Example `json:"examples" doc:"The first of them, up to 10."`
+	Examples []Example `json:"examples" doc:"The first 10 of them."`
 }
 
 // Example is a request.
@@ -88,17 +88,17 @@ type Side struct {
 	Model    *string     `json:"model"`
 	Cost     float64     `json:"cost" doc:"US cents."`
 	Unit     string      `json:"cost_unit" enum:"cents"`
-	USD      json.Number `json:"cost_usd" doc:"cost in US dollars, exactly."`
-	Stopped  *string     `json:"stopped_by" doc:"The limit or guardrail that lets it come no further."`
+	USD      json.Number `json:"cost_usd" doc:"Exact value of cost in US dollars."`
+	Stopped  *string     `json:"stopped_by" doc:"The limit or guardrail that would reject it."`
 }
 
 // LimitSum is the effect of a limit.
 type LimitSum struct {
 	Name     string     `json:"name"`
-	Counted  int64      `json:"counted" doc:"How often it was asked."`
-	Refused  int64      `json:"refused" doc:"Requests that it refuses."`
-	Exceeded int64      `json:"exceeded" doc:"Requests that it lets go past, or sends to fallback_model; these keep their target and cost here."`
-	Counters int64      `json:"counters" doc:"How many of its counters refuse something."`
+	Counted  int64      `json:"counted" doc:"Number of evaluations."`
+	Refused  int64      `json:"refused" doc:"Requests that it rejects."`
+	Exceeded int64      `json:"exceeded" doc:"Requests over the limit that it admits, or sends to fallback_model; their target and cost are unchanged in this simulation."`
+	Counters int64      `json:"counters" doc:"Number of its counters that are exhausted."`
 	First    *time.Time `json:"first_refused_at"`
 	FirstID  *string    `json:"first_refused_log_id"`
 }
@@ -113,16 +113,16 @@ func (s *LimitSum) refuse(rec *usage.Record) {
 // CheckSum is the effect of a guardrail.
 type CheckSum struct {
 	Name   string `json:"name"`
-	Run    int64  `json:"run" doc:"Requests that it was run on."`
+	Run    int64  `json:"run" doc:"Requests that it evaluated."`
 	Failed int64  `json:"failed"`
-	Not    string `json:"not_run" doc:"Why it was run on none; empty: it was run."`
+	Not    string `json:"not_run" doc:"Why it was not run; empty: it was run."`
 }
 
 // Open is why something could not be judged.
 type Open struct {
 	Reason   string   `json:"reason" enum:"not_routed,cached,parameters,no_target,unknown_provider,not_reproduced,usage_unknown,unknown_price,price_facts,limit_not_recorded,no_body"`
 	Requests int64    `json:"requests"`
-	Logs     []string `json:"log_ids" doc:"The first of them, up to 10."`
+	Logs     []string `json:"log_ids" doc:"The first 10 of them."`
 }
 
 // sums collects a result.

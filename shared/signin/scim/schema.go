@@ -64,7 +64,7 @@ var enterprise = Schema{URN: EnterpriseURN, Name: "EnterpriseUser", Doc: "Users 
 var Users = Schema{URN: UserURN, Name: "User", Doc: "Users of the organisation", Extension: &enterprise, attributes: []attribute{
 	{name: "userName", required: true, unique: "server", doc: "What the identity provider calls the user: its address, where there is no other."},
 	{name: "name", kind: "complex", doc: "Name of the user.", sub: []attribute{
-		text("formatted", "The whole name."), text("familyName", "Last name."), text("givenName", "First name."), text("middleName", "Middle name."),
+		text("formatted", "The full name."), text("familyName", "Last name."), text("givenName", "First name."), text("middleName", "Middle name."),
 		text("honorificPrefix", "Title before it."), text("honorificSuffix", "What stands behind it."),
 	}},
 	text("displayName", "First and last name."), text("nickName", "Nickname."),

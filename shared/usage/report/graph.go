@@ -33,11 +33,11 @@ type (
 	}
 	Money struct {
 		Total      float64     `json:"total" doc:"In cost_unit."`
-		Avg        float64     `json:"avg" doc:"By request, in cost_unit."`
-		Gateway    float64     `json:"gateway_total" doc:"Costs of the gateway itself, in cost_unit."`
+		Avg        float64     `json:"avg" doc:"Per request, in cost_unit."`
+		Gateway    float64     `json:"gateway_total" doc:"Cost of the gateway itself, in cost_unit."`
 		Unit       string      `json:"cost_unit" enum:"cents" doc:"The unit of total, avg and gateway_total: US cents."`
-		USD        json.Number `json:"cost_usd" doc:"total in US dollars, exactly."`
-		GatewayUSD json.Number `json:"gateway_total_usd" doc:"gateway_total in US dollars, exactly."`
+		USD        json.Number `json:"cost_usd" doc:"Exact value of total in US dollars."`
+		GatewayUSD json.Number `json:"gateway_total_usd" doc:"Exact value of gateway_total in US dollars."`
 	}
 	MoneyPoint struct {
 		Bucket
@@ -120,14 +120,14 @@ type (
 		SemanticSaved float64 `json:"cumulative_semantic_cache_savings" doc:"In cost_unit."`
 		Unit          string  `json:"cost_unit" enum:"cents" doc:"The unit of the savings: US cents."`
 
-		SimpleUSD   json.Number `json:"cumulative_simple_cache_savings_usd" doc:"The same in US dollars, exactly."`
-		SemanticUSD json.Number `json:"cumulative_semantic_cache_savings_usd" doc:"The same in US dollars, exactly."`
+		SimpleUSD   json.Number `json:"cumulative_simple_cache_savings_usd" doc:"The exact value in US dollars."`
+		SemanticUSD json.Number `json:"cumulative_semantic_cache_savings_usd" doc:"The exact value in US dollars."`
 	}
 	Empty struct{}
 
 	// Bucket is the time of a point, and its first field.
 	Bucket struct {
-		Timestamp time.Time `json:"timestamp" doc:"Beginning of the bucket: a minute, an hour, a day or a week, by the length of the time."`
+		Timestamp time.Time `json:"timestamp" doc:"Start of the bucket: a minute, an hour, a day or a week, depending on the length of the time range."`
 	}
 )
 
