@@ -8,7 +8,7 @@ import (
 )
 
 // Pages of listed origins may call the data plane, and the administration stays closed to
-// them.
+// them. In a row: the variable is the process's.
 func TestListedPagesCallTheDataPlane(t *testing.T) {
 	const page = "https://app.example.com"
 	t.Setenv("GATEWAY_ALLOWED_ORIGINS", page)

@@ -109,8 +109,10 @@ func sameButUpdated(was, now string) string {
 	if err := json.Unmarshal([]byte(now), &b); err != nil {
 		return err.Error()
 	}
-	delete(a, "last_updated_at")
-	delete(b, "last_updated_at")
+	for _, m := range []map[string]any{a, b} {
+		delete(m, "last_updated_at")
+		delete(m, "last_used_at") // written by the usage worker, at any time
+	}
 	return cmp.Diff(a, b)
 }
 

@@ -304,7 +304,7 @@ func TestNoHandlerWaitsForASession(t *testing.T) {
 	s.completes()
 	stacks := make([]byte, 16<<20)
 	all := string(stacks[:runtime.Stack(stacks, true)])
-	for _, kind := range []string{"session.(*Session).Run", "live.(*Session).Run", "dialogue.(*Dialogue).Run"} {
+	for _, kind := range []string{"session.(*Session).Run", "realtime.(*LiveSession).Run", "realtime.(*Dialogue).Run"} {
 		found := false
 		for _, stack := range strings.Split(all, "\n\n") {
 			if !strings.Contains(stack, "relay/"+kind+"(") {

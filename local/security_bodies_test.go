@@ -217,7 +217,11 @@ func TestConnectionHeadersEndHere(t *testing.T) {
 	var head strings.Builder
 	for _, name := range private[:len(private)-1] {
 		if name != "X-Gateway-Api-Key" {
-			fmt.Fprintf(&head, "%s: private\r\n", name)
+			value := "private"
+			if name == "X-Gateway-Metadata" {
+				value = `{"a":"private"}`
+			}
+			fmt.Fprintf(&head, "%s: %s\r\n", name, value)
 		}
 	}
 	body := chatBody("gpt-4o-mini", "Hello", "")

@@ -52,7 +52,7 @@ func (c *Call) refuseUnknown(bodies []map[string]json.RawMessage, p *problems) e
 			return nil // checkQuery refuses it
 		}
 		for _, name := range sortedKeys(query) {
-			if !c.declares(name, query.Get(name), c.Route.Query) {
+			if !c.declares(name, query.Get(name), c.Route.Query) && !c.repeats(name) {
 				found.add(clip(name), "%s", unknownName("query parameter", name, append(fieldNames(c.Route.Query), workspaceID)))
 			}
 		}
@@ -103,6 +103,12 @@ func (c *Call) echoes(name string) bool {
 		return false
 	}
 	return hasProperty(c.reads.answerSchema(), name)
+}
+
+// repeats reports whether a query parameter of an update is one of the GET of the same path,
+// so that clients may send the response of a read to its address.
+func (c *Call) repeats(name string) bool {
+	return (c.Route.Method == "PUT" || c.Route.Method == "PATCH") && c.reads != nil && slices.ContainsFunc(c.reads.Query, func(f Field) bool { return f.Name == name })
 }
 
 // hasProperty reports whether objects of a schema may have the property.

@@ -44,6 +44,11 @@ func (t *Table) known() []string {
 			out = append(out, "/"+strings.Join(p.segments, "/"))
 		}
 	}
+	if t.any != nil { // paths beside these belong to providers as well
+		for i := range t.any.Native {
+			out = append(out, t.any.Native[i].Path)
+		}
+	}
 	for _, row := range Reserved() {
 		if first, _, _ := strings.Cut(row.Path[1:], "/"); !row.Passes && !slices.Contains(out, "/"+first) {
 			out = append(out, "/"+first)
