@@ -37,7 +37,7 @@ type rateState struct {
 	Unit      string        `json:"unit"`
 	Value     int64         `json:"value"`
 	Used      int64         `json:"used" doc:"Counted in the current window."`
-	Available int64         `json:"available"`
+	Available int64         `json:"available" doc:"Requests or tokens, as the type says, that are left in the current window."`
 	ResetsAt  admin.Instant `json:"resets_at" doc:"End of the current window."`
 }
 

@@ -21,6 +21,7 @@ var notSentBack = map[string]string{
 	"/mcp-integrations/{integrationId}/capabilities": "the GET is a page of a list, under another name",
 	"/mcp-servers/{serverId}/capabilities":           "the GET is a page of a list, under another name",
 	"/mcp-servers/{serverId}/user-access":            "the GET is a page of a list, under another name",
+	"/mcp-servers/{serverId}/tokens":                 "the GET shows no token",
 	"/workspace-exclusions/input-guardrails":         "the GET is a page of a list, under another name",
 	"/workspace-exclusions/output-guardrails":        "the GET is a page of a list, under another name",
 	"/prompts/{promptId}/versions/{versionId}":       "a version is immutable: the PUT takes its label alone",
