@@ -59,9 +59,9 @@ func (f *family) selfRoutes() []admin.Route {
 	user := admin.Field{Name: "user_id", Type: admin.String, Min: 1, Max: 64, Refers: "/admin/users", Doc: "Another user than the caller; for managers."}
 	routes := f.servers.Below(
 		admin.Route{Method: "GET", Path: item + "/user-access/check", Name: "checkMcpServerUserAccess", Doc: "Check whether the user of the key may use a server.", Query: []admin.Field{user}, AnswerOf: admin.SchemaOf[userCheck], Do: f.servers.At("read", f.checkUser)},
-		admin.Route{Method: "GET", Path: item + "/client-info", Name: "getMcpServerClientInfo", Doc: "Read what the gateway is for the server's authorization server.", AnswerOf: admin.SchemaOf[clientInfo], Do: f.servers.At("read", f.clientInfo)},
-		admin.Route{Method: "GET", Path: item + "/tokens", Name: "getMcpServerTokens", Doc: "Read whether the user of the key has tokens of the server. Tokens are never shown.", AnswerOf: admin.SchemaOf[tokenState], Do: f.servers.At("read", f.getTokens)},
-		admin.Route{Method: "PUT", Path: item + "/tokens", Name: "setMcpServerTokens", Doc: "Store an access token of the server for the user of the key, in place of a sign-in.", Action: audit.Update, AnswerOf: admin.SchemaOf[tokenState], Do: f.servers.At("read", f.setTokens),
+		admin.Route{Method: "GET", Path: item + "/client-info", Name: "getMcpServerClientInfo", Doc: "Read what the gateway is for the server's authorization server.", AnswerOf: admin.SchemaOf[clientInfo], Do: f.servers.At("read", f.with(readClientInfo))},
+		admin.Route{Method: "GET", Path: item + "/tokens", Name: "getMcpServerTokens", Doc: "Read whether the user of the key has tokens of the server. Tokens are never shown.", AnswerOf: admin.SchemaOf[tokenState], Do: f.servers.At("read", f.with(getTokens))},
+		admin.Route{Method: "PUT", Path: item + "/tokens", Name: "setMcpServerTokens", Doc: "Store an access token of the server for the user of the key, in place of a sign-in.", Action: audit.Update, AnswerOf: admin.SchemaOf[tokenState], Do: f.servers.At("read", f.with(setTokens)),
 			Body: []admin.Field{
 				{Name: "access_token", Type: admin.String, Required: true, Min: 1, Max: 16 << 10, Doc: "Sent only to the present address of the integration, and never shown."},
 				{Name: "expires_in", Type: admin.Integer, Min: 1, Max: 10 * 365 * 86400, Doc: "Seconds for which it is valid; without it until the server rejects it."},
@@ -69,7 +69,7 @@ func (f *family) selfRoutes() []admin.Route {
 				{Name: "refresh_token", Type: admin.String, Max: 16 << 10, Doc: "Accepted and not stored: the gateway renews only tokens of a sign-in that it made itself."},
 				{Name: "scope", Type: admin.String, Max: 4096, Doc: "Accepted and not stored."},
 			}},
-		admin.Route{Method: "DELETE", Path: item + "/tokens", Name: "deleteMcpServerTokens", Doc: "Delete the tokens of the user of the key.", Action: audit.Delete, Answer: admin.Closed(map[string]admin.Schema{"success": {"type": "boolean", "const": true}}), Do: f.servers.At("read", f.deleteTokens)},
+		admin.Route{Method: "DELETE", Path: item + "/tokens", Name: "deleteMcpServerTokens", Doc: "Delete the tokens of the user of the key.", Action: audit.Delete, Answer: admin.Closed(map[string]admin.Schema{"success": {"type": "boolean", "const": true}}), Do: f.servers.At("read", f.with(deleteTokens))},
 	)
 	for i := range routes { // about the caller: whoever may read the server
 		routes[i].Scopes, routes[i].Role = f.servers.ScopesFor("read"), admin.Member
@@ -128,7 +128,12 @@ func (f *family) checkUser(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-func (f *family) clientInfo(c *admin.Call) (any, error) {
+// with returns an action of the family.
+func (f *family) with(do func(*family, *admin.Call) (any, error)) func(*admin.Call) (any, error) {
+	return func(c *admin.Call) (any, error) { return do(f, c) }
+}
+
+func readClientInfo(f *family, c *admin.Call) (any, error) {
 	it, of, err := f.ofServer(c)
 	if err != nil {
 		return nil, err
@@ -150,7 +155,7 @@ func (f *family) clientInfo(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-func (f *family) getTokens(c *admin.Call) (any, error) {
+func getTokens(f *family, c *admin.Call) (any, error) {
 	it, err := f.servers.Find(c)
 	if err != nil {
 		return nil, err
@@ -173,7 +178,7 @@ func stateOfTokens(c *admin.Call, it server) (*tokenState, error) {
 }
 
 // setTokens stores a token as the callback of a sign-in does.
-func (f *family) setTokens(c *admin.Call) (any, error) {
+func setTokens(f *family, c *admin.Call) (any, error) {
 	it, of, err := f.ofServer(c)
 	if err != nil {
 		return nil, err
@@ -220,7 +225,7 @@ func (f *family) setTokens(c *admin.Call) (any, error) {
 }
 
 // deleteTokens deletes the caller's tokens. The response is the same if there are none.
-func (f *family) deleteTokens(c *admin.Call) (any, error) {
+func deleteTokens(f *family, c *admin.Call) (any, error) {
 	it, err := f.servers.Find(c)
 	if err != nil {
 		return nil, err

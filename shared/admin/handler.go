@@ -358,7 +358,7 @@ func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, l
 		bodies = []map[string]json.RawMessage{raw}
 	}
 	before := len(p.list)
-	if err := c.refuseUnknown(bodies, p); err != nil {
+	if err := refuseUnknown(c, bodies, p); err != nil {
 		return err
 	}
 	unknown := len(p.list) > before

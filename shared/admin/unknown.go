@@ -28,7 +28,7 @@ func (r *Route) foreign() bool {
 // refuseUnknown adds the members of the bodies and the query parameters that the route does
 // not know to p, unless the request or the organization is lenient. Public routes may have
 // any query: browsers and identity providers call them with parameters of their own.
-func (c *Call) refuseUnknown(bodies []map[string]json.RawMessage, p *problems) error {
+func refuseUnknown(c *Call, bodies []map[string]json.RawMessage, p *problems) error {
 	if c.Route.foreign() {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (c *Call) refuseUnknown(bodies []map[string]json.RawMessage, p *problems) e
 		for _, name := range sortedKeys(body) {
 			var text string
 			_ = json.Unmarshal(body[name], &text) // other values repeat no path variable
-			if !c.declares(name, text, c.Route.Body) && !c.echoes(name) {
+			if !declares(c, name, text, c.Route.Body) && !echoes(c, name) {
 				found.add(join(below, clip(name)), "%s", unknownName("field", name, sendable(c.Route)))
 			}
 		}
@@ -52,7 +52,7 @@ func (c *Call) refuseUnknown(bodies []map[string]json.RawMessage, p *problems) e
 			return nil // checkQuery refuses it
 		}
 		for _, name := range sortedKeys(query) {
-			if !c.declares(name, query.Get(name), c.Route.Query) && !c.repeats(name) {
+			if !declares(c, name, query.Get(name), c.Route.Query) && !repeats(c, name) {
 				found.add(clip(name), "%s", unknownName("query parameter", name, append(fieldNames(c.Route.Query), workspaceID)))
 			}
 		}
@@ -84,7 +84,7 @@ func (c *Call) lenient() (bool, error) {
 
 // declares reports whether a name belongs to the fields of the route, may be sent to every
 // route, or repeats the value of a path variable, as generated clients do.
-func (c *Call) declares(name, value string, fields []Field) bool {
+func declares(c *Call, name, value string, fields []Field) bool {
 	if name == workspaceID || name == organisationID || slices.ContainsFunc(fields, func(f Field) bool { return f.Name == name }) {
 		return true
 	}
@@ -98,7 +98,7 @@ func (c *Call) declares(name, value string, fields []Field) bool {
 
 // echoes reports whether a member of an update is one that a GET of the same path responds
 // with, so that its response can be sent back.
-func (c *Call) echoes(name string) bool {
+func echoes(c *Call, name string) bool {
 	if c.Route.Method != "PUT" && c.Route.Method != "PATCH" || c.reads == nil {
 		return false
 	}
@@ -107,7 +107,7 @@ func (c *Call) echoes(name string) bool {
 
 // repeats reports whether a query parameter of an update is one of the GET of the same path,
 // so that clients may send the response of a read to its address.
-func (c *Call) repeats(name string) bool {
+func repeats(c *Call, name string) bool {
 	return (c.Route.Method == "PUT" || c.Route.Method == "PATCH") && c.reads != nil && slices.ContainsFunc(c.reads.Query, func(f Field) bool { return f.Name == name })
 }
 
