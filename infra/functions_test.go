@@ -129,7 +129,7 @@ func (s *synthesised) rightsOfKind(t *testing.T, name, all string) {
 		if d := statementOf(t, all, "kms:Decrypt"); !strings.Contains(d, `"kms:EncryptionContext:purpose":["control"]`) {
 			t.Errorf("%s: %s", name, all)
 		}
-	case name == "secretreferences", name == "agentservers", name == "auth", name == "repair": // they call what credentials are kept of; repair signs for webhooks
+	case name == "secretreferences", name == "agentservers", name == "providers", name == "auth", name == "repair": // they call what credentials are kept of; repair signs for webhooks
 		if d := statementOf(t, all, "kms:Decrypt"); !strings.Contains(d, `"kms:EncryptionContext:purpose":["control"]`) {
 			t.Errorf("%s: %s", name, all)
 		}
