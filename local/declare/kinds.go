@@ -62,7 +62,7 @@ var kinds = []*kind{
 	{section: "secret_references", noun: "secret reference", path: "/secret-references", levels: inOrganization, bySlug: true, detail: true, secrets: true,
 		fields: join(plain("name"), []field{fixed("slug"), fixed("manager_type"), {name: "auth_config", partial: true}}, plain("description", "secret_path", "secret_key", "allow_all_workspaces", "allowed_workspaces", "tags"))},
 	{section: "integrations", noun: "integration", path: "/integrations", levels: inOrganization | inWorkspace, bySlug: true, detail: true, secrets: true,
-		fields: join(plain("name"), []field{fixed("slug"), fixed("ai_provider_id")}, plain("description", "key"), []field{{name: "configurations", partial: true}}, plain("secret_mappings", "pricing_adjustments", "tags")),
+		fields: join(plain("name"), []field{fixed("slug"), fixed("ai_provider_id")}, plain("description", "key", "credentials"), []field{{name: "configurations", partial: true}}, plain("secret_mappings", "pricing_adjustments", "tags")),
 		extras: []extra{integrationModels, workspaceAccess}},
 	{section: "providers", noun: "provider", path: "/providers", levels: inWorkspace, bySlug: true,
 		fields: join(plain("name"), []field{fixed("slug"), fixed("integration_id")}, plain("note", "expires_at", "tags"), limits())},
