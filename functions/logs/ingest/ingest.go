@@ -17,12 +17,14 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
-	"gateway/shared/relay/admission"
 	"gateway/shared/relay/record"
 	"gateway/shared/seal"
 	"gateway/shared/store"
 	"gateway/shared/usage"
 )
+
+// maxName limits the names of models and of reasons in reported calls, in bytes.
+const maxName = 256
 
 // Exchange is a request and its response as reported by a client, validated against the limits
 // of its description.
@@ -140,8 +142,8 @@ func (m *Maker) count(r *usage.Record, x *Exchange) {
 // price finds what the usage costs. What a provider charges for an answer that failed is
 // not known.
 func (m *Maker) price(r *usage.Record, x *Exchange, seen *Seen, got *chat.Meter) {
-	r.RequestModel = fault.Clip(seen.Asked, admission.MaxTraceID)
-	r.Model, r.FinishReason = fault.Clip(seen.Model, admission.MaxTraceID), fault.Clip(seen.Finish, admission.MaxTraceID)
+	r.RequestModel = fault.Clip(seen.Asked, maxName)
+	r.Model, r.FinishReason = fault.Clip(seen.Model, maxName), fault.Clip(seen.Finish, maxName)
 	r.Provider = x.Provider
 	p, known := provider.ByID(x.Provider)
 	if known {

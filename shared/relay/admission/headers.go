@@ -10,21 +10,22 @@ import (
 	"unicode/utf8"
 
 	"gateway/shared/fault"
+	"gateway/shared/relay/record"
 	"gateway/shared/wire"
 )
 
 // Names of the gateway's own headers, in canonical form, so that a lookup is one map access.
 const (
-	TraceID      = "X-Gateway-Trace-Id"
+	TraceID      = record.HeaderTraceID
 	spanID       = "X-Gateway-Span-Id"
 	ParentSpanID = "X-Gateway-Parent-Span-Id"
 	spanName     = "X-Gateway-Span-Name"
 	Metadata     = "X-Gateway-Metadata"
 	lenient      = "X-Gateway-Lenient" // metadata that is no JSON object counts as empty
-	Provider     = "X-Gateway-Provider"
+	Provider     = record.HeaderProvider
 	virtualKey   = "X-Gateway-Virtual-Key"
-	Config       = "X-Gateway-Config"
-	CustomHost   = "X-Gateway-Custom-Host"
+	Config       = record.HeaderConfig
+	CustomHost   = record.HeaderCustomHost
 	timeout      = "X-Gateway-Request-Timeout"
 	forward      = "X-Gateway-Forward-Headers"
 	sensitive    = "X-Gateway-Sensitive-Headers"
@@ -43,12 +44,12 @@ var sessions = [...]string{"X-Session-Id", "Session-Id", "Session_id", "X-Conver
 
 // Names of response headers, in canonical form.
 const (
-	RetryCount        = "X-Gateway-Retry-Attempt-Count"
-	CacheStatus       = "X-Gateway-Cache-Status"
-	OptionIndex       = "X-Gateway-Last-Used-Option-Index"
+	RetryCount        = record.HeaderRetryCount
+	CacheStatus       = record.HeaderCacheStatus
+	OptionIndex       = record.HeaderOptionIndex
 	PromptCache       = "X-Gateway-Prompt-Cache"
 	ErrorStatus       = "X-Gateway-Error-Status"
-	ProviderRequestID = "X-Gateway-Provider-Request-Id"
+	ProviderRequestID = record.HeaderProviderRequestID
 )
 
 // Limits of header values, in bytes.

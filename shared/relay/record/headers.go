@@ -5,8 +5,20 @@ import (
 	"slices"
 	"strings"
 
-	"gateway/shared/relay/admission"
 	"gateway/shared/wire"
+)
+
+// Names of the gateway's headers that contain secrets or results; package admission has the
+// others.
+const (
+	HeaderConfig            = "X-Gateway-Config"
+	HeaderTraceID           = "X-Gateway-Trace-Id"
+	HeaderProvider          = "X-Gateway-Provider"
+	HeaderCustomHost        = "X-Gateway-Custom-Host"
+	HeaderRetryCount        = "X-Gateway-Retry-Attempt-Count"
+	HeaderCacheStatus       = "X-Gateway-Cache-Status"
+	HeaderOptionIndex       = "X-Gateway-Last-Used-Option-Index"
+	HeaderProviderRequestID = "X-Gateway-Provider-Request-Id"
 )
 
 // Hides reports whether the value of a header must not be logged, because it may be a credential
@@ -14,9 +26,9 @@ import (
 func Hides(name string, sensitive []string) bool {
 	switch name {
 	case "Authorization", "X-Gateway-Api-Key", "X-Api-Key", "Api-Key", "Cookie", "Set-Cookie",
-		"Proxy-Authorization", "X-Goog-Api-Key", "X-Amz-Security-Token", admission.Config:
+		"Proxy-Authorization", "X-Goog-Api-Key", "X-Amz-Security-Token", HeaderConfig:
 		return true
-	case admission.TraceID, admission.Provider, admission.RetryCount, admission.CacheStatus, admission.OptionIndex, admission.ProviderRequestID:
+	case HeaderTraceID, HeaderProvider, HeaderRetryCount, HeaderCacheStatus, HeaderOptionIndex, HeaderProviderRequestID:
 		return slices.Contains(sensitive, name) // on most requests; none of them is secret
 	}
 	return secretHeader(name) || slices.Contains(sensitive, name)
@@ -59,7 +71,7 @@ func AppendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
 		}
 		dst = wire.AppendJSONString(dst, name)
 		dst = append(dst, ':')
-		withPassword := name == admission.CustomHost && strings.Contains(value, "@")
+		withPassword := name == HeaderCustomHost && strings.Contains(value, "@")
 		if withPassword || Hides(name, sensitive) {
 			dst = append(dst, `"*****"`...)
 			continue
