@@ -7,6 +7,8 @@ import "gateway/shared/relay/target"
 // before the target counts as failed.
 func rotates(c *call, a *answer) bool {
 	switch {
+	case !target.Rotates(&c.target, a.status()):
+		return false // before the budget is asked to cover another call
 	case c.reply.headSent || c.out.bodySpent || a.connectFailed():
 		return false // the request cannot be repeated, or the credential was not judged
 	case c.req.Req.Context().Err() != nil || c.bill.CoverAgain() != nil:

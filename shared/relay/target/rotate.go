@@ -67,13 +67,19 @@ func CredentialAnswered(tg *Target, status int, h http.Header) {
 	}
 }
 
+// Rotates reports whether a response with this status may be followed by a call with another
+// credential of the target.
+func Rotates(tg *Target, status int) bool {
+	return tg.To.rotates.ring != nil && (status == http.StatusUnauthorized || status == http.StatusTooManyRequests)
+}
+
 // NextCredential selects another credential of the target after a response with 401 or 429. It
 // returns false if no usable credential is left that was not tried for this request.
 func NextCredential(tg *Target, status int) bool {
-	r := &tg.To.rotates
-	if r.ring == nil || status != http.StatusUnauthorized && status != http.StatusTooManyRequests {
+	if !Rotates(tg, status) {
 		return false
 	}
+	r := &tg.To.rotates
 	r.tried = r.tried.With(r.at)
 	at, ok := r.ring.Pick(r.list, r.tried, rand.Uint32())
 	if !ok {
