@@ -139,7 +139,7 @@ func TestPriceOfRequests(t *testing.T) {
 	line("of the above, keeping a record with its bodies", "%.2f for a million a month in the hours of an office, %.2f spread over night and day, %.2f at ten a second", p.million(t, few), p.million(t, spread), p.million(t, many))
 	line("`firewall=on`, besides", "%.2f", p.Prices["waf.request"].USD)
 	line("`container=on` or `ha`, besides: the edge's choice", "%.2f", p.Prices["edge.function"].USD)
-	fmt.Fprintf(&b, "\nMessages are counted as received ten at a time; where they come so seldom that each is received by itself, keeping a record costs up to %.2f more.\n", 0.9*p.Prices["sqs.request"].USD)
+	fmt.Fprintf(&b, "\nMessages are counted as received ten at a time; if they are so rare that each is received separately, storing a record costs up to %.2f more.\n", 0.9*p.Prices["sqs.request"].USD)
 	inGuide(t, "requests", b.String())
 	t.Run("container", func(t *testing.T) { s.containerPays(t, p, by, few, cached, quick, long) })
 }

@@ -1,5 +1,7 @@
 package declare
 
+import "fmt"
+
 // unset takes the place of a secret that is not known.
 const unset = "to-do-set-this-secret"
 
@@ -11,6 +13,7 @@ func inactive(k *kind, want map[string]any) map[string]any {
 	case "integrations":
 		want["allow_all_models"] = false
 		delete(want, "models")
+		fillCredentials(want)
 	case "telemetry_destinations":
 		delete(want, "headers")
 	case "guardrails":
@@ -23,6 +26,18 @@ func inactive(k *kind, want map[string]any) map[string]any {
 	}
 	out, _ := fill(want).(map[string]any)
 	return out
+}
+
+// fillCredentials replaces the unknown keys of an integration with several credentials, no
+// two of which may be equal.
+func fillCredentials(want map[string]any) {
+	list, _ := want["credentials"].([]any)
+	for n, c := range list {
+		m, _ := c.(map[string]any)
+		if key, ok := m["key"].(secret); ok && !key.known {
+			m["key"] = fmt.Sprintf("%s-%d", unset, n+1)
+		}
+	}
 }
 
 // fill replaces unknown secrets.
