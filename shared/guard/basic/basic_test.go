@@ -18,7 +18,7 @@ func TestChecksByExample(t *testing.T) {
 	const long = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"
 	for _, c := range []struct{ id, params, text, want string }{
 		{"regexMatch", `{"rule":"(?<=a)b"}`, "ab", yes}, {"regexMatch", `{"rule":"(?<=a)b"}`, "cb", no}, {"regexMatch", `{"rule":"b","not":true}`, "b", no},
-		{"regexMatch", `{"rule":"b"}`, "", bad}, {"regexMatch", `{}`, "b", bad}, {"regexMatch", `{"rule":"^(a+)+$"}`, long, bad},
+		{"regexMatch", `{"rule":"^.$"}`, "😀", yes}, {"regexMatch", `{"rule":"[😀]"}`, "😁", no}, {"regexMatch", `{"rule":"b"}`, "", bad}, {"regexMatch", `{}`, "b", bad}, {"regexMatch", `{"rule":"^(a+)+$"}`, long, bad},
 		{"regexReplace", `{"rule":"a"}`, "a", yes}, {"regexReplace", `{"rule":"a","failOnDetection":true}`, "a", no}, {"regexReplace", `{"rule":"("}`, "a", bad},
 		{"sentenceCount", `{"minSentences":1,"maxSentences":2}`, "One. Two!", yes}, {"sentenceCount", `{"minSentences":1,"maxSentences":2}`, "", no}, {"sentenceCount", `{"minSentences":"1"}`, "One.", bad},
 		{"wordCount", `{"minWords":2,"maxWords":2}`, " one\u00a0two\n", yes}, {"wordCount", `{"minWords":2,"maxWords":2}`, "one", no}, {"wordCount", `{"minWords":1.5}`, "one", bad}, {"wordCount", `{"minWords":0}`, "", bad},
@@ -26,7 +26,9 @@ func TestChecksByExample(t *testing.T) {
 		{"jsonSchema", `{"schema":{"type":"object","required":["a"]}}`, "so: {\"a\":{\"b\":1}}", yes}, {"jsonSchema", `{"schema":{"type":"object","required":["a"]}}`, "```json\n{\"b\":1}\n```", no},
 		{"jsonSchema", `{"schema":{"type":"object","required":["a"]},"not":true}`, "none", no}, {"jsonSchema", `{"schema":{"type":5}}`, "{}", bad},
 		{"jsonKeys", `{"keys":["a","b"],"operator":"all"}`, "{\"b\":1} {\"a\":1,\"b\":2}", yes}, {"jsonKeys", `{"keys":["a"]}`, "none", no}, {"jsonKeys", `{"keys":["a"],"operator":"none"}`, "{\"a\":1}", no},
+		{"jsonKeys", `{"keys":["a"],"operator":"some"}`, "{\"a\":1}", bad}, {"jsonKeys", `{"keys":[]}`, "{}", bad},
 		{"contains", `{"words":["a","b"]}`, "xbx", yes}, {"contains", `{"words":["a","b"],"operator":"all"}`, "xbx", no}, {"contains", `{"words":["a"],"operator":"none"}`, "", yes}, {"contains", `{"words":["A"]}`, "a", no},
+		{"contains", `{"words":[]}`, "a", no}, {"contains", `{"words":[],"operator":"all"}`, "a", yes}, {"contains", `{"words":[],"operator":"none"}`, "a", yes}, {"contains", `{"words":["a"],"operator":"some"}`, "a", no}, {"contains", `{"words":null}`, "a", bad}, {"contains", `{}`, "a", bad},
 		{"containsCode", `{"format":"Python"}`, "```py\nx\n```", yes}, {"containsCode", `{"format":"Python"}`, "```go\nx\n```", no}, {"containsCode", `{"format":"Python","not":true}`, "none", yes},
 		{"alluppercase", `{}`, "ABC 1é", yes}, {"alluppercase", `{}`, "ABc", no}, {"alluppercase", `{}`, "", bad},
 		{"alllowercase", `{}`, "abc", yes}, {"alllowercase", `{}`, "aBc", no},
@@ -57,6 +59,19 @@ func TestChecksByExample(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%s %s %q: %s, want %s: %+v", c.id, c.params, c.text, got, c.want, v.Err)
+		}
+	}
+}
+
+// The errors of a schema are a list whenever there was JSON: clients count them.
+func TestValidationErrorsAreAListForJSON(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"a":1}`: `"validationErrors":[]`, `{"b":1}`: `"validationErrors":[{"path":"/","message":`, "none": `"matchedJson":null,"not":false,"explanation":"The answer has no JSON"}`,
+	} {
+		v := jsonSchema(map[string]json.RawMessage{"schema": json.RawMessage(`{"required":["a"]}`)})(context.Background(), &judge.Subject{Texts: []string{text}})
+		if got, err := json.Marshal(v.Data); err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type schemaData struct {
 	Matched     any       `json:"matchedJson"`
 	Not         bool      `json:"not"`
 	Explanation string    `json:"explanation"`
-	Errors      []invalid `json:"validationErrors,omitempty"`
+	Errors      []invalid `json:"validationErrors,omitzero"` // empty for JSON that fits; nil without JSON
 }
 
 type invalid struct {
@@ -59,7 +59,7 @@ func jsonSchema(raw map[string]json.RawMessage) judge.Func {
 				return judge.TooSlow()
 			}
 			if err == nil {
-				d := &schemaData{Matched: value, Not: not, Explanation: "JSON of the answer fits the schema"}
+				d := &schemaData{Matched: value, Not: not, Explanation: "JSON of the answer fits the schema", Errors: []invalid{}}
 				return judge.Verdict{Pass: !not, Data: d}
 			}
 			if first == nil {
@@ -120,6 +120,9 @@ func jsonKeys(raw map[string]json.RawMessage) judge.Func {
 	operator := judge.Get(raw, "operator", "any")
 	if !ok || len(keys) == 0 {
 		return constant(failed("Missing keys"))
+	}
+	if !slices.Contains(operators, operator) {
+		return constant(failed(badOperator))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		answer := s.Text()

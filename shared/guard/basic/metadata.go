@@ -35,8 +35,8 @@ func metadataKeys(raw map[string]json.RawMessage) judge.Func {
 	if !ok || len(keys) == 0 {
 		return constant(unsupported("Missing or invalid metadataKeys"))
 	}
-	if !slices.Contains([]string{"all", "any", "none"}, operator) {
-		return constant(unsupported("The operator must be all, any or none"))
+	if !slices.Contains(operators, operator) {
+		return constant(unsupported(badOperator))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		d := &metadataData{Missing: []string{}, Found: []string{}, Operator: operator}

@@ -17,11 +17,11 @@ type containsData struct {
 }
 
 // contains passes a text with any, all or none of its words. It is case-sensitive and matches
-// within longer words.
+// within longer words. An empty list is judged: every text has all and none of its words.
 func contains(raw map[string]json.RawMessage) judge.Func {
 	list, ok := judge.Read[[]string](raw, "words")
 	operator := judge.Get(raw, "operator", "any")
-	if !ok || len(list) == 0 {
+	if !ok {
 		return constant(failed("Missing words to look for"))
 	}
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
@@ -39,7 +39,12 @@ func contains(raw map[string]json.RawMessage) judge.Func {
 	}
 }
 
-// quantify evaluates any, all or none.
+// operators are the values of the parameter operator.
+var operators = []string{"any", "all", "none"}
+
+const badOperator = "The operator must be any, all or none"
+
+// quantify evaluates an operator. An unknown one fails.
 func quantify(operator string, found, missing int, of string) (bool, string) {
 	var pass bool
 	switch operator {
@@ -50,7 +55,7 @@ func quantify(operator string, found, missing int, of string) (bool, string) {
 	case "none":
 		pass = found == 0
 	default:
-		return false, "The operator must be any, all or none"
+		return false, badOperator
 	}
 	state := "is met"
 	if !pass {
