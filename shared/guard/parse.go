@@ -153,6 +153,20 @@ func (c *Check) unknown(in map[string]json.RawMessage, path string) (bad []fault
 	return bad
 }
 
+// Lacks returns a fault for each required parameter that is missing or empty, and for a
+// combination of parameters with which the check cannot run.
+func (c *Check) Lacks(in map[string]json.RawMessage) (bad []fault.Detail) {
+	for _, p := range c.Params {
+		if v := string(in[p.Name]); p.Required && (v == "" || v == "null" || v == `""`) {
+			bad = append(bad, fault.Detail{Field: p.Name, Message: "is required: " + p.form() + p.among()})
+		}
+	}
+	if c.validate != nil && bad == nil {
+		bad = c.validate(in)
+	}
+	return bad
+}
+
 // Unknown returns the names of unknown parameters. Guardrails that were stored before they were
 // rejected may have some.
 func (c *Check) Unknown(in map[string]json.RawMessage) (unknown []string) {

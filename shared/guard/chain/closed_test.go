@@ -120,3 +120,49 @@ func TestSearchesEndWithTheirContext(t *testing.T) {
 		}
 	}
 }
+
+// TestMisconfiguredChecksFailClosed: a check of a service that cannot be asked, because a required
+// parameter is missing or its credentials are not usable, fails a hook that denies.
+func TestMisconfiguredChecksFailClosed(t *testing.T) {
+	t.Parallel()
+	makers := map[string]judge.Maker{}
+	down := func(map[string]json.RawMessage) judge.Func {
+		return func(context.Context, *judge.Subject) judge.Verdict { return judge.Failed("Error", "no answer") }
+	}
+	n := 0
+	for _, row := range guard.Table() {
+		if row.Category != guard.Remote && row.Category != guard.Vendor || row.Lacks(nil) == nil {
+			continue
+		}
+		n++
+		makers[row.ID] = down
+		for form, denied := range map[string]bool{`{"checks":[{"id":"%s"}],"deny":true}`: true, `{"checks":[{"id":"%s"}]}`: false, `{"checks":[{"id":"%s","parameters":{"failOnError":false}}],"deny":true}`: false} {
+			raw := strings.ReplaceAll(form, "%s", row.ID)
+			in := call("a")
+			phase := guard.Before
+			if row.Phase == guard.After {
+				phase, in = guard.After, &Call{Kind: "chatComplete", Response: []byte(`{"choices":[{"message":{"content":"a"}}]}`), Now: time.Now}
+			}
+			if o := (Hooks{NewKit(makers).Ready(guard.ReadHook(json.RawMessage(raw), true, false))}).Run(t.Context(), phase, in); o.Denied != denied {
+				t.Errorf("%s: denied is %t: %+v", raw, o.Denied, o.Results)
+			}
+		}
+	}
+	if n < 5 {
+		t.Errorf("only %d checks have required parameters", n)
+	}
+	makers["test.credentials"] = func(map[string]json.RawMessage) judge.Func {
+		return func(context.Context, *judge.Subject) judge.Verdict {
+			return judge.Failed(judge.CredentialsError, "needs a key")
+		}
+	}
+	makers["default.log"] = down
+	for raw, denied := range map[string]bool{
+		`{"test.credentials":{},"deny":true}`: true, `{"test.credentials":{"failOnError":false},"deny":true}`: false, `{"test.credentials":{}}`: false,
+		`{"default.log":{"logURL":"https://log.example"},"deny":true}`: false,
+	} {
+		if o := (Hooks{NewKit(makers).Ready(guard.ReadHook(json.RawMessage(raw), true, false))}).Run(t.Context(), guard.Before, call("a")); o.Denied != denied {
+			t.Errorf("%s: denied is %t: %+v", raw, o.Denied, o.Results)
+		}
+	}
+}

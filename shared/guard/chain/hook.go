@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strings"
 
+	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/guard/content"
 	"gateway/shared/guard/judge"
@@ -43,6 +44,7 @@ type check struct {
 	scope       content.Scope
 	failOnError bool
 	failClosed  bool // an error fails the check as with failOnError, unless there was nothing to judge
+	configured  bool // an error of its parameters or credentials fails the check as with failOnError
 	soft        bool
 	local       bool
 	mutates     bool
@@ -96,14 +98,22 @@ func (k *Kit) check(a *guard.Applied, h *guard.Hook) check {
 	}
 	_, set := params["failOnError"]
 	c.failClosed = h.Actions.Deny && c.local && !set
+	c.configured = h.Actions.Deny && !set
 	if c.runs(guard.After) {
 		c.reach = reachOf(a.ID, params)
 	}
 	// The effect of an unknown parameter is unknown, so a hook that denies rejects the request;
 	// other hooks run without it.
 	if unknown := unknownOf(row, a.Parameters); unknown != nil && h.Actions.Deny {
-		wrong := judge.Failed("ParameterError", "The check "+a.ID+" has no parameter "+strings.Join(unknown, ", ")+"; save the guardrail without it")
+		wrong := judge.Failed(judge.ParameterError, "The check "+a.ID+" has no parameter "+strings.Join(unknown, ", ")+"; save the guardrail without it")
 		c.run, c.failOnError = func(context.Context, *judge.Subject) judge.Verdict { return wrong }, true
+		return c
+	}
+	// A check in a request was not validated when it was saved: without its address or its keys
+	// it would pass every request as if its service were down.
+	if lacks := lacksOf(row, a.Parameters); lacks != nil && !c.local && !h.Stored {
+		wrong := judge.Failed(judge.ParameterError, "The check "+a.ID+" cannot run: "+lacks[0].Field+" "+lacks[0].Message)
+		c.run = func(context.Context, *judge.Subject) judge.Verdict { return wrong }
 		return c
 	}
 	if make := k.makers[a.ID]; make != nil {
@@ -122,6 +132,13 @@ func unknownOf(row *guard.Check, params map[string]json.RawMessage) []string {
 		return nil // the maker of an unknown check validates its parameters
 	}
 	return row.Unknown(params)
+}
+
+func lacksOf(row *guard.Check, params map[string]json.RawMessage) []fault.Detail {
+	if row == nil {
+		return nil
+	}
+	return row.Lacks(params)
 }
 
 func member[T any](params map[string]json.RawMessage, name string) (v T) {
@@ -161,7 +178,9 @@ func reachOf(id string, params map[string]json.RawMessage) guard.Reach {
 }
 
 // fails reports whether an error of the check makes its hook fail.
-func (c *check) fails(v *judge.Verdict) bool { return c.failOnError || c.failClosed && !v.Nothing }
+func (c *check) fails(v *judge.Verdict) bool {
+	return c.failOnError || c.failClosed && !v.Nothing || c.configured && v.Err != nil && v.Err.Misconfigured()
+}
 
 // Reads reports whether a check of the hook judges bodies and not only request types.
 func (h *Hook) Reads() bool {

@@ -89,6 +89,19 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
+// Names of failures of a check that is not configured correctly, as opposed to one whose service
+// failed.
+const (
+	ParameterError   = "ParameterError"
+	CredentialsError = "CredentialsError"
+)
+
+// Misconfigured reports whether the check cannot judge until its parameters or credentials change.
+// It fails a guardrail that denies, unless failOnError is set.
+func (f *Failure) Misconfigured() bool {
+	return f.Name == ParameterError || f.Name == CredentialsError
+}
+
 // Func runs one check. It ends with ctx, does not panic for any subject, and retains no part of
 // the subject.
 type Func func(ctx context.Context, s *Subject) Verdict

@@ -69,7 +69,7 @@ func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 	if a.run.sign != nil {
 		if err := a.run.sign(ctx, a, req, body); err != nil {
 			a.run.breakers.record(key, fault.From(err).StatusCode >= 500)
-			return nil, a.run.fails("CredentialsError", "was not asked: %s", fault.From(err).Message)
+			return nil, a.run.fails(judge.CredentialsError, "was not asked: %s", fault.From(err).Message)
 		}
 	}
 	resp, failed := a.run.s.Client.Do(req)
@@ -151,7 +151,7 @@ func (a *ask) request(ctx context.Context) (*http.Request, []byte, *judge.Failur
 		case err != nil:
 			return nil, nil, err
 		case !egress.ValidHeaderValue(value):
-			return nil, nil, a.run.fails("CredentialsError", "was not asked: what goes into the header %s must not contain line breaks", name)
+			return nil, nil, a.run.fails(judge.CredentialsError, "was not asked: what goes into the header %s must not contain line breaks", name)
 		}
 		req.Header.Set(name, value)
 	}

@@ -60,9 +60,9 @@ func azureReady(c *check) *judge.Failure {
 	key, _ := c.creds["apiKey"].(string)
 	switch {
 	case host == "" && (name == "" || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789-") != ""):
-		return c.fails("CredentialsError", "needs credentials.%s.resourceName, letters, digits and dashes", c.nest)
+		return c.fails(judge.CredentialsError, "needs credentials.%s.resourceName, letters, digits and dashes", c.nest)
 	case key == "" && (mode == "" || mode == "apiKey"):
-		return c.fails("CredentialsError", "needs credentials.%s.apiKey, or azureAuthMode entra or managed", c.nest)
+		return c.fails(judge.CredentialsError, "needs credentials.%s.apiKey, or azureAuthMode entra or managed", c.nest)
 	case host == "":
 		host = "https://" + name + ".cognitiveservices.azure.com"
 	}
@@ -81,7 +81,7 @@ func awsReady(c *check) *judge.Failure {
 	case region == "":
 		region = "us-east-1"
 	case strings.Trim(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != "":
-		return c.fails("CredentialsError", "needs credentials.awsRegion in small letters, digits and dashes")
+		return c.fails(judge.CredentialsError, "needs credentials.awsRegion in small letters, digits and dashes")
 	}
 	if host == "" {
 		host = "https://bedrock-runtime." + region + ".amazonaws.com"

@@ -27,7 +27,7 @@ func acuvityReady(c *check) *judge.Failure {
 		}
 	}
 	if claims.Opaque.Apex == "" {
-		return c.fails("CredentialsError", "needs credentials.apiKey, a token that names its address as opaque.apex-url")
+		return c.fails(judge.CredentialsError, "needs credentials.apiKey, a token that names its address as opaque.apex-url")
 	}
 	c.creds["base"] = claims.Opaque.Apex
 	return nil

@@ -109,12 +109,12 @@ func (a *ask) expand(template string, write escape) (string, *judge.Failure) {
 		value := a.lookup(name)
 		if value == "" {
 			if value = standard; value == "" {
-				return "", a.run.fails("CredentialsError", "needs %s", name)
+				return "", a.run.fails(judge.CredentialsError, "needs %s", name)
 			}
 		}
 		text, ok := write(b.String(), value)
 		if !ok {
-			return "", a.run.fails("CredentialsError", "was not asked: %s has a form that cannot be used", name)
+			return "", a.run.fails(judge.CredentialsError, "was not asked: %s has a form that cannot be used", name)
 		}
 		b.WriteString(text)
 	}
