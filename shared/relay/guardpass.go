@@ -41,7 +41,7 @@ func requestContent(tg *target.Target) guardrail.Content {
 		shown.Unread = streamed
 	}
 	if tg.Req.Route.Shape == routes.Raw {
-		shown.Query = content.Query(tg.Req.Req.URL.RawQuery)
+		shown.Query = content.Address(tg.Req.Req.URL.Path, tg.Req.Req.URL.RawQuery)
 	}
 	return shown
 }

@@ -22,17 +22,23 @@ var queryNames = func() map[string]treatment {
 	return out
 }()
 
-// Query returns the texts of a query string as a JSON object, or nil if there are none. A
-// malformed query is one text.
-func Query(raw string) []byte {
-	if raw == "" {
-		return nil
-	}
+// Address returns the texts of a decoded path and of a query string as a JSON object, or nil if
+// there are none. Segments of the path that can be identifiers are not texts. A malformed query is
+// one text.
+func Address(path, query string) []byte {
 	doc := []byte{'{'}
 	add := func(value string) {
 		doc = append(wire.AppendJSONString(append(doc, `"text":`...), strings.ToValidUTF8(value, "\ufffd")), ',')
 	}
-	for pair := range strings.SplitSeq(raw, "&") {
+	for segment := range strings.SplitSeq(path, "/") {
+		if !isIdentifier([]byte(segment)) {
+			add(segment)
+		}
+	}
+	for pair := range strings.SplitSeq(query, "&") {
+		if query == "" {
+			break
+		}
 		name, value, _ := strings.Cut(pair, "=")
 		name, nameErr := url.QueryUnescape(name)
 		value, valueErr := url.QueryUnescape(value)

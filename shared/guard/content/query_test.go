@@ -2,6 +2,7 @@ package content
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -22,9 +23,24 @@ func TestQueriesAreRead(t *testing.T) {
 		"q=%ff":                            {"\ufffd"},
 		"q=a;b":                            {"a;b"},
 	} {
-		got := InRequest("proxy", Query(raw), "").Texts
+		got := InRequest("proxy", Address("/v1/threads/thread_abc123/messages", raw), "").Texts
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", raw, got, want)
+		}
+	}
+}
+
+// TestPathsAreRead: a segment that cannot be an identifier is a text.
+func TestPathsAreRead(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string][]string{
+		"/v1/models/gpt-4o:generateContent": nil,
+		"/prompt/a FORBIDDENWORD":           {"a FORBIDDENWORD"},
+		"/prompt/verboten\u00e4/x":          {"verboten\u00e4"},
+		"/" + strings.Repeat("a", 300):      {strings.Repeat("a", 300)},
+	} {
+		if got := InRequest("proxy", Address(path, ""), "").Texts; !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
 }

@@ -66,7 +66,7 @@ type Content struct {
 	JSON   []byte // the body, or its representation; nil: there is none
 	Own    bool   // JSON is the body itself, so that changes are sent
 	Unread bool   // there is a body, or a part of one, that cannot be read
-	Query  []byte // texts of the query string as a JSON object; nil: it has none
+	Query  []byte // texts of the path and the query string as a JSON object; nil: there are none
 	Judged bool   // it was judged already: only the output guardrails are prepared
 }
 
@@ -152,7 +152,7 @@ func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content
 		return nil, s.Verdict.deny(o.Soft && answers(t.Req.Route), o.Results)
 	}
 	if o.Body != nil && !own {
-		return nil, fault.New(fault.GuardrailUnread, "", "A guardrail changed a text of this request, and a form or a query string cannot be changed; remove what it redacts")
+		return nil, fault.New(fault.GuardrailUnread, "", "A guardrail changed a text of this request, and a form, a path or a query string cannot be changed; remove what it redacts")
 	}
 	if made := t.Req.Route.Retold; made != nil {
 		// The request of this response is no longer known.
