@@ -8,13 +8,16 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"gateway/shared/admin"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/route/rotation"
 	"gateway/shared/route/saved"
+	"gateway/shared/store"
 )
 
 // Limits of a test.
@@ -42,6 +45,21 @@ type probeResult struct {
 	Host    *string `json:"host"`
 	Models  *int    `json:"models" doc:"How many models the provider lists."`
 	Millis  int64   `json:"response_time_ms"`
+	// Credentials are the results of an integration with several keys; the fields above are then
+	// those of the first one that failed, or of the first one.
+	Credentials []credentialResult `json:"credentials" doc:"Of an integration with several; empty with one key. The fields above are those of the first one that failed, or else of the first one."`
+}
+
+// credentialResult is the outcome of a test of one of several credentials.
+type credentialResult struct {
+	Label   string  `json:"label"`
+	Success bool    `json:"success"`
+	Cause   *string `json:"cause" enum:"settings,credentials,network,provider,unsupported"`
+	Message *string `json:"message"`
+	Status  *int    `json:"status_code"`
+	Models  *int    `json:"models"`
+	Millis  int64   `json:"response_time_ms"`
+	Refused *bool   `json:"refused" doc:"Whether requests leave the credential out after this test: it was rejected with 401 while the provider accepted another one. null: the test did not show it, and nothing has changed."`
 }
 
 // failed returns the result of a test that failed.
@@ -61,13 +79,13 @@ func (f *family) probeRoute(col *instances, name string) []admin.Route {
 			}
 			return f.probe(c, it)
 		}),
-		Doc: "Test a provider by its list of models, which costs nothing, and tell what failed: the settings, the credentials, the network or the provider.",
+		Doc: "Test a provider by its list of models, which costs nothing, and tell what failed: the settings, the credentials, the network or the provider. Each of several credentials of its integration is tested: requests use a refused one again once the provider accepts it, and leave one out that it rejects with 401 while it accepts another one.",
 	})
 }
 
-// probe requests the list of models of a provider with the saved credential.
+// probe requests the list of models of a provider with each of its saved credentials.
 func (f *family) probe(c *admin.Call, it item) (*probeResult, error) {
-	result := probeResult{Object: "provider-test"}
+	result := probeResult{Object: "provider-test", Credentials: []credentialResult{}}
 	v, err := f.Loader.Fresh(c.Context, it.Scope.Org)
 	if err != nil {
 		return nil, err
@@ -85,8 +103,52 @@ func (f *family) probe(c *admin.Call, it item) (*probeResult, error) {
 	if err != nil {
 		return rejected(result, err)
 	}
+	if len(opened.Credentials) == 0 {
+		return f.probeWith(ctx, result, s, opened.Credential)
+	}
+	return f.probeEach(ctx, c, result, s, opened.Credentials)
+}
+
+// probeEach tests all credentials at the same time, since they share the time limit, and stores
+// which of them are refused.
+func (f *family) probeEach(ctx context.Context, c *admin.Call, result probeResult, s *saved.Provider, list []rotation.Entry) (*probeResult, error) {
+	results, errs := make([]*probeResult, len(list)), make([]error, len(list))
+	var wait sync.WaitGroup
+	for i := range list {
+		wait.Go(func() { results[i], errs[i] = f.probeWith(ctx, result, s, list[i].Credential) })
+	}
+	wait.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	shown, accepted := results[0], false
+	for i := len(results) - 1; i >= 0; i-- {
+		if accepted = accepted || results[i].Success; !results[i].Success {
+			shown = results[i]
+		}
+	}
+	all := make([]credentialResult, len(list))
+	for i, r := range results {
+		all[i] = credentialResult{Label: list[i].Label, Success: r.Success, Cause: r.Cause, Message: r.Message, Status: r.Status, Models: r.Models, Millis: r.Millis}
+		// If every key is rejected, the cause may be the list of models itself, and no key would
+		// be left for requests.
+		refused := !r.Success && r.Status != nil && *r.Status == http.StatusUnauthorized && accepted
+		if !r.Success && !refused {
+			continue
+		}
+		if err := rotation.Tested(c.Context, c.Resources.Store().Table(store.Usage), s.IntegrationScope(), s.IntegrationID, list[i].ID, refused, c.Now); err != nil {
+			return nil, err
+		}
+		all[i].Refused = &refused
+	}
+	shown.Credentials = all
+	return shown, nil
+}
+
+// probeWith requests the list of models with one credential.
+func (f *family) probeWith(ctx context.Context, result probeResult, s *saved.Provider, with *provider.Credential) (*probeResult, error) {
 	t := &provider.Target{
-		Provider: s.Provider, Credential: *opened.Credential, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders, Saved: true,
+		Provider: s.Provider, Credential: *with, CustomHost: s.CustomHost, CustomHeaders: s.CustomHeaders, Saved: true,
 		Signer: f.Tokens, Trusting: f.Trusting,
 	}
 	address, err := modelsURL(t)
@@ -94,7 +156,7 @@ func (f *family) probe(c *admin.Call, it item) (*probeResult, error) {
 		return rejected(result, err)
 	}
 	if address == "" {
-		return result.failed(causeUnsupported, "%s has no list of models; send a request through @%s to test it", s.Provider.Name, it.Slug), nil
+		return result.failed(causeUnsupported, "%s has no list of models; send a request through @%s to test it", s.Provider.Name, s.Slug), nil
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

@@ -6,10 +6,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"gateway/shared/admin/admintest"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
+	"gateway/shared/route/rotation"
+	"gateway/shared/store"
 )
 
 const probedKey = "sk-a-key-of-the-provider"
@@ -81,4 +84,92 @@ func TestATestOfAProviderTellsWhatFailed(t *testing.T) {
 	}
 	h.Do("POST", "/providers/none/test", key, nil).Refused(404, "AB08", "")
 	h.Do("POST", at, admintest.MemberKey, nil).Refused(403, "AB03", "")
+}
+
+// Each of several credentials is tested. One that is rejected while another is accepted is left
+// out; an accepted one is used again; other outcomes change nothing.
+func TestEachCredentialIsTested(t *testing.T) {
+	h := newHouse(t)
+	answers := map[string]int{}
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(answers[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer sk-of-")])
+		_, _ = w.Write([]byte(`{"data":[{"id":"a"}]}`))
+	}))
+	defer up.Close()
+	labels := []string{"a", "b", "c"}
+	var list []provider.StoredCredential
+	for _, l := range labels {
+		list = append(list, provider.StoredCredential{ID: "id-" + l, Label: l, Weight: 1})
+	}
+	slug := probed(t, h, "several", "openai", up.URL+"/v1")
+	var sc store.Scope
+	var id string
+	own := store.Scope{Org: admintest.Org}
+	if err := h.Resources.Change(context.Background(), own, func(tx *resource.Tx) error {
+		rec, _, err := tx.Get(own, provider.KindIntegration, "several")
+		if err != nil {
+			return err
+		}
+		sc, id = rec.Scope, rec.ID
+		form, err := provider.DecodeIntegration(rec)
+		if err != nil {
+			return err
+		}
+		form.Credentials = list
+		if rec.Body, err = encode(form); err != nil {
+			return err
+		}
+		for i := range list {
+			if err := rec.SetSecret(context.Background(), admintest.Sealer{}, list[i].Secret(), []byte("sk-of-"+list[i].Label)); err != nil {
+				return err
+			}
+		}
+		return tx.Update(&rec)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	table := h.Resources.Store().Table(store.Usage)
+	if err := rotation.Tested(context.Background(), table, sc, id, "id-c", true, time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		a, b, c int
+		cause   any
+		refused string // afterwards
+		states  [3]any
+	}{
+		{503, 429, 403, "provider", "c", [3]any{nil, nil, nil}},
+		{401, 401, 401, "credentials", "c", [3]any{nil, nil, nil}},
+		{200, 401, 200, "credentials", "b", [3]any{false, true, false}},
+		{200, 503, 401, "provider", "b c", [3]any{false, nil, true}},
+		{200, 200, 200, nil, "", [3]any{false, false, false}},
+	} {
+		answers = map[string]int{"a": step.a, "b": step.b, "c": step.c}
+		a := h.Do("POST", "/providers/"+slug+"/test", key, nil).OK()
+		if a.At("cause") != step.cause || a.At("success") != (step.cause == nil) {
+			t.Errorf("%+v: %s", step, a.Body)
+		}
+		for i, each := range a.At("credentials").([]any) {
+			one := each.(map[string]any)
+			if one["label"] != labels[i] || one["refused"] != step.states[i] || one["status_code"] != float64([]int{step.a, step.b, step.c}[i]) {
+				t.Errorf("%+v: %v", step, one)
+			}
+		}
+		if strings.Contains(string(a.Body), "sk-of") {
+			t.Errorf("the response holds a key: %s", a.Body)
+		}
+		got, err := rotation.Refusals(context.Background(), table, sc, id, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var refused []string
+		for _, l := range labels {
+			if _, ok := got[l]; ok {
+				refused = append(refused, l)
+			}
+		}
+		if strings.Join(refused, " ") != step.refused {
+			t.Errorf("%+v: refused %q", step, refused)
+		}
+	}
 }

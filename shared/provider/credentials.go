@@ -44,7 +44,7 @@ type CredentialShown struct {
 }
 
 // CredentialsDoc describes the field credentials in the API document.
-const CredentialsDoc = "Several API keys of the same account, in place of key. Each request uses one by weight. One that the provider answers with 401 is left out until its key is saved again, one with 429 rests, and the request goes on with another. The list replaces the stored one; null or [] removes it."
+const CredentialsDoc = "Several API keys of the same account, in place of key. Each request uses one by weight. One that the provider answers with 401 is left out until a test of the provider accepts it or its key is saved again, one with 429 rests, and the request goes on with another. The list replaces the stored one; null or [] removes it."
 
 // MaxCredentials is the maximum number of credentials of an integration.
 const MaxCredentials = 10
