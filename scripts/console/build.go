@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -25,7 +27,7 @@ func build(source, out string) error {
 	built := api.Build(api.BuildOptions{
 		AbsWorkingDir: root, Outdir: filepath.Join(root, "dist", "assets"),
 		EntryPointsAdvanced: []api.EntryPoint{{InputPath: "web/main.tsx", OutputPath: "app"}},
-		EntryNames:          "[name]-[hash]",
+		EntryNames:          "[name]-[hash]", ChunkNames: "[name]-[hash]", Splitting: true, Metafile: true,
 		Alias: map[string]string{
 			"preact": filepath.Join(parts, "preact.mjs"), "preact/hooks": filepath.Join(parts, "preact-hooks.mjs"),
 			"preact/jsx-runtime": filepath.Join(parts, "preact-jsx-runtime.mjs"), "uplot": filepath.Join(parts, "uplot.mjs"), "uplot.css": filepath.Join(parts, "uplot.css"),
@@ -47,14 +49,52 @@ func build(source, out string) error {
 	if err != nil {
 		return err
 	}
+	var preloads strings.Builder
 	for _, f := range built.OutputFiles {
 		name := filepath.Base(f.Path)
 		if err := write(filepath.Join(out, "assets", name), f.Contents); err != nil {
 			return err
 		}
+		if !strings.HasPrefix(name, "app-") {
+			continue
+		}
 		index = bytes.ReplaceAll(index, []byte("app"+filepath.Ext(name)), []byte("/console/assets/"+name))
+		needed, err := imports(built.Metafile, name)
+		if err != nil {
+			return err
+		}
+		for _, part := range needed {
+			fmt.Fprintf(&preloads, "<link rel=\"modulepreload\" href=\"/console/assets/%s\">\n", part)
+		}
 	}
+	index = bytes.Replace(index, []byte("</head>"), []byte(preloads.String()+"</head>"), 1)
 	return os.WriteFile(filepath.Join(out, "index.html"), index, 0o644)
+}
+
+// imports returns the files that an output file imports when it is loaded. The index names
+// them, so that a browser loads all of them at the same time.
+func imports(metafile, name string) ([]string, error) {
+	var meta struct {
+		Outputs map[string]struct {
+			Imports []struct{ Path, Kind string }
+		}
+	}
+	if err := json.Unmarshal([]byte(metafile), &meta); err != nil {
+		return nil, err
+	}
+	var out []string
+	for path, o := range meta.Outputs {
+		if filepath.Base(path) != name {
+			continue
+		}
+		for _, i := range o.Imports {
+			if i.Kind == "import-statement" {
+				out = append(out, filepath.Base(i.Path))
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
 }
 
 // write writes a file and its gzip form.

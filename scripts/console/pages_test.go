@@ -60,7 +60,7 @@ func seed(t *testing.T, base string) {
 	t.Helper()
 	post := func(path string, body object) object {
 		t.Helper()
-		if path[1] != 'a' || strings.HasPrefix(path, "/agent") || strings.HasPrefix(path, "/api-keys") {
+		if !strings.HasPrefix(path, "/a") || strings.HasPrefix(path, "/agent") || strings.HasPrefix(path, "/api-keys") {
 			body["workspace_id"] = "default"
 		}
 		return must(t, base, adminKey, "POST", path, body)
@@ -73,8 +73,18 @@ func seed(t *testing.T, base string) {
 	post("/configs", object{"name": "Production routing", "config": object{"strategy": object{"mode": "fallback"}, "targets": []object{{"provider": "@mock"}, {"provider": "@mock", "weight": 1}}}})
 	post("/guardrails", object{"name": "No secrets", "checks": []object{{"id": "default.contains", "parameters": object{"operator": "none", "words": []string{"password"}}}}, "actions": object{"deny": true}})
 	collection := post("/collections", object{"name": hostileName})
-	post("/prompts", object{"name": "Summarize", "collection_id": collection["id"], "string": hostileName + " {{ticket}}", "parameters": object{"ticket": ""}, "virtual_key": "mock", "model": "gpt-4o-mini"})
+	prompt := post("/prompts", object{"name": "Summarize", "collection_id": collection["id"], "string": hostileName + " {{ticket}}", "parameters": object{"ticket": ""}, "virtual_key": "mock", "model": "gpt-4o-mini"})
 	must(t, base, adminKey, "POST", "/admin/users/invites", object{"email": "ann@example.com", "role": "member", "workspaces": []object{{"id": "default", "role": "member"}}})
+	must(t, base, adminKey, "PUT", "/prompts/"+prompt["slug"].(string), object{"patch": true, "string": "Short: {{ticket}}", "version_description": "shorter"})
+	post("/prompts/"+prompt["slug"].(string)+"/experiments", object{"name": "Short or long", "variants": []object{{"version": 1, "weight": 1}, {"version": 2, "weight": 1}}})
+	must(t, base, adminKey, "POST", "/integrations", object{"name": "OpenAI", "ai_provider_id": "openai", "credentials": []object{{"label": "first", "key": "sk-1"}, {"label": "spare", "key": "sk-2", "weight": 0}}})
+	post("/logs/exports", object{"description": hostileName, "filters": object{"time_of_generation_min": "2026-01-01T00:00:00Z", "time_of_generation_max": "2026-01-02T00:00:00Z"}, "requested_data": []string{"id"}})
+	post("/views", object{"name": hostileName, "page": "logs", "query": "range=7d&status_code=446"})
+	must(t, base, adminKey, "POST", "/auth/sso-configurations", object{"name": "Corporate", "protocol": "oidc", "issuer": "https://id.example.com", "client_id": "console", "client_secret": "s"})
+	must(t, base, adminKey, "POST", "/auth/domains", object{"domain": "example.com"})
+	must(t, base, adminKey, "POST", "/scim/tokens", object{"name": "Directory"})
+	must(t, base, adminKey, "POST", "/secret-references", object{"name": "Vault", "manager_type": "hashicorp_vault", "secret_path": "secret/data/x", "auth_config": object{"vault_addr": "https://vault.example.com", "vault_token": "t", "vault_auth_type": "token"}})
+	must(t, base, adminKey, "POST", "/deployments", object{"name": "Europe", "type": "production", "url": "https://eu.example.com"})
 	must(t, base, adminKey, "POST", "/webhooks", object{"name": "Alerts", "url": "https://hooks.example.com/x"})
 }
 
@@ -89,10 +99,19 @@ func (b *browser) clickOn(text string) {
 	b.eval(find + ".click()")
 }
 
+// texts returns the texts of elements.
+func (b *browser) texts(selector string) (out []string) {
+	b.t.Helper()
+	if err := json.Unmarshal([]byte(b.eval(fmt.Sprintf("JSON.stringify([...document.querySelectorAll(%q)].map((x) => x.innerText))", selector))), &out); err != nil {
+		b.t.Fatal(err)
+	}
+	return out
+}
+
 // confirm confirms what the open dialog asks.
 func (b *browser) confirm() {
 	b.t.Helper()
-	b.want("document.querySelector('dialog[open] button.main')")
+	b.want("document.querySelector('dialog[open] button.main:enabled')")
 	b.eval("document.querySelector('dialog[open] button.main').click()")
 }
 
@@ -151,18 +170,21 @@ const lastDay = "time_of_generation_min=2020-01-01T00:00:00Z&time_of_generation_
 var allPages = []page{
 	{"", "What does the gateway do?", "/analytics/graphs?include=cost&" + lastDay},
 	{"logs", "Which requests were made?", "/logs?page_size=1"},
+	{"logs/exports", "What was exported?", "/logs/exports?workspace_id=default"},
 	{"usage", "Who spends what?", "/analytics/groups/model?" + lastDay},
 	{"budgets", "What may be spent?", "/policies/usage-limits?workspace_id=default"},
 	{"budgets/rates", "How fast may it go?", "/policies/rate-limits?workspace_id=default"},
 	{"keys", "Who may call the gateway?", "/api-keys"},
 	{"providers", "Which providers can be called?", "/virtual-keys?workspace_id=default"},
 	{"providers/integrations", "Which credentials are stored?", "/integrations"},
+	{"providers/catalog", "Which providers are supported?", "/virtual-keys?workspace_id=default"},
 	{"configs", "How are requests routed?", "/configs?workspace_id=default"},
 	{"prompts", "Which prompts are in use?", "/prompts?workspace_id=default"},
 	{"playground", "Try models side by side", "/prompts?workspace_id=default"},
 	{"prompts/partials", "Which parts do prompts share?", "/prompts/partials?workspace_id=default"},
 	{"prompts/collections", "How are prompts grouped?", "/collections?workspace_id=default"},
 	{"guardrails", "What is checked?", "/guardrails?workspace_id=default"},
+	{"guardrails/verdicts", "What was denied?", "/analytics/groups/status_code?" + lastDay},
 	{"guardrails/mcp", "Which tools can be used?", "/mcp-servers?workspace_id=default"},
 	{"guardrails/mcp-integrations", "Which MCP servers are registered?", "/mcp-integrations"},
 	{"guardrails/agents", "Which agents can be called?", "/agent-servers?workspace_id=default"},
@@ -170,6 +192,9 @@ var allPages = []page{
 	{"organization", "How is the organization divided?", "/admin/workspaces"},
 	{"organization/members", "Who belongs to the organization?", "/admin/users"},
 	{"organization/invitations", "Who is invited?", "/admin/users/invites"},
+	{"organization/sso", "How do users sign in?", "/auth/sso-configurations"},
+	{"organization/domains", "Which domains may sign in?", "/auth/domains"},
+	{"organization/provisioning", "Who is provisioned?", "/scim/tokens"},
 	{"organization/settings", "What applies to everybody?", "/admin/organisation/settings"},
 	{"organization/audit", "Who changed what?", "/audit-logs?start_time=2020-01-01T00:00:00Z&end_time=2020-01-02T00:00:00Z"},
 	{"organization/secrets", "Which secrets are referenced?", "/secret-references"},
@@ -223,10 +248,12 @@ func TestEveryPageInABrowser(t *testing.T) {
 	b := startBrowser(t)
 	base := startGateway(t)
 	seed(t, base)
+	registerTools(t, base)
 	for range 3 {
 		send(t, base, hostile)
 	}
-	logged(t, base, 3)
+	deny(t, base, "my password is "+hostile)
+	logged(t, base, 4)
 	b.size(1440, "light")
 	b.open(base + "/console/")
 	b.want(heading + "==='Sign in to the AI gateway'")
@@ -241,10 +268,20 @@ func TestEveryPageInABrowser(t *testing.T) {
 			t.Errorf("%s: %s", p.at, shown)
 		}
 		b.check("page-"+p.at, base, source)
+		for _, tab := range b.texts("main > p.tabs button[aria-pressed=false]") {
+			b.clickOn(tab)
+			b.want(settled)
+			b.check("page-"+p.at+"-"+strings.ToLower(tab), base, source)
+		}
 		if b.eval("!!document.querySelector('tbody a')") == "true" && p.at != "" && p.at != "usage" {
 			b.eval("document.querySelector('tbody a').click()")
 			b.want("location.pathname.split('/').length > 3 && " + settled)
 			b.check("item-"+p.at, base, source)
+			for _, tab := range b.texts("main p.tabs button[aria-pressed=false]") {
+				b.clickOn(tab)
+				b.want(settled)
+				b.check("item-"+p.at+"-"+strings.ToLower(strings.Fields(tab)[0]), base, source)
+			}
 		}
 		if create := b.eval("[...document.querySelectorAll('main header a')].find((x) => x.innerText.startsWith('Create'))?.getAttribute('href') ?? ''"); create != "" {
 			b.open(base + create)

@@ -37,6 +37,9 @@ export const workspace = () => new URLSearchParams(location.search).get("workspa
 // room is the workspace in which pages act that need one.
 export const room = () => workspace() || session.workspace_id || session.workspaces.find((w) => w.slug === "default")?.id || session.workspaces[0]?.id || "";
 
+// inRoom are the parameters of calls about the requests of the chosen workspace, or of all.
+export const inRoom = (): Record<string, string> => workspace() ? { workspace_slug: workspace() } : {};
+
 export const roomName = (id: string) => session.workspaces.find((w) => w.id === id || w.slug === id)?.name ?? id;
 
 type Params = Record<string, string | undefined>;
@@ -47,13 +50,13 @@ export function address(path: string, params: Params = {}): string {
   return "/v1" + path + (q.size ? "?" + q : "");
 }
 
-type Options = { method?: string; body?: unknown; signal?: AbortSignal; key?: string };
+type Options = { method?: string; body?: unknown; signal?: AbortSignal; key?: string; headers?: Record<string, string> };
 
 // call returns the body of a response. key is a workspace key for calls of models, which
 // no session may make; it replaces the cookie.
 export async function call(path: string, params?: Params, o: Options = {}): Promise<any> {
   const method = o.method ?? "GET";
-  const headers: Record<string, string> = { accept: "application/json" };
+  const headers: Record<string, string> = { accept: "application/json", ...o.headers };
   if (o.key) headers["x-gateway-api-key"] = o.key;
   else if (method !== "GET" && session.csrf_token) headers["x-gateway-csrf"] = session.csrf_token;
   if (o.body !== undefined) headers["content-type"] = "application/json";
@@ -64,9 +67,15 @@ export async function call(path: string, params?: Params, o: Options = {}): Prom
     if (o.signal?.aborted) throw e;
     throw new Failure(0, "offline", "The gateway cannot be reached. Check the connection.", "", "");
   }
-  const text = await r.text();
+  let text: string;
+  try { text = await r.text(); } catch (e) {
+    if (o.signal?.aborted) throw e;
+    throw new Failure(0, "cut", "The response ended early. Check the connection.", "", "");
+  }
+  // A response of events ends with the one that was asked for.
+  if (r.headers.get("content-type")?.startsWith("text/event-stream")) text = text.trim().split("\n").filter((l) => l.startsWith("data:")).at(-1)?.slice(5) ?? "";
   let body: any = {};
-  try { body = text ? JSON.parse(text) : {}; } catch { /* handled below by the status */ }
+  try { body = text ? JSON.parse(text) : {}; } catch { if (r.ok) throw new Failure(0, "format", "The response is not JSON. A proxy between the browser and the gateway may have changed it.", "", ""); }
   if (!r.ok) {
     const e = body.error ?? {};
     const trace = r.headers.get("x-gateway-trace-id") ?? r.headers.get("x-gateway-request-id") ?? body.request_id ?? "";

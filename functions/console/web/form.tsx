@@ -6,7 +6,7 @@ import { ErrorView, failureOf } from "./ui";
 // Field describes one input. name is the member of the body; dots name members of members.
 export type Field = {
   name: string; label: string; type?: "text" | "number" | "select" | "json" | "lines" | "check" | "date" | "secret" | "area";
-  required?: boolean; options?: [string, string][]; help?: string; fixed?: boolean; start?: any; when?: (values: Record<string, any>) => boolean; placeholder?: string;
+  required?: boolean; options?: [string, string][]; help?: string; fixed?: boolean; start?: any; startOf?: () => any; when?: (values: Record<string, any>) => boolean; placeholder?: string;
 };
 
 const get = (o: any, name: string) => name.split(".").reduce((v, k) => v?.[k], o);
@@ -64,7 +64,7 @@ function Input({ f, v, change, first }: { f: Field; v: any; change: (v: any) => 
 // Form edits an object. With of it sends what changed, else all that is filled in.
 export function Form({ fields, of, send, label, cancel }: { fields: Field[]; of?: any; send: (body: any) => Promise<any>; label: string; cancel: () => void }) {
   const shown = fields.filter((f) => !(of && f.fixed));
-  const begin = () => Object.fromEntries(shown.map((f) => [f.name, text(f, of ? get(of, f.name) : f.start)]));
+  const begin = () => Object.fromEntries(shown.map((f) => [f.name, text(f, of ? get(of, f.name) : f.startOf ? f.startOf() : f.start)]));
   const [values, set] = useState<Record<string, any>>(begin);
   const [start] = useState(begin);
   const [failure, fail] = useState<Failure>(), [busy, work] = useState(false);

@@ -1,9 +1,10 @@
 // The kinds of resources that the console lists, shows and edits.
-import { call, can, ofOrganisation, room } from "./api";
-import { count, date, dollars, since, title } from "./format";
+import { call, ofOrganisation, room } from "./api";
+import { count, date, dollars, millis, since, title } from "./format";
 import type { Field } from "./form";
-import { Badge, Column, Fact, Link } from "./ui";
-import { BudgetDetail, ConfigDetail, GuardrailDetail, IntegrationDetail, KeyDetail, MCPDetail, PromptDetail, RateDetail } from "./details";
+import { Badge, Column, Fact, lazy, Link } from "./ui";
+
+const details = () => import("./details"), routing = () => import("./routing"), prompts = () => import("./prompts"), providers = () => import("./providers"), tools = () => import("./tools"), organization = () => import("./organization");
 
 export type Kind = {
   at: string;          // address below /console/
@@ -15,18 +16,19 @@ export type Kind = {
   scopes: string; role?: string; // family of the scopes, and least role to see them
   families?: string[]; // more families of scopes
   writeRole?: string;
+  scopeOf?: (action: string) => string; // instead of a family of scopes
   where: "workspace" | "organisation" | "either";
   columns: Column<any>[];
   fields: Field[];
   without?: string[];  // of create, update, delete
   unwrap?: (body: any) => any;
   create?: (body: any) => [string, any]; // path and body of a creation
+  change?: (body: any) => any; // body of a change, from the changed fields
   made?: (answer: any) => { secret?: string; name?: string } | undefined;
   remove?: (row: any) => any; // body of a deletion
   detail?: (p: { row: any; again: () => void }) => any;
   empty: string;
-  note?: string;
-  more?: (signal: AbortSignal, rows: any[]) => Promise<any>; // a second call of the list
+  beside?: (signal: AbortSignal) => Promise<(row: any) => void>; // a call beside the list, which adds to its rows
 };
 
 const name = (k: string): Column<any> => ["Name", (r) => <Link to={"/console/" + k + "/" + encodeURIComponent(kinds.find((x) => x.at === k)!.id(r))}>{r.name || r.email || r.id}</Link>];
@@ -42,7 +44,18 @@ const keyTypes: [string, string][] = [["workspace/service", "Service key of a wo
 const conditions = text("conditions", "Conditions", { type: "json", required: true, start: [{ key: "workspace_id", value: "" }], help: "Requests that the limit is for, such as [{\"key\": \"api_key\", \"value\": \"…\"}]." });
 const grouping = text("group_by", "Counted separately for each", { type: "json", start: [{ key: "api_key" }], help: "Such as [{\"key\": \"api_key\"}] or [{\"key\": \"metadata.team\"}]." });
 
+const severalKeys = text("credentials", "Several credentials", { type: "json", help: "Instead of one key: [{\"label\": \"first\", \"key\": \"…\", \"weight\": 1}]. Requests are shared by weight; a stored key stays when it is left out." });
+const exported = ["id", "created_at", "ai_model", "ai_org", "virtual_key", "api_key_id", "response_status_code", "response_time", "req_units", "res_units", "cost_usd", "cache_status", "trace_id", "metadata"];
+const settingsScope = (action: string) => "organisation_settings." + (action === "list" || action === "read" ? "read" : "update");
+const lastDay = () => { const to = new Date(); return { time_of_generation_min: new Date(to.getTime() - 86400_000).toISOString(), time_of_generation_max: to.toISOString() }; };
+
 export const kinds: Kind[] = [
+  {
+    at: "logs/exports", path: "/logs/exports", question: "What was exported?", one: "export", tab: "Exports", id: (r) => r.id, scopes: "logs", scopeOf: () => "logs.export", where: "workspace", without: ["delete"],
+    columns: [["Description", (r) => <Link to={"/console/logs/exports/" + r.id}>{r.description || r.id}</Link>], ["Status", (r) => <Badge text={r.status} tone={r.status === "success" || r.status === "completed" ? "good" : r.status === "failed" ? "bad" : "wait"} />], ["Format", (r) => r.format], ["Rows", (r) => count(r.rows ?? r.total), "n"], ["Created", (r) => date(r.created_at)]],
+    fields: [text("description", "Description"), text("format", "Format", { type: "select", options: [["jsonl", "JSON lines"], ["csv", "CSV"], ["parquet", "Parquet"]], start: "jsonl" }), text("filters", "Filters", { type: "json", required: true, startOf: () => ({ ...lastDay(), ...JSON.parse(new URLSearchParams(location.search).get("filters") ?? "{}") }), help: "Those of GET /v1/logs." }), text("requested_data", "Fields", { type: "lines", required: true, start: exported, help: "One on each line. request and response are the bodies." })],
+    detail: lazy(organization, "ExportDetail"), empty: "Nothing was exported yet. An export writes logs into a file.",
+  },
   {
     at: "keys", path: "/api-keys", question: "Who may call the gateway?", one: "API key", tab: "Keys", id: (r) => r.id, scopes: "workspace_service_api_keys", families: ["workspace_user_api_keys", "organisation_service_api_keys"], writeRole: "manager", where: "either",
     columns: [name("keys"), ["Type", (r) => r.type], state, ["Secret", (r) => <code>{r.key}</code>], ["Limit", (r) => limitText(r.usage_limits), "n"], ["Last used", (r) => r.last_used_at ? <span title={r.last_used_at}>{since(r.last_used_at)}</span> : "–"], ["Expires", (r) => r.expires_at ? since(r.expires_at) : "never"]],
@@ -54,15 +67,8 @@ export const kinds: Kind[] = [
       text("expires_at", "Expires (UTC)", { type: "date" }),
     ],
     create: ({ kind, ...b }) => { if (b.usage_limits) b.usage_limits.type = "cost"; return ["/api-keys/" + kind, kind === "organisation/service" ? b : { workspace_id: room(), ...b }]; },
-    made: (a) => a.key ? { secret: a.key, name: "The new API key" } : { name: "The user collects the secret of this key." }, detail: KeyDetail,
+    made: (a) => a.key ? { secret: a.key, name: "The new API key" } : { name: "The user collects the secret of this key." }, detail: lazy(details, "KeyDetail"),
     empty: "There is no API key yet. Create one, and send a request with it.",
-    more: async (signal, rows) => {
-      if (!can(["analytics.view"])) return;
-      const to = new Date(), from = new Date(to.getTime() - 30 * 86400_000);
-      const used = await call("/analytics/groups/api_key", { time_of_generation_min: from.toISOString(), time_of_generation_max: to.toISOString(), columns: "last_seen", page_size: "1000" }, { signal }).catch(() => ({ data: [] }));
-      const last = new Map(used.data.map((u: any) => [u.api_key, u.last_seen]));
-      for (const r of rows) r.last_used_at ??= last.get(r.id);
-    },
   },
   {
     at: "budgets", path: "/policies/usage-limits", question: "What may be spent?", one: "usage limit", tab: "Usage limits", id: (r) => r.id, scopes: "policies", writeRole: "manager", where: "workspace",
@@ -73,7 +79,7 @@ export const kinds: Kind[] = [
       text("fallback_model", "Fallback model", { when: (v) => v.on_exceeded === "fallback" }), text("periodic_reset", "Reset", { type: "select", options: [["weekly", "Every Monday"], ["monthly", "On the 1st of a month"]] }),
       conditions, grouping, text("temporary_raise", "Temporary raise", { type: "json", help: "Such as {\"amount\": 20, \"until\": \"2027-01-01T00:00:00Z\"}." }), described,
     ],
-    detail: BudgetDetail, empty: "There is no usage limit yet. Without one, only limits of keys and workspaces bound what is spent.",
+    detail: lazy(details, "BudgetDetail"), empty: "There is no usage limit yet. Without one, only limits of keys and workspaces bound what is spent.",
   },
   {
     at: "budgets/rates", path: "/policies/rate-limits", question: "How fast may it go?", one: "rate limit", tab: "Rate limits", id: (r) => r.id, scopes: "policies", writeRole: "manager", where: "workspace",
@@ -83,13 +89,19 @@ export const kinds: Kind[] = [
       text("unit", "Per", { type: "select", required: true, options: [["rpm", "Minute"], ["rph", "Hour"], ["rpd", "Day"], ["rpw", "Week"]], start: "rpm" }),
       text("target", "For", { type: "select", options: [["llm", "Models"], ["mcp_tools", "Tools"]] }), conditions, grouping,
     ],
-    detail: RateDetail, empty: "There is no rate limit yet. A limit keeps one caller from using up what all share.",
+    detail: lazy(details, "RateDetail"), empty: "There is no rate limit yet. A limit keeps one caller from using up what all share.",
   },
   {
     at: "providers", path: "/virtual-keys", question: "Which providers can be called?", one: "provider", tab: "Providers", id: (r) => r.slug, scopes: "virtual_keys", families: ["providers"], writeRole: "manager", where: "workspace",
-    columns: [name("providers"), ["Call it as", (r) => <code>@{r.slug}</code>], ["Type", (r) => r.ai_provider_name], ["Limit", (r) => limitText(r.usage_limits), "n"], state, changed],
+    columns: [name("providers"), ["Call it as", (r) => <code>@{r.slug}</code>], ["Type", (r) => r.ai_provider_name], ["Health", (r) => <span title={r.health?.cause ?? ""}><Badge text={r.health?.status ?? "unknown"} /></span>], ["Failures", (r) => r.health?.calls ? count(r.health.failures) + " of " + count(r.health.calls) : "–", "n"], ["Latency", (r) => millis(r.health?.latency_ms), "n"], ["Limit", (r) => limitText(r.usage_limits), "n"], state, changed],
+    beside: async (signal) => {
+      const got = await call("/providers/health", { workspace_id: room() }, { signal });
+      const known = new Map<string, any>(got.data.map((h: any) => [h.slug, h]));
+      return (row) => { row.health = known.get(row.slug); };
+    },
+    detail: lazy(providers, "ProviderDetail"),
     fields: [
-      named, text("ai_provider_id", "Type", { required: true, fixed: true, placeholder: "openai", help: "Such as openai, anthropic, google, bedrock or azure-openai." }), text("key", "API key of the provider", { type: "secret" }),
+      named, text("ai_provider_id", "Type", { required: true, fixed: true, placeholder: "openai", help: "Such as openai, anthropic, google, bedrock or azure-openai." }), text("key", "API key of the provider", { type: "secret" }), severalKeys,
       text("slug", "Slug", { fixed: true, help: "Requests name it as @slug." }), text("note", "Note"), text("usage_limits.credit_limit", "Budget in dollars", { type: "number" }), text("expires_at", "Expires (UTC)", { type: "date" }),
     ],
     create: ({ ai_provider_id, ...b }) => { if (b.usage_limits) b.usage_limits.type = "cost"; return ["/virtual-keys", { workspace_id: room(), provider: ai_provider_id, ...b }]; },
@@ -98,14 +110,14 @@ export const kinds: Kind[] = [
   {
     at: "providers/integrations", path: "/integrations", question: "Which credentials are stored?", one: "integration", tab: "Integrations and models", id: (r) => r.slug, scopes: "organisation_integrations", families: ["workspace_integrations"], writeRole: "manager", where: "either",
     columns: [name("providers/integrations"), ["Type", (r) => r.ai_provider_id], slug, ["Reach", (r) => r.type], state, changed],
-    fields: [named, text("ai_provider_id", "Type", { required: true, fixed: true, placeholder: "openai" }), text("key", "API key of the provider", { type: "secret" }), text("slug", "Slug", { fixed: true }), described, text("configurations", "Configuration", { type: "json" })],
-    detail: IntegrationDetail, empty: "There is no integration yet. It holds the credentials that several workspaces share.",
+    fields: [named, text("ai_provider_id", "Type", { required: true, fixed: true, placeholder: "openai" }), text("key", "API key of the provider", { type: "secret" }), severalKeys, text("slug", "Slug", { fixed: true }), described, text("configurations", "Configuration", { type: "json" })],
+    detail: lazy(providers, "IntegrationDetail"), empty: "There is no integration yet. It holds the credentials that several workspaces share.",
   },
   {
     at: "configs", path: "/configs", question: "How are requests routed?", one: "config", tab: "Configs", id: (r) => r.slug, scopes: "configs", writeRole: "manager", where: "workspace", unwrap: (b) => b.data,
     columns: [name("configs"), slug, ["Default", (r) => r.is_default ? "yes" : "no"], state, changed],
     fields: [named, text("config", "Config", { type: "json", required: true, start: { strategy: { mode: "fallback" }, targets: [{ provider: "@mock" }, { provider: "@mock", override_params: { model: "gpt-4o" } }], retry: { attempts: 2 } } })],
-    detail: ConfigDetail, empty: "There is no config yet. A config sets targets, fallbacks, retries, caching and guardrails of requests.",
+    detail: lazy(routing, "ConfigDetail"), empty: "There is no config yet. A config sets targets, fallbacks, retries, caching and guardrails of requests.",
   },
   {
     at: "prompts", path: "/prompts", question: "Which prompts are in use?", one: "prompt", tab: "Prompts", id: (r) => r.slug, scopes: "prompts", writeRole: "manager", where: "workspace",
@@ -114,7 +126,7 @@ export const kinds: Kind[] = [
       named, text("collection_id", "Collection", { required: true, fixed: true, help: "Id or slug of a collection." }), text("string", "Template", { type: "area", required: true, help: "Variables stand in {{double braces}}." }),
       text("parameters", "Variables", { type: "json", required: true, start: {} }), text("virtual_key", "Provider", { required: true, placeholder: "mock" }), text("model", "Model", { placeholder: "gpt-4o-mini" }), text("version_description", "What changed"),
     ],
-    detail: PromptDetail, empty: "There is no prompt yet. Create a collection first, then a prompt in it.",
+    change: (b) => ({ patch: true, ...b }), detail: lazy(prompts, "PromptDetail"), empty: "There is no prompt yet. Create a collection first, then a prompt in it.",
   },
   {
     at: "prompts/partials", path: "/prompts/partials", question: "Which parts do prompts share?", one: "partial", tab: "Partials", id: (r) => r.slug, scopes: "prompts", writeRole: "manager", where: "workspace",
@@ -128,13 +140,13 @@ export const kinds: Kind[] = [
     at: "guardrails", path: "/guardrails", question: "What is checked?", one: "guardrail", tab: "Guardrails", id: (r) => r.slug, scopes: "guardrails", families: ["organisation_guardrails"], writeRole: "manager", where: "workspace",
     columns: [name("guardrails"), slug, state, changed],
     fields: [named, text("checks", "Checks", { type: "json", required: true, start: [{ id: "default.contains", parameters: { operator: "none", words: ["password"] } }] }), text("actions", "Actions", { type: "json", required: true, start: { deny: true } })],
-    detail: GuardrailDetail, empty: "There is no guardrail yet. A guardrail checks requests and responses, and can reject them.",
+    detail: lazy(details, "GuardrailDetail"), empty: "There is no guardrail yet. A guardrail checks requests and responses, and can reject them.",
   },
   {
     at: "guardrails/mcp", path: "/mcp-servers", question: "Which tools can be used?", one: "MCP server", tab: "MCP servers", id: (r) => r.slug ?? r.id, scopes: "mcp_servers", writeRole: "manager", where: "workspace",
     columns: [name("guardrails/mcp"), slug, state, changed],
     fields: [named, text("mcp_integration_id", "MCP integration", { fixed: true, help: "Id or slug of an MCP integration." }), text("slug", "Slug", { fixed: true }), described],
-    detail: MCPDetail, empty: "There is no MCP server yet. Register one as an MCP integration, then offer it here.",
+    detail: lazy(tools, "MCPDetail"), empty: "There is no MCP server yet. Register one as an MCP integration, then offer it here.",
   },
   {
     at: "guardrails/mcp-integrations", path: "/mcp-integrations", question: "Which MCP servers are registered?", one: "MCP integration", tab: "MCP integrations", id: (r) => r.slug ?? r.id, scopes: "organisation_mcp_integrations", families: ["workspace_mcp_integrations"], writeRole: "manager", where: "either",
@@ -153,7 +165,7 @@ export const kinds: Kind[] = [
   {
     at: "organization", path: "/admin/workspaces", question: "How is the organization divided?", one: "workspace", tab: "Workspaces", id: (r) => r.slug, scopes: "workspaces", writeRole: "admin", where: "organisation",
     columns: [name("organization"), slug, ["Default", (r) => r.is_default ? "yes" : "no"], ["Limit", (r) => limitText(r.usage_limits?.[0]), "n"], state, changed],
-    fields: [named, described], remove: (r) => ({ name: r.name }), empty: "There is no workspace.",
+    fields: [named, described], remove: (r) => ({ name: r.name }), detail: lazy(organization, "WorkspaceDetail"), empty: "There is no workspace.",
   },
   {
     at: "organization/members", path: "/admin/users", question: "Who belongs to the organization?", one: "member", tab: "Members", id: (r) => r.id, scopes: "organisation_users", role: "admin", writeRole: "admin", where: "organisation", without: ["create"],
@@ -172,13 +184,25 @@ export const kinds: Kind[] = [
     made: (a) => ({ secret: a.invite_link, name: "The link of the invitation" }), empty: "There is no pending invitation.",
   },
   {
+    at: "organization/sso", path: "/auth/sso-configurations", question: "How do users sign in?", one: "single sign-on configuration", tab: "Single sign-on", id: (r) => r.id, scopes: "organisation_settings", role: "admin", writeRole: "owner", where: "organisation", scopeOf: settingsScope,
+    columns: [name("organization/sso"), ["Protocol", (r) => String(r.protocol).toUpperCase()], ["Issuer", (r) => r.issuer ?? r.metadata_url ?? "–"], state, changed],
+    fields: [named, text("protocol", "Protocol", { type: "select", required: true, options: [["oidc", "OpenID Connect"], ["saml", "SAML"]], start: "oidc", fixed: true }), text("issuer", "Issuer", { when: (v) => v.protocol !== "saml", placeholder: "https://id.example.com" }), text("client_id", "Client id", { when: (v) => v.protocol !== "saml" }), text("client_secret", "Client secret", { type: "secret", when: (v) => v.protocol !== "saml" }), text("metadata_url", "Address of the metadata", { when: (v) => v.protocol !== "oidc" }), text("disable_auto_provision_user", "Only invited users may sign in", { type: "check" })],
+    detail: lazy(organization, "SSODetail"), empty: "Single sign-on is not set up. Users sign in with keys and invitations.",
+  },
+  {
+    at: "organization/domains", path: "/auth/domains", question: "Which domains may sign in?", one: "domain", tab: "Domains", id: (r) => r.id, scopes: "organisation_settings", role: "admin", writeRole: "owner", where: "organisation", scopeOf: settingsScope,
+    columns: [["Domain", (r) => <Link to={"/console/organization/domains/" + r.id}>{r.domain}</Link>], ["Verified", (r) => r.verified_at ? date(r.verified_at) : "not yet"], state, changed],
+    fields: [text("domain", "Domain", { required: true, fixed: true, placeholder: "example.com" }), text("allow_subdomains", "Subdomains too", { type: "check" })],
+    detail: lazy(organization, "DomainDetail"), empty: "There is no domain. Single sign-on needs one that is verified.",
+  },
+  {
     at: "organization/secrets", path: "/secret-references", question: "Which secrets are referenced?", one: "secret reference", tab: "Secret references", id: (r) => r.slug ?? r.id, scopes: "secret_references", role: "admin", writeRole: "admin", where: "organisation",
     columns: [name("organization/secrets"), ["Manager", (r) => r.manager_type], ["Path", (r) => r.secret_path], changed],
-    fields: [named, text("manager_type", "Manager", { type: "select", required: true, options: [["aws_sm", "AWS Secrets Manager"], ["azure_kv", "Azure Key Vault"], ["hashicorp_vault", "HashiCorp Vault"]], start: "aws_sm" }), text("secret_path", "Path", { required: true }), text("auth_config", "Sign-in to the manager", { type: "json", required: true, start: {} }), described], empty: "There is no secret reference. With one, credentials stay in your secret manager.",
+    fields: [named, text("manager_type", "Manager", { type: "select", required: true, options: [["aws_sm", "AWS Secrets Manager"], ["azure_kv", "Azure Key Vault"], ["hashicorp_vault", "HashiCorp Vault"]], start: "aws_sm" }), text("secret_path", "Path", { required: true }), text("auth_config", "Sign-in to the manager", { type: "json", required: true, start: {} }), described], detail: lazy(organization, "SecretDetail"), empty: "There is no secret reference. With one, credentials stay in your secret manager.",
   },
   {
     at: "organization/deployments", path: "/deployments", question: "Where does the gateway run?", one: "deployment", tab: "Deployments", id: (r) => r.slug ?? r.id, scopes: "deployments", role: "admin", writeRole: "admin", where: "organisation",
-    columns: [name("organization/deployments"), ["Type", (r) => r.type], ["Address", (r) => r.url ?? "–"], state, changed], fields: [named, text("type", "Type", { type: "select", required: true, options: [["production", "Production"], ["non-production", "Non-production"]], start: "production" }), text("url", "Address")], empty: "There is no other deployment.",
+    columns: [name("organization/deployments"), ["Type", (r) => r.type], ["Address", (r) => r.url ?? "–"], state, changed], fields: [named, text("type", "Type", { type: "select", required: true, options: [["production", "Production"], ["non-production", "Non-production"]], start: "production" }), text("url", "Address")], detail: lazy(organization, "DeploymentDetail"), empty: "There is no other deployment.",
   },
   {
     at: "organization/webhooks", path: "/webhooks", question: "Who is notified?", one: "webhook", tab: "Webhooks", id: (r) => r.id, scopes: "organisation_webhooks", families: ["workspace_webhooks"], role: "manager", writeRole: "manager", where: "either",
@@ -187,7 +211,7 @@ export const kinds: Kind[] = [
 ];
 
 // scopesOf are the scopes of an action on a kind, of which a caller needs one.
-export const scopesOf = (k: Kind, action: string) => [k.scopes, ...(k.families ?? [])].map((f) => f + "." + action);
+export const scopesOf = (k: Kind, action: string) => k.scopeOf ? [k.scopeOf(action)] : [k.scopes, ...(k.families ?? [])].map((f) => f + "." + action);
 
 // place are the query parameters that say where calls about a kind act.
 export function place(k: Kind): Record<string, string> {

@@ -1,13 +1,15 @@
 import { render } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Audit, Playground, Settings } from "./admin";
 import { call, can, Failure, ofOrganisation, room, Session, setSession, signedIn, who, workspace } from "./api";
 import { kinds } from "./kinds";
 import { Logs, Overview, Request, Usage } from "./pages";
 import { Item, kindOf, List, New, sees, Tabs } from "./resources";
-import { ErrorView, failureOf, go, Link, setQuery, Shown } from "./ui";
+import { ErrorView, failureOf, go, lazy, Link, setQuery, Shown } from "./ui";
 import "uplot.css";
 import "./style.css";
+
+const admin = () => import("./admin");
+const Audit = lazy(admin, "Audit"), Playground = lazy(admin, "Playground"), Settings = lazy(admin, "Settings"), Verdicts = lazy(() => import("./details"), "Verdicts"), Catalog = lazy(() => import("./providers"), "Catalog"), Provisioning = lazy(() => import("./organization"), "Provisioning");
 
 // Page is an entry of a section: its address below /console/, its name, what shows it, and
 // whether the caller may see it.
@@ -16,15 +18,15 @@ const of = (at: string): Page => { const k = kinds.find((x) => x.at === at)!; re
 
 const sections: [string, Page[]][] = [
   ["Overview", [["", "Overview", Overview, () => can(["analytics.view"])]]],
-  ["Logs", [["logs", "Logs", Logs, () => can(["logs.list"])]]],
+  ["Logs", [["logs", "Logs", Logs, () => can(["logs.list"])], of("logs/exports")]],
   ["Usage", [["usage", "Usage", Usage, () => can(["analytics.view"])]]],
   ["Budgets", [of("budgets"), of("budgets/rates")]],
   ["Keys", [of("keys")]],
-  ["Providers", [of("providers"), of("providers/integrations")]],
+  ["Providers", [of("providers"), of("providers/integrations"), ["providers/catalog", "Catalog", Catalog, () => sees(kinds.find((k) => k.at === "providers")!)]]],
   ["Configs", [of("configs")]],
   ["Prompts", [of("prompts"), ["playground", "Playground", Playground, () => can(["prompts.list"])], of("prompts/partials"), of("prompts/collections")]],
-  ["Guardrails", [of("guardrails"), of("guardrails/mcp"), of("guardrails/mcp-integrations"), of("guardrails/agents"), of("guardrails/agent-integrations")]],
-  ["Organization", [of("organization"), of("organization/members"), of("organization/invitations"), ["organization/settings", "Settings", Settings, () => can(["organisation_settings.read"], "admin") && ofOrganisation()], ["organization/audit", "Audit log", Audit, () => can(["audit_logs.list"], "admin") && ofOrganisation()], of("organization/secrets"), of("organization/deployments"), of("organization/webhooks")]],
+  ["Guardrails", [of("guardrails"), ["guardrails/verdicts", "Verdicts", Verdicts, () => can(["analytics.view"])], of("guardrails/mcp"), of("guardrails/mcp-integrations"), of("guardrails/agents"), of("guardrails/agent-integrations")]],
+  ["Organization", [of("organization"), of("organization/members"), of("organization/invitations"), of("organization/sso"), of("organization/domains"), ["organization/provisioning", "Provisioning", Provisioning, () => can(["organisation_settings.read"], "admin") && ofOrganisation()], ["organization/settings", "Settings", Settings, () => can(["organisation_settings.read"], "admin") && ofOrganisation()], ["organization/audit", "Audit log", Audit, () => can(["audit_logs.list"], "admin") && ofOrganisation()], of("organization/secrets"), of("organization/deployments"), of("organization/webhooks")]],
 ];
 
 function SignIn({ done, ended }: { done: (s: Session) => void; ended: boolean }) {

@@ -1,10 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
-import { address, call, can, ofOrganisation, room, workspace } from "./api";
+import { address, call, can, inRoom, ofOrganisation, room, workspace } from "./api";
 import { count, date, dollars, millis, moment, percent } from "./format";
+import { Views } from "./views";
 import { Badge, between, Copy, ErrorView, Facts, failureOf, Head, Link, Plot, Range, rangeOf, setQuery, State, Status, Table, Text, useCalls } from "./ui";
 
 const query = () => new URLSearchParams(location.search);
-const inRoom = (): Record<string, string> => workspace() ? { workspace_slug: workspace() } : {};
 
 function change(now: number, before: number | undefined): string {
   if (before == null) return "";
@@ -96,9 +96,9 @@ export function Logs() {
   const asked = Object.fromEntries(filters.map(([name]) => [name, q.get(name) ?? ""]));
   const got = useCalls("logs " + q, (s) => call("/logs", { ...between(range), ...asked, ...inRoom(), cursor, page_size: "50" }, { signal: s }));
   const filtered = filters.some(([n]) => q.get(n));
-  return <><Head title="Which requests were made?"><Range value={range} /></Head>
+  return <><Head title="Which requests were made?"><Views page="logs" /><Range value={range} /></Head>
     <form class="filters" key={String(q)} onSubmit={(e) => e.preventDefault()}>{filters.map(([name, label]) => <label>{label} <input name={name} value={asked[name]} onChange={(e: any) => setQuery(name, e.target.value.trim())} /></label>)}
-      <button type="button" aria-pressed={live} onClick={() => { add([]); follow(!live); }}>{live ? "Pause live" : "Live"}</button><button type="button" onClick={got.again}>Refresh</button>{filtered && <Link to="/console/logs">Remove the filters</Link>}</form>
+      <button type="button" aria-pressed={live} onClick={() => { add([]); follow(!live); }}>{live ? "Pause live" : "Live"}</button><button type="button" onClick={got.again}>Refresh</button>{can(["logs.export"]) && room() && <Link class="button" to={"/console/logs/exports/new?filters=" + encodeURIComponent(JSON.stringify({ ...between(range), ...Object.fromEntries(Object.entries(asked).filter(([, v]) => v)) }))}>Export</Link>}{filtered && <Link to="/console/logs">Remove the filters</Link>}</form>
     {live && <section aria-label="Live"><p role="status"><Badge text={tail === "open" ? "Live" : "Connecting"} tone={tail === "open" ? "good" : "wait"} /> <span class="quiet">{count(fresh.length)} new requests, without the filters</span></p>{fresh.length > 0 && <Table label="Live requests" rows={fresh.slice(0, 100)} columns={columns()} />}</section>}
     <State of={got}>{(page) => page.data.length === 0
       ? (q.size > (q.has("range") ? 1 : 0) + (q.has("workspace") ? 1 : 0) ? <p class="empty">No request passes these filters. <Link to="/console/logs">Remove the filters</Link></p> : <FirstRequest arrived={got.again} />)
@@ -138,7 +138,7 @@ export function Usage() {
   const got = useCalls("usage " + range + path + workspace(), (s) => Promise.all([call(path, { ...between(range), ...inRoom(), columns: "cost,error_count,total_tokens,p95_latency,cache_hit_rate", order_by: "cost:desc" }, { signal: s }), call("/analytics/graphs/cost", { ...between(range), ...inRoom() }, { signal: s })]));
   const value = (r: any) => String(r[by[0]] ?? r.user ?? r.metadata_value ?? "–");
   const link = (r: any) => by[0] === "api_key" ? <Link to={"/console/keys/" + encodeURIComponent(value(r))}>{value(r)}</Link> : by[0] === "model" ? <Link to={"/console/logs?ai_model=" + encodeURIComponent(value(r))}>{value(r)}</Link> : value(r);
-  return <><Head title="Who spends what?"><label>By <select value={by[0]} onChange={(e: any) => setQuery("by", e.target.value)}>{groups.filter(([k]) => k !== "workspace" || ofOrganisation()).map(([k, t]) => <option value={k}>{t}</option>)}</select></label>{by[0] === "metadata" && <label>Key <input value={key} placeholder="_user" onChange={(e: any) => setQuery("key", e.target.value.trim())} /></label>}<Range value={range} /></Head>
+  return <><Head title="Who spends what?"><Views page="analytics" later /><label>By <select value={by[0]} onChange={(e: any) => setQuery("by", e.target.value)}>{groups.filter(([k]) => k !== "workspace" || ofOrganisation()).map(([k, t]) => <option value={k}>{t}</option>)}</select></label>{by[0] === "metadata" && <label>Key <input value={key} placeholder="_user" onChange={(e: any) => setQuery("key", e.target.value.trim())} /></label>}<Range value={range} /></Head>
     <State of={got}>{([rows, cost]) => rows.data.length === 0 ? <FirstRequest arrived={got.again} /> : <>
       <dl class="tiles"><div><dt>Spend</dt><dd>{dollars(cost.summary.total / 100)}</dd></div><div><dt>{by[1]}s</dt><dd>{count(rows.total)}</dd></div></dl>
       <Plot title="Spend" points={cost.data_points.map((p: any) => [p.timestamp, p.total / 100])} format={dollars} />

@@ -4,6 +4,7 @@ import { address, call, can, ofOrganisation, room, roomName } from "./api";
 import { Form } from "./form";
 import { factsOf, Kind, kinds, place, scopesOf } from "./kinds";
 import { since } from "./format";
+import { Remove, RecentUse } from "./remove";
 import { Badge, Confirm, Copy, Facts, go, Head, here, Link, Shown, State, Table, Text, useCalls } from "./ui";
 
 export const sees = (k: Kind) => can(scopesOf(k, "list"), k.role) && (k.where !== "organisation" || k.at === "organization" || ofOrganisation());
@@ -22,8 +23,9 @@ function Where({ k }: { k: Kind }) {
 export function List({ k }: { k: Kind }) {
   const cursor = new URLSearchParams(location.search).get("page") ?? "1";
   const got = useCalls("list " + k.at + JSON.stringify(place(k)) + cursor, async (s) => {
-    const answer = await call(k.path, { ...place(k), page_size: "50", current_page: cursor === "1" ? undefined : String(Number(cursor) - 1) }, { signal: s }).catch((e) => { if (e.status === 400 && /page/.test(e.field)) return call(k.path, place(k), { signal: s }); throw e; });
-    await k.more?.(s, answer.data);
+    const list = call(k.path, { ...place(k), page_size: "50", current_page: cursor === "1" ? undefined : String(Number(cursor) - 1) }, { signal: s }).catch((e) => { if (e.status === 400 && /page/.test(e.field)) return call(k.path, place(k), { signal: s }); throw e; });
+    const [answer, add] = await Promise.all([list, k.beside?.(s)]);
+    if (add) answer.data.forEach(add);
     return answer;
   });
   return <><Head title={k.question}><Where k={k} />{may(k, "create") && <Link class="button main" to={"/console/" + k.at + "/new"}>{"Create " + article(k.one)}</Link>}</Head>
@@ -53,12 +55,11 @@ export function Item({ k, id }: { k: Kind; id: string }) {
   const got = useCalls("item " + k.at + id, async (s) => { const v = await call(path, place(k), { signal: s }); return k.unwrap ? k.unwrap(v) : v; });
   return <><p class="crumb"><Link to={"/console/" + k.at}>{k.tab}</Link></p><State of={got}>{(row) => {
     const Detail = k.detail;
-    const remove = async () => { await call(path, place(k), { method: "DELETE", body: k.remove?.(row) }); go(here("/console/" + k.at)); };
     return <><Head title={row.name || row.email || row.id}><span class="row">
       {may(k, "update") && !editing && <button type="button" onClick={() => edit(true)}>Edit</button>}
       {k.at === "organization/invitations" && can(["organisation_users.update"], "admin") && <Resend path={path} />}
-      {may(k, "delete") && <Confirm label={k.at === "keys" ? "Revoke" : "Delete"} title={(k.at === "keys" ? "Revoke " : "Delete ") + (row.name || row.email || "it") + "?"} action={remove}>{() => <Affected k={k} path={path} row={row} />}</Confirm>}</span></Head>
-      {editing ? <Form fields={k.fields} of={row} label="Save" cancel={() => edit(false)} send={async (body) => { await call(path, {}, { method: "PUT", body: { ...place(k), ...body } }); edit(false); got.again(); }} />
+      {may(k, "delete") && <Remove label={k.at === "keys" ? "Revoke" : "Delete"} name={row.name || row.email || row.domain || "it"} path={path} params={place(k)} body={k.remove?.(row)} done={() => go(here("/console/" + k.at))}>{k.at === "keys" && <><p>Requests with this key are rejected within 2 seconds, and sessions that it opened end.</p><RecentUse id={row.id} /></>}</Remove>}</span></Head>
+      {editing ? <Form fields={k.fields} of={row} label="Save" cancel={() => edit(false)} send={async (body) => { await call(path, {}, { method: "PUT", body: { ...place(k), ...(k.change?.(body) ?? body) } }); edit(false); got.again(); }} />
         : <><p class="slug">{row.status && <Badge text={row.status} />}<code>{row.slug ?? row.id}</code>{row.last_updated_at && <span title={row.last_updated_at}>changed {since(row.last_updated_at)}</span>}</p>
           {Detail && <Detail row={row} again={got.again} key={row.version_id ?? row.prompt_version_id} />}
           <h2>Details</h2><Facts of={factsOf(row)} /><p class="row"><button type="button" aria-expanded={raw} onClick={() => showRaw(!raw)}>{raw ? "Hide JSON" : "Show JSON"}</button><Copy label="Copy as curl" text={`curl "${location.origin}${address(path, place(k))}" -H "x-gateway-api-key: $GATEWAY_ADMIN_KEY"`} /></p>{raw && <Text label="Resource as JSON" value={row} />}</>}</>;
@@ -68,12 +69,6 @@ export function Item({ k, id }: { k: Kind; id: string }) {
 function Resend({ path }: { path: string }) {
   const [link, show] = useState("");
   return <>{link ? <Copy text={link} label="Copy the new link" /> : <Confirm label="Send again" title="Send the invitation again?" tone="plain" action={async () => show((await call(path + "/resend", {}, { method: "POST" })).inviteLink)}><p>The former link becomes invalid.</p></Confirm>}</>;
-}
-
-// Affected lists what a deletion affects, before it is done.
-function Affected({ k, path, row }: { k: Kind; path: string; row: any }) {
-  if (k.at === "keys") return <p>Requests with this key are rejected within 2 seconds, and sessions that it opened end. See below which models it called in the last 24 hours.</p>;
-  return <p>{article(k.one)[0].toUpperCase() + article(k.one).slice(1)} that is in use cannot be deleted: the response then names what uses it. <code>DELETE /v1{path}</code> {row.is_default ? "This is the default." : ""}</p>;
 }
 
 export const kindOf = (path: string) => kinds.filter((k) => path === k.at || path.startsWith(k.at + "/")).sort((a, b) => b.at.length - a.at.length)[0];

@@ -75,6 +75,20 @@ export function State<T>({ of, children }: { of: Loaded<T>; children: (v: T) => 
   return children(of.value);
 }
 
+// lazy is a component of a part of the console that is loaded when it is first shown.
+export function lazy(load: () => Promise<any>, name: string) {
+  let Part: any;
+  return (props?: any) => {
+    const [, loaded] = useState(false), [failure, fail] = useState<Failure>();
+    useEffect(() => {
+      let gone = false;
+      if (!Part) load().then((m) => { Part = m[name]; if (!gone) loaded(true); }, () => { if (!gone) fail(new Failure(0, "changed", "This part of the console cannot be loaded.", "", "")); });
+      return () => { gone = true; };
+    }, []);
+    return Part ? <Part {...props} /> : <State of={{ failure, again: () => location.reload() }}>{() => null}</State>;
+  };
+}
+
 export function Copy({ text, label }: { text: string; label: string }) {
   const [done, set] = useState(false);
   return <button type="button" onClick={() => navigator.clipboard.writeText(text).then(() => { set(true); setTimeout(() => set(false), 2000); })}>{done ? "Copied" : label}</button>;
@@ -127,7 +141,7 @@ export function Head({ title, children }: { title: string; children?: any }) {
 
 // Confirm asks in a dialog before something is done. It closes with Escape, and the focus
 // returns to the button.
-export function Confirm({ label, title, action, children, tone = "danger" }: { label: string; title: string; action: () => Promise<any>; children?: any; tone?: string }) {
+export function Confirm({ label, title, action, children, tone = "danger", blocked = false }: { label: string; title: string; action: () => Promise<any>; children?: any; tone?: string; blocked?: boolean }) {
   const at = useRef<HTMLDialogElement>(null);
   const [open, show] = useState(false), [busy, work] = useState(false), [failure, fail] = useState<Failure>();
   useEffect(() => { if (open) at.current?.showModal(); }, [open]);
@@ -138,9 +152,9 @@ export function Confirm({ label, title, action, children, tone = "danger" }: { l
     work(false);
   };
   return <><button type="button" class={tone} onClick={() => { fail(undefined); show(true); }}>{label}</button>
-    {open && <dialog ref={at} aria-label={title} onClose={() => show(false)}><form onSubmit={run}><h2>{title}</h2>{typeof children === "function" ? children() : children}
+    {open && <dialog ref={at} aria-label={title} onClose={() => show(false)}><form onSubmit={run}><h2>{title}</h2>{children}
       {failure && <ErrorView failure={failure} />}
-      <p class="row"><button class={tone === "danger" ? "main danger" : "main"} disabled={busy}>{label}</button><button type="button" onClick={() => at.current?.close()}>Cancel</button></p></form></dialog>}</>;
+      <p class="row"><button class={tone === "danger" ? "main danger" : "main"} disabled={busy || blocked}>{label}</button><button type="button" onClick={() => at.current?.close()}>Cancel</button></p></form></dialog>}</>;
 }
 
 // Shown shows a secret once. It is kept in the memory of the page alone.

@@ -1,0 +1,11 @@
+// The workspace key with which pages call models and tools.
+import { useState } from "preact/hooks";
+
+// modelKey is a workspace key for calls of models. It is held in the memory of the tab.
+let modelKey = "";
+export const keyForModels = () => modelKey;
+export function ModelKey({ id = "model-key" }: { id?: string }) {
+  const [, typed] = useState(modelKey);
+  return <div class="field"><label for={id}>Workspace key</label><input id={id} type="password" autocomplete="off" value={modelKey} onInput={(e: any) => { modelKey = e.target.value.trim(); typed(modelKey); }} />
+    <small>Models are called with a key of a workspace, so that its limits apply. It stays in the memory of this tab.</small></div>;
+}
