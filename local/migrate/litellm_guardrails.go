@@ -64,6 +64,9 @@ func readGuardrail(l *importer, item *document.Node) error {
 	}
 	kind := params.Get("guardrail").Scalar()
 	j, ok := judges[kind]
+	if kind == "litellm_content_filter" {
+		j, ok = contentFilter(params.Get("categories")), true
+	}
 	if !ok || j.check == "" {
 		if strings.Contains(kind, ".") {
 			l.not(item, "code of the source; write a guardrail with default.webhook")
@@ -109,6 +112,8 @@ func readGuardrail(l *importer, item *document.Node) error {
 			awsCredential(l, credentials, f, name)
 		case kind == "presidio":
 			readPresidio(l, parameters, f)
+		case kind == "litellm_content_filter" && f.Name == "categories":
+			l.changed(v, "check "+j.check+", which judges by words and patterns of its own")
 		case j.names[f.Name] != "":
 			parameters[j.names[f.Name]] = escaped(v.Value())
 			l.mapped(v, j.names[f.Name]+" of the check")
@@ -130,6 +135,25 @@ func readGuardrail(l *importer, item *document.Node) error {
 	l.changed(item.Get("guardrail_info"), "guardrails have no description")
 	saveGuardrail(l, name, j.check, parameters, modes, always)
 	return nil
+}
+
+// contentFilter returns the check for the categories of the source's own filter, or none: one check
+// replaces the filter only if all its categories are of one kind.
+func contentFilter(categories *document.Node) judge {
+	check := ""
+	for _, c := range categories.Items() {
+		name, is := c.Get("category").Scalar(), ""
+		for prefix, to := range map[string]string{"prompt_injection": "gateway.promptInjection", "harmful_toxic": "gateway.profanity"} {
+			if strings.HasPrefix(name, prefix) {
+				is = to
+			}
+		}
+		if is == "" || check != "" && check != is {
+			return judge{}
+		}
+		check = is
+	}
+	return judge{check: check}
 }
 
 // saveGuardrail adds a guardrail and attaches it to the config.

@@ -3,6 +3,7 @@ package migrate
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -157,6 +158,7 @@ func readDeployment(l *importer, params *document.Node, name, at string) (*deplo
 		return nil, nil
 	}
 	d.ai, d.model, d.anyModel = c.vendor.id, c.model, c.model == "*"
+	d.integrate = c.integration()
 	for _, f := range params.Fields() {
 		if _, done := l.marks[f.Value]; done {
 			continue
@@ -165,7 +167,6 @@ func readDeployment(l *importer, params *document.Node, name, at string) (*deplo
 			return nil, err
 		}
 	}
-	d.integrate = c.integration()
 	d.slug = addProvider(l, d)
 	l.mapped(params.Get("model"), "model "+d.model+" of @"+d.slug)
 	return d, nil
@@ -236,6 +237,7 @@ func readParam(l *importer, d *deployment, f document.Field, at string) error {
 			d.defaults[p.Name] = escaped(p.Value.Value())
 		}
 		l.mapped(v, "default_params of the target")
+	case "model", "headers", "extra_headers": // the name of the target, and headers of the integration
 	case "mock_response", "mock_tool_calls":
 		l.not(v, "the mock provider answers as it does")
 	case "max_parallel_requests":
@@ -260,10 +262,19 @@ func readParam(l *importer, d *deployment, f document.Field, at string) error {
 			l.mapped(v, "default_params of the target")
 			return nil
 		}
-		l.not(v, "is not known as a parameter of a model")
+		// The source sends parameters that it does not know to the provider.
+		if secretName.MatchString(f.Name) {
+			l.not(v, "is not known, and may be a secret, which a config must not contain")
+			return nil
+		}
+		d.defaults[f.Name] = escaped(v.Value())
+		l.changed(v, "default_params of the target: sent to the provider, as the source sends it")
 	}
 	return nil
 }
+
+// secretName matches names of parameters that may hold a secret.
+var secretName = regexp.MustCompile(`(?i)key|secret|token$|password|passwd|credential|auth|cert`)
 
 func setNumber(l *importer, d *deployment, name string, n float64, v *document.Node) {
 	limit := func(kind string) {

@@ -171,7 +171,8 @@ func groupNode(l *importer, g *group, short bool) map[string]any {
 	return node
 }
 
-// balancedTargets is the target of a group's own deployments: tiers by order, in them by weight.
+// balancedTargets is the target of a group's own deployments: tiers by order, in them by weight or
+// by the strategy that measures.
 func balancedTargets(l *importer, g *group) map[string]any {
 	if l.shared.tagFiltering && slices.ContainsFunc(g.deployments, func(d *deployment) bool { return len(d.tags) > 0 }) {
 		return tagTargets(l, g)
@@ -208,6 +209,7 @@ func shuffledTargets(l *importer, all []*deployment) map[string]any {
 		}
 		node := leafTarget(l, d)
 		switch {
+		case l.shared.measure != "": // a measured strategy has no use for weights
 		case weighted:
 			node["weight"] = d.weight
 		case rated:
@@ -215,7 +217,11 @@ func shuffledTargets(l *importer, all []*deployment) map[string]any {
 		}
 		targets = append(targets, node)
 	}
-	return map[string]any{"strategy": map[string]any{"mode": "loadbalance"}, "targets": targets}
+	mode := "loadbalance"
+	if l.shared.measure != "" {
+		mode = l.shared.measure
+	}
+	return map[string]any{"strategy": map[string]any{"mode": mode}, "targets": targets}
 }
 
 // tagTargets chooses deployments by the metadata field tag.
