@@ -69,7 +69,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 		ch.Form.IntegrationID, ch.Form.IntegrationSlug, ch.Form.IntegrationOrg = of.ID, of.Slug, sc.Workspace == ""
 		return nil
 	}
-	return fault.Invalid("agent_integration_id", "names no integration that is open to this workspace")
+	return fault.Invalid("agent_integration_id", "names no integration that is open to this workspace; PUT /v1/agent-integrations/{id}/workspaces opens one")
 }
 
 // whole returns the server in the path and its integration.

@@ -49,7 +49,7 @@ func (f *family) references(c *admin.Call, tx *resource.Tx, rec *resource.Record
 			if of, ok := known[ref.Name]; ok {
 				held[of.ID] = of
 			} else {
-				bad = append(bad, fault.Detail{Field: "config." + ref.Field, Message: kind.message})
+				bad = append(bad, fault.Detail{Field: "config." + ref.Field, Message: kind.message + ": " + fault.Clip(ref.Name, 100)})
 			}
 		}
 	}

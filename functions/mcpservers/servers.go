@@ -83,7 +83,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 		ch.Form.IntegrationID, ch.Form.IntegrationSlug, ch.Form.IntegrationOrg = of.ID, of.Slug, sc.Workspace == ""
 		return nil
 	}
-	return fault.Invalid("mcp_integration_id", "names no integration that is open to this workspace")
+	return fault.Invalid("mcp_integration_id", "names no integration that is open to this workspace; PUT /v1/mcp-integrations/{id}/workspaces opens one")
 }
 
 // decorateServers adds data of the integrations and the workspace, which are read in batches.

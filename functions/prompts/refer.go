@@ -74,7 +74,7 @@ func (f *family) provider(tx *resource.Tx, ch *change) ([]fault.Detail, error) {
 		return nil, err
 	}
 	if !ok || rec.Archived() {
-		return []fault.Detail{{Field: "virtual_key", Message: "names no saved provider of this workspace"}}, nil
+		return []fault.Detail{{Field: "virtual_key", Message: "names no saved provider of this workspace: " + fault.Clip(ch.Form.VirtualKey, 100)}}, nil
 	}
 	ch.Form.VirtualKey = rec.Slug
 	return nil, tx.Hold(rec.Ref())

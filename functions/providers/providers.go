@@ -113,7 +113,7 @@ func bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 		ch.Form.Bind(&of, i)
 		return nil
 	}
-	return fault.Invalid("integration_id", "names no integration that is open to this workspace")
+	return fault.Invalid("integration_id", "names no integration that is open to this workspace; PUT /v1/integrations/{id}/workspaces opens one")
 }
 
 // use records that the provider uses its integration, which prevents deletion of the

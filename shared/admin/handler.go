@@ -236,7 +236,7 @@ func (h *Handler) route(w http.ResponseWriter, c *Call) error {
 		allowed := n.methods()
 		c.refusals = n.routes[allowed[0]].route.Refusals
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		return methodNotAllowed(allowed)
+		return methodNotAllowed(c.Request.Method, n)
 	}
 	c.Route, c.body = b.route, sent{request: c.Request, route: b.route}
 	if get := n.routes[http.MethodGet]; get != nil {

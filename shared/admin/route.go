@@ -194,8 +194,28 @@ func (h *Handler) routeNotFound(escapedPath string) *fault.Fault {
 	return fault.New(fault.RouteNotFound, "", "There is no such route"+meant)
 }
 
-func methodNotAllowed(allowed []string) *fault.Fault {
-	return fault.Newf(fault.MethodNotAllowed, "", "This route takes %s", strings.Join(allowed, ", "))
+// methodNotAllowed also names the route with the method below the path, if there is one: many
+// send POST to a list whose entries are made below it, or DELETE to a list.
+func methodNotAllowed(method string, n *node) *fault.Fault {
+	meant := ""
+	if path := n.below(method, 2); path != "" {
+		meant = "; did you mean " + method + " " + path + "?"
+	}
+	return fault.Newf(fault.MethodNotAllowed, "", "This route takes %s, not %s%s", strings.Join(n.methods(), ", "), method, meant)
+}
+
+// required names the required fields of a body, for the message about an empty one.
+func (r *Route) required() string {
+	var names []string
+	for i := range r.Body {
+		if r.Body[i].Required && r.BodyMode == WholeBody {
+			names = append(names, r.Body[i].Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " with " + strings.Join(names, ", ")
 }
 
 // described is what the routes of a collection need of its description, whatever it

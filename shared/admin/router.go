@@ -120,6 +120,18 @@ func (n *node) find(segments, values []string) (*node, []string) {
 }
 
 // methods lists what a node serves, sorted.
+// below returns the path of a route with the method at most depth segments below the node: the
+// nearest, variable segments first. It returns "" if there is none.
+func (n *node) below(method string, depth int) string {
+	if n.variable == nil || depth == 0 {
+		return ""
+	}
+	if b := n.variable.routes[method]; b != nil {
+		return b.path
+	}
+	return n.variable.below(method, depth-1)
+}
+
 func (n *node) methods() []string {
 	out := make([]string, 0, len(n.routes))
 	for m := range n.routes {

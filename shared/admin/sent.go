@@ -71,6 +71,9 @@ func (b *sent) object() (map[string]json.RawMessage, error) {
 	if b.isList() {
 		return nil, nil // see list
 	}
+	if len(bytes.TrimSpace(b.raw)) == 0 {
+		return nil, fault.Invalid("", "The body is empty; a JSON object%s is expected", b.route.required())
+	}
 	return parseObject(b.raw)
 }
 

@@ -93,7 +93,7 @@ func (f *Fault) AdminBody(requestID string) []byte {
 func (f *Fault) Sentence() string {
 	verb, _, _ := strings.Cut(f.Message, " ")
 	switch verb {
-	case "must", "may", "is", "are", "was", "has", "needs", "takes", "cannot", "stands", "ended":
+	case "must", "may", "is", "are", "was", "has", "needs", "takes", "cannot", "stands", "ended", "names", "does", "goes", "covers", "gives", "includes", "opens", "reaches", "differs":
 		if f.Field != "" {
 			return f.Field + ": " + f.Message
 		}

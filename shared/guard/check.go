@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gateway/shared/fault"
+	"gateway/shared/fault/hint"
 )
 
 // Type is the JSON type of a parameter.
@@ -147,8 +148,16 @@ var (
 	}()
 )
 
-// similarIDs returns the checks of the same plugin, for messages.
-func similarIDs(id string) []string {
+// similarIDs returns the end of a message about an unknown check: the nearest one, or the checks
+// of the same plugin.
+func similarIDs(id string) string {
+	ids := make([]string, len(all))
+	for i := range all {
+		ids[i] = all[i].ID
+	}
+	if meant := hint.DidYouMean(id, ids); meant != "" {
+		return meant
+	}
 	plugin, _, _ := strings.Cut(id, ".")
 	var out, plugins []string
 	for _, c := range all {
@@ -161,7 +170,7 @@ func similarIDs(id string) []string {
 		}
 	}
 	if len(out) == 0 {
-		return plugins
+		out = plugins
 	}
-	return out
+	return "; there are " + strings.Join(out, ", ")
 }

@@ -76,7 +76,7 @@ func (r *reader) applied(a *Applied, raw json.RawMessage, path string) {
 	}
 	row, ok := Find(a.ID)
 	if !ok && !Foreign(a.ID) {
-		r.add(path+".id", "is no check; there are %s", strings.Join(similarIDs(a.ID), ", "))
+		r.add(path+".id", "is no check%s", similarIDs(a.ID))
 		return
 	}
 	at := path + ".parameters"

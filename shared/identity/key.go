@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/mail"
 	"strconv"
-	"strings"
 	"time"
 
 	"gateway/shared/fault"
@@ -237,10 +236,10 @@ func clip(s string) string {
 	return s
 }
 
-// otherScopes suggests the valid scope nearest to an invalid one, or lists them all.
+// otherScopes suggests the valid scope nearest to an invalid one, or where to find them.
 func otherScopes(scope string, valid []string) string {
 	if meant := hint.DidYouMean(scope, valid); meant != "" {
 		return meant
 	}
-	return "; valid are " + strings.Join(valid, ", ")
+	return "; to call models it needs completions.write, and GET /v1/scopes lists all"
 }

@@ -17,6 +17,9 @@ func (rt *Route) Mistaken(method, path string) *fault.Fault {
 	if rt.shadowed == nil || !ok || !strings.HasPrefix(below, "/") {
 		return nil
 	}
+	if below == "/" {
+		return fault.New(fault.RouteNotFound, "", "There is no such route; GET /v1/docs documents all")
+	}
 	if routes, _ := rt.shadowed.at(below); routes != nil {
 		return fault.Newf(fault.MethodNotAllowed, "", "This route takes %s, not %s", strings.Join(methods(routes), ", "), method)
 	}

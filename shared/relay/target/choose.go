@@ -145,7 +145,7 @@ func chooseDirect(tg *Target, leaf *route.Leaf) error {
 	}
 	p, ok := provider.ByID(name)
 	if !ok {
-		return fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q %s; a saved provider is named with an @ before its slug", fault.Clip(name, 300), provider.NotKnown(name))
+		return fault.Newf(fault.UnknownProvider, "x-gateway-provider", "Invalid provider passed: %q is no saved provider, whose name begins with @, and %s", fault.Clip(name, 300), provider.NotKnown(name))
 	}
 	if inline && tg.Req.BlocksInline() {
 		return tg.Req.Blocked(fault.InlineProviderBlocked, "x-gateway-provider", "a provider name")
