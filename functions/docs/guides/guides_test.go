@@ -32,7 +32,7 @@ func TestFindingsAreListed(t *testing.T) {
 	}
 }
 
-// Every file is a guide in the order, with one H1 and short paragraphs.
+// Every file is a guide in the order, with text, and its tables have names of columns.
 func TestEveryFileIsAGuide(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("*.md")
@@ -54,6 +54,9 @@ func TestEveryFileIsAGuide(t *testing.T) {
 	for _, g := range all {
 		if len(g.HTML) < 300 {
 			t.Errorf("%s has %d bytes", g.Name, len(g.HTML))
+		}
+		if strings.Contains(string(g.HTML), "<th></th>") {
+			t.Errorf("%s has a column without a name, which screen readers cannot announce", g.Name)
 		}
 	}
 }
