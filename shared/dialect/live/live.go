@@ -19,8 +19,6 @@ type Wire interface {
 	Client(message []byte) (Heard, error)
 	// Provider reads a message of the provider.
 	Provider(message []byte) Heard
-	// Wordy are the fields of a client's messages with texts for guardrails: see Texts.
-	Wordy() map[string]bool
 	// Left reports how everything that is still open has ended, when no more messages
 	// will come.
 	Left() []Step
@@ -54,15 +52,16 @@ type Asks struct {
 
 // Heard is the relevant content of one message.
 type Heard struct {
-	ID    string // of the client's message; "" when it has none
-	Steps []Step
-	Asks  Asks
-	Sound bool   // of the client: the message brings sound
-	Said  string // of the provider: a piece of the model's words
-	Voice string // of the provider: a piece of the transcript of the client's speech
-	Whole bool   // all speech so far is complete
-	Last  bool   // the provider says nothing more
-	Again string // of the provider's: the handle that resumes the session
+	ID     string // of the client's message; "" when it has none
+	Steps  []Step
+	Asks   Asks
+	Sound  bool   // of the client: the message brings sound
+	Said   string // of the provider: a piece of the model's words
+	Called string // of the provider: arguments of the model's calls
+	Voice  string // of the provider: a piece of the transcript of the client's speech
+	Whole  bool   // all speech so far is complete
+	Last   bool   // the provider says nothing more
+	Again  string // of the provider's: the handle that resumes the session
 }
 
 // Do is what a step does.

@@ -18,35 +18,12 @@ func Texts(message []byte, names map[string]bool) (out []string) {
 	if !ok {
 		return nil
 	}
-	collect(v, names, outside, func(s string) string {
+	collect(v, names, outside, func(s string) {
 		if s != "" {
 			out = append(out, s)
 		}
-		return s
 	})
 	return out
-}
-
-// Retold is the message with changed texts in place of those that Texts has found; nil
-// where it cannot be written.
-func Retold(message []byte, names map[string]bool, now map[string]string) []byte {
-	v, ok := decode(message)
-	if !ok {
-		return nil
-	}
-	v = collect(v, names, outside, func(s string) string {
-		if other, changed := now[s]; changed {
-			return other
-		}
-		return s
-	})
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if enc.Encode(v) != nil {
-		return nil
-	}
-	return bytes.TrimSpace(out.Bytes())
 }
 
 // mayHold looks for the names without reading the message, which may be sound. A name may
@@ -97,21 +74,20 @@ func (p place) in(name string, names map[string]bool) place {
 	return outside
 }
 
-// collect returns each text to f, and replaces it with what f returns.
-func collect(v any, names map[string]bool, at place, f func(string) string) any {
+// collect passes each text to f.
+func collect(v any, names map[string]bool, at place, f func(string)) {
 	switch v := v.(type) {
 	case string:
 		if at == within || at == below {
-			return f(v)
+			f(v)
 		}
 	case []any:
 		for i := range v {
-			v[i] = collect(v[i], names, at, f)
+			collect(v[i], names, at, f)
 		}
 	case map[string]any:
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			v[name] = collect(v[name], names, at.in(name, names), f)
+			collect(v[name], names, at.in(name, names), f)
 		}
 	}
-	return v
 }

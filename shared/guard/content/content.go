@@ -106,6 +106,14 @@ func InAnswer(kind string, body []byte, scope Scope) Found {
 	return r.choose(scope)
 }
 
+// Empty reports whether a client's body contains nothing that a guardrail could judge: neither
+// texts nor parts that it may have to reject.
+func Empty(kind string, body []byte) bool {
+	r := reader(kind, body)
+	r.value(place{message: beside, root: true})
+	return len(r.pieces) == 0 && !r.unread && r.d.Err() == nil
+}
+
 func reader(kind string, body []byte) *reading {
 	return &reading{body: body, d: wire.NewDecoder(body), tools: kind == ToolCall || kind == AgentCall, agent: kind == AgentCall}
 }

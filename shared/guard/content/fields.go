@@ -53,10 +53,11 @@ var table = sync.OnceValue(func() map[string]treatment {
 			citationquality rankfields searchcontextsize speed timezone country createdat executiontime completionwindow endpoint purpose
 			outcome requireapproval environment ranker inputfidelity imagesize aspectratio modality traffictype cachetype
 			timestampgranularities event cachedcontent apiversion method promptcacheoptions sizes qualities createdby
-			generatesummary syntax editformat container strategy version kind state timestamp protocolversion preferredtransport protocolbinding`,
+			generatesummary syntax editformat container strategy version kind state timestamp protocolversion preferredtransport protocolbinding
+			outputmodalities eagerness conversation`,
 		address:       "url uri imageurl fileurl fileuri serverurl documenturl audiourl videourl urls",
-		encoded:       "data bytes filedata b64json imagebase64 imagedata audiodata base64 embedding embeddings partialimageb64 blob image images mask",
-		opaque:        "signature thoughtsignature encryptedcontent redactedcontent encryptedstdout encryptedindex requeststate obfuscation",
+		encoded:       "data bytes filedata b64json imagebase64 imagedata audiodata base64 embedding embeddings partialimageb64 blob image images mask audio",
+		opaque:        "signature thoughtsignature encryptedcontent redactedcontent encryptedstdout encryptedindex requeststate obfuscation handle",
 		unsent:        "metadata requestmetadata labels user safetyidentifier promptcachekey stop stopsequences usage usagemetadata billedunits meta",
 		repeated:      "logprobs logprobsresult",
 		blocks:        "contentblocks",

@@ -47,19 +47,22 @@ type piece struct {
 		Type string `json:"type"`
 	} `json:"item"`
 	Response struct {
-		ID     string `json:"id"`
-		Output []struct {
-			ID        string `json:"id"`
-			Type      string `json:"type"`
-			Name      string `json:"name"`
-			CallID    string `json:"call_id"`
-			Arguments string `json:"arguments"`
-			Content   []struct {
-				Text       *string `json:"text"`
-				Transcript *string `json:"transcript"`
-			} `json:"content"`
-		} `json:"output"`
+		ID     string            `json:"id"`
+		Output []json.RawMessage `json:"output"`
 	} `json:"response"`
+}
+
+// made is an item of a response.
+type made struct {
+	ID        string `json:"id"`
+	Type      string `json:"type"`
+	Name      string `json:"name"`
+	CallID    string `json:"call_id"`
+	Arguments string `json:"arguments"`
+	Content   []struct {
+		Text       *string `json:"text"`
+		Transcript *string `json:"transcript"`
+	} `json:"content"`
 }
 
 // answer judges a provider event.
@@ -212,7 +215,12 @@ func (r *response) part(item string, index int, kind string, sound bool) *part {
 
 // whole adds content from a response's final event that its earlier events did not contain.
 func (r *response) whole(p *piece) {
-	for _, item := range p.Response.Output {
+	for _, raw := range p.Response.Output {
+		var item made
+		if err := json.Unmarshal(raw, &item); err != nil || item.Type != "function_call" && item.Type != "message" && (item.Type != "" || item.Content == nil) {
+			r.calls = append(r.calls, raw) // such as a call of a hosted tool with its result
+			delete(r.args, item.ID)
+		}
 		if item.Type == "function_call" {
 			if raw, err := json.Marshal(map[string]string{"type": item.Type, "call_id": item.CallID, "name": item.Name, "arguments": item.Arguments}); err == nil {
 				r.calls = append(r.calls, raw)

@@ -6,6 +6,7 @@ import (
 
 	"gateway/shared/dialect/realtime"
 	"gateway/shared/fault"
+	"gateway/shared/guard/content"
 )
 
 // clientTurn is client input in the Responses format.
@@ -15,53 +16,44 @@ type clientTurn struct {
 	Input        []json.RawMessage `json:"input,omitempty"`
 }
 
-// Client implements session.Guard.
+// Client implements session.Guard. Every event is judged as a whole, so that no field of it
+// reaches the model unread; events of sound are judged by their transcripts.
 func (g *Guard) Client(e *realtime.Event, hears bool) ([]byte, error) {
-	switch e.Type {
-	case realtime.SessionUpdate, realtime.SessionOld:
-		return g.update(e)
-	case realtime.ResponseCreate:
-		return g.respond(e)
-	case realtime.ItemCreate:
-		if !g.now().Hears() || e.Item() == nil {
-			return nil, nil
-		}
-		now, err := g.said([]json.RawMessage{e.Item()}, "item", "")
-		if err != nil || now == nil {
-			return nil, err
-		}
-		return with(e.Body, "item", now.Input[0])
-	case "input_audio_buffer.append":
-		if g.now().Hears() && !hears && !g.promised.Load() {
+	judges := g.now().Hears()
+	if e.Type == "input_audio_buffer.append" {
+		if judges && !hears && !g.promised.Load() {
 			return nil, fault.New(fault.InvalidRequest, "audio", "Guardrails judge the content of this session: set audio.input.transcription by session.update before sending audio")
 		}
+		return nil, nil
 	}
-	return nil, nil
-}
-
-// update judges the instructions of a session.
-func (g *Guard) update(e *realtime.Event) ([]byte, error) {
+	var now []byte
+	if judges {
+		var err error
+		if now, err = g.said(e); err != nil {
+			return nil, err
+		}
+	}
+	if e.Type != realtime.SessionUpdate && e.Type != realtime.SessionOld {
+		return now, nil
+	}
+	if now != nil {
+		sent, err := new(realtime.Reader).Read(now)
+		if err != nil {
+			return nil, err
+		}
+		e = &sent
+	}
 	is, err := e.Session()
 	if err != nil {
 		return nil, err
 	}
-	now := (*clientTurn)(nil)
-	if is.Instructions != "" && g.now().Hears() {
-		if now, err = g.said(nil, "session", is.Instructions); err != nil {
-			return nil, err
-		}
-	}
 	if is.Transcription != "" {
 		g.promised.Store(true)
 	}
-	if now == nil {
-		if is.Instructions != "" {
-			g.told(is.Instructions)
-		}
-		return nil, nil
+	if is.Instructions != "" {
+		g.told(is.Instructions)
 	}
-	g.told(now.Instructions)
-	return inside(e.Body, "session", e.About(), map[string]any{"instructions": now.Instructions})
+	return now, nil
 }
 
 func (g *Guard) told(instructions string) {
@@ -71,62 +63,45 @@ func (g *Guard) told(instructions string) {
 	}
 }
 
-// respond judges the client's request for a response.
-func (g *Guard) respond(e *realtime.Event) ([]byte, error) {
-	if !g.now().Hears() || e.Answer() == nil {
-		return nil, nil
-	}
-	var in struct {
-		Instructions *string           `json:"instructions"`
-		Input        []json.RawMessage `json:"input"`
-	}
-	if err := json.Unmarshal(e.Answer(), &in); err != nil {
-		return nil, fault.New(fault.InvalidRequest, "response", "must be an object with instructions, a text, and input, a list of items")
-	}
-	instructions := ""
-	if in.Instructions != nil {
-		instructions = *in.Instructions
-	}
-	if instructions == "" && len(in.Input) == 0 {
-		return nil, nil
-	}
-	now, err := g.said(in.Input, "response.input", instructions)
-	if err != nil || now == nil {
+// said judges an event; it returns its replacement, nil if it is unchanged.
+func (g *Guard) said(e *realtime.Event) ([]byte, error) {
+	if err := unsounded(e); err != nil {
 		return nil, err
 	}
-	change := map[string]any{}
-	if in.Instructions != nil {
-		change["instructions"] = now.Instructions
+	if content.Empty(kind, e.Body) {
+		return nil, nil
 	}
-	if len(in.Input) > 0 {
-		change["input"] = now.Input
-	}
-	return inside(e.Body, "response", e.Answer(), change)
-}
-
-// said judges items and instructions; it returns their replacement, nil if they are unchanged.
-func (g *Guard) said(items []json.RawMessage, field, instructions string) (*clientTurn, error) {
-	for _, item := range items {
-		if sounds(item) {
-			return nil, fault.New(fault.InvalidRequest, field, "Guardrails judge the content of this session, and cannot judge audio within an item: send it by input_audio_buffer.append, with audio.input.transcription set")
-		}
-	}
-	body, err := json.Marshal(clientTurn{g.of.Model, instructions, items})
-	if err != nil {
-		return nil, fault.New(fault.InvalidRequest, field, "has the wrong type")
-	}
-	w := g.now().Said(g.ctx, body)
+	w := g.now().Said(g.ctx, e.Body)
 	if w.Denied {
 		return nil, g.denial(&w)
 	}
-	if w.Body == nil {
-		return nil, nil
+	return w.Body, nil
+}
+
+// kind is the request type of sessions.
+const kind = "realtime"
+
+// unsounded rejects items with audio, which has no transcript.
+func unsounded(e *realtime.Event) error {
+	items, field := []json.RawMessage(nil), "item"
+	switch {
+	case e.Item() != nil:
+		items = append(items, e.Item())
+	case e.Answer() != nil:
+		var in struct {
+			Input []json.RawMessage `json:"input"`
+		}
+		if err := json.Unmarshal(e.Answer(), &in); err != nil {
+			return fault.New(fault.InvalidRequest, "response", "must be an object with input, a list of items")
+		}
+		items, field = in.Input, "response.input"
 	}
-	now := new(clientTurn)
-	if json.Unmarshal(w.Body, now) != nil || len(now.Input) != len(items) {
-		return nil, g.denial(&w) // the changed response cannot be encoded
+	for _, item := range items {
+		if sounds(item) {
+			return fault.New(fault.InvalidRequest, field, "Guardrails judge the content of this session, and cannot judge audio within an item: send it by input_audio_buffer.append, with audio.input.transcription set")
+		}
 	}
-	return now, nil
+	return nil
 }
 
 // sounds reports whether an item contains audio.

@@ -177,13 +177,3 @@ func change(object []byte, set map[string]any) []byte {
 	}
 	return out
 }
-
-// with sets a field of a client event.
-func with(event []byte, name string, value json.RawMessage) ([]byte, error) {
-	return change(event, map[string]any{name: value}), nil
-}
-
-// inside sets fields of a nested object of a client event.
-func inside(event []byte, name string, of []byte, set map[string]any) ([]byte, error) {
-	return with(event, name, change(of, set))
-}

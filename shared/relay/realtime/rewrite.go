@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"encoding/json"
+	"reflect"
 )
 
 // changed reads the texts of a response as guardrails changed them; nil if the change cannot be
@@ -27,16 +28,8 @@ func (r *response) changed(body []byte) []string {
 }
 
 func same(a, b []byte) bool {
-	var x, y map[string]string
-	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil || len(x) != len(y) {
-		return false
-	}
-	for k, v := range x {
-		if y[k] != v {
-			return false
-		}
-	}
-	return true
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // rewritten returns the events of a response with other texts. The first delta of a text carries

@@ -267,3 +267,34 @@ func FuzzHeld(f *testing.F) {
 		}
 	})
 }
+
+// TestResultsOfHostedToolsAreJudged: a response is more than its texts and calls.
+func TestResultsOfHostedToolsAreJudged(t *testing.T) {
+	t.Parallel()
+	for _, item := range []string{
+		`{"id":"i","type":"mcp_call","server_label":"l","name":"n","arguments":"{}","output":"my hunter2"}`,
+		`{"id":"i","type":"mcp_call","server_label":"l","name":"n","arguments":"{}","error":{"message":"my hunter2"}}`,
+		`{"id":"i","type":"mcp_approval_request","server_label":"l","name":"n","arguments":"hunter2"}`,
+		`{"id":"i","type":"item_of_tomorrow","texts":["hunter2"]}`,
+		`{"id":"i","type":"message","role":"assistant","content":[{"type":"output_text","text":"hunter2"}]}`,
+	} {
+		events := []string{
+			`{"type":"response.created","response":{"id":"r"}}`,
+			`{"type":"response.output_item.added","response_id":"r","item":{"id":"i"}}`,
+			`{"type":"response.output_item.done","response_id":"r","item":` + item + `}`,
+			`{"type":"conversation.item.done","item":` + item + `}`,
+			`{"type":"response.done","response":{"id":"r","status":"completed","output":[` + item + `]}}`,
+		}
+		for _, j := range []judge{{}, {replaces: true}} {
+			out, _ := told(t, guardOf(j), events)
+			if all := strings.Join(out, "\n"); strings.Contains(all, "hunter2") {
+				t.Errorf("%s: %s", item, all)
+			}
+		}
+		if out, _ := told(t, guardOf(judge{replaces: true}), []string{
+			strings.ReplaceAll(events[0], "hunter2", "ok"), strings.ReplaceAll(events[2], "hunter2", "ok"), strings.ReplaceAll(events[4], "hunter2", "ok"),
+		}); len(out) != 3 || strings.Contains(strings.Join(out, ""), "failed") {
+			t.Errorf("%s: %s", item, out)
+		}
+	}
+}

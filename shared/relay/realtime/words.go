@@ -8,6 +8,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/guard/chain"
+	"gateway/shared/guard/content"
 )
 
 // Guardrails are the guardrails of a session as last loaded.
@@ -16,10 +17,10 @@ type Judges = Guardrails
 // words judges the content of a session: client text before it is forwarded, and client audio
 // and model output once they are complete. Held messages are sent all at once.
 type words struct {
-	said, voice bytes.Buffer // since the last judgement; used only by the provider's reader
-	held        []clientMessage
-	size        int
-	lease       egress.Lease
+	said, called, voice bytes.Buffer // since the last judgement; used only by the provider's reader
+	held                []clientMessage
+	size                int
+	lease               egress.Lease
 }
 
 // clientMessage is a message for the client.
@@ -70,55 +71,32 @@ type asked struct {
 	Input []item `json:"input"`
 }
 
-// judge has client texts judged. now are the replaced texts; nil if they are unchanged.
-func (w *words) judge(s *LiveSession, by Judges, texts []string) (now []string, err error) {
-	in := asked{s.Model, []item{{Type: "message", Role: "user"}}}
-	for _, t := range texts {
-		in.Input[0].Content = append(in.Input[0].Content, text{"input_text", t})
-	}
-	body, err := json.Marshal(in)
+// heard judges the transcript of the client's speech.
+func (w *words) heard(s *LiveSession, by Judges, transcript string) *fault.Fault {
+	body, err := json.Marshal(asked{s.Model, []item{{"message", "user", []text{{"input_text", transcript}}}}})
 	if err != nil {
-		return nil, fault.Internal(err)
+		return fault.Internal(err)
 	}
-	word := by.Said(s.context, body)
-	if word.Denied {
-		return nil, word.Denial()
+	if word := by.Said(s.context, body); word.Denied {
+		return word.Denial()
 	}
-	if word.Body == nil {
-		return nil, nil
-	}
-	var out asked
-	if json.Unmarshal(word.Body, &out) != nil || len(out.Input) != 1 || len(out.Input[0].Content) != len(texts) {
-		return nil, word.Denial() // the change cannot be written back
-	}
-	for _, c := range out.Input[0].Content {
-		now = append(now, c.Text)
-	}
-	return now, nil
+	return nil
 }
 
 func denied() *fault.Fault { return fault.New(fault.GuardrailDenied, "", chain.Denial(nil)) }
 
-// written judges the texts of a client's message, and returns the message to forward.
+// written judges a client's message as a whole, and returns the message to forward.
 func (w *words) written(s *LiveSession, p []byte) ([]byte, error) {
 	by := s.Judges()
-	if !by.Hears() {
+	if !by.Hears() || content.Empty(kind, p) {
 		return p, nil
 	}
-	texts := wires.Texts(p, s.Wire.Wordy())
-	if len(texts) == 0 {
-		return p, nil
-	}
-	now, err := w.judge(s, by, texts)
-	if err != nil || now == nil {
-		return p, err
-	}
-	changed := make(map[string]string, len(now))
-	for i, t := range texts {
-		changed[t] = now[i]
-	}
-	if p = wires.Retold(p, s.Wire.Wordy(), changed); p == nil {
-		return nil, denied()
+	word := by.Said(s.context, p)
+	switch {
+	case word.Denied:
+		return nil, word.Denial()
+	case word.Body != nil:
+		return word.Body, nil
 	}
 	return p, nil
 }
@@ -132,6 +110,7 @@ func (w *words) spoken(s *LiveSession, h *wires.Heard, binary bool, p []byte) (n
 	}
 	if by.Judges() {
 		w.said.WriteString(h.Said)
+		w.called.WriteString(h.Called)
 	}
 	holds := by.Holds()
 	switch {
@@ -145,7 +124,7 @@ func (w *words) spoken(s *LiveSession, h *wires.Heard, binary bool, p []byte) (n
 		now = append(w.held, clientMessage{binary, p}) // of guardrails that no longer hold responses
 		w.held = nil
 	}
-	if !h.Whole && w.said.Len()+w.voice.Len() < maxWords && (!holds || s.Wire.Busy()) {
+	if !h.Whole && w.said.Len()+w.called.Len()+w.voice.Len() < maxWords && (!holds || s.Wire.Busy()) {
 		return now, nil
 	}
 	f := w.whole(s, by)
@@ -181,16 +160,21 @@ func (w *words) free() {
 func (w *words) whole(s *LiveSession, by Judges) *fault.Fault {
 	defer w.said.Reset()
 	defer w.voice.Reset()
+	defer w.called.Reset()
 	if w.voice.Len() > 0 && by.Hears() {
-		if _, err := w.judge(s, by, []string{w.voice.String()}); err != nil {
-			return fault.From(err)
+		if f := w.heard(s, by, w.voice.String()); f != nil {
+			return f
 		}
 	}
-	if w.said.Len() == 0 {
+	if w.said.Len()+w.called.Len() == 0 {
 		return nil
 	}
 	about, _ := json.Marshal(asked{Model: s.Model, Input: []item{}}) // texts only
-	answer, err := json.Marshal(map[string]any{"output": []item{{"message", "assistant", []text{{"output_text", w.said.String()}}}}})
+	output := []any{item{"message", "assistant", []text{{"output_text", w.said.String()}}}}
+	if w.called.Len() > 0 {
+		output = append(output, map[string]string{"type": "function_call", "call_id": "", "name": "", "arguments": w.called.String()})
+	}
+	answer, err := json.Marshal(map[string]any{"output": output})
 	if err != nil {
 		return fault.Internal(err)
 	}

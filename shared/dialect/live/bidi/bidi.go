@@ -234,12 +234,6 @@ func (s *Session) begin() live.Step {
 	return live.Step{Do: live.Begins, ID: s.id(), Input: s.history + s.since, Output: s.most}
 }
 
-// Wordy implements live.Wire.
-func (s *Session) Wordy() map[string]bool { return wordy }
-
-// The answer of a tool may have any member.
-var wordy = map[string]bool{"text": false, "output": true, "result": true, "error": true, "content": true, "response": true}
-
 // Busy implements live.Wire.
 func (s *Session) Busy() bool {
 	s.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/live"
@@ -37,7 +38,10 @@ func (s *Session) Provider(message []byte) (h live.Heard) {
 	if at := w.Spans[keyContent]; at.Present(message) {
 		m.read(s, at.Of(message), &h)
 	}
-	m.calls = w.Spans[keyToolCall].Present(message)
+	if at := w.Spans[keyToolCall]; at.Present(message) {
+		m.calls = true
+		h.Called += strings.Join(live.Texts(at.Of(message), callArguments), "\n")
+	}
 	if at := w.Spans[keyUsage]; at.Present(message) {
 		m.usage, m.prompt = gemini.ReadUsage(at.Of(message))
 	}
@@ -76,11 +80,8 @@ func (m *part) read(s *Session, content []byte, h *live.Heard) {
 	}
 	if at := w.Spans[keyTurn]; at.Present(content) {
 		m.turn = at.Of(content)
-		if bytes.Contains(m.turn, []byte(`"text"`)) { // skips turns that are only sound
-			for _, text := range live.Texts(m.turn, textOnly) {
-				h.Said += text
-			}
-		}
+		h.Said = strings.Join(live.Texts(m.turn, words), "")
+		h.Called = strings.Join(live.Texts(m.turn, callArguments), "\n")
 	}
 	is := func(key int) bool { return string(w.Spans[key].Of(content)) == "true" }
 	m.complete = is(keyComplete) || is(keyInterrupted)
@@ -99,7 +100,12 @@ func (m *part) read(s *Session, content []byte, h *live.Heard) {
 	h.Voice = transcript(keyHeard)
 }
 
-var textOnly = map[string]bool{"text": true}
+// words are the fields of a turn with what the model says, writes as code and has computed, and
+// callArguments those with the arguments of its calls.
+var (
+	words         = map[string]bool{"text": true, "code": true, "output": true}
+	callArguments = map[string]bool{"args": true}
+)
 
 // take applies a message about turns.
 func (s *Session) take(m *part) (steps []live.Step) {

@@ -343,11 +343,6 @@ func (s *Session) ends(why string, estimated bool) live.Step {
 	return step
 }
 
-// Wordy implements live.Wire: all texts in members that events have for them.
-func (s *Session) Wordy() map[string]bool { return wordy }
-
-var wordy = map[string]bool{"instructions": false, "content": false, "text": false, "output": true, "arguments": true, "input": false, "json": true, "description": false}
-
 // Busy implements live.Wire. When a close is requested, the provider closes and reports
 // the session's length.
 func (s *Session) Busy() bool {
