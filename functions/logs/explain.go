@@ -56,7 +56,11 @@ func (f *family) explain(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return explanation{"explanation", rec.ID, int(rec.ClientStatus), steps(&rec), report.Cents(rec.Cost), pricing.CostUnit, rec.Cost.USD(), timing(&rec)}, nil
+	all := steps(&rec)
+	if err := nameHosts(c, &rec, all); err != nil {
+		return nil, err
+	}
+	return explanation{"explanation", rec.ID, int(rec.ClientStatus), all, report.Cents(rec.Cost), pricing.CostUnit, rec.Cost.USD(), timing(&rec)}, nil
 }
 
 func timing(r *usage.Record) times {
@@ -69,7 +73,8 @@ func timing(r *usage.Record) times {
 }
 
 // steps are in the order of the walk: the config, what its strategies chose at each place,
-// the calls, the answer. The choices of a place come before what happened below it.
+// the calls, the answer. The choices of a place come before what happened below it; the
+// guardrails of a response, and its denial, follow the calls of its target.
 func steps(r *usage.Record) []step {
 	out := []step{chosenConfig(r)}
 	var within []step
@@ -77,7 +82,7 @@ func steps(r *usage.Record) []step {
 	within = append(within, draws(r)...)
 	within = append(within, measured(r)...)
 	within = append(within, breakers(r)...)
-	within = append(within, guards(r)...)
+	within = append(within, guards(r, usage.GuardBefore)...)
 	within = append(within, skips(r)...)
 	slices.SortStableFunc(within, func(a, b step) int { return comparePaths(*a.Path, *b.Path) })
 	out = append(out, within...)
@@ -85,7 +90,7 @@ func steps(r *usage.Record) []step {
 	if r.CacheStatus != "" && !hit {
 		out = append(out, cached(r))
 	}
-	if out = append(out, calls(r)...); hit {
+	if out = append(out, called(r)...); hit {
 		out = append(out, cached(r))
 	}
 	for _, lost := range r.Losses {
@@ -211,14 +216,17 @@ func breakers(r *usage.Record) []step {
 	return out
 }
 
-// guards returns the results of guardrails, for each attempted target.
-func guards(r *usage.Record) []step {
-	out := make([]step, len(r.Guards))
+// guards returns the results of the guardrails of a phase, for each attempted target.
+func guards(r *usage.Record, phase string) []step {
+	var out []step
 	for i := range r.Guards {
 		g := &r.Guards[i]
+		if (g.Phase == usage.GuardAfter) != (phase == usage.GuardAfter) {
+			continue
+		}
 		text := "The guardrail " + g.Hook + " before this target"
-		if g.Phase == usage.GuardAfter {
-			text = "The guardrail " + g.Hook + " behind this target's answer"
+		if phase == usage.GuardAfter {
+			text = "The guardrail " + g.Hook + " of this target's response"
 		}
 		switch {
 		case g.Verdict:
@@ -235,28 +243,64 @@ func guards(r *usage.Record) []step {
 			text += "; errors in " + strings.Join(g.Errored, ", ")
 		}
 		took := float64(g.TookMS)
-		out[i] = step{Step: "guardrail", Path: &g.Path, Text: text, TookMS: &took}
+		out = append(out, step{Step: "guardrail", Path: &g.Path, Text: text, TookMS: &took})
 	}
 	return out
 }
 
+// skips returns the targets that were not called.
 func skips(r *usage.Record) []step {
-	out := make([]step, len(r.Skips))
+	var out []step
 	for i := range r.Skips {
-		s := &r.Skips[i]
-		out[i] = step{Step: "skip", Path: &s.Path}
-		switch s.Reason {
-		case usage.SkipOpen:
-			out[i].Text = "Passed over: its circuit breaker was open"
-		case usage.SkipProbe:
-			out[i].Text = "Passed over: another request was trying it"
-		default:
-			out[i].Text = "Refused by the gateway before any call"
+		if s := &r.Skips[i]; !wasCalled(r, s) {
+			out = append(out, skipped(s, "Rejected by the gateway before any call"))
 		}
-		if s.Code != "" {
-			out[i].Code, out[i].Status = &s.Code, &s.Status
-			out[i].Text += ": " + s.Code
+	}
+	return out
+}
+
+// wasCalled reports whether a target was rejected after its call, as by a guardrail of its
+// response.
+func wasCalled(r *usage.Record, s *usage.Skip) bool {
+	return s.Reason == usage.SkipRejected && slices.ContainsFunc(r.Attempts, func(a usage.Attempt) bool { return pathOfCall(&a) == s.Path })
+}
+
+func skipped(s *usage.Skip, rejected string) step {
+	out := step{Step: "skip", Path: &s.Path, Text: rejected}
+	switch s.Reason {
+	case usage.SkipOpen:
+		out.Text = "Passed over: its circuit breaker was open"
+	case usage.SkipProbe:
+		out.Text = "Passed over: another request was trying it"
+	}
+	if s.Code != "" {
+		out.Code, out.Status = &s.Code, &s.Status
+		out.Text += ": " + s.Code
+	}
+	return out
+}
+
+func pathOfCall(a *usage.Attempt) string { return or(a.OptionIndex, "config") }
+
+// called returns the calls. What was decided about the response of a target follows its last
+// call; a target is called any number of times in a row.
+func called(r *usage.Record) []step {
+	out := calls(r)
+	var after []step
+	after = append(after, guards(r, usage.GuardAfter)...)
+	for i := range r.Skips {
+		if s := &r.Skips[i]; wasCalled(r, s) {
+			after = append(after, skipped(s, "Its response was rejected by the gateway"))
 		}
+	}
+	for _, s := range after {
+		at := len(out)
+		for i := range out {
+			if *out[i].Path == *s.Path {
+				at = i + 1
+			}
+		}
+		out = slices.Insert(out, at, s)
 	}
 	return out
 }
@@ -291,7 +335,7 @@ func calls(r *usage.Record) []step {
 		} else {
 			text += fmt.Sprintf(": %d", a.Status)
 		}
-		s := step{Step: "attempt", Path: pathOf(or(a.OptionIndex, "config")), Text: text, Status: &a.Status, StartMS: ms(a.Start), TookMS: ms(a.Latency)}
+		s := step{Step: "attempt", Path: pathOf(pathOfCall(a)), Text: text, Status: &a.Status, StartMS: ms(a.Start), TookMS: ms(a.Latency)}
 		if a.ErrorCode != "" {
 			s.Code = &a.ErrorCode
 			s.Text += " " + a.ErrorCode

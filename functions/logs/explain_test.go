@@ -46,7 +46,7 @@ func TestExplanationTellsTheWalkInItsOrder(t *testing.T) {
 		"skip: config.targets[1].targets[1] Passed over: another request was trying it",
 		"draw: config.targets[1].targets[2] The hash of the sticky fields is 0.2500: target 0",
 		"breaker: config.targets[1].targets[3] The circuit breaker of this target was closed",
-		"skip: config.targets[1].targets[9] Refused by the gateway before any call: rate_limit_exceeded",
+		"skip: config.targets[1].targets[9] Rejected by the gateway before any call: rate_limit_exceeded",
 		"draw: config.targets[1].targets[10] An earlier request with the same sticky fields went to target 0",
 		"cache: Not in the cache",
 		"attempt: config.targets[1].targets[10] Called @main with model m: 500 provider_error",

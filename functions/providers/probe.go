@@ -13,6 +13,7 @@ import (
 
 	"gateway/shared/admin"
 	"gateway/shared/audit"
+	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/route/rotation"
@@ -197,13 +198,10 @@ func rejected(result probeResult, err error) (*probeResult, error) {
 // contain the address with a key.
 func unreachable(result probeResult, err error) *probeResult {
 	var f *fault.Fault
-	switch {
-	case errors.As(err, &f):
+	if errors.As(err, &f) {
 		return result.failed(causeNetwork, "%s", f.Message)
-	case errors.Is(err, context.DeadlineExceeded):
-		return result.failed(causeNetwork, "The host did not answer within %s", probeTime)
 	}
-	return result.failed(causeNetwork, "The host cannot be reached: its name cannot be resolved, it refuses connections, or its certificate is not valid")
+	return result.failed(causeNetwork, "The host %s", egress.NoAnswer(err))
 }
 
 // readProbe reads the response.

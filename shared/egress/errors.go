@@ -44,6 +44,34 @@ func networkError(err error) bool {
 	return false
 }
 
+// NoAnswer states why a call got no response, as what follows the name of a host. It quotes
+// nothing of err, whose text may contain an address with a key.
+func NoAnswer(err error) string {
+	var (
+		dns     *net.DNSError
+		timeout net.Error
+		cert    *tls.CertificateVerificationError
+		record  tls.RecordHeaderError
+	)
+	switch {
+	case errors.As(err, &dns):
+		return "has an address that cannot be resolved"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "refuses connections"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "cannot be reached over the network"
+	case errors.As(err, &cert):
+		return "has a certificate that is not valid"
+	case errors.As(err, &record):
+		return "does not use TLS, as https requires"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+		return "did not answer in time"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "closed the connection without an answer"
+	}
+	return "did not answer"
+}
+
 // plainly is the error for a call that failed in net/http or another engine: the
 // context's own error, one of the network, or that the answer was malformed. It omits the
 // host's bytes that the engine quotes.

@@ -43,6 +43,9 @@ func judgeAnswer(tg *target.Target, log *record.Log, a *answer, at *usage.Attemp
 	case a.fault == nil:
 		at.End(a.resp.StatusCode, "", latency)
 		log.Attempt(latency)
+	case fault.ByGuardrail(a.fault): // of a stream that was held: the call succeeded
+		at.End(http.StatusOK, "", latency)
+		log.Attempt(latency)
 	case a.connectFailed():
 		at.End(0, string(a.fault.Code), latency)
 	default:
@@ -82,7 +85,7 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 			return refusal(f)
 		}
 		accounting.GivenUp(&c.bill, gaveUp(&c.req, &c.out) && c.out.sending.Whole())
-		return refusal(cut(&c.out, c.target.To.Unreachable(err)))
+		return refusal(cut(&c.out, target.Unreachable(&c.target, req.URL.Host, err)))
 	}
 	at.Identify(requestID(c.target.To.Unrouted(resp).Header))
 	if c.req.Route.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {

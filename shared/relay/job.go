@@ -150,17 +150,17 @@ var talkOperations = map[string]provider.Operation{
 
 // callJob sends one request of an operation.
 func callJob(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask, ctx context.Context, call *chat.JobCall, at *usage.Attempt) (*http.Response, error) {
-	target := tg.To.Target
+	upstream := tg.To.Target
 	var raw string
 	var err error
 	switch {
 	case call.URL != "":
 		raw, err = call.URL, checkGiven(r, tg, call.URL)
 	case call.Object != "":
-		target = target.Objects()
-		raw, err = target.ObjectURL(call.Object)
+		upstream = upstream.Objects()
+		raw, err = upstream.ObjectURL(call.Object)
 	default:
-		raw, err = target.ResourceURL(provider.Operation(call.Operation), call.ID)
+		raw, err = upstream.ResourceURL(provider.Operation(call.Operation), call.ID)
 		raw += call.Below
 	}
 	if err != nil {
@@ -182,7 +182,7 @@ func callJob(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask
 	}
 	req.Header["Accept"] = acceptAll
 	if call.URL == "" {
-		for k, v := range target.CustomHeaders {
+		for k, v := range upstream.CustomHeaders {
 			if egress.Forwardable(k) {
 				req.Header.Set(k, v)
 			}
@@ -192,7 +192,7 @@ func callJob(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask
 		req.Header[k] = v
 	}
 	if call.URL == "" {
-		err = target.Authorize(tg.Req.Ctx, req, call.Body)
+		err = upstream.Authorize(tg.Req.Ctx, req, call.Body)
 	}
 	if err != nil {
 		_ = req.Body.Close()
@@ -208,7 +208,7 @@ func callJob(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask
 	resp, err := out.RoundTrip(req)
 	log.Wait(r.Now().Sub(t))
 	if err != nil {
-		return nil, tg.To.Unreachable(err)
+		return nil, target.Unreachable(tg, req.URL.Host, err)
 	}
 	at.Identify(requestID(resp.Header))
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {

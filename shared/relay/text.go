@@ -1,10 +1,12 @@
 package relay
 
 import (
+	"errors"
 	"log/slog"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
+	"gateway/shared/relay/target"
 )
 
 // clipText truncates a caller's or provider's text for messages and records.
@@ -25,10 +27,15 @@ func brokeOff() *fault.Fault {
 }
 
 // recorded returns the recorded text of a fault. Providers repeat prompts in their errors, so
-// only their status, type and code are stored; the message is in the sealed bodies.
+// only their status, type and code are stored; the message is in the sealed bodies. The address
+// of a provider is not stored, because readers of logs may lack the right to see it.
 func recorded(f *fault.Fault) string {
 	if said := chat.ProviderErrorOf(f); said != nil {
 		return clipText(said.Error())
+	}
+	var none *target.NoAnswer
+	if errors.As(f, &none) {
+		return none.Error()
 	}
 	return clipText(f.Message)
 }

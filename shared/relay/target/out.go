@@ -2,8 +2,8 @@ package target
 
 import (
 	"errors"
-	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"gateway/shared/egress"
@@ -29,17 +29,36 @@ func (t *Choice) OwnHost(address string) bool {
 	return err == nil && u.User == nil && strings.EqualFold(u.Scheme, own.Scheme) && strings.EqualFold(u.Host, own.Host)
 }
 
-// Unreachable returns the fault for a call without a response.
-func (t *Choice) Unreachable(err error) *fault.Fault {
+// NoAnswer is the cause of a call without a response. Its text is the message for the record,
+// which states the cause and no address.
+type NoAnswer struct {
+	text string
+	err  error
+}
+
+func (n *NoAnswer) Error() string { return n.text }
+
+func (n *NoAnswer) Unwrap() error { return n.err }
+
+// seesProviders are the scopes of callers that may know the address of a provider.
+var seesProviders = []string{"providers.read", "virtual_keys.read"}
+
+// Unreachable returns the fault for a call of a host without a response. Callers that may read
+// providers are told the address and the cause.
+func Unreachable(tg *Target, host string, err error) *fault.Fault {
 	if egress.Refused(err) {
 		return fault.From(err)
 	}
-	why := "did not answer"
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
-		why = "has an address that cannot be resolved"
+	name := "The provider " + tg.To.Target.Provider.ID
+	why := &NoAnswer{name + " " + egress.NoAnswer(err), err}
+	f := fault.New(fault.ProviderUnreachable, "", name+" did not answer").WithCause(why)
+	if slices.ContainsFunc(seesProviders, tg.Req.Who.Has) {
+		at := host
+		if tg.To.Saved != nil {
+			at = "@" + tg.To.Saved.Slug + " at " + host
+		}
+		f.Message = name + " (" + at + ") " + egress.NoAnswer(err)
 	}
-	f := fault.Newf(fault.ProviderUnreachable, "", "The provider %s %s", t.Target.Provider.ID, why).WithCause(err)
 	f.Source = fault.SourceProvider
 	return f
 }
