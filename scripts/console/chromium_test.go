@@ -19,6 +19,7 @@ import (
 // browser is one page of a headless Chromium, driven by its debugging protocol.
 type browser struct {
 	t    *testing.T
+	at   string // address of the browser's protocol
 	conn *websocket.Conn
 	id   int
 
@@ -71,11 +72,23 @@ func startBrowser(t *testing.T) *browser {
 		port, path, _ = strings.Cut(strings.TrimSpace(string(raw)), "\n")
 		return path != ""
 	})
-	conn, _, err := websocket.DefaultDialer.Dial("ws://127.0.0.1:"+port+path, nil)
+	return attach(t, "ws://127.0.0.1:"+port+path)
+}
+
+// tab opens another blank page, which has the same cookies.
+func (b *browser) tab() *browser {
+	b.t.Helper()
+	return attach(b.t, b.at)
+}
+
+// attach opens a blank page of the browser at an address.
+func attach(t *testing.T, at string) *browser {
+	t.Helper()
+	conn, _, err := websocket.DefaultDialer.Dial(at, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &browser{t: t, conn: conn, answers: map[int]chan json.RawMessage{}}
+	b := &browser{t: t, at: at, conn: conn, answers: map[int]chan json.RawMessage{}}
 	t.Cleanup(func() { _ = conn.Close() })
 	go b.read()
 	var target struct{ TargetID, SessionID string }
@@ -117,7 +130,7 @@ func (b *browser) read() {
 func (b *browser) note(method string, params json.RawMessage) {
 	var p struct {
 		Type    string
-		Entry   struct{ Level, Text string }
+		Entry   struct{ Level, Text, URL string }
 		Request struct{ URL string }
 	}
 	_ = json.Unmarshal(params, &p)
@@ -125,7 +138,7 @@ func (b *browser) note(method string, params json.RawMessage) {
 	case method == "Runtime.exceptionThrown", method == "Runtime.consoleAPICalled" && (p.Type == "error" || p.Type == "warning"):
 		b.faults = append(b.faults, string(params))
 	case method == "Log.entryAdded" && p.Entry.Level == "error":
-		b.faults = append(b.faults, p.Entry.Text)
+		b.faults = append(b.faults, p.Entry.Text+" "+p.Entry.URL)
 	case method == "Network.requestWillBeSent":
 		b.asked = append(b.asked, p.Request.URL)
 	}

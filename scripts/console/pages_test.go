@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -118,8 +117,8 @@ func (b *browser) confirm() {
 // fill replaces the text of an input.
 func (b *browser) fill(selector, text string) {
 	b.t.Helper()
-	b.want(fmt.Sprintf("document.querySelector(%q)", selector))
-	b.eval(fmt.Sprintf("(() => { const x = document.querySelector(%q); x.focus(); x.select(); })()", selector))
+	// A field of a dialog takes the focus once the dialog is open.
+	b.want(fmt.Sprintf("(() => { const x = document.querySelector(%q); x?.focus(); x?.select(); return x && document.activeElement===x; })()", selector))
 	b.do("Input.insertText", map[string]any{"text": text})
 }
 
@@ -470,46 +469,4 @@ func TestJourneysThroughTheConsole(t *testing.T) {
 	b.want("document.querySelector('.secret code')?.innerText.startsWith('gw-')")
 	b.clickOn("I have stored it")
 	b.want("document.querySelector('nav') && !document.querySelector('nav').innerText.includes('Configs')")
-}
-
-func TestFaultsOfTheConsole(t *testing.T) {
-	b := startBrowser(t)
-	base := startGateway(t)
-	b.size(1440, "light")
-	made := must(t, base, adminKey, "POST", "/api-keys/workspace/service", object{"name": "k", "workspace_id": "default", "scopes": []string{"logs.list", "logs.view"}})
-	send(t, base, "Hello")
-	logged(t, base, 1)
-	const at = "/console/logs?ai_model=gpt-4o-mini&range=7d"
-	b.open(base + at)
-	b.signIn(made["key"].(string))
-	b.want("document.querySelectorAll('tbody tr').length===1")
-
-	// Without a connection the page says so, and a button tries again.
-	b.do("Network.setBlockedURLs", map[string]any{"urls": []string{"*/v1/logs*"}})
-	b.clickOn("Refresh")
-	b.want("document.querySelector('[role=alert]')?.innerText.includes('cannot be reached')")
-	b.do("Network.setBlockedURLs", map[string]any{"urls": []string{}})
-	b.clickOn("Try again")
-	b.want("document.querySelectorAll('tbody tr').length===1")
-
-	// A session that ends leads to sign-in, and from there back to the same page.
-	must(t, base, adminKey, "DELETE", "/api-keys/"+made["id"].(string), nil)
-	until(t, "the end of the session", func() bool {
-		b.eval("[...document.querySelectorAll('main button')].find((x) => x.innerText==='Refresh')?.click()")
-		return b.eval(heading) == "Sign in to the AI gateway"
-	})
-	b.want("document.getElementById('wrong').innerText.includes('session has ended')")
-	b.signIn(adminKey)
-	b.want("location.pathname+location.search===" + fmt.Sprintf("%q", at) + " && document.querySelectorAll('tbody tr').length===1")
-
-	// An error of the API shows code, field and trace id.
-	b.open(base + "/console/budgets/new")
-	b.fill("[name=credit_limit]", "-1")
-	b.clickOn("Create")
-	b.want("document.querySelector('[role=alert]')?.innerText.includes('credit_limit')")
-	for _, word := range []string{"Code", "Field", "Trace id"} {
-		if !slices.Contains(strings.Fields(b.eval("document.querySelector('[role=alert]').innerText")), strings.Fields(word)[0]) {
-			t.Errorf("the error does not show %s", word)
-		}
-	}
 }

@@ -45,16 +45,17 @@ export function Settings() {
   return <><Head title="What applies to everybody?" /><State of={got}>{(v) => Object.entries(v).filter(([, x]) => x && typeof x === "object").map(([k, x]) => <Section name={k} value={x} at="/admin/organisation/settings" saved={got.again} key={k + json(x)} />)}</State></>;
 }
 
-const names: Record<string, string> = { organisation: "organization" };
+const sources: Record<string, string> = { workspace: "set here", organisation: "from the organization", standard: "standard" };
 
-// Section shows a part of settings, and where each value comes from if origins tell.
+// Section shows a part of settings, and where each value comes from if origins tell. With
+// them a change leaves inherited values inherited.
 export function Section({ name, value, at, saved, origins }: { name: string; value: any; at: string; saved: () => void; origins?: Record<string, string> }) {
   const [draft, edit] = useState(json(value)), [failure, fail] = useState<Failure>(), [open, show] = useState(false);
   const writes = origins ? can(["workspaces.update"], "admin") : can(["organisation_settings.update"], "admin");
-  const save = async () => { fail(undefined); try { await call(at, {}, { method: "PUT", body: { [name]: JSON.parse(draft) } }); saved(); } catch (e) { fail(failureOf(e)); } };
+  const save = async () => { fail(undefined); try { await call(at, {}, { method: "PUT", body: { [name]: JSON.parse(draft), origins } }); saved(); } catch (e) { fail(failureOf(e)); } };
   const entries = Array.isArray(value) ? [] : Object.entries(value);
   return <section class="panel" aria-label={title(name)}><header><h2>{title(name)}</h2>{writes && <button type="button" onClick={() => { edit(json(value)); show(!open); }} aria-expanded={open} aria-label={(open ? "Close" : "Edit") + " " + title(name)}>{open ? "Close" : "Edit"}</button>}</header>
-    {!open && <dl class="pairs">{entries.map(([k, v]) => <><dt>{title(k)}</dt><dd>{v === null ? <span class="quiet">standard</span> : typeof v === "object" ? <code>{JSON.stringify(v)}</code> : typeof v === "boolean" ? (v ? "yes" : "no") : String(v)}{origins?.[name + "." + k] && <Badge text={names[origins[name + "." + k]] ?? origins[name + "." + k]} tone="off" />}</dd></>)}</dl>}
+    {!open && <dl class="pairs">{entries.map(([k, v]) => <><dt>{title(k)}</dt><dd>{v === null ? <span class="quiet">{origins ? "not set" : "standard"}</span> : Array.isArray(v) && v.length === 0 ? "none" : typeof v === "object" ? <code>{JSON.stringify(v)}</code> : typeof v === "boolean" ? (v ? "yes" : "no") : String(v)}{origins?.[name + "." + k] && <> <small>{sources[origins[name + "." + k]]}</small></>}</dd></>)}</dl>}
     {open && <><label for={"s-" + name} class="quiet">Section as JSON</label><JSONText id={"s-" + name} rows={Math.min(16, draft.split("\n").length + 1)} value={draft} change={edit} />{failure && <ErrorView failure={failure} />}</>}
     {writes && open && <p class="row"><button type="button" class="main" disabled={draft === json(value)} onClick={save}>Save</button></p>}</section>;
 }

@@ -50,7 +50,11 @@ export function address(path: string, params: Params = {}): string {
   return "/v1" + path + (q.size ? "?" + q : "");
 }
 
-type Options = { method?: string; body?: unknown; signal?: AbortSignal; key?: string; headers?: Record<string, string> };
+// now is the time of the gateway: the clock of this machine may be wrong.
+let ahead = 0;
+export const now = () => Date.now() + ahead;
+
+type Options = { method?: string; body?: unknown; signal?: AbortSignal; key?: string; headers?: Record<string, string>; repeated?: boolean };
 
 // call returns the body of a response. key is a workspace key for calls of models, which
 // no session may make; it replaces the cookie.
@@ -67,6 +71,8 @@ export async function call(path: string, params?: Params, o: Options = {}): Prom
     if (o.signal?.aborted) throw e;
     throw new Failure(0, "offline", "The gateway cannot be reached. Check the connection.", "", "");
   }
+  const clock = Date.parse(r.headers.get("date") ?? "") - Date.now();
+  if (Math.abs(clock) > 60_000) ahead = clock;
   let text: string;
   try { text = await r.text(); } catch (e) {
     if (o.signal?.aborted) throw e;
@@ -78,6 +84,14 @@ export async function call(path: string, params?: Params, o: Options = {}): Prom
   try { body = text ? JSON.parse(text) : {}; } catch { if (r.ok) throw new Failure(0, "format", "The response is not JSON. A proxy between the browser and the gateway may have changed it.", "", ""); }
   if (!r.ok) {
     const e = body.error ?? {};
+    if (r.status === 403 && e.field === "x-gateway-csrf" && !o.key && !o.repeated) {
+      // Another tab opened another session.
+      const s: Session = await call("/session"), before = session;
+      if (s.type !== "none") setSession(s);
+      if (s.type === before.type && s.api_key_id === before.api_key_id && s.user_id === before.user_id) return call(path, params, { ...o, repeated: true });
+      dispatchEvent(new Event(s.type === "none" ? "console:ended" : "console:address"));
+      throw new Failure(409, "session_changed", "Someone else signed in with this browser. Nothing was changed.", "", "");
+    }
     const trace = r.headers.get("x-gateway-trace-id") ?? r.headers.get("x-gateway-request-id") ?? body.request_id ?? "";
     const more = (body.data?.errors ?? []).map((x: any) => x.field + ": " + x.message);
     const code = r.headers.get("x-gateway-error-code") ?? e.code ?? String(r.status);

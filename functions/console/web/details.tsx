@@ -1,6 +1,6 @@
 // What pages of keys, limits and guardrails show beside their facts.
 import { useState } from "preact/hooks";
-import { call, can, inRoom, room, workspace } from "./api";
+import { call, can, inRoom, now, room, workspace } from "./api";
 import { count, date, dollars, json, moment, since } from "./format";
 import { RecentUse } from "./remove";
 import { maySimulate, Simulation } from "./simulate";
@@ -18,19 +18,19 @@ export function KeyDetail({ row, again }: P) {
   const state = async (status: string) => { fail(undefined); try { await call("/api-keys/" + row.id, {}, { method: "PUT", body: { status } }); again(); } catch (e) { fail(failureOf(e)); } };
   return <>{secret && <Shown name="The new secret" secret={secret} done={() => show("")} />}{failure && <ErrorView failure={failure} />}
     <Facts of={[["Last used", row.last_used_at ? <span title={row.last_used_at}>{since(row.last_used_at)}</span> : "never"], ["Expires", row.expires_at ? date(row.expires_at) : "never"], ["Budget", limit ? dollars(limit.credit_limit) : "none"], ["Settled", limit && dollars(limit.current_usage)], ["Reserved", limit && dollars(limit.reserved_usage)], ["Left", limit && dollars(limit.available)], ["Former secret ends", row.key_transition_expires_at && date(row.key_transition_expires_at)], ["Scopes", (row.scopes ?? []).join(", ")]]} />
-    {can([family + ".update"]) && (row.status === "active" || row.status === "paused") && <div class="panel"><h2>{row.status === "active" ? "Pause" : "Resume"}</h2><p>{row.status === "active" ? "Rejects requests with this key until it is resumed. Nothing else changes." : "The key is paused: requests with it are rejected."}</p>
-      <p class="row">{row.status === "active" ? <Confirm label="Pause" title="Pause this key?" tone="plain" action={() => state("paused")}><p>Requests with this key are rejected within 2 seconds.</p><RecentUse id={row.id} /></Confirm> : <button type="button" onClick={() => state("active")}>Resume</button>}</p></div>}
+    <div class="cards">{can([family + ".update"]) && (row.status === "active" || row.status === "paused") && <div class="panel"><h2>{row.status === "active" ? "Pause" : "Resume"}</h2><p>{row.status === "active" ? "Rejects requests with this key until it is resumed. Nothing else changes." : "The key is paused: requests with it are rejected."}</p>
+      <p class="row">{row.status === "active" ? <Confirm label="Pause" title="Pause this key?" tone="plain" action={() => state("paused")}><p>Requests with this key are rejected within 2 seconds.</p><h3>Used in the last 24 hours</h3><RecentUse id={row.id} /></Confirm> : <button type="button" onClick={() => state("active")}>Resume</button>}</p></div>}
     {can([family + ".rotate"]) && row.status === "active" && <div class="panel"><h2>Rotate</h2><p>Creates a new secret. The former one stays valid for a time, so that no request fails.</p>
       <p class="row"><label>Overlap <select value={overlap} onChange={(e: any) => set(e.target.value)}><option value="1800000">30 minutes</option><option value="3600000">1 hour</option><option value="86400000">1 day</option><option value="604800000">7 days</option></select></label>
-        <Confirm label="Rotate" title="Rotate this key?" tone="plain" action={rotate}><p>Clients need the new secret before the overlap ends.</p></Confirm></p></div>}
-    <RecentUse id={row.id} /></>;
+        <Confirm label="Rotate" title="Rotate this key?" tone="plain" action={rotate}><p>Clients need the new secret before the overlap ends.</p></Confirm></p></div>}</div>
+    <h2>Used in the last 24 hours</h2><RecentUse id={row.id} /></>;
 }
 
 export function BudgetDetail({ row, again }: P) {
   const at = "/policies/usage-limits/" + row.id;
   const got = useCalls("entities " + row.id, (s) => call(at + "/entities", { workspace_id: room() }, { signal: s }));
   const show = (n: number) => row.type === "cost" ? dollars(n) : count(n);
-  const start = Date.parse(row.last_reset_at ?? row.created_at), days = Math.max((Date.now() - start) / 86400_000, 1 / 24);
+  const start = Date.parse(row.last_reset_at ?? row.created_at), days = Math.max((now() - start) / 86400_000, 1 / 24);
   const runway = (e: any) => e.current_usage > 0 ? (e.available / (e.current_usage / days)).toFixed(1) + " days" : "–";
   return <><Facts of={[["Limit", show(row.credit_limit)], ["Next reset", (row.next_reset_at ?? row.next_usage_reset_at) ? date((row.next_reset_at ?? row.next_usage_reset_at)) : "never"], ["Temporary raise", row.temporary_raise ? json(row.temporary_raise) : "none"]]} />
     {maySimulate() && <details class="panel"><summary>Try the limit on recorded traffic</summary><Simulation change={() => ({ usage_limits: [{ name: row.name || "This limit", conditions: row.conditions, group_by: row.group_by, type: row.type, credit_limit: row.credit_limit, ...(row.periodic_reset ? { periodic_reset: row.periodic_reset } : {}) }] })} /></details>}
@@ -55,7 +55,7 @@ export function Verdicts() {
   return <><Head title="What was denied?"><Range value={range} /></Head><State of={got}>{([groups, denied]) => {
     const of = (code: number) => groups.data.find((g: any) => g.status_code === code)?.requests ?? 0;
     return <><dl class="tiles">{[["Denied", of(446), "status 446"], ["Failed a check and passed", of(246), "status 246"], ["Other requests", groups.data.reduce((n: number, g: any) => n + g.requests, 0) - of(446) - of(246), "not checked, or all checks passed"]].map(([n, v, note]: any) => <div><dt>{n}</dt><dd>{count(v)}<small>{note}</small></dd></div>)}</dl>
-      {lists && <><h2>Last denials</h2>{denied.data.length === 0 ? <p class="quiet">No request was denied in this time.</p> : <><Table label="Last denials" rows={denied.data} columns={[["Time", (r: any) => <Link to={"/console/logs/" + encodeURIComponent(r.id)} title={r.created_at}>{moment(r.created_at)}</Link>], ["Model", (r: any) => r.ai_model ?? "–"], ["API key", (r: any) => r.api_key_id ? <Link to={"/console/keys/" + r.api_key_id}>{r.api_key_id.slice(0, 8)}</Link> : "–"], ["Why", (r: any) => r.error_message ?? r.error_code ?? "–"]]} /><p><Link to={"/console/logs?status_code=446&range=" + range}>All denied requests</Link></p></>}</>}</>;
+      {lists && <><h2>Last denials</h2>{denied.data.length === 0 ? <p class="quiet">No request was denied in this time.</p> : <><Table label="Last denials" rows={denied.data} columns={[["Time", (r: any) => <Link to={"/console/logs/" + encodeURIComponent(r.id)} title={r.created_at}>{moment(r.created_at)}</Link>], ["Model", (r: any) => r.ai_model ?? "–"], ["API key", (r: any) => r.api_key_id ? <Link to={"/console/keys/" + r.api_key_id}>{r.api_key_id.slice(0, 8)}</Link> : "–"], ["Why", (r: any) => r.error_message ?? r.error_code ?? "–", "w"]]} /><p><Link to={"/console/logs?status_code=446&range=" + range}>All denied requests</Link></p></>}</>}</>;
   }}</State></>;
 }
 

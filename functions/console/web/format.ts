@@ -1,4 +1,6 @@
 // Texts of numbers and times.
+import { now } from "./api";
+
 const plain = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
 const short = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
 
@@ -25,7 +27,7 @@ export const date = (iso: string | null | undefined) => { if (!iso) return "–"
 // since says how long ago a time was, or how far away it is.
 export function since(iso: string | null | undefined): string {
   if (!iso) return "–";
-  const s = (Date.now() - Date.parse(iso)) / 1000;
+  const s = (now() - Date.parse(iso)) / 1000;
   const unit = (n: number, one: string) => Math.round(n) + " " + one + (Math.round(n) === 1 ? "" : "s");
   const size = Math.abs(s);
   const text = size < 60 ? "moments" : size < 3600 ? unit(size / 60, "minute") : size < 86400 ? unit(size / 3600, "hour") : unit(size / 86400, "day");
@@ -35,12 +37,23 @@ export function since(iso: string | null | undefined): string {
 // maxShown is how many characters of a value are shown at first.
 export const maxShown = 64 << 10;
 
-// json formats a value.
-export function json(v: unknown): string {
-  try { return typeof v === "string" ? v : JSON.stringify(v, null, 2) ?? ""; } catch { return "(nested too deeply to be shown)"; }
+// deep reports whether a value is nested more than n levels. It does not call itself, so
+// that no value is too deep for it.
+function deep(v: unknown, n: number): boolean {
+  for (let level: unknown[] = [v]; level.length > 0; n--) {
+    if (n < 0) return true;
+    level = level.flatMap((x) => x && typeof x === "object" ? Object.values(x) : []);
+  }
+  return false;
 }
 
-export const title = (name: string) => { const s = name.replaceAll("_", " ").replace(/\b(api|id|url|mcp|sso|ids)\b/g, (w) => w.toUpperCase()); return s[0].toUpperCase() + s.slice(1); };
+// json formats a value. The indentation of deep values would be larger than their content.
+export function json(v: unknown): string {
+  if (typeof v === "string") return v;
+  try { return JSON.stringify(v, null, deep(v, 100) ? 0 : 2) ?? ""; } catch { return "(nested too deeply to be shown)"; }
+}
+
+export const title = (name: string) => { const s = name.replaceAll("_", " ").replace(/[a-z](?=[A-Z])/g, "$& ").toLowerCase().replace(/\b(ai|api|id|url|mcp|sso|scim|ttl)\b/g, (w) => w.toUpperCase()).replace(/\bids\b/g, "IDs").replace(/\borganisation/g, "organization"); return s[0].toUpperCase() + s.slice(1); };
 
 // lines is a difference of two texts: each line with " ", "-" or "+".
 export function lines(before: string, after: string): [string, string][] {

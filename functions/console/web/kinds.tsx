@@ -1,5 +1,5 @@
 // The kinds of resources that the console lists, shows and edits.
-import { call, ofOrganisation, room } from "./api";
+import { call, now, ofOrganisation, room } from "./api";
 import { count, date, dollars, millis, since, title } from "./format";
 import type { Field } from "./form";
 import { Badge, Column, Fact, lazy, Link } from "./ui";
@@ -47,7 +47,7 @@ const grouping = text("group_by", "Counted separately for each", { type: "json",
 const severalKeys = text("credentials", "Several credentials", { type: "json", help: "Instead of one key: [{\"label\": \"first\", \"key\": \"…\", \"weight\": 1}]. Requests are shared by weight; a stored key stays when it is left out." });
 const exported = ["id", "created_at", "ai_model", "ai_org", "virtual_key", "api_key_id", "response_status_code", "response_time", "req_units", "res_units", "cost_usd", "cache_status", "trace_id", "metadata"];
 const settingsScope = (action: string) => "organisation_settings." + (action === "list" || action === "read" ? "read" : "update");
-const lastDay = () => { const to = new Date(); return { time_of_generation_min: new Date(to.getTime() - 86400_000).toISOString(), time_of_generation_max: to.toISOString() }; };
+const lastDay = () => { const to = new Date(now()); return { time_of_generation_min: new Date(to.getTime() - 86400_000).toISOString(), time_of_generation_max: to.toISOString() }; };
 
 export const kinds: Kind[] = [
   {

@@ -132,7 +132,7 @@ function App() {
       {rooms.length > 0 && <label class="rooms">Workspace <select value={workspace() || (all ? "" : room())} onChange={async (e: any) => { const id = e.target.value; setQuery("workspace", id, false); if (!all) setSession(await call("/session", { workspace_id: id })); moved(-1); }}>{all && <option value="">All workspaces</option>}{rooms.map((w) => <option value={w.id}>{w.name}</option>)}</select></label>}
       <nav aria-label="Pages">{visible.map(([title, pages]) => <Link to={"/console/" + pages[0][0]} aria-current={title === here ? "page" : undefined}>{title}</Link>)}<a href="/v1/docs">API reference</a></nav>
       {can(["logs.list"]) && <form role="search" onSubmit={(e: any) => { e.preventDefault(); const id = e.target.elements.find.value.trim(); if (id) go("/console/logs/" + encodeURIComponent(id)); }}><label for="find">Log id</label><input id="find" name="find" placeholder="Press / to search" /></form>}
-      <p class="who">{who().type === "session" ? who().role : who().type.replaceAll("-", " ") + " key"}<button type="button" onClick={out}>Sign out</button></p></aside>
+      <p class="who">{who().type === "session" ? who().role : who().type.replaceAll("-", " ").replace("organisation", "organization") + " key"}<button type="button" onClick={out}>Sign out</button></p></aside>
     <main id="content" tabIndex={-1}><Tabs at={page?.[0] ?? ""} tabs={seen.map((p: Page) => [p[0], p[1]])} />{shown ?? <><h1>There is no such page</h1><p><Link to="/console/">Go to the overview</Link></p></>}
       <footer>{who().organisation_id && <>Organization {who().organisation_id}. </>}Times are in {Intl.DateTimeFormat("en-US").resolvedOptions().timeZone}.</footer></main></div>;
 }

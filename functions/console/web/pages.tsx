@@ -21,18 +21,28 @@ const snippets: [string, () => string][] = [
   ["Codex", () => `# ~/.codex/config.toml\nmodel_provider = "gateway"\n[model_providers.gateway]\nname = "Gateway"\nbase_url = "${location.origin}/v1"\nenv_key = "GATEWAY_WORKSPACE_KEY"\nwire_api = "responses"\nhttp_headers = { "x-gateway-provider" = "@mock" }`],
 ];
 
-// useTail follows the log. Events come while the page is shown.
+// useTail follows the log while on. A connection that is cut comes back by itself and goes
+// on where it ended; one that was refused is tried again after a while.
 function useTail(on: boolean, each: (log: any) => void) {
   const [state, set] = useState<"off" | "open" | "waiting">("off");
   useEffect(() => {
     if (!on) return set("off");
-    const tail = new EventSource(address("/logs/tail", inRoom()));
-    tail.onopen = () => set("open");
-    tail.onerror = () => set("waiting");
+    let tail: EventSource, timer = 0;
     const take = (e: MessageEvent) => { try { each(JSON.parse(e.data)); } catch { /* a comment */ } };
-    tail.onmessage = take;
-    for (const name of ["log", "request"]) tail.addEventListener(name, take as any);
-    return () => tail.close();
+    const open = () => {
+      tail = new EventSource(address("/logs/tail", inRoom()));
+      tail.onopen = () => set("open");
+      tail.onerror = () => {
+        set("waiting");
+        if (tail.readyState !== EventSource.CLOSED) return;
+        clearTimeout(timer);
+        // The call notices a session that has ended.
+        timer = setTimeout(() => call("/session").then((s) => s.type === "none" ? dispatchEvent(new Event("console:ended")) : open(), () => tail.onerror?.(new Event("error"))), 3000) as any;
+      };
+      tail.addEventListener("log", take);
+    };
+    open();
+    return () => { clearTimeout(timer); tail.onerror = null; tail.close(); };
   }, [on, workspace()]);
   return state;
 }
@@ -84,7 +94,7 @@ const filters: [string, string][] = [["ai_model", "Model"], ["status_code", "Sta
 const columns = (): any[] => [
   ["Time", (r: any) => <Link to={"/console/logs/" + encodeURIComponent(r.id)} title={r.created_at}>{moment(r.created_at)}</Link>], ["Status", (r: any) => <Status code={r.response_status_code} />],
   ["Model", (r: any) => r.ai_model ?? "–"], ["Provider", (r: any) => r.virtual_key ?? r.ai_org ?? "–"], ["Endpoint", (r: any) => r.endpoint], ["Tokens", (r: any) => count(r.total_units), "n"],
-  ["Latency", (r: any) => millis(r.response_time), "n"], ["Cost", (r: any) => r.is_priced ? dollars(r.cost_usd) : "not priced", "n"], ["Cache", (r: any) => r.cache_status],
+  ["Latency", (r: any) => millis(r.response_time), "n"], ["Cost", (r: any) => r.is_priced ? dollars(r.cost_usd) : "not priced", "n"], ["Cache", (r: any) => String(r.cache_status).toLowerCase().replaceAll("_", " ")],
 ];
 
 export const maxTail = 1000;

@@ -56,9 +56,9 @@ function NewExperiment({ row, at, done, cancel }: { row: any; at: string; done: 
 
 function Results({ at, promote }: { at: string; promote?: (version: number) => Promise<void> }) {
   const got = useCalls("results " + at, (s) => call(at + "/results", { workspace_id: room() }, { signal: s }));
-  const within = (m: any, show: (n: number) => string) => m == null ? "–" : <span title={m.low == null ? undefined : show(m.low) + " to " + show(m.high)}>{show(m.value)}</span>;
+  const within = (r: any, name: string, show: (n: number) => string) => { const m = r.measures?.[name]; return m == null || !r.requests ? "–" : <span title={m.low == null ? undefined : show(m.low) + " to " + show(m.high)}>{show(m.value)}</span>; };
   const rate = (n: number) => percent(n * 100);
-  return <><h2>Results</h2><State of={got}>{(v) => <><Table label="Results" rows={v.variants} columns={[["Version", (r: any) => r.prompt_version], ["Requests", (r: any) => count(r.requests), "n"], ["Cost", (r: any) => within(r.measures?.cost_usd, dollars), "n"], ["Latency", (r: any) => within(r.measures?.latency, millis), "n"], ["Output tokens", (r: any) => within(r.measures?.output_tokens, count), "n"], ["Errors", (r: any) => within(r.measures?.error_rate, rate), "n"], ["Denied", (r: any) => within(r.measures?.denied_rate, rate), "n"], ["Feedback", (r: any) => within(r.measures?.feedback, count), "n"],
+  return <><h2>Results</h2><State of={got}>{(v) => <><Table label="Results" rows={v.variants} columns={[["Version", (r: any) => r.prompt_version], ["Requests", (r: any) => count(r.requests), "n"], ["Cost", (r: any) => within(r, "cost_usd", dollars), "n"], ["Latency", (r: any) => within(r, "latency", millis), "n"], ["Output tokens", (r: any) => within(r, "output_tokens", count), "n"], ["Errors", (r: any) => within(r, "error_rate", rate), "n"], ["Denied", (r: any) => within(r, "denied_rate", rate), "n"], ["Feedback", (r: any) => within(r, "feedback", count), "n"],
     ["", (r: any) => promote && <Confirm label="Promote" title={"Promote version " + r.prompt_version + "?"} tone="plain" action={() => promote(r.prompt_version)}><p>Ends the experiment and publishes this version.</p></Confirm>]]} /><p class="quiet">Costs, latencies and tokens are means for one request. Point at a number to see its {percent(v.confidence * 100)} confidence interval.</p></>}</State></>;
 }
 

@@ -66,6 +66,8 @@ function Models({ row }: { row: any }) {
   }}</State>;
 }
 
+const schemes = (p: any) => [...new Set(p.auth.map((a: any) => a.scheme))].join(" or ");
+
 export function Catalog() {
   const q = new URLSearchParams(location.search), find = (q.get("find") ?? "").toLowerCase(), operation = q.get("operation") ?? "";
   const got = useCalls("catalog", (s) => call("/providers/catalog", {}, { signal: s }));
@@ -75,8 +77,8 @@ export function Catalog() {
     const rows = v.data.filter((p: any) => (!operation || p.operations.includes(operation)) && (p.id + " " + p.name + " " + p.aliases.join(" ")).toLowerCase().includes(find));
     return <><form class="filters" onSubmit={(e) => e.preventDefault()}><label>Find <input value={q.get("find") ?? ""} onChange={(e: any) => setQuery("find", e.target.value.trim())} /></label><label>Operation <select value={operation} onChange={(e: any) => setQuery("operation", e.target.value)}><option value="">Any</option>{operations.map((o) => <option value={o}>{o}</option>)}</select></label><span class="quiet">{count(rows.length)} of {count(v.data.length)} providers</span></form>
       {seen && <section class="panel" aria-label={seen.name}><header><h2>{seen.name}</h2><button type="button" onClick={() => show(undefined)}>Close</button></header>
-        <Facts of={[["Type", <code>{seen.id}</code>], ["Address", seen.base_url], ["Default model", seen.default_model], ["Also called", seen.aliases.join(", ")], ["Sign-in", seen.auth.map((a: any) => a.scheme).join(" or ")], ["Operations", seen.operations.join(", ")]]} />
+        <Facts of={[["Type", <code>{seen.id}</code>], ["Address", seen.base_url], ["Default model", seen.default_model], ["Also called", seen.aliases.join(", ")], ["Sign-in", schemes(seen)], ["Operations", seen.operations.join(", ")]]} />
         {seen.fields.length > 0 && <Table label="Fields" rows={seen.fields} columns={[["Field", (f: any) => <code>{f.name}</code>], ["Rule", (f: any) => f.rule || "–"], ["Secret", (f: any) => f.secret ? "yes" : "no"], ["Values", (f: any) => f.values?.join(", ") || "any"]]} />}</section>}
-      {rows.length === 0 ? <p class="empty">No provider passes these filters.</p> : <Table label="Catalog" rows={rows} columns={[["Name", (p: any) => p.name], ["Type", (p: any) => <code>{p.id}</code>], ["Sign-in", (p: any) => p.auth.map((a: any) => a.scheme).join(" or ")], ["Operations", (p: any) => count(p.operations.length), "n"], ["Address", (p: any) => p.base_url ?? "–"], ["", (p: any) => <button type="button" aria-label={"Details of " + p.name} onClick={() => { show(p); scrollTo(0, 0); }}>Details</button>]]} />}</>;
+      {rows.length === 0 ? <p class="empty">No provider passes these filters.</p> : <Table label="Catalog" rows={rows} columns={[["Name", (p: any) => p.name], ["Type", (p: any) => <code>{p.id}</code>], ["Sign-in", (p: any) => schemes(p)], ["Operations", (p: any) => count(p.operations.length), "n"], ["Address", (p: any) => p.base_url ?? "–"], ["", (p: any) => <button type="button" aria-label={"Details of " + p.name} onClick={() => { show(p); scrollTo(0, 0); }}>Details</button>]]} />}</>;
   }}</State></>;
 }

@@ -55,16 +55,18 @@ export function Item({ k, id }: { k: Kind; id: string }) {
   const got = useCalls("item " + k.at + id, async (s) => { const v = await call(path, place(k), { signal: s }); return k.unwrap ? k.unwrap(v) : v; });
   return <><p class="crumb"><Link to={"/console/" + k.at}>{k.tab}</Link></p><State of={got}>{(row) => {
     const Detail = k.detail;
-    return <><Head title={row.name || row.email || row.id}><span class="row">
+    return <><Head title={nameOf(row)}><span class="row">
       {may(k, "update") && !editing && <button type="button" onClick={() => edit(true)}>Edit</button>}
       {k.at === "organization/invitations" && can(["organisation_users.update"], "admin") && <Resend path={path} />}
-      {may(k, "delete") && <Remove label={k.at === "keys" ? "Revoke" : "Delete"} name={row.name || row.email || row.domain || "it"} path={path} params={place(k)} body={k.remove?.(row)} done={() => go(here("/console/" + k.at))}>{k.at === "keys" && <><p>Requests with this key are rejected within 2 seconds, and sessions that it opened end.</p><RecentUse id={row.id} /></>}</Remove>}</span></Head>
+      {may(k, "delete") && <Remove label={k.at === "keys" ? "Revoke" : "Delete"} name={nameOf(row)} path={path} params={place(k)} body={k.remove?.(row)} done={() => go(here("/console/" + k.at))}>{k.at === "keys" && <><p>Requests with this key are rejected within 2 seconds, and sessions that it opened end.</p><h3>Used in the last 24 hours</h3><RecentUse id={row.id} /></>}</Remove>}</span></Head>
       {editing ? <Form fields={k.fields} of={row} label="Save" cancel={() => edit(false)} send={async (body) => { await call(path, {}, { method: "PUT", body: { ...place(k), ...(k.change?.(body) ?? body) } }); edit(false); got.again(); }} />
         : <><p class="slug">{row.status && <Badge text={row.status} />}<code>{row.slug ?? row.id}</code>{row.last_updated_at && <span title={row.last_updated_at}>changed {since(row.last_updated_at)}</span>}</p>
           {Detail && <Detail row={row} again={got.again} key={row.version_id ?? row.prompt_version_id} />}
-          <h2>Details</h2><Facts of={factsOf(row)} /><p class="row"><button type="button" aria-expanded={raw} onClick={() => showRaw(!raw)}>{raw ? "Hide JSON" : "Show JSON"}</button><Copy label="Copy as curl" text={`curl "${location.origin}${address(path, place(k))}" -H "x-gateway-api-key: $GATEWAY_ADMIN_KEY"`} /></p>{raw && <Text label="Resource as JSON" value={row} />}</>}</>;
+          <details class="all" open={!Detail}><summary>All fields</summary><Facts of={factsOf(row)} /></details><p class="row"><button type="button" aria-expanded={raw} onClick={() => showRaw(!raw)}>{raw ? "Hide JSON" : "Show JSON"}</button><Copy label="Copy as curl" text={`curl "${location.origin}${address(path, place(k))}" -H "x-gateway-api-key: $GATEWAY_ADMIN_KEY"`} /></p>{raw && <Text label="Resource as JSON" value={row} />}</>}</>;
   }}</State></>;
 }
+
+const nameOf = (row: any) => row.name || row.email || row.domain || row.description || row.id;
 
 function Resend({ path }: { path: string }) {
   const [link, show] = useState("");

@@ -1,6 +1,6 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { Failure, workspace } from "./api";
+import { Failure, now, workspace } from "./api";
 import { json, lines, maxShown } from "./format";
 
 // go shows another address of the console without loading the page again.
@@ -122,12 +122,13 @@ export function Status({ code }: { code: number }) {
   return <span class={"badge " + (good ? "good" : "bad")}><span aria-hidden="true">{good ? "●" : "▲"}</span> {code}</span>;
 }
 
-// Table shows rows. A column is its name, what a cell shows, and "n" for numbers.
+// Table shows rows. A column is its name, what a cell shows, and "n" for numbers or "w" for
+// long texts. A column without a name holds buttons.
 export type Column<T> = [string, (row: T) => any, string?];
 export function Table<T>({ rows, columns, label }: { rows: T[]; columns: Column<T>[]; label: string }) {
   return <div class="scroll" tabIndex={0} role="region" aria-label={label}><table>
     <thead><tr>{columns.map(([name, , kind]) => name ? <th class={kind} scope="col">{name}</th> : <td class="head"><span class="unseen">Actions</span></td>)}</tr></thead>
-    <tbody>{rows.map((r) => <tr>{columns.map(([, cell, kind]) => <td class={kind}>{cell(r)}</td>)}</tr>)}</tbody></table></div>;
+    <tbody>{rows.map((r) => <tr>{columns.map(([name, cell, kind]) => <td class={kind ?? (name ? undefined : "n")}>{cell(r)}</td>)}</tr>)}</tbody></table></div>;
 }
 
 export type Fact = [string, any];
@@ -144,7 +145,7 @@ export function Head({ title, children }: { title: string; children?: any }) {
 export function Confirm({ label, title, action, children, tone = "danger", blocked = false }: { label: string; title: string; action: () => Promise<any>; children?: any; tone?: string; blocked?: boolean }) {
   const at = useRef<HTMLDialogElement>(null);
   const [open, show] = useState(false), [busy, work] = useState(false), [failure, fail] = useState<Failure>();
-  useEffect(() => { if (open) at.current?.showModal(); }, [open]);
+  useLayoutEffect(() => { if (open) at.current?.showModal(); }, [open]);
   const run = async (e: any) => {
     e.preventDefault();
     work(true); fail(undefined);
@@ -167,7 +168,7 @@ export const ranges: Record<string, [string, number]> = { "1h": ["Last hour", 1]
 export const rangeOf = (q: URLSearchParams) => ranges[q.get("range") ?? ""] ? q.get("range")! : "24h";
 
 export function between(range: string) {
-  const to = new Date(), from = new Date(to.getTime() - ranges[range][1] * 3600_000);
+  const to = new Date(now()), from = new Date(to.getTime() - ranges[range][1] * 3600_000);
   return { time_of_generation_min: from.toISOString(), time_of_generation_max: to.toISOString() };
 }
 
