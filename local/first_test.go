@@ -77,6 +77,36 @@ func TestOnlyKeysThatWereMadeArePrinted(t *testing.T) {
 	}
 }
 
+// A later start says which keys of the environment the stores do not have, and how a lost admin
+// key is replaced. In a row: it sets the environment.
+func TestLaterStartsNameTheKeysThatAreIgnored(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct{ admin, workspace, want string }{
+		{"first-admin", "first-workspace", ""},
+		{"first-admin", "first-workspace", ""},
+		{"", "", ""},
+		{"other-admin", "first-workspace", "GATEWAY_ADMIN_KEY: ignored"},
+		{"other-admin", "other-workspace", "GATEWAY_ADMIN_KEY, GATEWAY_WORKSPACE_KEY: ignored"},
+	} {
+		t.Setenv("GATEWAY_ADMIN_KEY", c.admin)
+		t.Setenv("GATEWAY_WORKSPACE_KEY", c.workspace)
+		g, err := opened(t, dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		g.announce(&out)
+		if got := out.String(); strings.Contains(got, "ignored") != (c.want != "") || !strings.Contains(got, c.want) || strings.Contains(got, "recover -data "+dir) != (c.want != "") || strings.Contains(got, "other-") {
+			t.Errorf("%+v: %s", c, got)
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		stop()
+		if err := g.serve(ctx, io.Discard); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // What is printed can be pasted into a shell: on the first start, and on a later
 // one with the key in the environment. In a row: it sets it.
 func TestThePrintedCommandWorks(t *testing.T) {

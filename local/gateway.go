@@ -31,12 +31,14 @@ import (
 	"gateway/shared/host"
 	"gateway/shared/host/meter"
 	"gateway/shared/host/metric"
+	"gateway/shared/identity"
 	"gateway/shared/identity/signing"
 	"gateway/shared/notice"
 	"gateway/shared/notice/folder"
 	"gateway/shared/observe"
 	"gateway/shared/relay"
 	"gateway/shared/relay/batchrun"
+	"gateway/shared/store"
 	"gateway/shared/usage"
 	"gateway/shared/usage/export"
 	"gateway/shared/usage/feedback"
@@ -54,6 +56,7 @@ type gateway struct {
 	sender  *audit.Sender
 	made    *app.Made    // the keys that were made for an empty store
 	given   app.First    // keys that the environment sets for an empty store
+	ignored []string     // variables with keys that the stores do not have
 	relay   *relay.Relay // nil where the container's own main serves
 	metrics *host.Server // nil: not enabled
 	workers []worker
@@ -153,8 +156,22 @@ func (g *gateway) begin(ctx context.Context) (err error) {
 		first.MockURL = g.mock.URL() + "/v1"
 	}
 	g.given = first
-	g.made, err = g.core.Bootstrap(ctx, first)
-	return err
+	if g.made, err = g.core.Bootstrap(ctx, first); err != nil || g.made != nil {
+		return err
+	}
+	for _, given := range []struct{ name, key string }{{"GATEWAY_ADMIN_KEY", first.AdminKey}, {"GATEWAY_WORKSPACE_KEY", first.WorkspaceKey}} {
+		if given.key == "" {
+			continue
+		}
+		_, known, err := g.core.Store.Table(store.Keys).Get(ctx, identity.CredentialKey(identity.SecretOf(given.key)), true)
+		if err != nil {
+			return err
+		}
+		if !known {
+			g.ignored = append(g.ignored, given.name)
+		}
+	}
+	return nil
 }
 
 // firstKeys are the keys that the environment sets for an empty store. Each must fit into a
@@ -338,6 +355,13 @@ func (g *gateway) announce(out io.Writer) {
 		fmt.Fprintf(out, "admin key      %s\nworkspace key  %s\n", shown(g.made.AdminKey, g.given.AdminKey, "GATEWAY_ADMIN_KEY"), shown(g.made.WorkspaceKey, g.given.WorkspaceKey, "GATEWAY_WORKSPACE_KEY"))
 		if g.given.AdminKey == "" || g.given.WorkspaceKey == "" {
 			fmt.Fprintln(out, "(shown this once; the store keeps only their hashes)")
+		}
+		fmt.Fprintln(out)
+	}
+	if len(g.ignored) > 0 {
+		fmt.Fprintf(out, "%s: ignored, because the stores have other keys since their first start.\n", strings.Join(g.ignored, ", "))
+		if g.options.store == "embedded" {
+			fmt.Fprintf(out, "If the admin key is lost, stop the gateway and make a new one with: gateway recover -data %s\n", g.options.data)
 		}
 		fmt.Fprintln(out)
 	}

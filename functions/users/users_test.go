@@ -355,9 +355,15 @@ func TestAnInvitationIsSentAndAcceptedOnce(t *testing.T) {
 	if err != nil || strings.Contains(string(rec.Body), token) || strings.Contains(string(a.Body), token) {
 		t.Errorf("the token is kept: %v %s", err, rec.Body)
 	}
-	// Looking at the page accepts nothing.
+	// Looking at the page accepts nothing. It names inviter, organization, role and workspaces.
 	for range 2 {
-		if page := h.Do("GET", "/invites/accept?token="+token, "", nil).OK(); !strings.Contains(page.Header.Get("Content-Security-Policy"), "script-src 'nonce-") || page.Header.Get("Referrer-Policy") != "no-referrer" {
+		page := h.Do("GET", "/invites/accept?token="+token, "", nil).OK()
+		for _, want := range []string{"An administrator invites you, ann@example.com, to join <b>", "as member", `data-workspace="` + h.One + `"`, "as manager</li>", "get an API key for each", `data-base="https://gateway.example.com/v1"`} {
+			if !strings.Contains(string(page.Body), want) {
+				t.Errorf("the page lacks %s: %s", want, page.Body)
+			}
+		}
+		if !strings.Contains(page.Header.Get("Content-Security-Policy"), "script-src 'nonce-") || page.Header.Get("Referrer-Policy") != "no-referrer" {
 			t.Errorf("%v", page.Header)
 		}
 	}
@@ -377,6 +383,11 @@ func TestAnInvitationIsSentAndAcceptedOnce(t *testing.T) {
 	}
 	if a = h.Do("GET", "/users/invites/"+id, chief, nil).OK(); a.Text("status") != "accepted" || a.Text("accepted_at") == "" {
 		t.Errorf("%s", a.Body)
+	}
+	for _, dead := range []string{token, "", strings.Repeat("x", 43)} {
+		if page := h.Do("GET", "/invites/accept?token="+dead, "", nil).OK(); !strings.Contains(string(page.Body), "not valid any more") || strings.Contains(string(page.Body), "<form") {
+			t.Errorf("the page of a dead link: %s", page.Body)
+		}
 	}
 	missing := h.Do("POST", "/invites/accept", "", `{"token":"`+strings.Repeat("x", 43)+`"}`).Refused(404, "AB08", "token")
 	if again := h.Do("POST", "/users/invites/accept", "", `{"token":"`+token+`"}`); again.Same() != missing.Same() {
