@@ -29,11 +29,9 @@ func scopeRoute() admin.Route {
 		}}
 }
 
-var keyTypes = []identity.KeyType{identity.OrganisationService, identity.WorkspaceService, identity.WorkspaceUser, identity.SignedToken}
-
 func typeNames() []string {
 	var out []string
-	for _, t := range keyTypes {
+	for _, t := range identity.KeyTypes {
 		out = append(out, string(t))
 	}
 	return out
@@ -42,7 +40,7 @@ func typeNames() []string {
 // listScopes returns the scopes that keys of a type may hold, all for "", sorted by name.
 func listScopes(keyType string) []scope {
 	held := map[string][]string{}
-	for _, t := range keyTypes {
+	for _, t := range identity.KeyTypes {
 		for _, s := range identity.ScopesFor(t) {
 			held[s] = append(held[s], string(t))
 		}

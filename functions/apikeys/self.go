@@ -61,8 +61,8 @@ func (f *family) self(c *admin.Call) (any, error) {
 		caller
 		UsageLimits []ledger.BudgetState `json:"usage_limits"`
 	}{caller{
-		Object: "api-key-self", Type: by.Type, ID: textOrNull(by.KeyID), OrganisationID: by.Scope.Org,
-		UserID: textOrNull(by.UserID), Role: string(by.Role), Scopes: heldScopes(by), RateLimits: []rateState{},
+		Object: "api-key-self", Type: by.Type, ID: admin.NullIfZero(by.KeyID), OrganisationID: by.Scope.Org,
+		UserID: admin.NullIfZero(by.UserID), Role: string(by.Role), Scopes: heldScopes(by), RateLimits: []rateState{},
 	}, []ledger.BudgetState{}}
 	if by.KeyID != "" && by.Type != string(identity.SignedToken) {
 		rec, ok, err := c.Resources.Get(c.Context, by.Scope, identity.KindKey, by.KeyID)
@@ -111,7 +111,7 @@ func (f *family) self(c *admin.Call) (any, error) {
 // heldScopes returns the scopes of a caller, sorted.
 func heldScopes(by *admin.Caller) []string {
 	out := []string{}
-	for _, t := range keyTypes {
+	for _, t := range identity.KeyTypes {
 		for _, s := range identity.ScopesFor(t) {
 			if by.HasAny([]string{s}) && !slices.Contains(out, s) {
 				out = append(out, s)
@@ -120,11 +120,4 @@ func heldScopes(by *admin.Caller) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-func textOrNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

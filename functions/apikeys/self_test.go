@@ -27,7 +27,7 @@ func TestEveryScopeIsListedWithDescriptionAndHolders(t *testing.T) {
 		}
 		byName[s.Name], seen[s.Description] = s, s.Name
 	}
-	for _, kind := range keyTypes {
+	for _, kind := range identity.KeyTypes {
 		held := identity.ScopesFor(kind)
 		for _, name := range held {
 			if !slices.Contains(byName[name].KeyTypes, string(kind)) {

@@ -23,7 +23,7 @@ func labels() *admin.Collection[prompt.Label] {
 	name.Pattern = labelName
 	name.Form = admin.Schema{"type": "string", "minLength": 1, "maxLength": 64, "pattern": labelName.String(), "example": "canary"}
 	return &admin.Collection[prompt.Label]{
-		Kind: prompt.KindLabel, Object: "label", Path: "/labels", Param: "labelId", UUIDOnly: true,
+		Kind: prompt.KindLabel, Object: "label", Path: "/labels", Param: "labelId",
 		Resource: "labels", WriteRole: admin.Manager,
 		Levels: &admin.Levels[prompt.Label]{Organisation: "prompts", Workspace: "prompts", Shared: true},
 		List:   admin.List{Envelope: &admin.TotalEnvelope, Search: true},

@@ -111,7 +111,7 @@ func whole(r *usage.Record, c *content, organisation, configVersion string) log 
 	out := log{
 		ID: r.ID, Object: "log", Organisation: r.Org, Created: admin.Instant(r.Start),
 		Request:  message.Request(&c.Bodies, r.Method, r.Path),
-		Response: response{message.Of(c.ResponseHeaders, c.Response), r.ClientStatus, milliseconds(r.Duration), orNull(r.OptionIndex)},
+		Response: response{message.Of(c.ResponseHeaders, c.Response), r.ClientStatus, milliseconds(r.Duration), admin.NullIfZero(r.OptionIndex)},
 		Metrics:  metricsOf(r, organisation, configVersion), Usage: units(&r.Usage),
 		Attempts: attempts(r), Decision: decisionOf(r), Hooks: hooksOf(r), Feedback: []rating{}, Cut: c.Truncated, Unreadable: c.unreadable,
 	}
@@ -128,8 +128,8 @@ func whole(r *usage.Record, c *content, organisation, configVersion string) log 
 
 // fromClient sets the client library of the request.
 func fromClient(m *metrics, h map[string]string) {
-	m.Source, m.Runtime = orNull(h["user-agent"]), orNull(h["x-stainless-runtime"])
-	m.RuntimeVersion, m.SdkVersion = orNull(h["x-stainless-runtime-version"]), orNull(h["x-stainless-package-version"])
+	m.Source, m.Runtime = admin.NullIfZero(h["user-agent"]), admin.NullIfZero(h["x-stainless-runtime"])
+	m.RuntimeVersion, m.SdkVersion = admin.NullIfZero(h["x-stainless-runtime-version"]), admin.NullIfZero(h["x-stainless-package-version"])
 }
 
 // units are the counts of a usage by class; classes that were not reported are
@@ -171,8 +171,8 @@ func attempts(r *usage.Record) []attempt {
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
 		out[i] = attempt{
-			a.Provider, orNull(a.ProviderSlug), a.Model, orNull(a.OptionIndex), a.Status, orNull(a.RequestID), orNull(a.ErrorCode),
-			milliseconds(a.Start), milliseconds(a.Latency), units(&a.Usage), report.Cents(a.Cost), pricing.CostUnit, a.Cost.USD(), a.Retry, milliseconds(a.Wait), orNull(a.WaitReason), orNull(a.Credential),
+			a.Provider, admin.NullIfZero(a.ProviderSlug), a.Model, admin.NullIfZero(a.OptionIndex), a.Status, admin.NullIfZero(a.RequestID), admin.NullIfZero(a.ErrorCode),
+			milliseconds(a.Start), milliseconds(a.Latency), units(&a.Usage), report.Cents(a.Cost), pricing.CostUnit, a.Cost.USD(), a.Retry, milliseconds(a.Wait), admin.NullIfZero(a.WaitReason), admin.NullIfZero(a.Credential),
 		}
 	}
 	return out
@@ -220,7 +220,7 @@ func decisionOf(r *usage.Record) decision {
 		Measured: usage.ShowMeasured(r.Measured), Losses: []string{}, Missed: []string{},
 	}
 	for i, w := range r.Draws {
-		d.Draws[i] = draw{w.Path, float64(w.Number) / (1 << 32), w.Chosen, orNull(w.Sticky)}
+		d.Draws[i] = draw{w.Path, float64(w.Number) / (1 << 32), w.Chosen, admin.NullIfZero(w.Sticky)}
 	}
 	for i, b := range r.Breakers {
 		d.Breakers[i] = circuit{b.Path, b.Open, b.Probe}
@@ -229,7 +229,7 @@ func decisionOf(r *usage.Record) decision {
 		d.Matches[i] = match{m.Path, m.Condition, m.Chosen}
 	}
 	for i, s := range r.Skips {
-		d.Skips[i] = skip{s.Path, s.Reason, orNull(s.Code), s.Status}
+		d.Skips[i] = skip{s.Path, s.Reason, admin.NullIfZero(s.Code), s.Status}
 	}
 	for _, lost := range r.Losses {
 		if path, ok := chat.OfAnswer(lost); ok {

@@ -142,7 +142,7 @@ func (f *family) list(c *admin.Call) (any, error) {
 			return nil, err
 		}
 		m := metricsOf(r, org, version)
-		m.WorkspaceName = orNull(spaces[r.Workspace])
+		m.WorkspaceName = admin.NullIfZero(spaces[r.Workspace])
 		out.Data = append(out.Data, row{m, admin.Instant(r.Start), "log"})
 	}
 	out.Next = page.Next
@@ -271,7 +271,7 @@ func (f *family) read(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	out := whole(&rec, &content, org, version)
-	out.Metrics.WorkspaceName = orNull(spaces[rec.Workspace])
+	out.Metrics.WorkspaceName = admin.NullIfZero(spaces[rec.Workspace])
 	out.Hidden, out.Feedback = !bodies, append(ratings(rated), ofGuards(&rec)...)
 	return out, nil
 }

@@ -134,17 +134,17 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		OrganisationID: r.Org,
 		WorkspaceID:    r.Workspace,
 		WorkspaceSlug:  r.WorkspaceSlug,
-		APIKeyID:       orNull(r.KeyID),
-		UserID:         orNull(r.UserID),
-		VirtualKey:     orNull(r.ProviderSlug),
+		APIKeyID:       admin.NullIfZero(r.KeyID),
+		UserID:         admin.NullIfZero(r.UserID),
+		VirtualKey:     admin.NullIfZero(r.ProviderSlug),
 
-		PromptID:      orNull(promptID),
-		PromptSlug:    orNull(r.PromptSlug),
-		PromptVersion: orNull(promptVersion),
-		ExperimentID:  orNull(r.Experiment()),
-		ConfigID:      orNull(r.ConfigID),
-		Config:        orNull(r.ConfigSlug),
-		ConfigVersion: orNull(r.ConfigVersion),
+		PromptID:      admin.NullIfZero(promptID),
+		PromptSlug:    admin.NullIfZero(r.PromptSlug),
+		PromptVersion: admin.NullIfZero(promptVersion),
+		ExperimentID:  admin.NullIfZero(r.Experiment()),
+		ConfigID:      admin.NullIfZero(r.ConfigID),
+		Config:        admin.NullIfZero(r.ConfigSlug),
+		ConfigVersion: admin.NullIfZero(r.ConfigVersion),
 
 		IsSuccess:           r.Success(),
 		ResponseStatusCode:  int64(r.ClientStatus),
@@ -156,12 +156,12 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		LastUsedOptionIndex: int64(optionIndex(r.OptionIndex)),
 		RetrySuccessCount:   int64(r.RetryCount),
 		ClientGone:          r.ClientGone,
-		FinishReason:        orNull(r.FinishReason),
-		ErrorCode:           orNull(r.ErrorCode),
-		ErrorMessage:        orNull(r.ErrorMessage),
+		FinishReason:        admin.NullIfZero(r.FinishReason),
+		ErrorCode:           admin.NullIfZero(r.ErrorCode),
+		ErrorMessage:        admin.NullIfZero(r.ErrorMessage),
 
-		AIOrg:          orNull(r.Provider),
-		AIModel:        orNull(r.AnsweringModel()),
+		AIOrg:          admin.NullIfZero(r.Provider),
+		AIModel:        admin.NullIfZero(r.AnsweringModel()),
 		ReqUnits:       r.Usage.InputTokens(),
 		ResUnits:       r.Usage.OutputTokens(),
 		TotalUnits:     r.Usage.TotalTokens(),
@@ -174,22 +174,22 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		CostUnit:       pricing.CostUnit,
 		CostUSD:        r.Cost.USD(),
 		IsPriced:       r.Priced,
-		PriceBook:      orNull(r.Book),
-		Tariff:         orNull(r.Tariff),
+		PriceBook:      admin.NullIfZero(r.Book),
+		Tariff:         admin.NullIfZero(r.Tariff),
 
 		CacheStatus:     r.CacheStatus,
 		CacheType:       cacheType(r.CacheStatus),
 		CacheSavings:    report.Cents(r.CacheSaved),
 		CacheSavingsUSD: r.CacheSaved.USD(),
 
-		TraceID:      orNull(r.TraceID),
-		SpanID:       orNull(r.SpanID),
-		SpanName:     orNull(r.SpanName),
-		ParentSpanID: orNull(r.ParentSpanID),
+		TraceID:      admin.NullIfZero(r.TraceID),
+		SpanID:       admin.NullIfZero(r.SpanID),
+		SpanName:     admin.NullIfZero(r.SpanName),
+		ParentSpanID: admin.NullIfZero(r.ParentSpanID),
 
-		SessionID:     orNull(r.Agent.Session),
-		AgentID:       orNull(r.Agent.ID),
-		ParentAgentID: orNull(r.Agent.Parent),
+		SessionID:     admin.NullIfZero(r.Agent.Session),
+		AgentID:       admin.NullIfZero(r.Agent.ID),
+		ParentAgentID: admin.NullIfZero(r.Agent.Parent),
 
 		RequestURL:    r.Path,
 		RequestMethod: r.Method,
@@ -204,14 +204,14 @@ func metricsOf(r *usage.Record, organisation, configVersion string) metrics {
 		GatewayProcessingTime: milliseconds(r.GatewayTime),
 		UpstreamResponseTime:  milliseconds(r.UpstreamLatency),
 
-		OrganisationName: organisation, ConfigVersionID: orNull(configVersion),
+		OrganisationName: organisation, ConfigVersionID: admin.NullIfZero(configVersion),
 	}
 	if c := r.Call; c != nil {
-		m.MCPServerID, m.MCPMethod, m.MCPName, m.MCPAuthType = orNull(c.Server), orNull(c.Method), orNull(c.Name), orNull(c.Auth)
-		m.MCPVirtual = orNull(c.Virtual)
-		m.MCPDecision, m.MCPRefreshed, m.MCPErrorCode = orNull(c.Decision), &c.Refreshed, orNull(c.Code)
-		m.MCPVersion, m.MCPFailed = orNull(c.Version), &c.Failed
-		m.Gateway, m.MCPScope = orNull(c.Gateway), orNull(c.Scope)
+		m.MCPServerID, m.MCPMethod, m.MCPName, m.MCPAuthType = admin.NullIfZero(c.Server), admin.NullIfZero(c.Method), admin.NullIfZero(c.Name), admin.NullIfZero(c.Auth)
+		m.MCPVirtual = admin.NullIfZero(c.Virtual)
+		m.MCPDecision, m.MCPRefreshed, m.MCPErrorCode = admin.NullIfZero(c.Decision), &c.Refreshed, admin.NullIfZero(c.Code)
+		m.MCPVersion, m.MCPFailed = admin.NullIfZero(c.Version), &c.Failed
+		m.Gateway, m.MCPScope = admin.NullIfZero(c.Gateway), admin.NullIfZero(c.Scope)
 	}
 	return m
 }
@@ -221,14 +221,6 @@ type row struct {
 	metrics
 	Created admin.Instant `json:"created_at"`
 	Object  string        `json:"object" enum:"log"`
-}
-
-// orNull returns nil for a zero value.
-func orNull[T comparable](v T) *T {
-	if v == *new(T) {
-		return nil
-	}
-	return &v
 }
 
 // beforeCalls is the time to the first call to a provider; null: none was called.
@@ -275,9 +267,9 @@ func cacheType(status string) *string {
 	case status == "" || status == "DISABLED":
 		return nil
 	case strings.HasPrefix(status, "SEMANTIC"):
-		return orNull("semantic")
+		return admin.NullIfZero("semantic")
 	}
-	return orNull("simple")
+	return admin.NullIfZero("simple")
 }
 
 func keys(m map[string]string) []string {

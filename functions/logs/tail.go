@@ -206,7 +206,7 @@ func (t *follower) news(now time.Time) ([]report.TailRecord, int, error) {
 func (t *follower) row(f *report.TailRecord) row {
 	version, _ := t.versions.id(t.call, &f.Record)
 	m := metricsOf(&f.Record, t.org, version)
-	m.WorkspaceName = orNull(t.spaces[f.Record.Workspace])
+	m.WorkspaceName = admin.NullIfZero(t.spaces[f.Record.Workspace])
 	return row{m, admin.Instant(f.Record.Start), "log"}
 }
 

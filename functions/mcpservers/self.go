@@ -77,13 +77,6 @@ func (f *family) selfRoutes() []admin.Route {
 	return routes
 }
 
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 func (f *family) checkUser(c *admin.Call) (any, error) {
 	user, err := whose(c)
 	if err != nil {
@@ -96,7 +89,7 @@ func (f *family) checkUser(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := userCheck{Object: "mcp-server-user-access", ServerID: it.ID, UserID: orNull(user), State: stateNotRequired}
+	out := userCheck{Object: "mcp-server-user-access", ServerID: it.ID, UserID: admin.NullIfZero(user), State: stateNotRequired}
 	v, err := f.Loader.Fresh(c.Context, it.Scope.Org)
 	if err != nil {
 		return nil, err
@@ -108,13 +101,13 @@ func (f *family) checkUser(c *admin.Call) (any, error) {
 	facts, err := authz.Load(c.Context, v, who, it.Slug)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		out.Reason = orNull("the server or its integration is not available in this workspace")
+		out.Reason = admin.NullIfZero("the server or its integration is not available in this workspace")
 		return out, nil
 	case err != nil:
 		return nil, err
 	}
 	if out.HasAccess = facts.Decide(authz.Capability{}) == authz.Allowed; !out.HasAccess {
-		out.Reason = orNull("the user has no access to this server")
+		out.Reason = admin.NullIfZero("the user has no access to this server")
 	}
 	if user != "" && facts.Integration != nil && facts.Integration.AuthType == mcp.AuthOAuth {
 		signedIn, err := connected(c, it.Record, []string{user})
@@ -164,7 +157,7 @@ func getTokens(f *family, c *admin.Call) (any, error) {
 }
 
 func stateOfTokens(c *admin.Call, it server) (*tokenState, error) {
-	out := &tokenState{Object: "mcp-tokens", ServerID: it.ID, UserID: orNull(c.Caller.UserID)}
+	out := &tokenState{Object: "mcp-tokens", ServerID: it.ID, UserID: admin.NullIfZero(c.Caller.UserID)}
 	if out.UserID == nil {
 		return out, nil
 	}

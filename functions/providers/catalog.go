@@ -60,12 +60,12 @@ func catalogRoute() admin.Route {
 
 func describeProvider(p *provider.Provider) catalogEntry {
 	e := catalogEntry{
-		ID: p.ID, Aliases: listed(p.Aliases), Name: p.Name, BaseURL: textOrNull(p.Base), DefaultModel: textOrNull(p.Model),
+		ID: p.ID, Aliases: listed(p.Aliases), Name: p.Name, BaseURL: admin.NullIfZero(p.Base), DefaultModel: admin.NullIfZero(p.Model),
 		Auth: authForms(p), Fields: []catalogField{}, Operations: []string{},
 	}
 	for i := range p.Fields {
 		f := &p.Fields[i]
-		e.Fields = append(e.Fields, catalogField{f.Name, listed(f.Aliases), textOrNull(f.HeaderName()), f.Secret, f.Rule(), listed(f.Values)})
+		e.Fields = append(e.Fields, catalogField{f.Name, listed(f.Aliases), admin.NullIfZero(f.HeaderName()), f.Secret, f.Rule(), listed(f.Values)})
 	}
 	for _, r := range p.Routes {
 		if op := string(r.Op); !slices.Contains(e.Operations, op) {
@@ -135,11 +135,4 @@ func listed(values []string) []string {
 		return []string{}
 	}
 	return values
-}
-
-func textOrNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

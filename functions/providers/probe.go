@@ -163,7 +163,7 @@ func (f *family) probeWith(ctx context.Context, result probeResult, s *saved.Pro
 	if err != nil {
 		return result.failed(causeSettings, "custom_host is not an address"), nil
 	}
-	result.Host = textOrNull(req.URL.Host)
+	result.Host = admin.NullIfZero(req.URL.Host)
 	if err := t.Authorize(ctx, req, nil); err != nil {
 		return rejected(result, err)
 	}

@@ -325,6 +325,15 @@ func Merge[V any](v V, in Values) (V, error) {
 // OrNull is a text, or null for none.
 func OrNull(s string) any { return orNull(s, s == "") }
 
+// NullIfZero returns a pointer to v, for fields of responses that are null without a value.
+func NullIfZero[T comparable](v T) *T {
+	var zero T
+	if v == zero {
+		return nil
+	}
+	return &v
+}
+
 // OrEmpty is a list, empty where there is none.
 func OrEmpty[V any](list []V) []V {
 	if list == nil {

@@ -19,6 +19,9 @@ const (
 	SignedToken KeyType = "jwt"
 )
 
+// KeyTypes are all types of keys.
+var KeyTypes = []KeyType{OrganisationService, WorkspaceService, WorkspaceUser, SignedToken}
+
 // holders is a set of key types.
 type holders uint8
 

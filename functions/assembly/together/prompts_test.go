@@ -385,7 +385,17 @@ func TestLabelsNameVersions(t *testing.T) {
 	canary := h.Do("POST", "/labels", key, `{"name":"canary","color_code":"#fff"}`).OK().Text("id")
 	h.Do("POST", "/labels", key, `{"name":"canary"}`).Refused(409, "AB07", "name")
 	h.Do("POST", "/labels", admintest.WorkspaceB, `{"name":"canary"}`).OK()
-	h.Do("GET", "/labels/canary", key, nil).Refused(404, "AB08", "labelId")
+	for name, id := range map[string]string{"canary": canary, list.Text("data", "0", "name"): universal} { // a name is as good as an id
+		if got := h.Do("GET", "/labels/"+name, key, nil).OK().Text("id"); got != id {
+			t.Errorf("the label %s: %s, want %s", name, got, id)
+		}
+	}
+	h.Do("PUT", "/labels/production", key, `{"description":"x"}`).Refused(403, "AB03", "")
+	h.Do("PUT", "/labels/canary", key, `{"description":"first"}`).OK()
+	if got := h.Do("GET", "/labels/"+canary, key, nil).OK().Text("description"); got != "first" {
+		t.Errorf("described %q", got)
+	}
+	h.Do("GET", "/labels/nothing", key, nil).Refused(404, "AB08", "labelId")
 	admintest.ForeignIsMissing(t, h.House, "GET", "/labels", canary, nil)
 
 	at := "/prompts/" + h.create("").OK().Text("id")

@@ -34,10 +34,8 @@ func (g Grantor) holds(scope string) bool {
 	if g.Scopes != nil && (g.Scopes.Has(scope) || g.Scopes.Has(identity.IncludedIn(scope))) {
 		return true
 	}
-	return slices.Contains(keyTypes, g.Type) && !g.Type.Grantable(scope)
+	return slices.Contains(identity.KeyTypes, g.Type) && !g.Type.Grantable(scope)
 }
-
-var keyTypes = []identity.KeyType{identity.OrganisationService, identity.WorkspaceService, identity.WorkspaceUser, identity.SignedToken}
 
 // maxNamed is the number of missing scopes in an error.
 const maxNamed = 5
