@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -53,17 +54,21 @@ func chromium(t *testing.T) string {
 func startBrowser(t *testing.T) *browser {
 	t.Helper()
 	program := chromium(t)
-	profile := t.TempDir()
+	// Not t.TempDir: helpers of the browser may write after its end, which fails a test.
+	profile, err := os.MkdirTemp("", "console-browser")
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
 		"--remote-debugging-port=0", "--user-data-dir="+profile, "about:blank")
 	cmd.Env = append(os.Environ(), "LANG=en_US.UTF-8", "LC_ALL=en_US.UTF-8") // Chromium has no valid language for the locale POSIX
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // with its helpers
 		_ = cmd.Wait()
-		// Its helpers may still write for a moment.
 		until(t, "the profile to be removed", func() bool { return os.RemoveAll(profile) == nil })
 	})
 	var port, path string
