@@ -32,7 +32,7 @@ func fields() []admin.Field {
 		{Name: "description", Absent: ""},
 		{Name: "configurations", Doc: "Fields of the provider, custom_host and custom_headers. An update changes the fields that it names; null removes one.", Type: admin.Object, Open: true, Trigger: true},
 		admin.FieldOf[[]provider.SecretMapping]("secret_mappings", "Fields from a secret manager: key or configurations.<field>.", maxMappings),
-		{Name: "pricing_adjustments", Doc: "Multipliers on prices; null clears.", Type: admin.Object, Open: true, Check: adjustments, Single: true},
+		{Name: "pricing_adjustments", Doc: "Multipliers on prices; null clears. For admins of the workspace.", Type: admin.Object, Open: true, Check: adjustments, Single: true},
 		admin.TagsField(),
 		{Name: "create_default_provider", Doc: "Whether the workspace of the integration gets a provider of it.", Type: admin.Boolean, Default: true, Trigger: true, CreateOnly: true},
 		others,

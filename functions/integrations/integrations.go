@@ -68,6 +68,9 @@ func (f *family) describe() *admin.Collection[provider.Integration] {
 		},
 		New: func(*admin.Call) provider.Integration { return provider.Integration{AllowAllModels: true} },
 		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
+			if err := mayPrice(c, ch.Was, ch.Form); err != nil {
+				return err
+			}
 			if ch.Creates() {
 				if err := plainSlug(c, tx, ch.Rec); err != nil {
 					return err

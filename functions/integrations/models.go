@@ -26,7 +26,7 @@ func (f *family) modelRoutes() []admin.Route {
 	name := &admin.Field{Type: admin.String, Min: 1, Max: 255}
 	routes := []admin.Route{
 		{Method: "GET", Name: "listIntegrationModels", Doc: "List the models of an integration.", Answer: modelsSchema, Do: f.col.At("read", f.listModels)},
-		{Method: "PUT", Name: "updateIntegrationModels", Doc: "Enable, disable, price and add models; other models are unchanged.", Action: audit.Manage,
+		{Method: "PUT", Name: "updateIntegrationModels", Doc: "Enable, disable, price and add models; other models are unchanged. Prices and base models are for admins of the workspace.", Action: audit.Manage,
 			Body: []admin.Field{models, {Name: "allow_all_models", Doc: "Whether other models may be called.", Type: admin.Boolean},
 				{Name: "key", Doc: "The integration's key again; required if a model's host changes, because the key is sent to it.", Type: admin.String, Max: 16_384},
 				{Name: "configurations", Doc: "The integration's secret fields again, for the same reason; changes the fields that it names.", Type: admin.Object, Open: true}},
@@ -101,6 +101,9 @@ func (f *family) putModels(c *admin.Call) (any, error) {
 		if err := f.mergeModels(ch.Form, c.Body.Objects("models")); err != nil {
 			return err
 		}
+		if err := mayPrice(c, ch.Was, ch.Form); err != nil {
+			return err
+		}
 		if err := ch.Form.SealModels(c.Context, c.Sealer, ch.Rec); err != nil {
 			return err
 		}
@@ -172,6 +175,9 @@ func (f *family) deleteModels(c *admin.Call) (any, error) {
 			}
 		}
 		i.Models = slices.DeleteFunc(i.Models, func(m provider.IntegrationModel) bool { return slices.Contains(names, m.Slug) })
+		if err := mayPrice(c, ch.Was, i); err != nil {
+			return err
+		}
 		return i.SealModels(c.Context, c.Sealer, ch.Rec)
 	})
 }
