@@ -32,6 +32,9 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, h http.Hand
 		w.Header().Set("Connection", "close") // the connection ends after it
 	}
 	own := r.WithContext(r.Context()) // net/http uses its own request afterwards
+	if r.URL.Host != "" && r.Method != http.MethodConnect {
+		originForm(own) // a client may send it as :path
+	}
 	if r.Body != http.NoBody && s.options.BodyTime > 0 {
 		own.Body = &streamBody{ReadCloser: r.Body, control: control, most: s.options.BodyTime}
 	}

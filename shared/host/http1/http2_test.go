@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 )
 
 // serveHTTP2 runs a server for clients that begin HTTP/2 with its preface.
@@ -135,4 +138,60 @@ func TestABodyThatStopsEndsItsStreamAlone(t *testing.T) {
 		t.Fatalf("%v %v", again, err)
 	}
 	_ = again.Body.Close()
+}
+
+// TestHandlersSeeOneTarget: a target in absolute form is that in origin form, in every protocol,
+// so that nothing is decided by one and done by the other.
+func TestHandlersSeeOneTarget(t *testing.T) {
+	t.Parallel()
+	seen := make(chan string, 1)
+	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen <- fmt.Sprint(r.RequestURI, " ", r.URL.EscapedPath(), " ", r.URL.RawQuery, " ", r.URL.Host, r.URL.Scheme)
+	})
+	for target, want := range map[string]string{
+		"/a%2Fb/../c?d=e":                  "/a%2Fb/../c?d=e /a%2Fb/../c d=e ",
+		"http://other.example/a%2Fb?d=e":   "/a%2Fb?d=e /a%2Fb d=e ",
+		"https://u:p@other.example//a/./b": "//a/./b //a/./b  ",
+		"http://other.example":             "/ /  ",
+		"http://other.example?d=e":         "/?d=e / d=e ",
+	} {
+		for _, standard := range []bool{false, true} {
+			base, _ := serveHTTP2(t, h, Options{Standard: standard})
+			address := strings.TrimPrefix(base, "http://")
+			conn, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: gateway.example\r\nConnection: close\r\n\r\n", target)
+			if got := <-seen; got != want {
+				t.Errorf("HTTP/1.1, standard %t: %s: %q, want %q", standard, target, got, want)
+			}
+			_ = conn.Close()
+			sendTarget(t, address, target)
+			if got := <-seen; got != want {
+				t.Errorf("HTTP/2, standard %t: %s: %q, want %q", standard, target, got, want)
+			}
+		}
+	}
+}
+
+// sendTarget sends a request of HTTP/2 with any target.
+func sendTarget(t *testing.T, address, target string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	var block strings.Builder
+	enc := hpack.NewEncoder(&block)
+	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "http"}, {":authority", "gateway.example"}, {":path", target}} {
+		_ = enc.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
+	}
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	f := http2.NewFramer(conn, conn)
+	err = errors.Join(err, f.WriteSettings(), f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte(block.String()), EndStream: true, EndHeaders: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
 }

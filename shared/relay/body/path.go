@@ -32,7 +32,7 @@ func (b *path) Nameless() bool {
 // reaches paths that the gateway's own routes shadow.
 func (b *path) RawPath() string {
 	path := b.Req.Req.URL.EscapedPath()
-	if b.Req.Req.RequestURI != "" {
+	if strings.HasPrefix(b.Req.Req.RequestURI, "/") { // otherwise it is not what the route was found by
 		path, _, _ = strings.Cut(b.Req.Req.RequestURI, "?")
 	}
 	path = strings.TrimPrefix(path, "/v1")
