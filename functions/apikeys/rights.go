@@ -40,7 +40,8 @@ func rights(tx *resource.Tx, rec *resource.Record, k *identity.Key) (authority.R
 }
 
 // grants checks that a new key, or an extension of a key, is within the caller's permissions.
-// Scopes that the key had before may remain; a longer lifetime is checked like a new key.
+// Scopes that the key had before may remain; a longer lifetime, and the end of a pause, are
+// checked like a new key.
 func grants(c *admin.Call, tx *resource.Tx, ch *change) error {
 	k, by := ch.Form, c.Caller.Grantor()
 	if ch.Creates() {
@@ -55,8 +56,8 @@ func grants(c *admin.Call, tx *resource.Tx, ch *change) error {
 		}
 		return by.GrantScopes("scopes", k.Scopes, nil)
 	}
-	adds, lasts := addsScopes(ch), lastsLonger(ch)
-	if !adds && !lasts {
+	adds, lasts, resumes := addsScopes(ch), lastsLonger(ch), resumes(c, ch)
+	if !adds && !lasts && !resumes {
 		return nil
 	}
 	all, err := rights(tx, ch.Rec, k)
@@ -66,14 +67,21 @@ func grants(c *admin.Call, tx *resource.Tx, ch *change) error {
 	had, field := ch.Was.Scopes, "scopes"
 	if lasts {
 		field = "expires_at"
+	} else if resumes {
+		field = "status"
 	}
-	if lasts && !owns(c, k) {
+	if (lasts || resumes) && !owns(c, k) {
 		had = nil
 	}
 	if err := by.Grant(field, authority.Rights{Rank: all.Rank}); err != nil {
 		return err
 	}
 	return by.GrantScopes("scopes", k.Scopes, had)
+}
+
+// resumes reports whether a change makes a paused key valid again.
+func resumes(c *admin.Call, ch *change) bool {
+	return ch.Old.Status == identity.StatusPaused && c.Body.Text("status") == identity.StatusActive
 }
 
 // lastsLonger reports whether a change moves the end of a key to a later time, or removes

@@ -59,8 +59,8 @@ func TestOnlyTheUserSeesTheSecretOfItsKey(t *testing.T) {
 	}
 }
 
-// Keys store the rank of their creator. A caller with a lower one neither rotates them nor
-// adds to them.
+// Keys store the rank of their creator. A caller with a lower one neither rotates nor resumes
+// them, nor adds to them.
 func TestKeysCarryTheRankOfTheirCreator(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -83,7 +83,12 @@ func TestKeysCarryTheRankOfTheirCreator(t *testing.T) {
 		h.Do("PUT", above, admintest.ManagerKey, `{"scopes":["configs.list","workspace_users.update"]}`).Refused(403, "AB03", "scopes")
 		h.Do("PUT", above, admintest.ManagerKey, `{"expires_at":null}`).Refused(403, "AB03", "expires_at")
 		h.Do("PUT", above, admintest.ManagerKey, `{"name":"renamed"}`).OK()
+		h.Do("PUT", above, admintest.ManagerKey, `{"status":"paused"}`).OK()
+		h.Do("PUT", above, admintest.ManagerKey, `{"status":"active"}`).Refused(403, "AB03", "status")
+		h.Do("PUT", above, admintest.WsAdminKey, `{"status":"active"}`).OK()
 	}
+	h.Do("PUT", at[admintest.ManagerKey], admintest.WsAdminKey, `{"status":"paused"}`).OK()
+	h.Do("PUT", at[admintest.ManagerKey], admintest.ManagerKey, `{"status":"active"}`).OK()
 	h.Do("POST", at[admintest.ManagerKey]+"/rotate", admintest.ManagerKey, nil).OK()
 	boss := addUser(t, h, "boss@example.com", membership.Owner)
 	h.Do("POST", userPath, admintest.WsAdminKey, userKey(h, boss, "")).Refused(403, "AB03", "user_id")
