@@ -67,3 +67,41 @@ func TestEveryRouteThatChangesSomethingIsDecided(t *testing.T) {
 		}
 	}
 }
+
+// writtenByReaders are the routes that keys with scopes for reading may call although they change
+// something, each with the reason.
+var writtenByReaders = map[string]string{
+	"POST /views": "a saved view is a filter of what the key reads", "PUT /views/{id}": "as above", "DELETE /views/{id}": "as above",
+	"POST /simulations": "replays what the key reads, and saves nothing", "POST /reconciliations": "compares what the key reads, and saves nothing",
+	"POST /oauth/introspect": "describes a token", "POST /auth/sso-configurations/{configurationId}/verify": "reads the provider's metadata",
+	"POST /secret-references/{secretReferenceId}/verify": "reads the secret without showing it",
+}
+
+// TestScopesForReadingChangeNothing: a route that changes something is admitted by no scope for
+// reading, or is listed with the reason.
+func TestScopesForReadingChangeNothing(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for _, family := range install(t, nil).families {
+		for _, r := range family.Routes {
+			if r.Method == "GET" || r.Method == "HEAD" || r.Public {
+				continue
+			}
+			at := r.Method + " " + r.Path
+			for _, scope := range r.Scopes {
+				_, action, _ := strings.Cut(scope, ".")
+				if action != "read" && action != "list" && action != "view" {
+					continue
+				}
+				if used[at] = true; writtenByReaders[at] == "" {
+					t.Errorf("%s is admitted by %s: name a scope for changes, or give the reason here", at, scope)
+				}
+			}
+		}
+	}
+	for at := range writtenByReaders {
+		if !used[at] {
+			t.Errorf("%s is not admitted by a scope for reading", at)
+		}
+	}
+}

@@ -53,6 +53,10 @@ type tokenState struct {
 	Updated   *admin.Instant `json:"last_updated_at"`
 }
 
+// actsAsUser are the scopes of which one is needed to change the account with which the server is
+// called for a user: those of a session, of calls to the server, and of changes of it.
+var actsAsUser = []string{"auth.self", authz.Invoke, scopeServers + ".update"}
+
 // selfRoutes are the routes about the caller at one server.
 func (f *family) selfRoutes() []admin.Route {
 	const item = "/mcp-servers/{serverId}"
@@ -72,7 +76,9 @@ func (f *family) selfRoutes() []admin.Route {
 		admin.Route{Method: "DELETE", Path: item + "/tokens", Name: "deleteMcpServerTokens", Doc: "Delete the tokens of the user of the key.", Action: audit.Delete, Answer: admin.Closed(map[string]admin.Schema{"success": {"type": "boolean", "const": true}}), Do: f.servers.At("read", f.with(deleteTokens))},
 	)
 	for i := range routes { // about the caller: whoever may read the server
-		routes[i].Scopes, routes[i].Role = f.servers.ScopesFor("read"), admin.Member
+		if routes[i].Scopes, routes[i].Role = f.servers.ScopesFor("read"), admin.Member; routes[i].Action != "" {
+			routes[i].Scopes = actsAsUser // a key that only reads must not replace a user's account
+		}
 	}
 	return routes
 }
