@@ -2,6 +2,7 @@ package pricing
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
@@ -149,7 +150,7 @@ func ParseCustom(raw []byte, field string) (*Custom, []fault.Detail) {
 		request, first := o.price("request")
 		response, second := o.price("response")
 		if first || second {
-			c.rates.set(Requests, request+response)
+			c.rates.set(Requests, request+min(response, math.MaxInt64-request))
 		}
 		o.done()
 	}

@@ -1,6 +1,7 @@
 package pricing
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -105,6 +106,52 @@ func TestBadMultipliersNameTheField(t *testing.T) {
 		a, errs := ParseAdjustments([]byte(body), "f")
 		if a != nil || len(errs) == 0 || !strings.HasPrefix(errs[0].Field, field) {
 			t.Errorf("%s: %v", body, errs)
+		}
+	}
+}
+
+// TestTheLargestPricesStayPositive: prices that are allowed one by one give no negative price
+// together, by which a budget would grow.
+func TestTheLargestPricesStayPositive(t *testing.T) {
+	t.Parallel()
+	const most = `{"price":900000}`
+	all := map[string]json.RawMessage{}
+	for _, w := range wireClass {
+		all[w.key] = json.RawMessage(most)
+	}
+	units := map[string]json.RawMessage{}
+	for name := range wireUnit {
+		units[name] = json.RawMessage(most)
+	}
+	more, err := json.Marshal(units)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all["additional_units"] = more
+	all["image"] = json.RawMessage(`{"default":{"default":` + most + `}}`)
+	pay, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, bad := ParseCustom([]byte(`{"pay_as_you_go":`+string(pay)+`,"fixed_cost":{"request":`+most+`,"response":`+most+`}}`), "p")
+	if len(bad) > 0 {
+		t.Fatal(bad)
+	}
+	a, bad := ParseAdjustments([]byte(`{"multiplier":{"default":1000000}}`), "a")
+	if len(bad) > 0 {
+		t.Fatal(bad)
+	}
+	for _, p := range []Price{c.Price(Options{}), a.Apply(c.Price(Options{}))} {
+		for class, rate := range p.rate {
+			var u Usage
+			u.Set(Class(class), MaxUnits)
+			u.Set(Requests, MaxUnits)
+			if rate < 0 || p.Cost(u) < 0 {
+				t.Errorf("%v: %d, cost %d", Class(class), rate, p.Cost(u))
+			}
+		}
+		if p.rate[Requests] <= 0 || p.minute < 0 {
+			t.Errorf("%d for a request, %d for a minute", p.rate[Requests], p.minute)
 		}
 	}
 }
