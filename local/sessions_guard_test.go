@@ -117,3 +117,27 @@ func (s *spoken) denial() string {
 		}
 	}
 }
+
+// TestFieldsInTwoSpellingsAreRejected: a provider reads one of the spellings, and the gateway
+// must not check the other one.
+func TestFieldsInTwoSpellingsAreRejected(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	s := r.speak("model=@mock/gpt-realtime")
+	for _, event := range []string{
+		`{"type":"session.update","session":{"input_audio_transcription":{"model":"whisper-1"},"audio":{"input":{"transcription":{"model":"gpt-4o-transcribe"}}}}}`,
+		`{"type":"session.update","session":{"max_output_tokens":1,"max_response_output_tokens":"inf"}}`,
+		`{"type":"response.create","response":{"max_output_tokens":1,"max_response_output_tokens":"inf"}}`,
+	} {
+		s.send(event)
+		if told := s.denial(); !strings.Contains(told, "two spellings") {
+			t.Errorf("%s: %s", event, told)
+		}
+	}
+	s.send(`{"type":"session.update","session":{"input_audio_transcription":null,"max_response_output_tokens":null,"max_output_tokens":7}}`)
+	s.next("session.updated")
+	s.leave()
+	if got := r.atProvider(); strings.Contains(got, "inf") {
+		t.Error(got)
+	}
+}

@@ -172,6 +172,7 @@ type Session struct {
 	MaxOutput     int64  // tokens of a response; 0 means not given, or without a bound
 	Instructions  string
 	Held          string // field by which the provider adds input of any length: a saved prompt, or a tool that it runs
+	Twice         string // field that is given in two spellings, of which a provider reads one
 }
 
 // Members inside of a client's event. A member that decides anything is rejected when it
@@ -260,6 +261,7 @@ func (e *Event) Session() (s Session, err error) {
 	} else if tools := reference.FindHosted(e.session); len(tools) > 0 {
 		s.Held = "session." + tools[0].Field
 	}
+	s.Twice = twice(in, "session")
 	at, transcription := "session.input_audio_transcription", in["input_audio_transcription"]
 	if audio := in["audio"]; audio != nil {
 		sound, err := members(audioKeys, audio, "session.audio")
@@ -270,7 +272,10 @@ func (e *Event) Session() (s Session, err error) {
 		if err != nil {
 			return s, err
 		}
-		if t := input["transcription"]; t != nil {
+		if t := input["transcription"]; stated(t) {
+			if stated(transcription) {
+				s.Twice = at
+			}
 			at, transcription = "session.audio.input.transcription", t
 		}
 	}
@@ -281,10 +286,26 @@ func (e *Event) Session() (s Session, err error) {
 	return s, err
 }
 
+// boundKeys are the spellings of the bound of a response.
+var boundKeys = [...]string{"max_output_tokens", "max_response_output_tokens"}
+
+// stated reports whether a member has a value.
+func stated(raw []byte) bool { return raw != nil && !wire.IsNull(raw) }
+
+// twice returns the field of a bound that is given in both spellings, or "".
+func twice(in map[string][]byte, field string) string {
+	for _, key := range boundKeys {
+		if !stated(in[key]) {
+			return ""
+		}
+	}
+	return field + "." + boundKeys[1]
+}
+
 // bound returns the maximum of output tokens in a field, in the general or in the beta
 // spelling.
 func bound(in map[string][]byte, field string) (int64, error) {
-	for _, key := range [...]string{"max_output_tokens", "max_response_output_tokens"} {
+	for _, key := range boundKeys {
 		if n, err := tokens(in[key], field+"."+key); n > 0 || err != nil {
 			return n, err
 		}
@@ -318,7 +339,9 @@ func tokens(raw []byte, field string) (int64, error) {
 // Asked is the content of a client's response.create.
 type Asked struct {
 	MaxOutput    int64
+	Unbounded    bool // it states that it has no bound, whatever the session's is
 	Instructions string
+	Twice        string // as of Session
 }
 
 // Asked reads a response.create.
@@ -329,6 +352,10 @@ func (e *Event) Asked() (a Asked, err error) {
 	}
 	if a.Instructions, err = told(in, "instructions", "response"); err != nil {
 		return a, err
+	}
+	a.Twice = twice(in, "response")
+	for _, key := range boundKeys {
+		a.Unbounded = a.Unbounded || string(in[key]) == `"inf"`
 	}
 	a.MaxOutput, err = bound(in, "response")
 	return a, err

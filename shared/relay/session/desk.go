@@ -52,7 +52,9 @@ type Wanted struct {
 	Input  int64  // most tokens that it may read
 	HeldIn string // field of the session by which the provider adds input of any length; "": none
 	Output int64  // most output tokens; 0: no limit is stated
-	Event  []byte // of the client that requests it; nil: the provider started it automatically
+	// Unbounded: it states that it has no limit, whatever that of the session is.
+	Unbounded bool
+	Event     []byte // of the client that requests it; nil: the provider started it automatically
 
 	Seconds int64  // the most it may last, where time is charged
 	Model   string // that it is charged as; "": the session's

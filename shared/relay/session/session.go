@@ -167,7 +167,10 @@ func (s *Session) judge(e *realtime.Event) (Turn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return s.begin(&Wanted{Output: asks.MaxOutput, Event: e.Body})
+		if err := once(asks.Twice); err != nil {
+			return nil, err
+		}
+		return s.begin(&Wanted{Output: asks.MaxOutput, Unbounded: asks.Unbounded, Event: e.Body})
 	default:
 		s.turns.said(e.Added())
 	}
@@ -193,10 +196,19 @@ func (s *Session) mayUse(asks *realtime.Session) error {
 	if asks.Model != "" && asks.Model != s.Model && !slices.Contains(s.Names, asks.Model) {
 		return fault.Newf(fault.InvalidRequest, "session.model", "must be %q, the model that the session was opened for", fault.Clip(s.Model, 200))
 	}
-	if asks.Transcription == "" {
-		return nil
+	if err := once(asks.Twice); err != nil || asks.Transcription == "" {
+		return err
 	}
 	return s.Desk.Allows(asks.Transcription)
+}
+
+// once rejects a field that is given in two spellings: what is checked must be what the provider
+// reads.
+func once(twice string) error {
+	if twice == "" {
+		return nil
+	}
+	return fault.New(fault.InvalidRequest, twice, "is given in two spellings; give the one that the provider reads")
 }
 
 // begin has a response admitted.
@@ -213,7 +225,7 @@ func (s *Session) begin(w *Wanted) (Turn, error) {
 	if tools := reference.FindHosted(w.Event); w.HeldIn == "" && len(tools) > 0 {
 		w.HeldIn = tools[0].Field
 	}
-	if w.Output == 0 {
+	if w.Output == 0 && !w.Unbounded {
 		w.Output = s.turns.bound()
 	}
 	return s.Desk.Begin(w)
