@@ -50,6 +50,22 @@ func TestActionsOfThePages(t *testing.T) {
 	b.confirm()
 	b.want("location.search==='' && document.querySelectorAll('.views option').length===2 && " + rows + "===3")
 
+	// A denied request tells which check denied it, and goes to the playground. Its prompt is in
+	// no address.
+	b.eval("document.querySelector('tbody a').click()")
+	b.want("/denied[^]*default.contains: failed/.test(document.querySelector('[aria-label=Guardrails]')?.innerText)")
+	b.shoot("denied-1440-light")
+	b.clickOn("Open in the playground")
+	b.want("document.querySelector('#message')?.value==='my password' && location.search===''")
+	trace := get("/logs?page_size=1")["data"].([]any)[0].(object)["trace_id"].(string)
+	b.fill("#find", trace)
+	b.press("Enter", 13, "\r")
+	b.want("location.search.includes('trace_id=') && " + rows + "===1")
+	b.clickOn("More filters")
+	b.want("document.querySelector('[name=metadata]')")
+	b.clickOn("Remove the filters")
+	b.want(rows + "===3")
+
 	// An export of what the page shows.
 	b.clickOn("Export")
 	b.want("document.querySelector('[name=filters]')?.value.includes('time_of_generation_min')")

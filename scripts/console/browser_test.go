@@ -197,6 +197,7 @@ func TestTheConsoleInABrowser(t *testing.T) {
 		}
 		if p.name == "request" {
 			b.want("document.querySelector('pre[aria-label=Request]').innerText.includes('onerror=')")
+			b.want("document.querySelector('main').innerText.includes('Usage') && document.querySelector('main').innerText.includes('Open in the playground')")
 		}
 		for _, look := range []struct {
 			width  int

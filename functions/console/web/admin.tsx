@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { call, can, Failure, room } from "./api";
 import { count, json, millis, moment, title } from "./format";
 import { JSONText } from "./form";
-import { keyForModels, ModelKey } from "./modelkey";
+import { keyForModels, ModelKey, takeStart } from "./modelkey";
 import { Badge, between, ErrorView, failureOf, Head, Range, rangeOf, setQuery, State, Status, Table, Text, useCalls } from "./ui";
 
 export function Playground() {
@@ -13,7 +13,7 @@ export function Playground() {
 }
 
 function Runs({ prompt }: { prompt: any }) {
-  const [models, set] = useState("gpt-4o-mini"), [provider, name] = useState("@mock"), [message, say] = useState("Say hello in one sentence."), [values, fill] = useState(json(prompt?.parameters ?? {}));
+  const [of] = useState(takeStart), [models, set] = useState(of.model || "gpt-4o-mini"), [provider, name] = useState("@" + (of.provider || "mock")), [message, say] = useState(of.message || "Say hello in one sentence."), [values, fill] = useState(json(prompt?.parameters ?? {}));
   const [results, show] = useState<any[]>([]), [busy, work] = useState(false), [failure, fail] = useState<Failure>();
   const run = async (e: any) => {
     e.preventDefault();

@@ -4,7 +4,7 @@ import { call, can, Failure, ofOrganisation, room, Session, setSession, signedIn
 import { kinds } from "./kinds";
 import { Logs, Overview, Request, Usage } from "./pages";
 import { Item, kindOf, List, New, sees, Tabs } from "./resources";
-import { ErrorView, failureOf, go, lazy, Link, setQuery, Shown } from "./ui";
+import { ErrorView, failureOf, go, here, lazy, Link, setQuery, Shown } from "./ui";
 import "uplot.css";
 import "./style.css";
 
@@ -69,6 +69,14 @@ function SignIn({ done, ended }: { done: (s: Session) => void; ended: boolean })
     <p class="quiet">The key opens a session of at most 12 hours. It is not stored in this browser. On a new installation, <code>go run ./local</code> prints an admin key once.</p></div></main>;
 }
 
+// addressOf is where something with an id is shown: ids of logs and slugs tell their kind,
+// and any other id is taken for that of a trace.
+function addressOf(id: string): string {
+  const kind = ({ pc: "configs", pp: "prompts", pg: "guardrails" } as Record<string, string>)[id.split("-")[0]];
+  if (kind && id.includes("-")) return "/console/" + kind + "/" + encodeURIComponent(id);
+  return /^0[0-9A-Z]+$/.test(id) ? "/console/logs/" + id : "/console/logs?range=30d&trace_id=" + encodeURIComponent(id);
+}
+
 const Mark = () => <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true"><path d="M3 10h4m6 0h4M7 4v12M13 4v12" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" /></svg>;
 
 function pageOf(path: string): [string, any, Page | undefined, Page[]] {
@@ -123,15 +131,15 @@ function App() {
     setSession(null); set("out");
   };
   const visible = sections.map(([title, pages]) => [title, pages.filter((p) => p[3]())] as const).filter(([, pages]) => pages.length > 0);
-  const here = visible.find(([, pages]) => pages.some((p) => p === page))?.[0];
+  const section = visible.find(([, pages]) => pages.some((p) => p === page))?.[0];
   const rooms = who().workspaces, all = ofOrganisation();
   const seen = tabs.filter((p: Page) => p[3]());
   return <div class="shell"><a class="skip" href="#content">Skip to content</a>
     <div class="bar" role="banner"><Link class="brand" to="/console/"><Mark /> AI gateway</Link><button type="button" class="menu" aria-expanded={menu} aria-controls="side" onClick={() => open(!menu)}>Menu</button></div>
     <aside aria-label="Navigation" class={"side" + (menu ? " open" : "")} id="side">
       {rooms.length > 0 && <label class="rooms">Workspace <select value={workspace() || (all ? "" : room())} onChange={async (e: any) => { const id = e.target.value; setQuery("workspace", id, false); if (!all) setSession(await call("/session", { workspace_id: id })); moved(-1); }}>{all && <option value="">All workspaces</option>}{rooms.map((w) => <option value={w.id}>{w.name}</option>)}</select></label>}
-      <nav aria-label="Pages">{visible.map(([title, pages]) => <Link to={"/console/" + pages[0][0]} aria-current={title === here ? "page" : undefined}>{title}</Link>)}<a href="/v1/docs">API reference</a></nav>
-      {can(["logs.list"]) && <form role="search" onSubmit={(e: any) => { e.preventDefault(); const id = e.target.elements.find.value.trim(); if (id) go("/console/logs/" + encodeURIComponent(id)); }}><label for="find">Log id</label><input id="find" name="find" placeholder="Press / to search" /></form>}
+      <nav aria-label="Pages">{visible.map(([title, pages]) => <Link to={"/console/" + pages[0][0]} aria-current={title === section ? "page" : undefined}>{title}</Link>)}<a href="/v1/docs">API reference</a></nav>
+      {can(["logs.list"]) && <form role="search" onSubmit={(e: any) => { e.preventDefault(); const id = e.target.elements.find.value.trim(); if (id) go(here(addressOf(id))); }}><label for="find">Find by id</label><input id="find" name="find" placeholder="Press / to search" /></form>}
       <p class="who">{who().type === "session" ? who().role : who().type.replaceAll("-", " ").replace("organisation", "organization") + " key"}<button type="button" onClick={out}>Sign out</button></p></aside>
     <main id="content" tabIndex={-1}><Tabs at={page?.[0] ?? ""} tabs={seen.map((p: Page) => [p[0], p[1]])} />{shown ?? <><h1>There is no such page</h1><p><Link to="/console/">Go to the overview</Link></p></>}
       <footer>{who().organisation_id && <>Organization {who().organisation_id}. </>}Times are in {Intl.DateTimeFormat("en-US").resolvedOptions().timeZone}.</footer></main></div>;

@@ -1,5 +1,11 @@
-// The workspace key with which pages call models and tools.
+// What pages that call models and tools have in common. It is held in the memory of the tab,
+// because prompts and keys must not be in an address.
 import { useState } from "preact/hooks";
+
+// begun is what the playground starts with.
+let begun: { model?: string; provider?: string; message?: string } = {};
+export const startWith = (of: typeof begun) => { begun = of; };
+export const takeStart = () => { const of = begun; begun = {}; return of; };
 
 // modelKey is a workspace key for calls of models. It is held in the memory of the tab.
 let modelKey = "";

@@ -1,8 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { address, call, can, inRoom, ofOrganisation, room, workspace } from "./api";
-import { count, date, dollars, millis, moment, percent } from "./format";
+import { count, date, dollars, millis, moment, percent, title } from "./format";
+import { startWith } from "./modelkey";
 import { Views } from "./views";
-import { Badge, between, Copy, ErrorView, Facts, failureOf, Head, Link, Plot, Range, rangeOf, setQuery, State, Status, Table, Text, useCalls } from "./ui";
+import { Badge, between, Copy, ErrorView, Facts, failureOf, go, Head, here, Link, Plot, Range, rangeOf, setQuery, State, Status, Table, Text, useCalls } from "./ui";
 
 const query = () => new URLSearchParams(location.search);
 
@@ -90,7 +91,9 @@ export function Overview() {
     }}</State></>;
 }
 
-const filters: [string, string][] = [["ai_model", "Model"], ["status_code", "Status"], ["trace_id", "Trace id"], ["virtual_keys", "Provider"], ["configs", "Config"], ["api_key_ids", "API key"]];
+const filters: [string, string][] = [["ai_model", "Model"], ["status_code", "Status"], ["trace_id", "Trace id"], ["virtual_keys", "Provider"], ["configs", "Config"], ["api_key_ids", "API key"],
+  ["user_ids", "User"], ["end_users", "End user"], ["session_id", "Session"], ["agent_id", "Agent"], ["prompt_slug", "Prompt"], ["cache_status", "Cache"], ["cost_min", "Cost from, cents"], ["cost_max", "Cost to, cents"], ["total_units_min", "Tokens from"], ["metadata", "Metadata as JSON"]];
+const usual = 6; // filters that are always shown
 const columns = (): any[] => [
   ["Time", (r: any) => <Link to={"/console/logs/" + encodeURIComponent(r.id)} title={r.created_at}>{moment(r.created_at)}</Link>], ["Status", (r: any) => <Status code={r.response_status_code} />],
   ["Model", (r: any) => r.ai_model ?? "–"], ["Provider", (r: any) => r.virtual_key ?? r.ai_org ?? "–"], ["Endpoint", (r: any) => r.endpoint], ["Tokens", (r: any) => count(r.total_units), "n"],
@@ -105,16 +108,24 @@ export function Logs() {
   const tail = useTail(live, (log) => add((was) => [log, ...was].slice(0, maxTail)));
   const asked = Object.fromEntries(filters.map(([name]) => [name, q.get(name) ?? ""]));
   const got = useCalls("logs " + q, (s) => call("/logs", { ...between(range), ...asked, ...inRoom(), cursor, page_size: "50" }, { signal: s }));
-  const filtered = filters.some(([n]) => q.get(n));
+  const filtered = filters.some(([n]) => q.get(n)), [more, showMore] = useState(filters.slice(usual).some(([n]) => q.get(n)));
   return <><Head title="Which requests were made?"><Views page="logs" /><Range value={range} /></Head>
-    <form class="filters" key={String(q)} onSubmit={(e) => e.preventDefault()}>{filters.map(([name, label]) => <label>{label} <input name={name} value={asked[name]} onChange={(e: any) => setQuery(name, e.target.value.trim())} /></label>)}
-      <button type="button" aria-pressed={live} onClick={() => { add([]); follow(!live); }}>{live ? "Pause live" : "Live"}</button><button type="button" onClick={got.again}>Refresh</button>{can(["logs.export"]) && room() && <Link class="button" to={"/console/logs/exports/new?filters=" + encodeURIComponent(JSON.stringify({ ...between(range), ...Object.fromEntries(Object.entries(asked).filter(([, v]) => v)) }))}>Export</Link>}{filtered && <Link to="/console/logs">Remove the filters</Link>}</form>
+    <form class="filters" key={String(q)} onSubmit={(e) => e.preventDefault()}>{filters.slice(0, more ? undefined : usual).map(([name, label]) => <label>{label} <input name={name} value={asked[name]} onChange={(e: any) => setQuery(name, e.target.value.trim())} /></label>)}
+      <button type="button" aria-expanded={more} onClick={() => showMore(!more)}>{more ? "Fewer filters" : "More filters"}</button><button type="button" aria-pressed={live} onClick={() => { add([]); follow(!live); }}>{live ? "Pause live" : "Live"}</button><button type="button" onClick={got.again}>Refresh</button>{can(["logs.export"]) && room() && <Link class="button" to={"/console/logs/exports/new?filters=" + encodeURIComponent(JSON.stringify({ ...between(range), ...Object.fromEntries(Object.entries(asked).filter(([, v]) => v)) }))}>Export</Link>}{filtered && <Link to="/console/logs">Remove the filters</Link>}</form>
     {live && <section aria-label="Live"><p role="status"><Badge text={tail === "open" ? "Live" : "Connecting"} tone={tail === "open" ? "good" : "wait"} /> <span class="quiet">{count(fresh.length)} new requests, without the filters</span></p>{fresh.length > 0 && <Table label="Live requests" rows={fresh.slice(0, 100)} columns={columns()} />}</section>}
     <State of={got}>{(page) => page.data.length === 0
       ? (q.size > (q.has("range") ? 1 : 0) + (q.has("workspace") ? 1 : 0) ? <p class="empty">No request passes these filters. <Link to="/console/logs">Remove the filters</Link></p> : <FirstRequest arrived={got.again} />)
       : <><p class="quiet">{count(page.total)} requests</p><Table label="Requests" rows={page.data} columns={columns()} />
         <p class="row">{cursor && <button type="button" onClick={() => history.back()}>Previous page</button>} {page.next_cursor && <button type="button" onClick={() => setQuery("cursor", page.next_cursor)}>Next page</button>}</p></>}</State></>;
 }
+
+// lastMessage is the last text that a user wrote.
+function lastMessage(request: any): string {
+  const body = request?.body ?? request, all = Array.isArray(body?.messages) ? body.messages : [];
+  return all.filter((m: any) => m?.role === "user" && typeof m.content === "string").at(-1)?.content ?? "";
+}
+
+const verdicts = (log: any): any[] => [["before_request_hooks", "request"], ["after_request_hooks", "response"]].flatMap(([name, when]) => (log.hook_results?.[name] ?? []).map((h: any) => ({ ...h, when })));
 
 export function Request({ id }: { id: string }) {
   const [tab, show] = useState("body"), [rated, rate] = useState(""), [failure, fail] = useState<any>();
@@ -128,11 +139,13 @@ export function Request({ id }: { id: string }) {
         ["Cost", m.is_priced ? dollars(why.cost_usd) : "not priced"], ["Tariff", m.tariff], ["Tokens", count(m.total_units)], ["Cache", m.cache_status], ["Config", m.config], ["API key", m.api_key_id && <Link to={"/console/keys/" + m.api_key_id}>{m.api_key_id}</Link>], ["Trace id", m.trace_id], ["Error", m.error_message]]} />
         <h2>Steps</h2><ol class="steps">{why.steps.map((s: any) => <li><span>{s.text}</span>{s.status != null && <Status code={s.status} />}<small>{s.start_ms != null && "at " + millis(s.start_ms)} {s.took_ms != null && "took " + millis(s.took_ms)} {s.path}</small></li>)}</ol>
         <h2>Attempts</h2>{(log.attempts ?? []).length === 0 ? <p class="quiet">No provider was called.</p> : <Table label="Attempts" rows={log.attempts} columns={[["Model", (a: any) => a.ai_model], ["Provider", (a: any) => a.virtual_key ?? a.ai_org], ["Target", (a: any) => a.option ?? "–"], ["Status", (a: any) => <Status code={a.response_status_code} />], ["Latency", (a: any) => millis(a.latency), "n"], ["Cost", (a: any) => dollars(a.cost_usd), "n"]]} />}
-        {(why.limits ?? []).length > 0 && <><h2>Limits</h2><Text value={why.limits} label="Limits" /></>}
+        {log.usage && <><h2>Usage</h2><Facts of={Object.entries(log.usage as Record<string, number>).filter(([, n]) => n > 0).map(([k, n]) => [title(k), count(n)])} /></>}
+        {(log.decision?.losses ?? []).length > 0 && <><h2>Lost in translation</h2><p class="quiet">The provider's format has no place for these fields of the request.</p><ul class="things">{log.decision.losses.map((f: string) => <li><code>{f}</code></li>)}</ul></>}
+        {verdicts(log).length > 0 && <><h2>Guardrails</h2><Table label="Guardrails" rows={verdicts(log)} columns={[["Guardrail", (h: any) => <Link to={"/console/guardrails/" + encodeURIComponent(h.id)}>{h.id}</Link>], ["When", (h: any) => h.when], ["Verdict", (h: any) => <Badge text={h.deny ? "denied" : h.verdict ? "passed" : "failed"} tone={h.deny ? "bad" : h.verdict ? "good" : "wait"} />], ["Checks", (h: any) => h.checks.map((c: any) => c.id + (c.errored ? ": error" : c.verdict ? ": passed" : ": failed")).join(", "), "w"], ["Took", (h: any) => millis(h.execution_time), "n"]]} /></>}
         <h2>Feedback</h2>{(log.feedback ?? []).length > 0 ? <Text value={log.feedback} label="Feedback" /> : <p class="quiet">{rated || "There is no feedback."}</p>}
         {can(["feedbacks.write"]) && <p class="row"><button type="button" onClick={() => feedback(1)}>Good</button><button type="button" onClick={() => feedback(-1)}>Bad</button></p>}{failure && <ErrorView failure={failure} />}
         <h2>Content</h2><p class="row"><button type="button" aria-pressed={tab === "body"} onClick={() => show("body")}>Bodies</button><button type="button" aria-pressed={tab === "json"} onClick={() => show("json")}>JSON</button>
-          <Copy label="Copy as curl" text={`curl ${location.origin}${address(at)} -H "x-gateway-api-key: $GATEWAY_ADMIN_KEY"`} /></p>
+          {can(["prompts.list"]) && m.endpoint === "chatComplete" && <button type="button" onClick={() => { startWith({ model: m.ai_model, provider: m.virtual_key, message: lastMessage(log.request) }); go(here("/console/playground")); }}>Open in the playground</button>}<Copy label="Copy as curl" text={`curl ${location.origin}${address(at)} -H "x-gateway-api-key: $GATEWAY_ADMIN_KEY"`} /></p>
         {tab === "json" ? <Text value={log} label="Log as JSON" /> : log.request || log.response
           ? <><h3>Request</h3><Text value={log.request} label="Request" /><h3>Response</h3><Text value={log.response} label="Response" /></>
           : <p class="quiet">{log.bodies_hidden ? "You may not see the bodies of this request." : "No bodies were stored for this request."}</p>}</>;
