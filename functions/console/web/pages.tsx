@@ -94,10 +94,11 @@ export function Overview() {
 const filters: [string, string][] = [["ai_model", "Model"], ["status_code", "Status"], ["trace_id", "Trace id"], ["virtual_keys", "Provider"], ["configs", "Config"], ["api_key_ids", "API key"],
   ["user_ids", "User"], ["end_users", "End user"], ["session_id", "Session"], ["agent_id", "Agent"], ["prompt_slug", "Prompt"], ["cache_status", "Cache"], ["cost_min", "Cost from, cents"], ["cost_max", "Cost to, cents"], ["total_units_min", "Tokens from"], ["metadata", "Metadata as JSON"]];
 const usual = 6; // filters that are always shown
+const cacheText = (s: string) => String(s).toLowerCase().replaceAll("_", " ");
 const columns = (): any[] => [
   ["Time", (r: any) => <Link to={"/console/logs/" + encodeURIComponent(r.id)} title={r.created_at}>{moment(r.created_at)}</Link>], ["Status", (r: any) => <Status code={r.response_status_code} />],
   ["Model", (r: any) => r.ai_model ?? "–"], ["Provider", (r: any) => r.virtual_key ?? r.ai_org ?? "–"], ["Endpoint", (r: any) => r.endpoint], ["Tokens", (r: any) => count(r.total_units), "n"],
-  ["Latency", (r: any) => millis(r.response_time), "n"], ["Cost", (r: any) => r.is_priced ? dollars(r.cost_usd) : "not priced", "n"], ["Cache", (r: any) => String(r.cache_status).toLowerCase().replaceAll("_", " ")],
+  ["Latency", (r: any) => millis(r.response_time), "n"], ["Cost", (r: any) => r.is_priced ? dollars(r.cost_usd) : "not priced", "n"], ["Cache", (r: any) => cacheText(r.cache_status)],
 ];
 
 export const maxTail = 1000;
@@ -136,10 +137,10 @@ export function Request({ id }: { id: string }) {
       const m = log.metrics ?? log;
       const feedback = async (value: number) => { fail(undefined); try { await call("/feedback", {}, { method: "POST", body: { trace_id: m.trace_id, value } }); rate(value > 0 ? "Rated as good" : "Rated as bad"); } catch (e) { fail(failureOf(e)); } };
       return <><Facts of={[["Status", <Status code={why.status} />], ["Model", m.ai_model], ["Provider", m.virtual_key ?? m.ai_org], ["Latency", millis(why.timing.total_ms)], ["First byte", millis(why.timing.first_byte_ms)],
-        ["Cost", m.is_priced ? dollars(why.cost_usd) : "not priced"], ["Tariff", m.tariff], ["Tokens", count(m.total_units)], ["Cache", m.cache_status], ["Config", m.config], ["API key", m.api_key_id && <Link to={"/console/keys/" + m.api_key_id}>{m.api_key_id}</Link>], ["Trace id", m.trace_id], ["Error", m.error_message]]} />
-        <h2>Steps</h2><ol class="steps">{why.steps.map((s: any) => <li><span>{s.text}</span>{s.status != null && <Status code={s.status} />}<small>{s.start_ms != null && "at " + millis(s.start_ms)} {s.took_ms != null && "took " + millis(s.took_ms)} {s.path}</small></li>)}</ol>
+        ["Cost", m.is_priced ? dollars(why.cost_usd) : "not priced"], ["Tariff", m.tariff], ["Tokens", count(m.total_units)], ["Cache", cacheText(m.cache_status)], ["Config", m.config], ["API key", m.api_key_id && <Link to={"/console/keys/" + m.api_key_id}>{m.api_key_id}</Link>], ["Trace id", m.trace_id]]} />{m.error_message && <p class="wrong">{m.error_message}</p>}
+        <h2>Steps</h2><ol class="steps">{why.steps.map((s: any) => <li><span>{s.text}</span>{s.status != null && <Status code={s.status} />}<small>{[s.start_ms != null && "at " + millis(s.start_ms), s.took_ms != null && "took " + millis(s.took_ms), s.path].filter(Boolean).join(" · ")}</small></li>)}</ol>
         <h2>Attempts</h2>{(log.attempts ?? []).length === 0 ? <p class="quiet">No provider was called.</p> : <Table label="Attempts" rows={log.attempts} columns={[["Model", (a: any) => a.ai_model], ["Provider", (a: any) => a.virtual_key ?? a.ai_org], ["Target", (a: any) => a.option ?? "–"], ["Status", (a: any) => <Status code={a.response_status_code} />], ["Latency", (a: any) => millis(a.latency), "n"], ["Cost", (a: any) => dollars(a.cost_usd), "n"]]} />}
-        {log.usage && <><h2>Usage</h2><Facts of={Object.entries(log.usage as Record<string, number>).filter(([, n]) => n > 0).map(([k, n]) => [title(k), count(n)])} /></>}
+        {Object.values(log.usage ?? {}).some((n: any) => n > 0) && <><h2>Usage</h2><Facts of={Object.entries(log.usage as Record<string, number>).filter(([, n]) => n > 0).map(([k, n]) => [title(k), count(n)])} /></>}
         {(log.decision?.losses ?? []).length > 0 && <><h2>Lost in translation</h2><p class="quiet">The provider's format has no place for these fields of the request.</p><ul class="things">{log.decision.losses.map((f: string) => <li><code>{f}</code></li>)}</ul></>}
         {verdicts(log).length > 0 && <><h2>Guardrails</h2><Table label="Guardrails" rows={verdicts(log)} columns={[["Guardrail", (h: any) => <Link to={"/console/guardrails/" + encodeURIComponent(h.id)}>{h.id}</Link>], ["When", (h: any) => h.when], ["Verdict", (h: any) => <Badge text={h.deny ? "denied" : h.verdict ? "passed" : "failed"} tone={h.deny ? "bad" : h.verdict ? "good" : "wait"} />], ["Checks", (h: any) => h.checks.map((c: any) => c.id + (c.errored ? ": error" : c.verdict ? ": passed" : ": failed")).join(", "), "w"], ["Took", (h: any) => millis(h.execution_time), "n"]]} /></>}
         <h2>Feedback</h2>{(log.feedback ?? []).length > 0 ? <Text value={log.feedback} label="Feedback" /> : <p class="quiet">{rated || "There is no feedback."}</p>}
