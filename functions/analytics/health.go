@@ -88,7 +88,7 @@ func (f *family) healthIn(c *admin.Call, sc store.Scope) ([]ProviderHealth, erro
 	_, err = f.reader.EachLog(c.Context, sc, &q, func(rec *usage.Record) (bool, error) {
 		for i := range rec.Attempts {
 			a := &rec.Attempts[i]
-			if a.ProviderSlug != "" {
+			if a.ProviderSlug != "" && a.ErrorCode != usage.Superseded {
 				calls[a.ProviderSlug] = append(calls[a.ProviderSlug], health.Call{At: rec.Start.Add(a.Start + a.Latency), Status: a.Status, Code: a.ErrorCode, Latency: a.Latency, Credential: a.Credential})
 			}
 		}

@@ -17,7 +17,7 @@ import (
 var money = regexp.MustCompile(`(?i)cost|price|spen[dt]|saving|amount|credit|budget|charge|gateway_total|_usage$|^available$|alert_threshold|usd`)
 
 // otherNumbers are numbers of such a name that are no money, with what they are.
-var otherNumbers = map[string]string{"reset_usage": "whether the usage was reset", "priced_requests": "a number of requests"}
+var otherNumbers = map[string]string{"reset_usage": "whether the usage was reset", "priced_requests": "a number of requests", "max_extra_cost": "a share of the other cost"}
 
 // inUSD matches amounts in US dollars, which have various names; inBudget those in the unit of
 // a budget, which its type determines; inCents those with a unit field of cents.

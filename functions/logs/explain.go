@@ -340,6 +340,10 @@ func calls(r *usage.Record) []step {
 			s.Code = &a.ErrorCode
 			s.Text += " " + a.ErrorCode
 		}
+		if a.WaitReason == usage.WaitHedge {
+			s.WaitedMS = ms(a.Wait)
+			s.Text += ", the second attempt of a hedge"
+		}
 		if a.Retry > 0 {
 			s.WaitedMS = ms(a.Wait)
 			if a.WaitReason == usage.WaitNamed {

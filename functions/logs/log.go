@@ -152,7 +152,7 @@ type attempt struct {
 	Option     *string          `json:"option"`
 	Status     int              `json:"response_status_code" doc:"0: no response."`
 	RequestID  *string          `json:"provider_request_id"`
-	ErrorCode  *string          `json:"error_code"`
+	ErrorCode  *string          `json:"error_code" doc:"superseded: the call was ended because the other attempt of a hedge had responded."`
 	Start      float64          `json:"start"`
 	Latency    float64          `json:"latency"`
 	Usage      map[string]int64 `json:"usage" doc:"Units by class."`
@@ -161,7 +161,7 @@ type attempt struct {
 	CostUSD    json.Number      `json:"cost_usd" doc:"Exact value of cost in US dollars."`
 	Retry      int              `json:"retry" doc:"0: the first call of its target."`
 	Wait       float64          `json:"wait"`
-	WaitReason *string          `json:"wait_reason"`
+	WaitReason *string          `json:"wait_reason" doc:"backoff or retry_after of a retry; hedge: the second attempt, made because the first target was slow."`
 	Credential *string          `json:"credential" doc:"Label of the credential; null: the integration has one."`
 }
 

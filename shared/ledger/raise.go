@@ -21,6 +21,7 @@ func (r *Reservation) Raise(ctx context.Context, b Bound) error {
 	if r.settled {
 		return nil
 	}
+	b.Counted = r.counted
 	if err := r.priced(b); err != nil {
 		return err
 	}
@@ -123,7 +124,7 @@ func (p *part) settledByRepair(e *entry) {
 // record, together with those of entries that repair has settled, adds up to the
 // request's bound.
 func (p *part) beyond(b Bound, have amounts) (more amounts) {
-	all := amounts{slotTokens: b.Tokens, slotRequests: 1}
+	all := amounts{slotTokens: b.Tokens, slotRequests: b.requests()}
 	if b.Priced {
 		all[slotCost] = int64(b.Cost)
 	}

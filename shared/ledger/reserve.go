@@ -32,6 +32,16 @@ type Bound struct {
 	// Before is what other subjects were charged for the request. It is used only in the
 	// record of an unsettled entry.
 	Before Used
+	// Counted: another reservation counts the request in budgets of requests.
+	Counted bool
+}
+
+// requests is the number of requests that the bound takes from budgets of requests.
+func (b *Bound) requests() int64 {
+	if b.Counted {
+		return 0
+	}
+	return 1
 }
 
 // Used is a part of a request's usage.
@@ -50,6 +60,7 @@ type Reservation struct {
 	parts   []*part // in the documented order
 
 	mu      sync.Mutex
+	counted bool // another reservation counts the request
 	settled bool // Settle or Release was called: final is valid
 	held    bool // Hold was called: SettleHeld settles the entries
 	final   amounts
@@ -90,6 +101,7 @@ func (l *Ledger) Reserve(ctx context.Context, requestID string, subjects []*Subj
 	if r == nil {
 		return nil, nil
 	}
+	r.counted = b.Counted
 	if err := r.priced(b); err != nil {
 		return nil, err
 	}
@@ -131,7 +143,7 @@ func (l *Ledger) reservation(requestID string, subjects []*Subject) *Reservation
 // called again, with the same amounts; a second success does nothing. It continues, for a
 // limited time, when ctx is canceled.
 func (r *Reservation) Settle(ctx context.Context, cost pricing.NanoDollars, tokens int64) error {
-	return r.settle(ctx, amounts{slotCost: max(int64(cost), 0), slotTokens: max(tokens, 0), slotRequests: 1})
+	return r.settle(ctx, amounts{slotCost: max(int64(cost), 0), slotTokens: max(tokens, 0), slotRequests: (&Bound{Counted: r != nil && r.counted}).requests()})
 }
 
 // Release settles to zero: for a request that failed before it was sent.
@@ -207,7 +219,7 @@ func (r *Reservation) priced(b Bound) error {
 // available. They differ for a model without a price: it takes nothing, but does not pass
 // an exhausted budget.
 func (p *part) demand(b Bound) (want, need amounts) {
-	want = amounts{slotTokens: max(b.Tokens, 0), slotRequests: 1}
+	want = amounts{slotTokens: max(b.Tokens, 0), slotRequests: b.requests()}
 	if b.Priced {
 		want[slotCost] = max(int64(b.Cost), 0)
 	}

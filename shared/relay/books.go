@@ -54,8 +54,16 @@ func writeBooks(c *call) {
 	describe(c)
 	settleBreakers(c)
 	ctx := c.req.Base
-	for _, err := range c.bill.Purse.Settle(ctx, c.bill.Ledger, outcome.Failure) {
+	var other *accounting.Purse
+	used, unused := c.bill.Purse.Cost, pricing.NanoDollars(0)
+	if l := c.loser(); l != nil {
+		other, unused = &l.bill.Purse, l.bill.Purse.Cost
+	}
+	for _, err := range c.bill.Purse.Settle(ctx, c.bill.Ledger, outcome.Failure, other) {
 		c.req.Fail("settle", err)
+	}
+	if c.race != nil {
+		c.race.hedge.Spent(int64(used), int64(unused))
 	}
 	if c.req.Who == nil {
 		return // an unknown caller has no record
@@ -87,6 +95,9 @@ func writeBooks(c *call) {
 // describe fills the record from the values of the stages.
 func describe(c *call) {
 	describeRequest(&c.target, &c.rec)
+	if c.race != nil { // a second attempt has its own id for its reservations
+		c.rec.ID = c.race.first.req.ULID
+	}
 	describeWalk(c.relay, &c.plan, &c.guards, &c.rec)
 	describeAnswer(c)
 	describeCall(&c.rec, c.protocol)

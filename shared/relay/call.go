@@ -43,6 +43,7 @@ type call struct {
 	guards   guardrail.State
 	mask     target.SecretMask // of the target's credentials
 	protocol *calling          // of a protocol that calls no model; nil for others
+	race     *race             // of a request with a hedge; nil for others
 
 	leased egress.Lease // memory of the request
 }

@@ -275,7 +275,7 @@ func (r *turn) charge(u pricing.Usage, finish string, event []byte) {
 func (r *turn) Drop(refused *fault.Fault) {
 	c := r.call
 	if refused == nil { // no request was sent, and none is recorded
-		c.bill.Purse.Settle(c.req.Base, c.bill.Ledger, nil)
+		c.bill.Purse.Settle(c.req.Base, c.bill.Ledger, nil, nil)
 		c.log.Close()
 	} else {
 		c.bill.Try(r.began).End(refused.Status(), string(refused.Code), 0)

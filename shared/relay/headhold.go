@@ -14,7 +14,12 @@ import (
 // gets its own status and other targets can still be tried. The time is limited, whatever the
 // provider does.
 func holdHead(c *call, a *answer, most time.Duration) *plan.Hold {
-	return plan.NewHold(most, func() { showSign(c, a) })
+	return plan.NewHold(most, func() {
+		// Only one attempt of a race may send, and the second one only after it was chosen.
+		if c.race == nil || c == c.race.first && c.race.claim(c) {
+			showSign(c, a)
+		}
+	})
 }
 
 // showSign sends the head and the held bytes, and a keep-alive.

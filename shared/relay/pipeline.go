@@ -29,7 +29,7 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Ro
 		err = c.req.Route.Handle(pipeline{c})
 	}
 	if err != nil {
-		refuse(c, err)
+		refuse(c.winner(), err)
 	}
 	if c.reply.carry.run != nil {
 		c.req.Outlives()
@@ -45,8 +45,17 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Ro
 
 // over records the request and returns its frame to the pool.
 func (r *Relay) over(c *call) (broken bool) {
-	finish(c)
-	broken = c.reply.broken
+	w := c.winner()
+	finish(w)
+	broken = w.reply.broken
+	if other := w.loser(); other != nil {
+		other.req.Over()
+		if other == c {
+			other = w
+		}
+		other.reset()
+		r.calls.Put(other)
+	}
 	c.reset()
 	r.calls.Put(c)
 	return broken
@@ -70,15 +79,16 @@ func relay(c *call) error {
 		c.bill.Planned()
 		last = try(c, leaf)
 		outcome = outcomeOf(&c.req, &c.plan, &c.out, &c.reply, &last)
-		outcome.Latency = latencyOf(&c.bill, outcome)
+		outcome.Latency = latencyOf(&c.winner().bill, outcome)
 	}
 	tellBreakers(c.relay, &c.req, &c.plan)
 	if last.resp == nil && last.fault == nil && last.cached == nil {
 		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
 	}
-	err := send(c, &last)
+	w := c.winner()
+	err := send(w, &last)
 	if f := fault.From(err); f != nil && f.Source == fault.SourceProvider {
-		c.log.EndedBy(f)
+		w.log.EndedBy(f)
 	}
 	return err
 }
@@ -113,7 +123,7 @@ func try(c *call, leaf *route.Leaf) answer {
 	if c.target.To.Local {
 		return guardOutput(c, leaf, answerHere(&c.req, &c.body))
 	}
-	return attempts(c, leaf, body)
+	return raced(c, leaf, body)
 }
 
 // attempts calls the target, and retries it as its config requires. Guardrails judge the last
@@ -137,7 +147,7 @@ func attempts(c *call, leaf *route.Leaf, body []byte) answer {
 		tried := schedule.Count()
 		wait, again := schedule.Next(a.status(), a.header(), a.connectFailed(), c.relay.Now())
 		c.log.Retried(schedule.Count())
-		if !again || c.out.bodySpent {
+		if !again || c.out.bodySpent || c.req.Ctx.Err() != nil {
 			if a = guardOutput(c, leaf, a); repeats(c, &schedule, &a) {
 				waited = 0
 				continue

@@ -90,6 +90,9 @@ func walkThrough(c *call, q *DryRunRequest, out *DryRunResponse) *DryRunError {
 			break
 		}
 		t := imagineTarget(c, leaf)
+		if h := c.plan.Walker.Hedge(); h != nil && t.Error == nil && hedges(c) && (h.Stored || !storesResponse(c, t.Body)) {
+			t.Hedge = &DryRunHedge{h.Leaf.Path, float64(h.After.Microseconds()) / 1000}
+		}
 		if t.Error == nil {
 			t.Assumed = http.StatusOK
 			if called < len(q.Assume) {

@@ -53,6 +53,13 @@ type DryRunTarget struct {
 	Answered  bool            `json:"answered_here"` // the gateway responds without the provider
 	Error     *DryRunError    `json:"error"`
 	Assumed   int             `json:"assumed_status"`
+	Hedge     *DryRunHedge    `json:"hedge"` // null: no second attempt
+}
+
+// DryRunHedge is the second attempt that is made if the target is slow.
+type DryRunHedge struct {
+	Path    string  `json:"path"` // of the other target
+	AfterMS float64 `json:"after_ms"`
 }
 
 type DryRunBound struct {

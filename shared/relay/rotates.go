@@ -11,7 +11,7 @@ func rotates(c *call, a *answer) bool {
 		return false // before the budget is asked to cover another call
 	case c.reply.headSent || c.out.bodySpent || a.connectFailed():
 		return false // the request cannot be repeated, or the credential was not judged
-	case c.req.Req.Context().Err() != nil || c.bill.CoverAgain() != nil:
+	case c.req.Req.Context().Err() != nil || c.req.Ctx.Err() != nil || c.bill.CoverAgain() != nil:
 		return false
 	}
 	return target.NextCredential(&c.target, a.status())

@@ -97,6 +97,7 @@ type Strategy struct {
 	Default       string // name of a target
 	Sticky        *StickyRule
 	Measure       MeasureRule // latency, cost, least_busy
+	Hedge         *HedgeRule  // nil: none
 }
 
 // MeasureRule is how a strategy chooses that compares figures of its targets.

@@ -16,6 +16,8 @@ type Measures struct {
 	Room  *measure.Room // of the workspace
 	Class measure.Class // of the request
 	Model string        // that the request names, for targets that name none
+	// Spender is whose extra cost hedges count: the id of the key.
+	Spender string
 	// Find returns the price of a target, which Room remembers for a second. The request, at the
 	// time At, is expected to use Used.
 	Find func(*Leaf) (pricing.Price, bool)
@@ -102,19 +104,7 @@ func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault)
 		}
 	}
 	var room [24]measure.Candidate
-	list := room[:0]
-	for _, c := range candidates {
-		list = append(list, measure.Candidate{Key: measureKey(w, c.first()), Index: c.index, Weight: c.weight})
-	}
-	switch {
-	case n.mode != ModeCost:
-	case m.Find != nil:
-		m.Room.Prices(list, m.Class, m.At, &m.Used, func(i int) (pricing.Price, bool) { return m.Find(candidates[i].first().leaf) })
-	case m.Cost != nil:
-		for i := range list {
-			list[i].Cost, list[i].Priced = m.Cost(candidates[i].first().leaf)
-		}
-	}
+	list := candidatesOf(room[:0], w, n, candidates)
 	rule := n.rule
 	if w.ctx.Past != nil {
 		rule.Floor, rule.Explore = 0, 0 // nothing can be measured any more
@@ -126,6 +116,25 @@ func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault)
 		w.ctx.Sticky.Keep(key, candidates[at].index, n.sticky.TTL)
 	}
 	return candidates[at], nil
+}
+
+// candidatesOf appends the targets of a strategy to list, which is empty, as they are compared:
+// with their costs if the strategy compares these.
+func candidatesOf(list []measure.Candidate, w *Walk, n *node, nodes []*node) []measure.Candidate {
+	m := w.ctx.Measures
+	for _, c := range nodes {
+		list = append(list, measure.Candidate{Key: measureKey(w, c.first()), Index: c.index, Weight: c.weight})
+	}
+	switch {
+	case n.mode != ModeCost:
+	case m.Find != nil:
+		m.Room.Prices(list, m.Class, m.At, &m.Used, func(i int) (pricing.Price, bool) { return m.Find(nodes[i].first().leaf) })
+	case m.Cost != nil:
+		for i := range list {
+			list[i].Cost, list[i].Priced = m.Cost(nodes[i].first().leaf)
+		}
+	}
+	return list
 }
 
 // first is the leaf by which a node is judged: the first one below it.

@@ -12,7 +12,7 @@ import (
 // applies if the node has none.
 func parseStrategy(r *reader, v value, breaker *value) *Strategy {
 	s := &Strategy{Measure: MeasureRule{Floor: DefaultFloor, TieBreak: TieByWeight}}
-	var mode value
+	var mode, hedge value
 	var measured []value // members that only modes with figures have
 	explored := false
 	r.members(v, func(key string, v value) {
@@ -28,6 +28,9 @@ func parseStrategy(r *reader, v value, breaker *value) *Strategy {
 			s.Default = r.name(v)
 		case "sticky":
 			s.Sticky = parseSticky(r, v)
+		case "hedge":
+			s.Hedge = parseHedge(r, v)
+			hedge = v
 		case "explore":
 			s.Measure.Explore, explored = r.number(v, 0, MaxExplore), true
 			measured = append(measured, v)
@@ -74,6 +77,9 @@ func parseStrategy(r *reader, v value, breaker *value) *Strategy {
 		if mode.raw == nil || mode.kind() == wire.KindString {
 			r.add(path+".mode", "must be one of single, loadbalance, fallback, conditional, latency, cost, least_busy")
 		}
+	}
+	if s.Mode == ModeSingle && s.Hedge != nil && r.strict {
+		r.add(hedge.path, "needs a mode with several targets; single uses one")
 	}
 	if !Compares(s.Mode) && r.strict {
 		for _, m := range measured {
@@ -192,6 +198,9 @@ func check(r *reader, c *Config, v value, level int) {
 	}
 	if c.Strategy == nil && len(c.Targets) > 1 {
 		r.add(join(v.path, "strategy"), "is required: it says which of the %d targets is used", len(c.Targets))
+	}
+	if c.Strategy != nil && c.Strategy.Hedge != nil && len(c.Targets) == 1 && r.strict {
+		r.add(join(v.path, "strategy.hedge"), "needs at least two targets")
 	}
 	if c.Strategy != nil && len(c.Targets) == 0 && len(r.details) == 0 {
 		r.add(join(v.path, "targets"), "is required by strategy")

@@ -19,6 +19,7 @@ type Tree struct {
 	sticky  bool // some strategy has a sticky rule
 	figures bool // some strategy compares figures of its targets
 	events  bool // refusals is event at the root
+	hedges  bool // some strategy has a hedge
 }
 
 // node is one place of the tree: a leaf, or a strategy over children.
@@ -40,6 +41,7 @@ type node struct {
 	defName  string
 	sticky   *StickyRule
 	rule     measure.Rule
+	hedge    *HedgeRule  // nil: none
 	key      measure.Key // of a leaf: its provider, host and, if it names one, model
 }
 
@@ -140,6 +142,9 @@ func (t *Tree) compile(c *Config, from inherited, details *[]fault.Detail) *node
 	n.mode = ModeSingle
 	if s := c.Strategy; s != nil {
 		n.mode, n.onStatus, n.sticky, n.defName = s.Mode, s.OnStatusCodes, s.Sticky, s.Default
+		if n.hedge = s.Hedge; n.hedge != nil {
+			t.hedges, t.figures = true, true // latencies of targets, in every mode
+		}
 	}
 	if Compares(n.mode) {
 		m := c.Strategy.Measure

@@ -61,7 +61,8 @@ type Walk struct {
 	done    bool
 	coming  []claim // claims with pending responses
 	claims  [4]claim
-	flying  bool // at was counted as a request in flight
+	flying  bool  // at was counted as a request in flight
+	tried   *node // by a second attempt that failed; nil: none
 
 	draws    []usage.Draw
 	measured []usage.Measured
@@ -110,6 +111,9 @@ func (w *Walk) Prompts() []string { return w.tree.Prompts() }
 func (w *Walk) Mode() string          { return w.tree.Mode() }
 func (w *Walk) Slugs() []string       { return w.tree.Slugs() }
 func (w *Walk) FetchIntegrated() bool { return w.tree.FetchIntegrated() }
+
+// Tree returns the tree.
+func (w *Walk) Tree() *Tree { return w.tree }
 
 // Leaves returns all targets of the tree.
 func (w *Walk) Leaves() []*Leaf { return w.tree.leaves }
@@ -230,6 +234,9 @@ func (n *node) stops(o Outcome) bool {
 func (w *Walk) following(f *frame) (*node, bool) {
 	for f.at+1 < len(f.candidates) {
 		f.at++
+		if f.candidates[f.at] == w.tried {
+			continue
+		}
 		if probe, ok := w.admit(f.candidates[f.at], f.bypass); ok {
 			return f.candidates[f.at], probe
 		}

@@ -142,7 +142,7 @@ type Attempt struct {
 	Cost                                       pricing.NanoDollars
 	Retry                                      int           // 0 the first call of the target, n its nth retry
 	Wait                                       time.Duration // delay before this call; 0 for a first one
-	WaitReason                                 string        // WaitBackoff or WaitNamed; empty for a first call
+	WaitReason                                 string        // WaitBackoff, WaitNamed or WaitHedge; empty for a first call
 	Credential                                 string        // label of the credential; empty if there is only one
 }
 
@@ -164,7 +164,12 @@ func (a *Attempt) Repeats(n int, waited time.Duration, reason string) {
 const (
 	WaitBackoff = "backoff"     // doubling from one second
 	WaitNamed   = "retry_after" // requested by the provider, in this response or an earlier one
+	WaitHedge   = "hedge"       // for the first target, which was slow: the second attempt of a hedge
 )
+
+// Superseded is the error code of an attempt that was ended because another one of the same
+// request had responded.
+const Superseded = "superseded"
 
 // Draw is one weighted choice: its path, the number drawn from [0,1) in parts per 2^32,
 // and the selected index.

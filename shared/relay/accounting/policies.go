@@ -19,6 +19,13 @@ type Ruled struct {
 	late     []*ledger.Subject // counters that the target decided
 }
 
+// Copy returns the policies for a second attempt of the request. r may continue to be used.
+func (r *Ruled) Copy() Ruled {
+	c := *r
+	c.counted, c.late = slices.Clone(r.counted), nil
+	return c
+}
+
 // ReadPolicies finds what policies say of the request before it is routed.
 func (b *Bill) ReadPolicies() error {
 	var err error

@@ -1,6 +1,7 @@
 package accounting
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -30,6 +31,7 @@ type Purse struct {
 	held            targetHold          // of the target being tried
 	inherited       []ledger.Held       // of earlier requests, for work that ended during this one
 	covered         ledger.Used         // usage that the reservations cover beyond the target's bound
+	second          bool                // of a second attempt: the first one counts the request
 	failed          []error             // of settlements
 }
 
@@ -157,7 +159,7 @@ func (p *Purse) Reserve(ctx, base context.Context, l *ledger.Ledger, id string, 
 	p.covered = p.spent()
 	if len(own) > 0 {
 		all := bound
-		all.Spent = p.covered
+		all.Spent, all.Counted = p.covered, p.second
 		if p.reserved == nil {
 			p.reserved, err = l.Reserve(ctx, id, own, all)
 		} else {
@@ -278,8 +280,25 @@ func settleInherited(p *Purse, base context.Context, l *ledger.Ledger) {
 // the tokens. failure is the reason why the client got no successful response; if a limit
 // rejected the request before anything was sent, it counts against no limit. The errors come
 // from budgets that the repair will settle.
-func (p *Purse) Settle(base context.Context, l *ledger.Ledger, failure *fault.Fault) []error {
+//
+// other is that of the attempt whose response is not used; nil if there was none. It settles its own
+// reservations, and its calls, usage and cost become part of p.
+func (p *Purse) Settle(base context.Context, l *ledger.Ledger, failure *fault.Fault, other *Purse) []error {
 	settleInherited(p, base, l)
+	settleReserved(p, base)
+	if other != nil {
+		settleReserved(other, base)
+		join(p, other)
+	}
+	if failure != nil && ofLimit(failure.Code) && len(p.Attempts) == 0 {
+		p.admitted.GiveBack(base)
+	}
+	p.admitted.SettleTokens(base, p.Usage.TotalTokens())
+	return p.failed
+}
+
+// settleReserved settles the budgets of one attempt, and the rates of its targets.
+func settleReserved(p *Purse, base context.Context) {
 	settleTarget(p, base)
 	if r := p.reserved; r != nil {
 		if len(p.Attempts) == 0 {
@@ -288,14 +307,37 @@ func (p *Purse) Settle(base context.Context, l *ledger.Ledger, failure *fault.Fa
 			p.settle(r, r.Settle(base, p.Cost, p.Usage.TotalTokens()))
 		}
 	}
-	if failure != nil && ofLimit(failure.Code) && len(p.Attempts) == 0 {
-		p.admitted.GiveBack(base)
-	}
-	p.admitted.SettleTokens(base, p.Usage.TotalTokens())
 	for _, a := range p.admittedTargets {
 		a.SettleTokens(base, p.Usage.TotalTokens())
 	}
-	return p.failed
+}
+
+// join adds what another attempt of the same request has called, used and settled. Both have
+// settled their budgets; the rates of the caller count the sum.
+func join(p, other *Purse) {
+	p.Attempts = append(p.Attempts, other.Attempts...)
+	slices.SortStableFunc(p.Attempts, func(a, b usage.Attempt) int { return cmp.Compare(a.Start, b.Start) })
+	p.Usage, p.Cost = p.Usage.Plus(other.Usage), p.Cost+other.Cost
+	if other.Tariff != "" {
+		for line := range strings.SplitSeq(other.Tariff, lines) {
+			note(p, line)
+		}
+	}
+	p.Priced = p.Priced && (other.Priced || other.Cost == 0 && other.Usage == pricing.Usage{})
+	p.Entries, p.failed = append(p.Entries, other.Entries...), append(p.failed, other.failed...)
+	if p.admitted == nil {
+		p.admitted, other.admitted = other.admitted, nil
+	}
+}
+
+// Second makes p that of a second attempt of a request, which the first one counts.
+func (p *Purse) Second() { p.second = true }
+
+// Supersede records in the last call that the response of another attempt is used.
+func (p *Purse) Supersede() {
+	if at := p.Last(); at != nil {
+		at.ErrorCode = usage.Superseded
+	}
 }
 
 // ofLimit reports whether a fault is a limit's rejection.

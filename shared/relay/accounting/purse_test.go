@@ -73,7 +73,7 @@ func TestEachPaysForItsOwn(t *testing.T) {
 	if n, held := standing(t, l, first); n != 11 || held != 0 {
 		t.Errorf("the first target: %d used, %d reserved", n, held)
 	}
-	if errs := p.Settle(ctx, l, nil); len(errs) > 0 || len(p.Entries) != 3 {
+	if errs := p.Settle(ctx, l, nil, nil); len(errs) > 0 || len(p.Entries) != 3 {
 		t.Errorf("%v, %d entries", errs, len(p.Entries))
 	}
 	for name, c := range map[string]struct {
@@ -106,7 +106,7 @@ func TestNothingSentIsNothingPaid(t *testing.T) {
 		if _, held := standing(t, l, key); held != 40 {
 			t.Errorf("%d reserved", held)
 		}
-		p.Settle(ctx, l, fault.New(code, "", "x"))
+		p.Settle(ctx, l, fault.New(code, "", "x"), nil)
 		if n, held := standing(t, l, key); n != 0 || held != 0 {
 			t.Errorf("%s: %d used, %d reserved", code, n, held)
 		}
@@ -153,7 +153,7 @@ func TestAFurtherCallIsCovered(t *testing.T) {
 	if err := p.CoverAgain(ctx, bound(40)); !fault.Is(err, fault.BudgetExhausted) || !p.Short() {
 		t.Errorf("80 spent and 40 more of 100: %v", err)
 	}
-	p.Settle(ctx, l, nil)
+	p.Settle(ctx, l, nil, nil)
 	if n, held := standing(t, l, key); n != 80 || held != 0 {
 		t.Errorf("%d used, %d reserved", n, held)
 	}
@@ -187,7 +187,7 @@ func TestACallThatOutgrowsItsBudgetIsCharged(t *testing.T) {
 		t.Errorf("%d reserved once more was refused", held)
 	}
 	p.call(90)
-	if errs := p.Settle(ctx, l, nil); len(errs) > 0 || len(p.Entries) != 1 {
+	if errs := p.Settle(ctx, l, nil, nil); len(errs) > 0 || len(p.Entries) != 1 {
 		t.Errorf("%v, %d entries", errs, len(p.Entries))
 	}
 	if n, held := standing(t, l, its); n != 90 || held != 0 {
@@ -203,7 +203,7 @@ func TestSpentMoneyIsAlwaysCharged(t *testing.T) {
 	key, workspace := tokens(ledger.Key, "k", 100), tokens(ledger.Workspace, "w", 10)
 	p.call(60)
 	p.Spend(ctx, l, "r", Budgeted(key), nil, Budgeted(workspace))
-	if errs := p.Settle(ctx, l, nil); len(errs) > 0 || len(p.Entries) != 2 {
+	if errs := p.Settle(ctx, l, nil, nil); len(errs) > 0 || len(p.Entries) != 2 {
 		t.Errorf("%v, %d entries", errs, len(p.Entries))
 	}
 	for _, e := range p.Entries { // the record's settlements change nothing
@@ -249,5 +249,52 @@ func TestMemoryIsEmptied(t *testing.T) {
 	left := p.Leftover()
 	if len(left) != 0 || left[:1][0].ErrorCode != "" || (&Purse{Attempts: left}).Last() != nil {
 		t.Errorf("%+v", left[:1])
+	}
+}
+
+// Two attempts at the same time reserve for both; each target pays for its own part, the caller for
+// both, and the request is one request. It does not matter which of them is used.
+func TestTwoAttemptsAreOneRequest(t *testing.T) {
+	t.Parallel()
+	for _, firstUsed := range []bool{true, false} {
+		l := book(t)
+		key, first, second := tokens(ledger.Key, "k", 1000), tokens(ledger.Provider, "a", 1000), tokens(ledger.Provider, "b", 1000)
+		counted := tokens(ledger.Policy, "p", 2)
+		counted.Budgets[0].Type = ledger.Requests
+		key.Rates = []ledger.RateLimit{{Type: ledger.Tokens, Unit: ledger.PerDay, Value: 1000}}
+		one, two := new(Purse), new(Purse)
+		two.Second()
+		if err := one.CountRequest(ctx, l, "", key); err != nil {
+			t.Fatal(err)
+		}
+		own := Budgeted(key, counted)
+		for p, its := range map[*Purse]*ledger.Subject{one: first, two: second} {
+			id := map[bool]string{true: "r1", false: "r2"}[p == one]
+			if err := p.Reserve(ctx, ctx, l, id, own, Budgeted(its), bound(100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, held := standing(t, l, key); held != 200 {
+			t.Errorf("%d reserved", held)
+		}
+		one.call(10)
+		two.call(20)
+		used, other := one, two
+		if !firstUsed {
+			used, other = two, one
+		}
+		if errs := used.Settle(ctx, l, nil, other); len(errs) > 0 || used.Usage.TotalTokens() != 30 || len(used.Attempts) != 2 {
+			t.Errorf("%v, %+v", errs, used.Attempts)
+		}
+		for _, e := range used.Entries { // the record repeats all settlements
+			if err := l.SettleEntry(ctx, e); err != nil {
+				t.Error(err)
+			}
+		}
+		for s, want := range map[*ledger.Subject]int64{key: 30, first: 10, second: 20, counted: 1} {
+			if n, held := standing(t, l, s); n != want || held != 0 {
+				t.Errorf("first used %t, %s %s: %d used, %d reserved, want %d", firstUsed, s.Kind, s.ID, n, held, want)
+			}
+		}
 	}
 }

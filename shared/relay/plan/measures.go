@@ -21,7 +21,7 @@ func (p *Plan) measures(from *Sources, tree *route.Tree) *route.Measures {
 	room := from.Figures.Of(p.Req.Who.Scope.Org, p.Req.Who.Scope.Workspace)
 	used := p.estimate(size)
 	return &route.Measures{
-		Room: room, Class: class, Model: p.Body.Model, Used: used, At: from.Now(),
+		Room: room, Class: class, Model: p.Body.Model, Spender: p.Req.Who.KeyID, Used: used, At: from.Now(),
 		Find: func(l *route.Leaf) (pricing.Price, bool) { return p.priceOf(from, l, used.InputTokens()) },
 	}
 }

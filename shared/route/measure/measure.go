@@ -52,6 +52,7 @@ type latency struct {
 	mean, dev float64 // nanoseconds
 	n         int     // observations, at most maxObserved
 	last      int64   // time of the last one, in Unix nanoseconds
+	recent    *recent // nil: no percentile was asked for
 }
 
 const (
@@ -65,7 +66,7 @@ const (
 func (l *latency) observe(d time.Duration, now int64) {
 	x := float64(max(d, 1))
 	if l.n == 0 {
-		*l = latency{mean: x, n: 1, last: now}
+		*l = latency{mean: x, n: 1, last: now, recent: l.recent}
 		return
 	}
 	l.n = min(l.n+1, maxObserved)
@@ -163,6 +164,7 @@ type Room struct {
 	targets map[Key]*target
 	explore map[uint64]float64 // by strategy: the share of an exploring request that is due
 	rates   rates
+	extra   map[string]*extra // by key
 }
 
 // NewRoom returns an empty Room; now is its clock.
@@ -231,6 +233,7 @@ func (r *Room) Observe(k Key, c Class, status int, took time.Duration) {
 	t.succeed()
 	if took > 0 {
 		t.classes[c%Classes].observe(took, now)
+		t.classes[c%Classes].recent.add(took)
 	}
 }
 

@@ -1,0 +1,297 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/provider"
+	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/ownership"
+	"gateway/shared/relay/plan"
+	"gateway/shared/relay/response"
+	"gateway/shared/relay/routes"
+	"gateway/shared/route"
+	"gateway/shared/usage"
+)
+
+// race is a request with a hedge: a second attempt at another target, begun if the first one got
+// no usable response in time.
+//
+// Each attempt has its own call, with its own context, buffers, guardrails, reservations and log.
+// The request's goroutine makes the first one; the timer's goroutine makes the second one and ends
+// by closing done. What both read (caller, route, bytes of the body, tree, leaf) was set before
+// the timer was started and never changes. The first usable response wins: its side records the
+// win under mu and cancels the other. From then on the request's goroutine alone continues with
+// the winner's call, after done if that is the second one; the loser writes nothing to the client
+// and no record. writeBooks waits for done, so that no attempt outlives its request.
+type race struct {
+	first  *call
+	hedge  *route.Hedge
+	cancel context.CancelFunc // of the first attempt
+	timer  *time.Timer
+
+	admitted admission.Admitted
+	in       body.Body // a copy: its bytes are not changed
+	config   plan.UsedConfig
+	asked    plan.Asked
+	tree     *route.Tree
+	ruled    accounting.Ruled
+
+	mu     sync.Mutex
+	won    *call         // nil: undecided
+	second *call         // nil: not begun
+	done   chan struct{} // closed at the end of the second attempt; nil: not begun
+
+	answer answer // of the second attempt, after done
+	status int    // of its failure, after done; 0: none
+	took   time.Duration
+	called bool // the second attempt called its provider
+}
+
+// winner returns the call that continues the request.
+func (c *call) winner() *call {
+	if c.race != nil && c.race.won != nil {
+		return c.race.won
+	}
+	return c
+}
+
+// loser returns the attempt whose response is not used, after its end; nil if there is none.
+func (c *call) loser() *call {
+	r := c.race
+	if r == nil {
+		return nil
+	}
+	r.end()
+	switch {
+	case r.second == nil:
+		return nil
+	case c == r.second:
+		return r.first
+	}
+	return r.second
+}
+
+// raced calls the target of a leaf, and, if its strategy has a hedge, a second one.
+func raced(c *call, leaf *route.Leaf, body []byte) answer {
+	if r := c.race; r != nil && c != r.first && !r.hedge.Stored && storesResponse(c, body) {
+		return refusal(fault.New(fault.InvalidConfig, "strategy.hedge", "The second target stores the response, which stored_responses does not allow"))
+	}
+	if c.race != nil || c.plan.Walker == nil {
+		return attempts(c, leaf, body)
+	}
+	h := c.plan.Walker.Hedge()
+	if h == nil || h.Leaf.PromptID != "" || !hedges(c) || storesResponse(c, body) && !h.Stored {
+		return attempts(c, leaf, body)
+	}
+	r := &race{
+		first: c, hedge: h, admitted: c.req.Admitted(), in: c.body,
+		config: c.plan.Config, asked: c.plan.Asked, tree: c.plan.Walker.Tree(), ruled: c.bill.Copy(),
+	}
+	c.race = r
+	c.req.Ctx, r.cancel = context.WithCancel(c.req.Ctx)
+	c.req.After(r.cancel)
+	began := c.req.Since()
+	r.mu.Lock()
+	r.timer = time.AfterFunc(h.After, r.run)
+	r.mu.Unlock()
+	a := attempts(c, leaf, body)
+	if usable(&a) && r.claim(c) || !r.begun() {
+		return a
+	}
+	return r.decide(a, c.req.Since()-began)
+}
+
+// decide returns the answer of the second attempt if it is usable, else that of the first one,
+// which has ended without a win.
+func (r *race) decide(a answer, took time.Duration) answer {
+	c, status := r.first, a.status()
+	if c.req.Ctx.Err() != nil && r.decided() || usable(&a) {
+		status = 0 // it was cancelled
+		c.bill.Purse.Supersede()
+	} else if a.refused() {
+		status = 0
+	}
+	<-r.done
+	if r.won != r.second {
+		if r.called {
+			c.plan.Walker.HedgeFailed(r.hedge)
+		}
+		return a
+	}
+	abandon(c, &a)
+	c.plan.Walker.HedgeWon(r.hedge, status, took)
+	s := r.second
+	s.reply.w = c.reply.w
+	s.log.Wait(r.hedge.After)
+	s.plan.Walker, s.plan.BreakersOf = c.plan.Walker, c.plan.BreakersOf
+	c.log.Close()
+	return r.answer
+}
+
+// run makes the second attempt. It is the timer's function.
+func (r *race) run() {
+	r.mu.Lock()
+	if r.won != nil || r.admitted.Req.Context().Err() != nil || !r.hedge.Begin() {
+		r.mu.Unlock()
+		return
+	}
+	from := r.first.relay
+	s := from.calls.Get().(*call)
+	s.begin(from, new(response.Recorder), r.admitted.Req, r.admitted.Route)
+	s.race, r.second, r.done = r, s, make(chan struct{})
+	r.mu.Unlock()
+	defer close(r.done)
+	defer func() {
+		if v := recover(); v != nil { // no server does
+			s.req.Fail("hedge", fmt.Errorf("panic: %T", v))
+			r.hedge.Lose(0, 0)
+			s.log.Close()
+		}
+	}()
+	a := r.attempt(s)
+	r.called = len(s.bill.Purse.Attempts) > 0
+	if usable(&a) && r.claim(s) {
+		r.answer = a
+		r.cancel()
+		return
+	}
+	r.lose(s, &a)
+}
+
+// attempt runs the stages of the second attempt, up to a result that can be sent.
+func (r *race) attempt(s *call) answer {
+	s.req.Share(&r.admitted)
+	s.body.Metadata = r.in.Metadata
+	began := s.req.Since()
+	defer func() { r.took = s.req.Since() - began }()
+	if err := s.req.Lease.Take(s.req.Ctx, int64(len(r.in.In))); err != nil {
+		return refusal(err)
+	}
+	// Its own bytes: the transports of both attempts may read them after the end of the request.
+	if err := s.body.ReadFrom(bytes.Clone(r.in.In)); err != nil {
+		return refusal(err)
+	}
+	s.target.Demands, s.bill.Ruled = s.body.Own, r.ruled
+	s.bill.Purse.Second()
+	s.plan.Config, s.plan.Asked = r.config, r.asked
+	s.plan.Follow(r.tree)
+	a := try(s, r.hedge.Leaf)
+	if len(s.bill.Purse.Attempts) > 0 {
+		s.bill.Purse.Attempts[0].Repeats(0, r.hedge.After, usage.WaitHedge)
+	}
+	return a
+}
+
+// lose ends the second attempt without a win.
+func (r *race) lose(s *call, a *answer) {
+	cancelled := usable(a) || s.req.Ctx.Err() != nil
+	if status := a.status(); !cancelled && !a.refused() {
+		r.hedge.Lose(status, 0)
+	} else {
+		r.hedge.Lose(0, r.took)
+	}
+	if cancelled {
+		s.bill.Purse.Supersede()
+	}
+	abandon(s, a)
+	s.log.Close()
+}
+
+// claim records that an attempt has won, and cancels the other one. It returns false if the other
+// one has won before.
+func (r *race) claim(c *call) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.won == nil {
+		r.won = c
+		r.timer.Stop()
+		if c == r.first && r.second != nil {
+			r.second.req.Stop()
+		}
+	}
+	return r.won == c
+}
+
+// begun reports whether the second attempt has begun. If not, it will not any more.
+func (r *race) begun() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.second == nil {
+		r.timer.Stop()
+		r.won = r.first
+	}
+	return r.second != nil
+}
+
+func (r *race) decided() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.won != nil
+}
+
+// end waits for the end of the second attempt.
+func (r *race) end() {
+	if r.begun() {
+		<-r.done
+	}
+}
+
+// usable reports whether an answer ends a race: a successful response.
+func usable(a *answer) bool {
+	return a.fault == nil && !a.soft && (a.cached != nil || a.resp != nil && a.status() >= 200 && a.status() <= 299)
+}
+
+// abandon ends an answer that is not used. A complete one was charged when it was read; of a
+// stream, what has arrived is charged, as after a client's disconnect.
+func abandon(c *call, a *answer) {
+	c.out.patience.Stop()
+	switch {
+	case a.fault != nil || a.cached != nil || a.resp == nil || a.whole:
+		return
+	case a.stream.Is():
+		_ = a.resp.Body.Close()
+		a.resp = nil
+		accounting.Learn(&c.bill, a.stream.Meter())
+	default:
+		a.drop()
+		accounting.GivenUp(&c.bill, true)
+	}
+}
+
+// hedged are the request types that may be sent twice: a model responds, and nothing else happens.
+var hedged = map[string]bool{
+	"chatComplete": true, "complete": true, "messages": true, "messagesCountTokens": true, "createModelResponse": true,
+	"embed": true, "rerank": true, "ocr": true, "moderate": true, "imageGenerate": true,
+}
+
+// hedges reports whether the request may be sent to two targets at the same time. Requests that the
+// gateway makes itself, such as those of batches and of its tool loop, may not, and neither
+// may tools be run that a provider calls elsewhere.
+func hedges(c *call) bool {
+	q := &c.req
+	return q.Behalf == nil && !q.Child &&
+		q.Route.Shape == routes.Unified && q.Req.Method == http.MethodPost && hedged[q.Route.Endpoint] &&
+		!q.Route.InPath && q.Route.Passed() == nil && c.body.ID == "" && c.body.Form == nil && len(c.body.In) > 0 && c.body.Filled == nil && c.target.To.Prompt == nil &&
+		c.target.To.Jobs == nil && !accounting.MakesLater(&c.bill) && !c.body.Background() && !bytes.Contains(c.body.In, serverTools)
+}
+
+// serverTools begins the names of fields and types of tools on MCP servers that a provider calls.
+var serverTools = []byte(`"mcp`)
+
+// storesResponse reports whether the client's request, or what is sent to the provider, has the
+// response stored.
+func storesResponse(c *call, sent []byte) bool {
+	stores := ownership.StoresChat
+	if c.req.Route.Operation == provider.ResponsesCreate {
+		stores = ownership.KeepsItems
+	}
+	return stores(c.body.In) || c.target.SameDialect() && stores(sent)
+}
