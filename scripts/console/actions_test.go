@@ -138,10 +138,35 @@ func TestActionsOfThePages(t *testing.T) {
 	b.open(base + "/console/providers/integrations/" + integration)
 	b.want("document.querySelector('[aria-label=Credentials]')?.innerText.includes('spare')")
 	b.shoot("credentials-1440-light")
+	b.clickOn("Models")
+	b.clickOn("Add a model")
+	b.fill("#model-slug", "in-house")
+	b.fill("#model-input", "2.5")
+	b.fill("#model-output", "10")
+	b.confirm()
+	b.want("!document.querySelector('dialog')")
+	b.fill("main .filters input", "in-house")
+	b.want("document.querySelector('[aria-label=Models]').innerText.includes('custom')")
+	if stored := fmt.Sprint(get("/integrations/" + integration + "/models")); !strings.Contains(stored, "request_token:map[price:0.00025]") {
+		t.Error("the price of the new model is not 2.5 dollars for one million tokens")
+	}
+	b.eval("document.querySelector('[aria-label=\"Disable in-house\"]').click()")
+	b.want("document.querySelector('[aria-label=Models]').innerText.includes('inactive')")
+	b.eval("document.querySelector('[aria-label=Models] button.danger').click()")
+	b.want("document.querySelector('dialog[open]')?.innerText.includes('in-house')")
+	b.confirm()
+	b.want("document.querySelector('[aria-label=Models]') && !document.querySelector('[aria-label=Models] tbody tr')")
 
 	// A prompt: an experiment is started and stopped, tests run.
 	prompt := get("/prompts?workspace_id=default")["data"].([]any)[0].(object)["slug"].(string)
 	b.open(base + "/console/prompts/" + prompt)
+	b.clickOn("Versions")
+	b.want("document.querySelectorAll('[aria-label=\"Label of version 2\"] option').length>=2")
+	b.eval("(() => { const x = document.querySelector('[aria-label=\"Label of version 2\"]'); x.value = [...x.options].find((o) => o.innerText==='live').value; x.dispatchEvent(new Event('change')); })()")
+	until(t, "the label of version 2", func() bool {
+		versions := get("/prompts/" + prompt + "/versions?workspace_id=default")["data"].([]any)
+		return len(versions[0].(object)["prompt_version_label_ids"].([]any)) == 1
+	})
 	b.clickOn("Experiments")
 	b.clickOn("Start")
 	b.want("document.querySelector('[aria-label=Experiments]').innerText.includes('running')")

@@ -77,6 +77,7 @@ func seed(t *testing.T, base string) {
 	must(t, base, adminKey, "PUT", "/prompts/"+prompt["slug"].(string), object{"patch": true, "string": "Short: {{ticket}}", "version_description": "shorter"})
 	post("/prompts/"+prompt["slug"].(string)+"/experiments", object{"name": "Short or long", "variants": []object{{"version": 1, "weight": 1}, {"version": 2, "weight": 1}}})
 	must(t, base, adminKey, "POST", "/integrations", object{"name": "OpenAI", "ai_provider_id": "openai", "credentials": []object{{"label": "first", "key": "sk-1"}, {"label": "spare", "key": "sk-2", "weight": 0}}})
+	post("/labels", object{"name": "live"})
 	post("/logs/exports", object{"description": hostileName, "filters": object{"time_of_generation_min": "2026-01-01T00:00:00Z", "time_of_generation_max": "2026-01-02T00:00:00Z"}, "requested_data": []string{"id"}})
 	post("/views", object{"name": hostileName, "page": "logs", "query": "range=7d&status_code=446"})
 	must(t, base, adminKey, "POST", "/auth/sso-configurations", object{"name": "Corporate", "protocol": "oidc", "issuer": "https://id.example.com", "client_id": "console", "client_secret": "s"})
@@ -182,6 +183,7 @@ var allPages = []page{
 	{"playground", "Try models side by side", "/prompts?workspace_id=default"},
 	{"prompts/partials", "Which parts do prompts share?", "/prompts/partials?workspace_id=default"},
 	{"prompts/collections", "How are prompts grouped?", "/collections?workspace_id=default"},
+	{"prompts/labels", "Which labels do versions have?", "/labels?workspace_id=default"},
 	{"guardrails", "What is checked?", "/guardrails?workspace_id=default"},
 	{"guardrails/verdicts", "What was denied?", "/analytics/groups/status_code?" + lastDay},
 	{"guardrails/mcp", "Which tools can be used?", "/mcp-servers?workspace_id=default"},

@@ -137,6 +137,10 @@ export const kinds: Kind[] = [
     columns: [name("prompts/collections"), slug, ["Prompts", (r) => count(r.collection_details?.prompts_count), "n"], state, changed], fields: [named], empty: "There is no collection yet.",
   },
   {
+    at: "prompts/labels", path: "/labels", question: "Which labels do versions have?", one: "label", tab: "Labels", id: (r) => r.id, scopes: "prompts", writeRole: "manager", where: "workspace",
+    columns: [["Name", (r) => <Link to={"/console/prompts/labels/" + r.id}>{r.name}</Link>], ["Description", (r) => r.description || "–"], ["For all workspaces", (r) => r.is_universal ? "yes" : "no"], state, changed], fields: [named, described], empty: "There is no label yet. Requests name the version with a label, such as production, and the label moves to another version.",
+  },
+  {
     at: "guardrails", path: "/guardrails", question: "What is checked?", one: "guardrail", tab: "Guardrails", id: (r) => r.slug, scopes: "guardrails", families: ["organisation_guardrails"], writeRole: "manager", where: "workspace",
     columns: [name("guardrails"), slug, state, changed],
     fields: [named, text("checks", "Checks", { type: "json", required: true, start: [{ id: "default.contains", parameters: { operator: "none", words: ["password"] } }] }), text("actions", "Actions", { type: "json", required: true, start: { deny: true } })],

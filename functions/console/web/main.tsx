@@ -24,7 +24,7 @@ const sections: [string, Page[]][] = [
   ["Keys", [of("keys")]],
   ["Providers", [of("providers"), of("providers/integrations"), ["providers/catalog", "Catalog", Catalog, () => sees(kinds.find((k) => k.at === "providers")!)]]],
   ["Configs", [of("configs")]],
-  ["Prompts", [of("prompts"), ["playground", "Playground", Playground, () => can(["prompts.list"])], of("prompts/partials"), of("prompts/collections")]],
+  ["Prompts", [of("prompts"), ["playground", "Playground", Playground, () => can(["prompts.list"])], of("prompts/partials"), of("prompts/collections"), of("prompts/labels")]],
   ["Guardrails", [of("guardrails"), ["guardrails/verdicts", "Verdicts", Verdicts, () => can(["analytics.view"])], of("guardrails/mcp"), of("guardrails/mcp-integrations"), of("guardrails/agents"), of("guardrails/agent-integrations")]],
   ["Organization", [of("organization"), of("organization/members"), of("organization/invitations"), of("organization/sso"), of("organization/domains"), ["organization/provisioning", "Provisioning", Provisioning, () => can(["organisation_settings.read"], "admin") && ofOrganisation()], ["organization/settings", "Settings", Settings, () => can(["organisation_settings.read"], "admin") && ofOrganisation()], ["organization/audit", "Audit log", Audit, () => can(["audit_logs.list"], "admin") && ofOrganisation()], of("organization/secrets"), of("organization/deployments"), of("organization/webhooks")]],
 ];

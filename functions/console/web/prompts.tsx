@@ -21,8 +21,12 @@ export function PromptDetail({ row, again }: P) {
 const versionsOf = (row: any) => useCalls("prompt versions " + row.slug + row.prompt_version_id, (s) => call("/prompts/" + row.slug + "/versions", { workspace_id: room() }, { signal: s }));
 
 function Versions({ row, again }: P) {
-  const versions = versionsOf(row), [seen, compare] = useState<any>();
-  return <State of={versions}>{(v) => <><Table label="Versions" rows={v.data} columns={[["Version", (r: any) => r.prompt_version], ["Status", (r: any) => <Badge text={r.prompt_version_status} />], ["Created", (r: any) => date(r.created_at)], ["Note", (r: any) => r.prompt_version_description ?? "–"],
+  const versions = versionsOf(row), [seen, compare] = useState<any>(), [failure, fail] = useState<any>();
+  const labels = useCalls("labels", (s) => call("/labels", { workspace_id: room() }, { signal: s })), all: any[] = labels.value?.data ?? [];
+  const of = (r: any): string[] => r.prompt_version_label_ids ?? [];
+  // A label is on one version: choosing it here takes it from the other one.
+  const give = async (r: any, label: string) => { fail(undefined); try { await call("/prompts/" + row.slug + "/versions/" + r.prompt_version_id, { workspace_id: room() }, { method: "PUT", body: { label_id: label || null } }); versions.again(); } catch (e) { fail(failureOf(e)); } };
+  return <State of={versions}>{(v) => <>{failure && <ErrorView failure={failure} />}<Table label="Versions" rows={v.data} columns={[["Version", (r: any) => r.prompt_version], ["Status", (r: any) => <Badge text={r.prompt_version_status} />], ["Created", (r: any) => date(r.created_at)], ["Note", (r: any) => r.prompt_version_description ?? "–"], ["Label", (r: any) => can(["prompts.update"], "manager") && all.length > 0 ? <select aria-label={"Label of version " + r.prompt_version} value={of(r)[0] ?? ""} onChange={(e: any) => give(r, e.target.value)}><option value="">None</option>{all.map((l) => <option value={l.id}>{l.name}</option>)}</select> : of(r).map((id) => all.find((l) => l.id === id)?.name ?? id).join(", ") || "–"],
     ["", (r: any) => <span class="row"><button type="button" aria-label={"Compare version " + r.prompt_version} onClick={() => compare(r)}>Compare</button>{can(["prompts.publish"], "manager") && r.prompt_version_id !== row.prompt_version_id && <Confirm label="Publish" title={"Publish version " + r.prompt_version + "?"} tone="plain" action={() => call("/prompts/" + row.slug + "/makeDefault", { workspace_id: room() }, { method: "PUT", body: { version: r.prompt_version } }).then(again)}><p>Requests without a version then use it.</p></Confirm>}</span>]]} />
     {seen && <><h2>Version {seen.prompt_version} and the present one</h2><Diff label="Difference" before={String(seen.string)} after={String(row.string)} /></>}</>}</State>;
 }

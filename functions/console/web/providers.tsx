@@ -2,7 +2,8 @@
 import { useState } from "preact/hooks";
 import { call, can, room } from "./api";
 import { count, dollars, millis, since } from "./format";
-import { Badge, ErrorView, Facts, failureOf, Head, Link, setQuery, State, Table, useCalls } from "./ui";
+import { Remove } from "./remove";
+import { Badge, Confirm, ErrorView, Facts, failureOf, Head, Link, setQuery, State, Table, useCalls } from "./ui";
 
 type P = { row: any; again: () => void };
 
@@ -53,20 +54,39 @@ const perMillion = (p: any) => p?.price_usd == null ? "–" : dollars(p.price_us
 function Models({ row }: { row: any }) {
   const [find, search] = useState(""), [most, more] = useState(50);
   const [prices, price] = useState<Record<string, any>>({});
-  const got = useCalls("models " + row.slug, (s) => call("/integrations/" + encodeURIComponent(row.slug) + "/models", row.type === "workspace" ? { workspace_id: room() } : {}, { signal: s }));
+  const at = "/integrations/" + encodeURIComponent(row.slug) + "/models", place: Record<string, string> = row.type === "workspace" ? { workspace_id: room() } : {};
+  const got = useCalls("models " + row.slug, (s) => call(at, place, { signal: s })), [failure, fail] = useState<any>();
+  const writes = can(["organisation_integrations.update", "workspace_integrations.update"], "manager");
+  const put = async (model: any) => { await call(at, place, { method: "PUT", body: { models: [model] } }); got.again(); };
+  const turn = (m: any) => { fail(undefined); put({ slug: m.slug, enabled: !m.enabled }).catch((e) => fail(failureOf(e))); };
   const ask = (m: string) => call("/model-configs/pricing/" + encodeURIComponent(row.ai_provider_id) + "/" + encodeURIComponent(m)).then((p) => price((was) => ({ ...was, [m]: p })), (e) => price((was) => ({ ...was, [m]: { error: e.message } })));
   return <State of={got}>{(v) => {
     const all = v.models.filter((m: any) => (m.slug + " " + (m.name ?? "")).toLowerCase().includes(find.toLowerCase()));
-    return <><div class="filters"><label>Find <input value={find} onInput={(e: any) => search(e.target.value)} /></label><span class="quiet">{count(all.length)} models. Prices are for one million tokens.</span></div>
+    return <><div class="filters"><label>Find <input value={find} onInput={(e: any) => search(e.target.value)} /></label>{writes && <NewModel put={put} />}<span class="quiet">{count(all.length)} models. Prices are for one million tokens.</span></div>{failure && <ErrorView failure={failure} />}
       <Table label="Models" rows={all.slice(0, most)} columns={[
         ["Model", (m: any) => m.slug], ["Enabled", (m: any) => <Badge text={m.enabled ? "active" : "inactive"} />], ["Origin", (m: any) => m.is_custom ? "custom" : m.is_finetune ? "fine-tuned" : "catalog"],
         ["Input", (m: any) => prices[m.slug] ? perMillion(prices[m.slug].pay_as_you_go?.request_token) : <button type="button" onClick={() => ask(m.slug)} aria-label={"Price of " + m.slug}>Price</button>, "n"],
         ["Output", (m: any) => perMillion(prices[m.slug]?.pay_as_you_go?.response_token), "n"], ["Tariff", (m: any) => prices[m.slug]?.tariff ?? prices[m.slug]?.error ?? ""],
+        ["", (m: any) => writes && <span class="row"><button type="button" aria-label={(m.enabled ? "Disable " : "Enable ") + m.slug} onClick={() => turn(m)}>{m.enabled ? "Disable" : "Enable"}</button>{(m.is_custom || m.is_finetune) && <Remove name={m.slug} path={at} params={{ ...place, slugs: m.slug }} done={got.again} />}</span>],
       ]} />{all.length > most && <p><button type="button" onClick={() => more(most + 200)}>Show more</button></p>}</>;
   }}</State>;
 }
 
 const schemes = (p: any) => [...new Set(p.auth.map((a: any) => a.scheme))].join(" or ");
+
+// NewModel adds a model that the catalog does not list. A model without a price is not
+// charged, so that budgets reject its requests.
+function NewModel({ put }: { put: (model: any) => Promise<void> }) {
+  const [v, set] = useState({ slug: "", base: "", input: "", output: "" });
+  const field = (name: keyof typeof v, label: string, more: any = {}) => <div class="field"><label for={"model-" + name}>{label}</label><input id={"model-" + name} autocomplete="off" value={v[name]} onInput={(e: any) => set({ ...v, [name]: e.target.value })} {...more} /></div>;
+  const cents = (dollars: string) => ({ price: Number(dollars || 0) / 1e4 }); // of one token
+  const add = async () => {
+    await put({ slug: v.slug.trim(), enabled: true, is_custom: true, base_model_slug: v.base.trim() || undefined, pricing_config: v.input || v.output ? { type: "static", pay_as_you_go: { request_token: cents(v.input), response_token: cents(v.output) } } : undefined });
+    set({ slug: "", base: "", input: "", output: "" });
+  };
+  const price = { type: "number", min: 0, step: "any" };
+  return <Confirm label="Add a model" title="Add a model" tone="plain" action={add}>{field("slug", "Model", { required: true, autofocus: true })}{field("base", "Behaves like", { placeholder: "gpt-4o" })}{field("input", "Input, dollars for one million tokens", price)}{field("output", "Output, dollars for one million tokens", price)}</Confirm>;
+}
 
 export function Catalog() {
   const q = new URLSearchParams(location.search), find = (q.get("find") ?? "").toLowerCase(), operation = q.get("operation") ?? "";
