@@ -6,7 +6,7 @@ NICE  ?=
 # are modules of their own.
 PKG   ?= ./...
 
-.PHONY: help run console test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract release agents quickstart vulncheck outdated cross fuzz arm clients bench bench-admin bench-mcp bench-analytics matrix prices findings conformance senders load localstack synth infra-test lambdas deps clean
+.PHONY: help run console test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract release agents quickstart vulncheck outdated cross fuzz arm clients bench bench-peers bench-admin bench-mcp bench-analytics matrix prices findings conformance senders load localstack synth infra-test lambdas deps clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN{FS=":.*## "}{printf "  make %-12s %s\n",$$1,$$2}'
@@ -191,6 +191,9 @@ senders: ## record what instrumentations of LLM SDKs send, with their packages f
 bench: ## gateway CPU per request beside a bare reverse proxy, and per span of telemetry that is imported
 	scripts/bench/bench.sh
 	$(GO) test -run '^$$' -bench Ingest -benchtime 100x ./functions/logs
+
+bench-peers: ## the cells of bench on the gateway and on other gateways that registries offer, side by side, and write functions/docs/guides/peers.md
+	scripts/bench/bench.sh -peers functions/docs/guides/peers.md $(BENCH)
 
 bench-admin: ## time of each call of the administration in an organisation with 100,000 resources
 	$(GO) test -count=1 -timeout $(TIMEOUT) -run SpeedOfTheAdministration ./functions/assembly -args -bench-admin

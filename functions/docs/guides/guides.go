@@ -26,7 +26,7 @@ var files embed.FS
 // order lists the guides as readers need them.
 var order = []string{
 	"quickstart", "concepts", "requests", "routing", "recipes", "guardrails", "prompts", "budgets", "observe", "console", "cli", "manage", "saml",
-	"mcp", "tools", "agents", "single", "deploy", "operate", "runbook", "simulation", "athena", "migrate", "import", "declarative", "conformance", "reference",
+	"mcp", "tools", "agents", "single", "deploy", "operate", "runbook", "simulation", "athena", "migrate", "import", "declarative", "conformance", "peers", "reference",
 }
 
 // Guide is a rendered guide.

@@ -72,13 +72,16 @@ type target struct {
 	over    string // which cells it runs
 	headers func(translated bool) map[string]string
 	keys    []string // keys of the gateway with limits
-	pid     int
+	// translates: cells for an Anthropic upstream are translated, not forwarded.
+	translates bool
+	peer       bool // a cell that it cannot do is left out
+	pid        int
 }
 
 // spec is the load of a cell on a target.
 func (t target) spec(c cell) loadgen.Spec {
 	model := "gpt-4o-mini"
-	if c.translated && t.name == gatewayName {
+	if c.translated && t.translates {
 		model = "claude-3-5-sonnet-20241022"
 	}
 	s := loadgen.Spec{

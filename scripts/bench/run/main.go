@@ -24,6 +24,10 @@ const (
 	coldUsed   = "a folder that was used"
 )
 
+var programs = map[string]string{
+	"gateway": "gateway/local", "goproxy": "gateway/scripts/bench/goproxy", "mockupstream": "gateway/scripts/bench/mockupstream",
+}
+
 var gatewayEnv = []string{"GATEWAY_ADMIN_KEY=" + adminKey, "GATEWAY_WORKSPACE_KEY=" + workspaceKey}
 
 // Limits of the flags, so that a run ends within minutes.
@@ -51,6 +55,7 @@ func run() error {
 	only := flag.String("cells", "", "comma list of cells; empty: all")
 	cold := flag.Int("cold", 10, "start-ups to measure, at most 50; 0: none")
 	out := flag.String("out", "", "file for every sample, as JSON")
+	beside := flag.String("peers", "", "measure other gateways beside this one, and write the page to this file; nothing else")
 	check := flag.Bool("check", false, "exit with 1 if a target of the project is missed")
 	flag.Parse()
 	switch {
@@ -72,6 +77,12 @@ func run() error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *beside != "" {
+		if *only == "" {
+			use = slices.Clone(cells)
+		}
+		return comparePeers(ctx, s, use, *beside)
+	}
 	if *sessions {
 		misses, err := sockets(ctx, os.Stdout)
 		if err != nil {
@@ -113,9 +124,7 @@ func bench(ctx context.Context, s settings, use []cell, cold int) (all []sample,
 		return nil, nil, err
 	}
 	defer os.RemoveAll(dir)
-	bin, err := build(ctx, dir, map[string]string{
-		"gateway": "gateway/local", "goproxy": "gateway/scripts/bench/goproxy", "mockupstream": "gateway/scripts/bench/mockupstream",
-	})
+	bin, err := build(ctx, dir, programs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -138,7 +147,7 @@ func bench(ctx context.Context, s settings, use []cell, cold int) (all []sample,
 	}
 	targets := []target{
 		{name: proxyName, base: proxy.base, pid: proxy.pid()},
-		{name: gatewayName, base: gateway.base, pid: gateway.pid(), headers: gatewayHeaders(upstream.base)},
+		{name: gatewayName, base: gateway.base, pid: gateway.pid(), headers: gatewayHeaders(upstream.base), translates: true},
 	}
 	if slices.ContainsFunc(use, func(c cell) bool { return c.keys > 0 }) {
 		if targets[1].keys, err = createLimits(ctx, gateway.base, 1000); err != nil {
@@ -162,7 +171,7 @@ func bench(ctx context.Context, s settings, use []cell, cold int) (all []sample,
 		}
 		defer bare.stop()
 		targets = append(targets, target{name: proxyName, base: bare.base, pid: bare.pid(), over: over},
-			target{name: gatewayName, base: gateway.base, pid: gateway.pid(), headers: gatewayHeaders(host), over: over})
+			target{name: gatewayName, base: gateway.base, pid: gateway.pid(), headers: gatewayHeaders(host), over: over, translates: true})
 	}
 	all, err = measure(ctx, s, use, targets, upstream)
 	gateway.stop()
