@@ -44,7 +44,10 @@ func TestOnlyWhoMaySetLimitsSetsPrices(t *testing.T) {
 			t.Errorf("an admin of the workspace: %s %s %s: %d %s", c.method, c.path, c.body, got.status, got.body)
 		}
 	}
-	for _, body := range []string{`{"description":"theirs"}`, `{"name":"co"}`} {
+	r.admin("PUT", "/integrations/co?workspace_id="+ws, `{"pricing_adjustments":{"multiplier":{"default":0.5,"request_token":2}}}`)
+	r.admin("PUT", models+"?workspace_id="+ws, `{"models":[{"slug":"again","enabled":true,`+price+`}]}`)
+	r.wantStatus("the same price", r.as(manager, "PUT", models+"?workspace_id="+ws, `{"models":[{"slug":"again","enabled":false, "pricing_config": { "pay_as_you_go" : {"request_token":{"price":0.0}}}}]}`), 200, "")
+	for _, body := range []string{`{"description":"theirs"}`, `{"name":"co"}`, `{"name":"co","pricing_adjustments": {"multiplier" : {"request_token":2.0, "default":0.50}}}`} {
 		r.wantStatus("other fields", r.as(manager, "PUT", "/integrations/co?workspace_id="+ws, body), 200, "")
 	}
 	r.wantStatus("enabling", r.as(manager, "PUT", models+"?workspace_id="+ws, `{"models":[{"slug":"gpt-4o","enabled":false}]}`), 200, "")

@@ -1,7 +1,8 @@
 package integrations
 
 import (
-	"bytes"
+	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ import (
 // either.
 func mayPrice(c *admin.Call, was, now *provider.Integration) error {
 	field := ""
-	if !bytes.Equal(was.PricingAdjustments, now.PricingAdjustments) {
+	if !sameJSON(was.PricingAdjustments, now.PricingAdjustments) {
 		field = "pricing_adjustments"
 	} else if pricedOtherwise(was, now) {
 		field = "models"
@@ -38,6 +39,16 @@ func pricedOtherwise(was, now *provider.Integration) bool {
 		return out
 	}
 	return !slices.EqualFunc(priced(was.Models), priced(now.Models), func(a, b provider.IntegrationModel) bool {
-		return a.Slug == b.Slug && a.BaseModelSlug == b.BaseModelSlug && bytes.Equal(a.Pricing, b.Pricing)
+		return a.Slug == b.Slug && a.BaseModelSlug == b.BaseModelSlug && sameJSON(a.Pricing, b.Pricing)
 	})
+}
+
+// sameJSON reports whether two values are equal in any notation. A client may send back what it
+// has read.
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	if len(a) > 0 && json.Unmarshal(a, &x) != nil || len(b) > 0 && json.Unmarshal(b, &y) != nil {
+		return false
+	}
+	return reflect.DeepEqual(x, y)
 }

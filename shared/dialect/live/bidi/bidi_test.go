@@ -133,6 +133,22 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
+// TestAllThatAModelMakesIsHeard: what it says, code with its results, and arguments of calls, in
+// turns and in separate messages.
+func TestAllThatAModelMakesIsHeard(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string][2]string{
+		`{"serverContent":{"modelTurn":{"parts":[{"text":"a"},{"executableCode":{"language":"PYTHON","code":"b"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"c"}}]}}}`: {"abc", ""},
+		`{"serverContent":{"modelTurn":{"parts":[{"functionCall":{"name":"f","args":{"x":{"y":["d","e"]}}}}]}}}`:                                                                     {"", "d\ne"},
+		`{"toolCall":{"functionCalls":[{"id":"i","name":"f","args":{"x":"d"}},{"id":"j","name":"g","args":{"y":"e"}}]}}`:                                                             {"", "d\ne"},
+		`{"serverContent":{"modelTurn":{"parts":[{"inlineData":{"mimeType":"audio/pcm","data":"AAAA"}}]},"outputTranscription":{"text":"f"}}}`:                                       {"f", ""},
+	} {
+		if h := opened(t, `{"setup":{"model":"m"}}`).Provider([]byte(message)); h.Said != want[0] || h.Called != want[1] {
+			t.Errorf("%s: said %q, called %q", message, h.Said, h.Called)
+		}
+	}
+}
+
 // Text in a client's message is told apart from sound, wherever it is in the message, and
 // counts as words.
 func TestWordsBesideSound(t *testing.T) {
