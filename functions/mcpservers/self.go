@@ -186,6 +186,8 @@ func setTokens(f *family, c *admin.Call) (any, error) {
 	switch {
 	case user == "":
 		return nil, fault.New(fault.InvalidRequest, "", "This key belongs to no user; tokens of an MCP server are a user's: send the key or session of a user")
+	case !c.Caller.Is(user):
+		return nil, sharedKey()
 	case of.Form.AuthType != mcp.AuthOAuth:
 		return nil, fault.New(fault.InvalidRequest, "serverId", "users do not sign in at this server: its auth_type is "+of.Form.AuthType)
 	}
@@ -223,6 +225,11 @@ func setTokens(f *family, c *admin.Call) (any, error) {
 	return stateOfTokens(c, it)
 }
 
+// sharedKey returns the fault for a user's key that others may know, as on the MCP gateway.
+func sharedKey() error {
+	return fault.New(fault.NotAllowed, "", "Others may know this key, so that it does not act for its user at MCP servers; its user must rotate it first")
+}
+
 // deleteTokens deletes the caller's tokens. The response is the same if there are none.
 func deleteTokens(f *family, c *admin.Call) (any, error) {
 	it, err := f.servers.Find(c)
@@ -232,6 +239,9 @@ func deleteTokens(f *family, c *admin.Call) (any, error) {
 	done := admin.Members{"success": true}
 	if c.Caller.UserID == "" {
 		return done, nil
+	}
+	if !c.Caller.Is(c.Caller.UserID) {
+		return nil, sharedKey()
 	}
 	return done, c.Change(func(tx *resource.Tx) error { return endConnection(tx, it.Record, c.Caller.UserID) })
 }

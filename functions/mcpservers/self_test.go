@@ -49,6 +49,24 @@ func TestCallersReadAndSetTheirOwnTokens(t *testing.T) {
 	}
 }
 
+// TestKeysThatOthersKnowSetNoTokens: a key that does not act for its user on the MCP gateway does
+// not choose the user's account either.
+func TestKeysThatOthersKnowSetNoTokens(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.Do("POST", "/mcp-integrations", key, quiet).OK()
+	at := "/mcp-servers/" + h.Do("POST", "/mcp-servers", key, `{"name":"S","mcp_integration_id":"up"}`).OK().Text("id") + "/tokens"
+	shared := h.Caller(admintest.MemberKey)
+	shared.Shared = true
+	h.SetCaller("known to others", shared)
+	h.Do("PUT", at, "known to others", `{"access_token":"t"}`).Refused(403, "AB03", "")
+	h.Do("PUT", at, admintest.MemberKey, `{"access_token":"t"}`).OK()
+	h.Do("DELETE", at, "known to others", nil).Refused(403, "AB03", "")
+	if a := h.Do("GET", at, admintest.MemberKey, nil).OK(); a.At("connected") != true {
+		t.Errorf("after: %s", a.Body)
+	}
+}
+
 func TestClientInfoNamesTheGatewayAsAClient(t *testing.T) {
 	h := newHouse(t)
 	up := newUpstream(t, false)

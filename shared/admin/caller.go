@@ -18,6 +18,9 @@ import (
 type Caller struct {
 	KeyID  string // of the API key; empty for other credentials
 	UserID string // of the user that the credential belongs to; empty for service keys
+	// Shared: others than the user may know the credential, as of identity.Granted. It does not
+	// act for the user outside of the gateway.
+	Shared bool
 	Type   string // organisation-service, workspace-service, workspace-user, ...
 	// Scope is how far the caller reaches: Workspace is empty for organisation
 	// keys, which reach every workspace.
@@ -52,6 +55,9 @@ type Scopes interface{ Has(scope string) bool }
 // Authenticate finds the caller of a request; a *fault.Fault (401) when there is
 // none.
 type Authenticate func(ctx context.Context, r *http.Request, requestID string) (Caller, error)
+
+// Is reports whether the caller is a user, beyond doubt.
+func (c *Caller) Is(user string) bool { return user != "" && c.UserID == user && !c.Shared }
 
 // OfOrganisation reports whether the caller can access the entire organization.
 func (c *Caller) OfOrganisation() bool { return c.Scope.Workspace == "" }

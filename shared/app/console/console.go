@@ -74,11 +74,11 @@ func CallerOf(ctx context.Context, l *resource.Loader, p *identity.Principal) (a
 	if err != nil {
 		return admin.Caller{}, err
 	}
-	granted, _, err := identity.Granted(ctx, v, p)
+	granted, personal, err := identity.Granted(ctx, v, p)
 	if err != nil {
 		return admin.Caller{}, err
 	}
-	if p.UserID == "" {
+	if c.Shared = !personal; p.UserID == "" {
 		return c.As(granted), nil
 	}
 	own, ok, err := membership.LoadRank(ctx, v, p.Scope, p.UserID)
