@@ -55,6 +55,12 @@ func main() {
 	}
 }
 
+// front is what is in front of the routes: the console, header aliases, and the web pages that may
+// call MCP servers and the data plane.
+func front(o host.Options, routes http.Handler) http.Handler {
+	return console.Handler(o.Pages.Handler(o.Aliases.Handler(o.DataPages.Handler(routes))))
+}
+
 // run serves until ctx ends; then running answers finish and their events are
 // sent.
 func run(ctx context.Context) error {
@@ -87,7 +93,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}
-	server, err := host.Listen(variable(envAddr, ":8080"), healthy(meter.Page(totals, core.MayReadMetrics, host.RequireEdge(originauth.ForStore(secrets, core.Store).OnRejected(m.CountBypass), console.Handler(options.Pages.Handler(options.Aliases.Handler(options.DataPages.Handler(mux))))))), options)
+	server, err := host.Listen(variable(envAddr, ":8080"), healthy(meter.Page(totals, core.MayReadMetrics, host.RequireEdge(originauth.ForStore(secrets, core.Store).OnRejected(m.CountBypass), front(options, mux)))), options)
 	if err != nil {
 		return errors.Join(err, journal.Close())
 	}

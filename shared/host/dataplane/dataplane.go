@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"time"
 
@@ -55,6 +56,21 @@ func open(ctx context.Context, routes []relay.Route, translators []chat.Translat
 	if err != nil {
 		return nil, err
 	}
+	front, err := frontFromEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	vectors, err := onaws.Vectors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := plane.New(in.Core, m.Sink(newCostSink(logFallback{in.Sink})), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Translators: translators, Vectors: vectors})
+	return &host.Stream{Handler: front(relay.NewMux(r, routes)), Verifier: originauth.ForStore(secrets, in.Store).OnRejected(m.CountBypass), Thaw: in.CloseIdleConnections}, nil
+}
+
+// frontFromEnvironment returns what is in front of the routes: header aliases, and the web pages
+// that may call MCP servers and the data plane.
+func frontFromEnvironment() (func(http.Handler) http.Handler, error) {
 	aliases, err := alias.FromEnvironment()
 	if err != nil {
 		return nil, err
@@ -67,12 +83,7 @@ func open(ctx context.Context, routes []relay.Route, translators []chat.Translat
 	if err != nil {
 		return nil, err
 	}
-	vectors, err := onaws.Vectors(ctx)
-	if err != nil {
-		return nil, err
-	}
-	r := plane.New(in.Core, m.Sink(newCostSink(logFallback{in.Sink})), plane.Options{RecordAfterBody: true, Drain: drain, Jobs: jobs, Translators: translators, Vectors: vectors})
-	return &host.Stream{Handler: pages.Handler(aliases.Handler(dataPages.Handler(relay.NewMux(r, routes)))), Verifier: originauth.ForStore(secrets, in.Store).OnRejected(m.CountBypass), Thaw: in.CloseIdleConnections}, nil
+	return func(h http.Handler) http.Handler { return pages.Handler(aliases.Handler(dataPages.Handler(h))) }, nil
 }
 
 // checkJobs rejects routes of jobs without an implementation.
