@@ -52,7 +52,7 @@ func startGateway(t *testing.T) *process {
 	}
 	p := &process{binary: binary, exited: make(chan struct{}), output: &logBuffer{}}
 	p.cmd = exec.Command(binary, "-addr", "127.0.0.1:0", "-data", filepath.Join(dir, "data"))
-	p.cmd.Env = append(os.Environ(), "GATEWAY_ADMIN_KEY="+adminKey, "GATEWAY_WORKSPACE_KEY="+workspaceKey)
+	p.cmd.Env = append(os.Environ(), "GATEWAY_ADMIN_KEY="+adminKey, "GATEWAY_WORKSPACE_KEY="+workspaceKey, "GATEWAY_HEADER_ALIASES=x-portkey")
 	p.cmd.Stderr = p.output
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
@@ -149,7 +149,7 @@ func nodePrograms(t *testing.T, p *process) {
 	if _, err := exec.LookPath("node"); err != nil {
 		missing(t, "node is not installed")
 	}
-	for _, name := range []string{"openai", "@anthropic-ai/sdk", "@a2a-js/sdk", "@openai/agents-realtime", "@ai-sdk/openai"} {
+	for _, name := range []string{"openai", "@anthropic-ai/sdk", "@a2a-js/sdk", "@openai/agents-realtime", "@ai-sdk/openai", "portkey-ai"} {
 		if _, err := os.Stat(filepath.Join("node_modules", name, "package.json")); err != nil {
 			missing(t, "the npm packages are not installed: npm ci --prefix scripts/clients")
 		}
