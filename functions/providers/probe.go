@@ -16,6 +16,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/resource"
 	"gateway/shared/route/rotation"
 	"gateway/shared/route/saved"
 	"gateway/shared/store"
@@ -78,20 +79,41 @@ func (f *family) probeRoute(col *instances, name string) []admin.Route {
 			if err != nil {
 				return nil, err
 			}
-			return f.probe(c, it)
+			return f.probe(c, "provider-test", it.Scope, func(v *resource.View) (*saved.Provider, error) {
+				return saved.Load(c.Context, v, it.Scope, it.Slug, c.Now)
+			})
 		}),
 		Doc: "Test a provider by its list of models, which costs nothing, and tell what failed: the settings, the credentials, the network or the provider. Each of several credentials of its integration is tested: requests use a refused one again once the provider accepts it, and leave one out that it rejects with 401 while it accepts another one.",
 	})
 }
 
+// integrationProbe tests integrations, which are otherwise served by a family of their own: only
+// this one may open credentials.
+func (f *family) integrationProbe() []admin.Route {
+	col := &admin.Collection[provider.Integration]{
+		Kind: provider.KindIntegration, Object: "integration", Path: "/integrations", Param: "slug", Resource: "integrations", WriteRole: admin.Manager,
+		Levels: &admin.Levels[provider.Integration]{Organisation: "organisation_integrations", Workspace: "workspace_integrations"},
+	}
+	return col.Below(admin.Route{
+		Method: "POST", Path: "/integrations/{slug}/test", Name: "testIntegration", Action: audit.Test, AnswerOf: admin.SchemaOf[probeResult], Do: col.At("update", func(c *admin.Call) (any, error) {
+			it, err := col.Find(c)
+			if err != nil {
+				return nil, err
+			}
+			return f.probe(c, "integration-test", it.Scope, func(v *resource.View) (*saved.Provider, error) { return saved.OfIntegration(c.Context, v, *it.Record) })
+		}),
+		Doc: "Test an integration by the list of models of its provider, as POST /providers/{slug}/test does, also before a workspace has a provider of it.",
+	})
+}
+
 // probe requests the list of models of a provider with each of its saved credentials.
-func (f *family) probe(c *admin.Call, it item) (*probeResult, error) {
-	result := probeResult{Object: "provider-test", Credentials: []credentialResult{}}
-	v, err := f.Loader.Fresh(c.Context, it.Scope.Org)
+func (f *family) probe(c *admin.Call, object string, sc store.Scope, load func(*resource.View) (*saved.Provider, error)) (*probeResult, error) {
+	result := probeResult{Object: object, Credentials: []credentialResult{}}
+	v, err := f.Loader.Fresh(c.Context, sc.Org)
 	if err != nil {
 		return nil, err
 	}
-	s, err := saved.Load(c.Context, v, it.Scope, it.Slug, c.Now)
+	s, err := load(v)
 	if fault.Is(err, fault.NotAllowed) {
 		return result.failed(causeSettings, "%s", fault.From(err).Message), nil
 	}
@@ -100,7 +122,7 @@ func (f *family) probe(c *admin.Call, it item) (*probeResult, error) {
 	}
 	ctx, cancel := context.WithTimeout(c.Context, probeTime)
 	defer cancel()
-	opened, err := s.Open(ctx, &saved.Means{Sealer: c.Sealer, Secrets: f.Secrets, View: v, Scope: it.Scope, Now: c.Now})
+	opened, err := s.Open(ctx, &saved.Means{Sealer: c.Sealer, Secrets: f.Secrets, View: v, Scope: sc, Now: c.Now})
 	if err != nil {
 		return rejected(result, err)
 	}
@@ -157,7 +179,7 @@ func (f *family) probeWith(ctx context.Context, result probeResult, s *saved.Pro
 		return rejected(result, err)
 	}
 	if address == "" {
-		return result.failed(causeUnsupported, "%s has no list of models; send a request through @%s to test it", s.Provider.Name, s.Slug), nil
+		return result.failed(causeUnsupported, "%s has no list of models; only a request through a provider can test it", s.Provider.Name), nil
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

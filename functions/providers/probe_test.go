@@ -82,6 +82,13 @@ func TestATestOfAProviderTellsWhatFailed(t *testing.T) {
 			t.Errorf("%s at %s: %s", kind, want.host, a.Body)
 		}
 	}
+	// The integration itself, for those who may change it.
+	status, body = http.StatusOK, `{"data":[{"id":"a"}]}`
+	if a := h.Do("POST", "/integrations/i-failing/test", admintest.AdminKey, nil).OK(); a.At("success") != true || a.At("models") != 1.0 || a.Text("object") != "integration-test" {
+		t.Errorf("an integration: %s", a.Body)
+	}
+	h.Do("POST", "/integrations/i-failing/test", key, nil).Refused(404, "AB08", "") // a workspace cannot read it either
+	h.Do("POST", "/integrations/none/test", admintest.AdminKey, nil).Refused(404, "AB08", "")
 	h.Do("POST", "/providers/none/test", key, nil).Refused(404, "AB08", "")
 	h.Do("POST", at, admintest.MemberKey, nil).Refused(403, "AB03", "")
 }

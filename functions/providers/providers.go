@@ -46,7 +46,7 @@ func Of(c *app.Core) Deps {
 func New(d Deps) admin.Family {
 	f := &family{d}
 	saved, keys := f.providers(), f.keys()
-	return admin.Family{Name: "providers", Doc: "Saved providers and virtual keys.", Routes: slices.Concat(saved.Routes(), f.probeRoute(saved, "testProvider"), keys.Routes(), f.probeRoute(keys, "testVirtualKey"), []admin.Route{catalogRoute()})}
+	return admin.Family{Name: "providers", Doc: "Saved providers and virtual keys.", Routes: slices.Concat(saved.Routes(), f.probeRoute(saved, "testProvider"), keys.Routes(), f.probeRoute(keys, "testVirtualKey"), f.integrationProbe(), []admin.Route{catalogRoute()})}
 }
 
 type family struct{ Deps }

@@ -110,6 +110,23 @@ func decode(ctx context.Context, v *resource.View, sc store.Scope, rec resource.
 	if sub := provider.InstanceSubject(sc, rec.ID, rec.Slug, rec.Rev, inst); sub != nil {
 		s.Subjects = append(s.Subjects, sub)
 	}
+	return s, s.bind(ctx, v, sc)
+}
+
+// OfIntegration returns a provider without a slug for an integration in its own scope, to test its
+// credentials.
+func OfIntegration(ctx context.Context, v *resource.View, rec resource.Record) (*Provider, error) {
+	s := &Provider{IntegrationID: rec.ID, inst: &provider.Instance{IntegrationID: rec.ID, IntegrationOrg: rec.Scope.Workspace == ""}}
+	err := s.bind(ctx, v, rec.Scope)
+	if err == nil && s.Integration == nil {
+		err = fault.New(fault.NotFound, "", "This integration does not exist")
+	}
+	return s, err
+}
+
+// bind reads the integration of a provider in a scope. A provider without one is not enabled.
+func (s *Provider) bind(ctx context.Context, v *resource.View, sc store.Scope) error {
+	inst := s.inst
 	type found struct {
 		rec resource.Record
 		in  *provider.Integration
@@ -119,14 +136,14 @@ func decode(ctx context.Context, v *resource.View, sc store.Scope, rec resource.
 		return found{r, in}, err
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if !ok || f.rec.Archived() {
-		return s, nil // not enabled
+		return nil
 	}
 	p, ok := provider.ByID(f.in.AIProviderID)
 	if !ok {
-		return nil, fmt.Errorf("relay: integration %s names the provider %q, which is not in the catalogue", f.rec.ID, f.in.AIProviderID)
+		return fmt.Errorf("relay: integration %s names the provider %q, which is not in the catalogue", f.rec.ID, f.in.AIProviderID)
 	}
 	s.Provider, s.Integration = p, f.in
 	s.record, s.moves = f.rec, f.in.MapsAddress()
@@ -147,7 +164,7 @@ func decode(ctx context.Context, v *resource.View, sc store.Scope, rec resource.
 			s.CustomHeaders[k], _ = val.(string)
 		}
 	}
-	return s, s.readPrices()
+	return s.readPrices()
 }
 
 // readPrices parses the integration's own prices once.
