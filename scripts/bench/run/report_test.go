@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"math"
 	"os"
 	"strings"
@@ -73,5 +74,23 @@ func TestCPUTimeOfThisProcessGrows(t *testing.T) {
 	}
 	if peakMiB(os.Getpid()) <= 0 || residentMiB(os.Getpid()) <= 0 || machineBusy() <= 0 {
 		t.Errorf("memory or the machine's time cannot be read")
+	}
+}
+
+// Figures of peers are multiples of the bare proxy's in the same round. A cell with errors, or that
+// a peer did not do, has none.
+func TestPeersAreComparedRoundByRound(t *testing.T) {
+	var all []sample
+	for round, cpu := range []float64{10, 20, 40} {
+		all = append(all, sample{Round: round, Cell: "chat1k", Target: proxyName, CPUMicros: cpu}, sample{Round: round, Cell: "chat1k", Target: "peer", CPUMicros: cpu * float64(round+2)})
+	}
+	broken := sample{Cell: "chat1k", Target: "broken", CPUMicros: 1}
+	broken.Errors = 1
+	var page bytes.Buffer
+	reportPeers(&page, settings{rounds: 3}, cells[:1], []target{{name: proxyName}, {name: "peer"}, {name: "broken"}}, []row{{"Other", "v1", "", "not run: a | b"}}, append(all, broken))
+	for _, want := range []string{"| 1 | 3.00 (2.00–4.00) | failed |", "| Other | v1 |  | not run: a / b |"} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("%s is missing in %s", want, page.String())
+		}
 	}
 }
