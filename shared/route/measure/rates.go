@@ -6,8 +6,9 @@ import (
 	"gateway/shared/pricing"
 )
 
-// rates are prices that were looked up less than ratesAge ago.
-type rates map[Key]rate
+// rates are prices that were looked up less than ratesAge ago. They are never changed, and pointers
+// because a price is too large to be copied for each target of each request.
+type rates map[Key]*rate
 
 type rate struct {
 	price pricing.Price
@@ -38,7 +39,7 @@ func (r *Room) Prices(list []Candidate, c Class, at time.Time, used *pricing.Usa
 	}
 	r.mu.Unlock()
 	for _, i := range missing {
-		p := rate{until: now + int64(ratesAge)}
+		p := &rate{until: now + int64(ratesAge)}
 		p.price, p.ok = find(i)
 		list[i].Cost, list[i].Priced = p.price.Cost(*used), p.ok
 		r.keepRate(list[i].rateKey(c), p)
@@ -48,7 +49,7 @@ func (r *Room) Prices(list []Candidate, c Class, at time.Time, used *pricing.Usa
 // rateKey is the key of a candidate's price for a class of requests.
 func (c *Candidate) rateKey(class Class) Key { return c.Key*Classes + Key(class%Classes) }
 
-func (r *Room) keepRate(k Key, p rate) {
+func (r *Room) keepRate(k Key, p *rate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.rates == nil || len(r.rates) >= maxRates {
