@@ -192,7 +192,7 @@ func firstKeys() (app.First, error) {
 // assemble puts the data plane, the administration and the workers together.
 func (g *gateway) assemble() error {
 	sender := g.sender
-	archive := segment.New(g.core.Store, g.core.Bucket, segment.Options{Retention: g.core.Retention, WorkspaceRetention: g.core.KeptDays})
+	archive := segment.New(g.core.Store, g.core.Bucket, segment.Options{Retention: g.core.Retention, WorkspaceRetention: g.core.RetentionDays})
 	totals, metrics, err := meter.ListenTotals()
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (g *gateway) assemble() error {
 		g.every(time.Hour, "cache sweep", plane.Answers(g.core, nil).Sweep),
 		g.every(time.Hour, "retention", archive.Retain),
 		g.every(time.Hour, "retention of feedback", func(ctx context.Context) error {
-			rated := feedback.New(g.core.Store, g.core.Now, g.core.Retention.Records, g.core.KeptDays)
+			rated := feedback.New(g.core.Store, g.core.Now, g.core.Retention.Records, g.core.RetentionDays)
 			return rated.Retain(ctx, feedback.Places{Organizations: archive.Organizations, Workspaces: g.core.Workspaces})
 		}),
 		g.every(time.Minute, "budget repair", func(ctx context.Context) error { _, err := g.core.Ledger.RepairAll(ctx); return err }),

@@ -42,7 +42,7 @@ func BenchmarkGemini(b *testing.B) {
 				path += "?"
 			}
 			r := relay.New(relay.Options{
-				Loader: g.core.Loader, Auth: g.core.Auth, Ledger: g.core.Ledger, Book: pricing.Default(), Sink: g.stores.Journal,
+				Loader: g.core.Loader, Auth: g.core.Auth, Ledger: g.core.Ledger, Prices: pricing.Default(), Sink: g.stores.Journal,
 				Sealer: g.core.Sealer, Store: g.core.Store, Egress: g.core.Egress, Dialects: plane.Dialects(),
 				Transport: recorded(b, g, path+"key=mock-x", `{"contents":[{"role":"user","parts":[{"text":"`+c.message+`"}]}]}`),
 			})

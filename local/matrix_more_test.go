@@ -81,7 +81,7 @@ func (m *matrix) once(p *provider.Provider, op provider.Operation) string {
 		}
 		return ""
 	}
-	if _, _, talks := p.Speaks(provider.Messages, provider.AnthropicMessages); counts && !talks {
+	if _, _, talks := p.UpstreamDialect(provider.Messages, provider.AnthropicMessages); counts && !talks {
 		return ""
 	}
 	w := (*wish)(nil)

@@ -173,7 +173,7 @@ func readTextStream(body []byte) (*mockprovider.StreamResult, error) {
 func (m *matrix) provider(p *provider.Provider) []matrixRow {
 	var rows []matrixRow
 	for _, c := range clients {
-		if _, _, ok := p.Speaks(c.operation, c.dialect); !ok && !(c.operation == provider.Completions && p.Serves(c.operation)) {
+		if _, _, ok := p.UpstreamDialect(c.operation, c.dialect); !ok && !(c.operation == provider.Completions && p.Serves(c.operation)) {
 			m.unsupported(p, c.operation, c.path, c.bodies[colPlain])
 			continue
 		}

@@ -107,7 +107,7 @@ func BenchmarkRelay(b *testing.B) {
 				more += `,"stream_options":{"include_usage":true}`
 			}
 			r := relay.New(relay.Options{
-				Loader: g.core.Loader, Auth: g.core.Auth, Ledger: g.core.Ledger, Book: pricing.Default(), Sink: g.stores.Journal,
+				Loader: g.core.Loader, Auth: g.core.Auth, Ledger: g.core.Ledger, Prices: pricing.Default(), Sink: g.stores.Journal,
 				Sealer: g.core.Sealer, Store: g.core.Store, Egress: g.core.Egress,
 				Transport: recorded(b, g, c.upstream, chatBody(model, c.message, more)),
 				Dialects:  []chat.Provider{openai.Chat{}, openai.Completions{}, anthropic.Messages{}},

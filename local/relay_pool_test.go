@@ -34,7 +34,7 @@ func TestBodyThatIsStillSentIsNotOverwrittenByTheNextRequest(t *testing.T) {
 	answer := canned{"application/json", []byte(`{"id":"x","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)}
 	transport := &late{canned: answer}
 	mux := relay.NewMux(relay.New(relay.Options{
-		Loader: g.core.Loader, Auth: g.core.Auth, Ledger: g.core.Ledger, Book: pricing.Default(), Sink: g.stores.Journal,
+		Loader: g.core.Loader, Auth: g.core.Auth, Ledger: g.core.Ledger, Prices: pricing.Default(), Sink: g.stores.Journal,
 		Sealer: g.core.Sealer, Store: g.core.Store, Egress: g.core.Egress, Transport: transport,
 		Dialects: []chat.Provider{openai.Chat{}},
 	}), assembly.DataPlane())

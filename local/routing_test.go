@@ -38,7 +38,7 @@ func (r *running) instance(clock *atomic.Int64) *instance {
 	in := &instance{clock: clock}
 	now := func() time.Time { return time.Now().Add(time.Duration(clock.Load())) }
 	in.relay = relay.New(relay.Options{
-		Loader: g.core.Loader, Auth: g.core.Auth, Ledger: g.core.Ledger, Book: pricing.Default(), Sink: g.stores.Journal,
+		Loader: g.core.Loader, Auth: g.core.Auth, Ledger: g.core.Ledger, Prices: pricing.Default(), Sink: g.stores.Journal,
 		Sealer: g.core.Sealer, Store: g.core.Store, Egress: g.core.Egress, Transport: g.core.Transport,
 		Dialects: plane.Dialects(), Now: now,
 		Sleep: func(done <-chan struct{}, d time.Duration) bool {

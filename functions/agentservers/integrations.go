@@ -49,7 +49,7 @@ func (f *family) describeIntegrations() *admin.Collection[a2a.Integration] {
 			return provider.LinkSecrets(tx, it.Ref(), provider.Links{Was: it.Form.SecretMappings})
 		},
 		Committed: func(c *admin.Call, ch *integrationChange) {
-			if ch.Rec != nil && c.Kept(changed) != nil {
+			if ch.Rec != nil && c.Stored(changed) != nil {
 				f.learn(c, ch.Rec.Ref())
 			}
 		},
@@ -135,7 +135,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) e
 		return bad
 	}
 	addresses := form.Addresses(ch.Was)
-	pinned := hostpin.Change{Addresses: addresses, Kept: set.Kept(ch.Rec)}
+	pinned := hostpin.Change{Addresses: addresses, Retained: set.Retained(ch.Rec)}
 	if err := pinned.Check(); err != nil {
 		return err
 	}

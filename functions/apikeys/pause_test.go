@@ -20,7 +20,7 @@ func TestPausedKeysAreRejectedUntilTheyAreResumed(t *testing.T) {
 	auth := identity.NewAuthenticator(resource.NewLoader(h.Resources), time.Now)
 	rejected := func(what string, want fault.Code) {
 		t.Helper()
-		_, err := auth.Authenticate(t.Context(), raw, identity.Asked{})
+		_, err := auth.Authenticate(t.Context(), raw, identity.AuthenticationAttempt{})
 		if want == "" && err != nil || want != "" && !fault.Is(err, want) {
 			t.Errorf("%s: %v, want %q", what, err, want)
 		}

@@ -111,7 +111,7 @@ func (f *family) beginByKey(c *admin.Call) (any, error) {
 
 // openByKey begins a session of an API key.
 func openByKey(f *family, c *admin.Call, key string) (*browserSession, *http.Cookie, error) {
-	p, err := f.Keys.Authenticate(c.Context, key, identity.Asked{Request: c.Request, ID: c.RequestID})
+	p, err := f.Keys.Authenticate(c.Context, key, identity.AuthenticationAttempt{Request: c.Request, ID: c.RequestID})
 	if err != nil {
 		return nil, nil, err
 	}

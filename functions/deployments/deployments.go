@@ -110,7 +110,7 @@ func (f *family) describe() *admin.Collection[access.Deployment] {
 					return nil, err
 				}
 				out := made.(admin.Members)
-				out["token"] = c.Kept(tokenKey)
+				out["token"] = c.Stored(tokenKey)
 				return out, nil
 			}
 		},

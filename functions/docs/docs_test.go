@@ -140,7 +140,7 @@ func TestDocumentedBodiesAreThoseTheDialectsTake(t *testing.T) {
 	}
 	said := `"messages":[{"role":"user","content":"a"}]`
 	for path, c := range map[string]struct {
-		dialect chat.Spoken
+		dialect chat.Dialogue
 		bodies  []string
 	}{
 		"/chat/completions": {openai.Chat{}, []string{

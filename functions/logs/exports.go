@@ -239,7 +239,7 @@ func mayReach(c *admin.Call, _ string, row *resource.Row) bool {
 // result is cached in the call, because lists need it for each row.
 func readsAll(c *admin.Call) bool {
 	const kept = "reads all logs"
-	if all, known := c.Kept(kept).(bool); known {
+	if all, known := c.Stored(kept).(bool); known {
 		return all
 	}
 	all := true

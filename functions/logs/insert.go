@@ -140,7 +140,7 @@ func (f *family) insert(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids, err := f.Told.Emit(c.Context, by, all)
+	ids, err := f.Ingest.Emit(c.Context, by, all)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (f *family) insert(c *admin.Call) (any, error) {
 }
 
 // teller is the caller, with what the workspace's logs keep.
-func teller(c *admin.Call) (*ingest.Teller, error) {
+func teller(c *admin.Call) (*ingest.Reporter, error) {
 	ws, _, err := c.Workspace(c.Scope.Workspace)
 	if err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func teller(c *admin.Call) (*ingest.Teller, error) {
 	if s.EnforceDebug != nil {
 		bodies = *s.EnforceDebug
 	}
-	return &ingest.Teller{Scope: c.Scope, Slug: ws.Slug, KeyID: c.Caller.KeyID, KeyType: c.Caller.Type, UserID: c.Caller.UserID, Bodies: bodies}, nil
+	return &ingest.Reporter{Scope: c.Scope, Slug: ws.Slug, KeyID: c.Caller.KeyID, KeyType: c.Caller.Type, UserID: c.Caller.UserID, Bodies: bodies}, nil
 }
 
 // exchange is an entry of the body, which has passed its description.

@@ -45,9 +45,9 @@ type Deps struct {
 	Exports *export.Runs
 	Bucket  blob.Bucket // of the files of exports
 	Tail    TailOptions
-	// Book is what simulations price by; nil: the list that comes with the gateway.
-	Book *pricing.Book
-	Told *ingest.Maker // accepts reports of requests made elsewhere
+	// Prices is what simulations price by; nil: the list that comes with the gateway.
+	Prices *pricing.Book
+	Ingest *ingest.Maker // accepts reports of requests made elsewhere
 	// Store has the rows that remember which spans of a trace were counted.
 	Store store.Store
 }

@@ -45,15 +45,15 @@ const (
 // kind is one of the two signals, with the names of its parts.
 type kind struct {
 	path, name, member, rejected string
-	fromJSON, fromProtobuf       func([]byte) ([]otlp.Told, error)
-	priced                       func(*otlp.Told) bool
+	fromJSON, fromProtobuf       func([]byte) ([]otlp.ReceivedSpan, error)
+	priced                       func(*otlp.ReceivedSpan) bool
 	needsIDs                     bool
 }
 
 var kinds = []kind{
-	{"/otel/v1/traces", "createTraces", "resourceSpans", "rejectedSpans", otlp.ReadJSONTraces, otlp.ReadTraces, func(*otlp.Told) bool { return true }, true},
+	{"/otel/v1/traces", "createTraces", "resourceSpans", "rejectedSpans", otlp.ReadJSONTraces, otlp.ReadTraces, func(*otlp.ReceivedSpan) bool { return true }, true},
 	// What belongs to a span is counted with it.
-	{"/otel/v1/logs", "createLogRecords", "resourceLogs", "rejectedLogRecords", otlp.ReadJSONLogs, otlp.ReadLogs, func(t *otlp.Told) bool { return t.ID == "" }, false},
+	{"/otel/v1/logs", "createLogRecords", "resourceLogs", "rejectedLogRecords", otlp.ReadJSONLogs, otlp.ReadLogs, func(t *otlp.ReceivedSpan) bool { return t.ID == "" }, false},
 }
 
 func (f *family) otelRoutes() (out []admin.Route) {
@@ -203,7 +203,7 @@ var pool = sync.Pool{New: func() any { return new([]instrumentation.Reading) }}
 
 // ingest stores the entries of a request, and returns those that were rejected. Entries become
 // records one at a time, so that a request needs little more memory than its entries.
-func (f *family) ingest(c *admin.Call, by *ingest.Teller, all []otlp.Told, k *kind) (no rejections, err error) {
+func (f *family) ingest(c *admin.Call, by *ingest.Reporter, all []otlp.ReceivedSpan, k *kind) (no rejections, err error) {
 	kept := pool.Get().(*[]instrumentation.Reading)
 	defer pool.Put(kept)
 	*kept = slices.Grow((*kept)[:0], len(all))[:len(all)]
@@ -235,7 +235,7 @@ func (f *family) ingest(c *admin.Call, by *ingest.Teller, all []otlp.Told, k *ki
 			verdict, verdicts = verdicts[0], verdicts[1:]
 		}
 		one := exchangeOf(&all[i], x, &verdict, k)
-		if _, err := f.Told.Emit(c.Context, by, []ingest.Exchange{one}); err != nil {
+		if _, err := f.Ingest.Emit(c.Context, by, []ingest.Exchange{one}); err != nil {
 			return no, err
 		}
 	}
@@ -243,7 +243,7 @@ func (f *family) ingest(c *admin.Call, by *ingest.Teller, all []otlp.Told, k *ki
 }
 
 // unfit says why an entry is not accepted; "" if it is.
-func unfit(t *otlp.Told, x *instrumentation.Reading, k *kind, now time.Time) string {
+func unfit(t *otlp.ReceivedSpan, x *instrumentation.Reading, k *kind, now time.Time) string {
 	switch {
 	case x.LoggedHere:
 		return "the gateway has the logs of its own spans"
@@ -256,7 +256,7 @@ func unfit(t *otlp.Told, x *instrumentation.Reading, k *kind, now time.Time) str
 }
 
 // exchangeOf is what a span or a log record reports about a request.
-func exchangeOf(t *otlp.Told, s *instrumentation.Reading, v *spandedup.Verdict, k *kind) ingest.Exchange {
+func exchangeOf(t *otlp.ReceivedSpan, s *instrumentation.Reading, v *spandedup.Verdict, k *kind) ingest.Exchange {
 	took := t.End.Sub(t.Start)
 	if t.Start.IsZero() || took < 0 || took > maxTook*time.Millisecond {
 		took = 0
@@ -264,7 +264,7 @@ func exchangeOf(t *otlp.Told, s *instrumentation.Reading, v *spandedup.Verdict, 
 	x := ingest.Exchange{
 		Created: t.Start, URL: k.path, Method: http.MethodPost, Provider: fault.Clip(s.Provider, 64), Request: s.Request(), Response: s.Answer(),
 		Status: s.Status, Took: took, Stream: s.Stream, TraceID: clean(t.Trace), SpanID: clean(t.ID), ParentSpanID: clean(t.Parent), SpanName: clean(t.Name), Metadata: s.Metadata,
-		Seen: &ingest.Seen{Endpoint: s.Endpoint, Asked: s.Asked, Model: s.Model, Finish: s.Finish, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}},
+		Seen: &ingest.Seen{Endpoint: s.Endpoint, RequestedModel: s.RequestedModel, Model: s.Model, Finish: s.Finish, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}},
 	}
 	if s.URL != "" {
 		x.URL = s.URL

@@ -15,12 +15,14 @@ import (
 )
 
 // traces decides which spans are counted.
-func (f *family) traces() *spandedup.Traces { return spandedup.New(f.Store, f.Told.Now, f.loggedCalls) }
+func (f *family) traces() *spandedup.Traces {
+	return spandedup.New(f.Store, f.Ingest.Now, f.loggedCalls)
+}
 
 // spanOf is a span as far as charges depend on it.
-func spanOf(t *otlp.Told, x *instrumentation.Reading) spandedup.Span {
+func spanOf(t *otlp.ReceivedSpan, x *instrumentation.Reading) spandedup.Span {
 	s := spandedup.Span{
-		ID: idOf(t.ID), Parent: idOf(t.Parent), Claims: x.Kind != instrumentation.Other, Usage: &x.Usage, Priced: x.Asked != "" || x.Model != "",
+		ID: idOf(t.ID), Parent: idOf(t.Parent), Claims: x.Kind != instrumentation.Other, Usage: &x.Usage, Priced: x.RequestedModel != "" || x.Model != "",
 		Start: t.Start.UnixMilli(), End: t.End.UnixMilli(),
 	}
 	if x.ResponseID != "" {

@@ -28,7 +28,7 @@ func (f *family) question(c *admin.Call, sc store.Scope, filter *report.Filter) 
 	if err != nil {
 		return q, nil, err
 	}
-	book := f.Book
+	book := f.Prices
 	if book == nil {
 		book = pricing.Default()
 	}
@@ -235,7 +235,7 @@ func (m *means) Price(ctx context.Context, workspace string, of replay.Target, o
 		by = org.Prices()
 		m.prices[workspace] = by
 	}
-	at := saved.Prices{Book: m.book, By: by, Of: of.Provider}
+	at := saved.Prices{List: m.book, By: by, Of: of.Provider}
 	if of.Slug != "" {
 		p, err := m.provider(ctx, workspace, of.Slug)
 		if err != nil {

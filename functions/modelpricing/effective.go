@@ -44,7 +44,7 @@ func priceRoute(b *pricing.Book) admin.Route {
 				Mode: c.Query.Text("mode"), Region: c.Query.Text("region"), ContextTokens: c.Query.Int("input_tokens"),
 				Quality: c.Query.Text("quality"), Size: c.Query.Text("size"), At: c.Now,
 			}
-			d, ok := b.Tell(o, func(o pricing.Options) (pricing.Price, bool) {
+			d, ok := b.Describe(o, func(o pricing.Options) (pricing.Price, bool) {
 				_, p, ok := at.Find(c.Param("model"), o)
 				return p, ok
 			})
@@ -58,7 +58,7 @@ func priceRoute(b *pricing.Book) admin.Route {
 
 // pricesOf are the prices that hold for the caller at the provider that the path names.
 func pricesOf(c *admin.Call, b *pricing.Book) (at saved.Prices, err error) {
-	at = saved.Prices{Book: b, Of: c.Param("provider")}
+	at = saved.Prices{List: b, Of: c.Param("provider")}
 	slug, own := strings.CutPrefix(at.Of, "@")
 	if c.Caller.Scope.Org == "" || !c.Caller.HasAny(asks) {
 		if own {

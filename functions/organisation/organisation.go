@@ -27,7 +27,7 @@ func New() admin.Family {
 			Path: workspacePath, Aliases: []string{"/workspaces/{id}/settings"}, Parent: workspaces().AsWorkspace(), Kind: tenant.KindOverrides,
 			Scope: "workspaces", Role: admin.Admin, Title: "settings of a workspace",
 			Ever:    func(member string) bool { return tenant.CategoryOf(member) != "" },
-			Allowed: (*tenant.Settings).Overridable, Kept: (*tenant.Settings).Kept, Mark: (*tenant.Settings).Mark,
+			Allowed: (*tenant.Settings).Overridable, Effective: (*tenant.Settings).Effective, Mark: (*tenant.Settings).Mark,
 		},
 	}
 	return admin.Family{

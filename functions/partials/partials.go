@@ -96,7 +96,7 @@ func before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if len(refs) > 0 {
 		c.Keep(keptPartials, true)
 	}
-	if c.Kept(keptPartials) == true {
+	if c.Stored(keptPartials) == true {
 		if ch.Rec.Fields == nil {
 			ch.Rec.Fields = map[string]string{}
 		}

@@ -96,13 +96,13 @@ type judged struct {
 
 // exam is one run of a table of tests.
 type exam struct {
-	*relay.Desk
+	*relay.Composition
 	found *prompt.Found
 	shelf prompt.Shelf
 }
 
 // test runs a table of tests on the version that the path names.
-func test(d *relay.Desk) ([]byte, error) {
+func test(d *relay.Composition) ([]byte, error) {
 	asked, err := readTable(d.Body)
 	if err != nil {
 		return nil, err

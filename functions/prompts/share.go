@@ -149,7 +149,7 @@ func (f *family) narrow(c *admin.Call) error {
 
 // across are the workspaces of a list.
 func across(c *admin.Call) ([]store.Scope, error) {
-	if owners, ok := c.Kept(keptOwners).([]store.Scope); ok {
+	if owners, ok := c.Stored(keptOwners).([]store.Scope); ok {
 		return owners, nil
 	}
 	return admin.WorkspaceScopes(c)

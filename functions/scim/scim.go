@@ -129,7 +129,7 @@ const asked = "workspace"
 
 func matches(c *admin.Call, row *resource.Row) bool {
 	if c.Query.Given("workspace_id") {
-		id, _ := c.Kept(asked).(string)
+		id, _ := c.Stored(asked).(string)
 		if id == "" {
 			id = c.Query.Text("workspace_id")
 			if ws, ok, err := c.Workspace(id); err == nil && ok {
@@ -185,7 +185,7 @@ const mapped = "group"
 
 // joinAll makes all members of a group that was mapped join the workspace.
 func (f *family) joinAll(c *admin.Call) error {
-	group, _ := c.Kept(mapped).(string)
+	group, _ := c.Stored(mapped).(string)
 	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), membership.KindGroup, group)
 	if err != nil || !ok {
 		return err

@@ -84,7 +84,7 @@ func (f *family) describeTokens() *admin.Collection[token] {
 					if err != nil {
 						return nil, err
 					}
-					return admin.Members{"id": made.(admin.Members)["id"], "token": c.Kept(tokenCredential)}, nil
+					return admin.Members{"id": made.(admin.Members)["id"], "token": c.Stored(tokenCredential)}, nil
 				}
 			}
 		},

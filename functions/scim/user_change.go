@@ -227,7 +227,7 @@ func (f *family) settle(c *admin.Call, ended map[[2]string]bool, last bool, ids 
 		next, more := done, false
 		change := func(tx *resource.Tx) (bool, error) {
 			next, more = done, false
-			s := &membership.Settling{Resources: c.Resources, Sealer: c.Sealer, Actor: c.Actor(), Rank: c.Caller.Rank, Ended: ended, Room: membership.RoomToSettle}
+			s := &membership.Settling{Resources: c.Resources, Sealer: c.Sealer, Actor: c.Actor(), Rank: c.Caller.Rank, Ended: ended, RowsLeft: membership.RowsToSettle}
 			for next < len(ids) {
 				rec, u, ok, err := membership.Known(tx, c.Organisation(), ids[next])
 				if err != nil {

@@ -236,9 +236,9 @@ func (f *family) answerLink(create func(*admin.Call) (any, error)) func(*admin.C
 			}
 			return nil, err
 		}
-		form := c.Kept("invite").(membership.Invite)
+		form := c.Stored("invite").(membership.Invite)
 		out := made.(admin.Members)
-		out["invite_link"] = f.deliver(c, &form, c.Kept(tokenKey).(string))
+		out["invite_link"] = f.deliver(c, &form, c.Stored(tokenKey).(string))
 		return out, nil
 	}
 }

@@ -62,7 +62,7 @@ func (f *family) describeUsers() *admin.Collection[membership.User] {
 			switch action {
 			case "update":
 				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: []string{membership.Admin, membership.Member}, Doc: "The role in the organisation."}}
-				r.BodyMode, r.Doc, r.Do = admin.WholeBody, "Change the role of a user. For ownership use /admin/users/{id}/ownership.", f.users.At("update", f.setRole)
+				r.BodyMode, r.Doc, r.Do = admin.CompleteBody, "Change the role of a user. For ownership use /admin/users/{id}/ownership.", f.users.At("update", f.setRole)
 			case "delete":
 				r.Doc = "Remove a user with all memberships and keys. The last owner cannot be removed."
 				r.Do = f.users.At("delete", f.remove)
@@ -92,7 +92,7 @@ func workspaces(c *admin.Call, it item) any {
 	if !it.Form.RunsOrganisation() {
 		return admin.OrEmpty(it.Form.Workspaces)
 	}
-	if ids := c.Kept(allWorkspaces); ids != nil {
+	if ids := c.Stored(allWorkspaces); ids != nil {
 		return ids
 	}
 	rows, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)

@@ -47,7 +47,7 @@ func (f *family) describeMembers() *admin.Collection[membership.Membership] {
 			switch action {
 			case "update":
 				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: memberRoles, Example: membership.Member, Doc: "The role in the workspace."}}
-				r.BodyMode, r.Doc, r.Do = admin.WholeBody, "Change the role of a member. It cannot exceed the caller's own role.", f.members.At("update", f.setMemberRole)
+				r.BodyMode, r.Doc, r.Do = admin.CompleteBody, "Change the role of a member. It cannot exceed the caller's own role.", f.members.At("update", f.setMemberRole)
 			case "delete":
 				r.Doc, r.Do = "Remove a member. The user's keys in the workspace are deleted.", f.members.At("delete", f.removeMember)
 			}

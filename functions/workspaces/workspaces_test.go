@@ -240,11 +240,11 @@ func TestDeleteIsConfirmedRefusedWhileInUseAndTakesKeysAlong(t *testing.T) {
 		t.Errorf("refusal: %s", f.Message)
 	}
 	auth := identity.NewAuthenticator(resource.NewLoader(h.Resources), time.Now)
-	if _, err := auth.Authenticate(ctx, raw, identity.Asked{}); err != nil {
+	if _, err := auth.Authenticate(ctx, raw, identity.AuthenticationAttempt{}); err != nil {
 		t.Errorf("a refused deletion took the keys: %v", err)
 	}
 	h.Do("DELETE", at, key, `{"name":"🚀 One","force_delete":true}`).OK()
-	if _, err := auth.Authenticate(ctx, raw, identity.Asked{}); err == nil {
+	if _, err := auth.Authenticate(ctx, raw, identity.AuthenticationAttempt{}); err == nil {
 		t.Error("a key outlived its workspace")
 	}
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}

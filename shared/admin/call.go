@@ -55,8 +55,8 @@ func (c *Call) Keep(name string, v any) {
 	c.kept[name] = v
 }
 
-// Kept returns the value that Keep stored under a name, or nil.
-func (c *Call) Kept(name string) any { return c.kept[name] }
+// Stored returns the value that Keep stored under a name, or nil.
+func (c *Call) Stored(name string) any { return c.kept[name] }
 
 // Param is a path variable, unescaped.
 func (c *Call) Param(name string) string { return c.params[name] }

@@ -367,7 +367,7 @@ func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, l
 		tellIgnored(w, c.checkEach(list, p))
 	} else if c.Route.Body != nil && !c.Route.Unparsed {
 		m := creating
-		if c.Route.BodyMode != WholeBody {
+		if c.Route.BodyMode != CompleteBody {
 			m = updating
 		}
 		var ignored []string

@@ -287,7 +287,7 @@ func (r *Route) bodies() map[string]any {
 
 func (r *Route) bodySchema() Schema {
 	m := creating
-	if r.BodyMode != WholeBody {
+	if r.BodyMode != CompleteBody {
 		m = updating
 	}
 	s := membersSchema(r.Body, m)

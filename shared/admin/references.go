@@ -20,10 +20,10 @@ func checkAddresses(fields []Field, in Values, old, rec *resource.Record) error 
 	var ch hostpin.Change
 	for i := range fields {
 		if f := &fields[i]; f.Secret && !in.Has(f.Name) && rec.HasSecret(f.Name) {
-			ch.Kept = append(ch.Kept, f.Name)
+			ch.Retained = append(ch.Retained, f.Name)
 		}
 	}
-	if len(ch.Kept) == 0 {
+	if len(ch.Retained) == 0 {
 		return nil
 	}
 	var was, now map[string]any

@@ -107,7 +107,7 @@ type Route struct {
 type BodyMode uint8
 
 const (
-	WholeBody    BodyMode = iota // required fields must be there
+	CompleteBody BodyMode = iota // required fields must be there
 	PartialBody                  // nothing is required, but one field must be given
 	OptionalBody                 // nothing is required, and there may be no body
 )
@@ -208,7 +208,7 @@ func methodNotAllowed(method string, n *node) *fault.Fault {
 func (r *Route) required() string {
 	var names []string
 	for i := range r.Body {
-		if r.Body[i].Required && r.BodyMode == WholeBody {
+		if r.Body[i].Required && r.BodyMode == CompleteBody {
 			names = append(names, r.Body[i].Name)
 		}
 	}

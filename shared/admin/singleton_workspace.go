@@ -25,9 +25,9 @@ type Overrides[T any] struct {
 	// Allowed reports whether the organization lets its workspaces set a field; nil: all of
 	// them.
 	Allowed func(of *T, member string) bool
-	// Kept returns the effective ones of a workspace's values; nil: all that are Allowed.
-	Kept func(of *T, own map[string]json.RawMessage) map[string]json.RawMessage
-	// Mark adds to a workspace's values what Kept needs later; nil: nothing.
+	// Effective returns the effective ones of a workspace's values; nil: all that are Allowed.
+	Effective func(of *T, own map[string]json.RawMessage) map[string]json.RawMessage
+	// Mark adds to a workspace's values what Effective needs later; nil: nothing.
 	Mark func(of *T, own map[string]json.RawMessage) error
 }
 
@@ -44,8 +44,8 @@ func (o *Overrides[T]) sections(all []Field) []Field {
 }
 
 func (o *Overrides[T]) kept(of *T, own map[string]json.RawMessage) map[string]json.RawMessage {
-	if o.Kept != nil {
-		return o.Kept(of, own)
+	if o.Effective != nil {
+		return o.Effective(of, own)
 	}
 	out := make(map[string]json.RawMessage, len(own))
 	for member, raw := range own {

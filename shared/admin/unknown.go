@@ -137,7 +137,7 @@ func hasProperty(s Schema, name string) bool {
 // sendable lists the names of the fields that a body of the route can have.
 func sendable(r *Route) []string {
 	m := creating
-	if r.BodyMode != WholeBody {
+	if r.BodyMode != CompleteBody {
 		m = updating
 	}
 	var out []string

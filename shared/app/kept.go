@@ -9,9 +9,9 @@ import (
 	"gateway/shared/usage"
 )
 
-// KeptDays returns the log retention of the workspaces of an organization by their present
+// RetentionDays returns the log retention of the workspaces of an organization by their present
 // settings. A scope with a workspace covers only that workspace.
-func (c *Core) KeptDays(ctx context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
+func (c *Core) RetentionDays(ctx context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
 	of, err := tenant.FetchSettings(ctx, c.Resources, sc)
 	if err != nil {
 		return usage.WorkspaceRetention{}, err

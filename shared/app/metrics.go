@@ -14,7 +14,7 @@ func (c *Core) MayReadMetrics(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	who, err := c.Auth.Authenticate(r.Context(), token, identity.Asked{})
+	who, err := c.Auth.Authenticate(r.Context(), token, identity.AuthenticationAttempt{})
 	if err != nil {
 		return err
 	}

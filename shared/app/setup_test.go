@@ -56,7 +56,7 @@ func TestSetupWorksOnce(t *testing.T) {
 		t.Errorf("%s %s %s", got.Organisation, got.Workspace, got.Note)
 	}
 	for raw, kind := range map[string]identity.KeyType{got.AdminKey: identity.OrganisationService, got.WorkspaceKey: identity.WorkspaceService} {
-		p, err := c.Auth.Authenticate(t.Context(), raw, identity.Asked{})
+		p, err := c.Auth.Authenticate(t.Context(), raw, identity.AuthenticationAttempt{})
 		if err != nil || p.Type != kind {
 			t.Errorf("a key of setup is %v: %v", p, err)
 		}
@@ -121,7 +121,7 @@ func TestSetupsAtOnceMakeOneOrganisation(t *testing.T) {
 	if len(made) != 1 {
 		t.Fatalf("%d of 8 were given keys", len(made))
 	}
-	if _, err := c.Auth.Authenticate(t.Context(), made[0].AdminKey, identity.Asked{}); err != nil {
+	if _, err := c.Auth.Authenticate(t.Context(), made[0].AdminKey, identity.AuthenticationAttempt{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -135,7 +135,7 @@ func TestSetupWhoseAnswerIsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Auth.Authenticate(t.Context(), got.AdminKey, identity.Asked{}); err != nil {
+	if _, err := c.Auth.Authenticate(t.Context(), got.AdminKey, identity.AuthenticationAttempt{}); err != nil {
 		t.Error(err)
 	}
 }

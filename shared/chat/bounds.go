@@ -23,8 +23,8 @@ const (
 	NoEnd                                 // -1 as the token limit: no limit
 )
 
-// Room contains the extended limits of a target. The zero value is the specification.
-type Room struct {
+// ExtendedLimits contains the extended limits of a target. The zero value is the specification.
+type ExtendedLimits struct {
 	Stops           int     // stop strings
 	Tools           int     // tools
 	Temperature     float64 // maximum
@@ -34,12 +34,12 @@ type Room struct {
 }
 
 // Unbounded is the Room of an unknown host: the host itself rejects what it does not accept.
-var Unbounded = Room{
+var Unbounded = ExtendedLimits{
 	Stops: math.MaxInt, Tools: math.MaxInt, Temperature: math.MaxFloat64, Logprobs: math.MaxInt, CountedLogprobs: math.MaxInt, NoEnd: true,
 }
 
 // Within returns the error of the first excess that the target does not allow.
-func (r *Room) Within(all []Excess) error {
+func (r *ExtendedLimits) Within(all []Excess) error {
 	for i := range all {
 		if !r.takes(&all[i]) {
 			return all[i].Err
@@ -48,7 +48,7 @@ func (r *Room) Within(all []Excess) error {
 	return nil
 }
 
-func (r *Room) takes(e *Excess) bool {
+func (r *ExtendedLimits) takes(e *Excess) bool {
 	switch e.Kind {
 	case ManyStops:
 		return e.Amount <= float64(r.Stops)

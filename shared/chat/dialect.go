@@ -192,9 +192,9 @@ type Provider interface {
 	ErrorReader
 }
 
-// Spoken is a dialect of both clients and providers, so that requests and responses can be
+// Dialogue is a dialect of both clients and providers, so that requests and responses can be
 // forwarded unchanged.
-type Spoken interface {
+type Dialogue interface {
 	Client
 	Provider
 	Passer

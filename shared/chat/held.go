@@ -39,9 +39,9 @@ type Held struct {
 	Content, Choice string
 	// Broken is the handling of tool calls with arguments that are not a JSON object.
 	Broken BrokenCalls
-	// WholeCalls is set if the format cannot split calls: a stream holds each back until it is
+	// CompleteCalls is set if the format cannot split calls: a stream holds each back until it is
 	// complete.
-	WholeCalls bool
+	CompleteCalls bool
 }
 
 // Names of features in reports, below the choice or its content.
@@ -118,8 +118,8 @@ func (m *Missed) further(choice int) {
 	m.loss.AddMissed("choices["+strconv.Itoa(choice)+"]", NoPlace)
 }
 
-// Whole examines a complete response.
-func (m *Missed) Whole(r *Response) {
+// Examine examines a complete response.
+func (m *Missed) Examine(r *Response) {
 	if r.SystemFingerprint != "" && m.no(HoldsFingerprint) {
 		m.loss.AddMissed("system_fingerprint", NoPlace)
 	}

@@ -44,8 +44,8 @@ type Job struct {
 	Header func(name string) string // of the client's request
 	// Talk returns the conversation between the dialect of batch rows and a model of the
 	// target. It rejects models that the caller may not use.
-	Talk func(client, model string) (*Talk, error)
-	Room JobRoom
+	Talk  func(client, model string) (*Talk, error)
+	Files JobRoom
 	// Call sends one request to the provider. Statuses other than 2xx are errors, as
 	// DecodeError decodes them.
 	Call func(ctx context.Context, c *JobCall) (*http.Response, error)
@@ -77,8 +77,8 @@ func (t *Talk) Wire() string {
 	return t.Provider.Name()
 }
 
-// Spoken reports whether the provider uses the client's format.
-func (t *Talk) Spoken() bool {
+// Native reports whether the provider uses the client's format.
+func (t *Talk) Native() bool {
 	return t.Translator == nil && (t.Provider == nil || t.Provider.Name() == t.Client.Name())
 }
 

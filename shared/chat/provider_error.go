@@ -74,10 +74,10 @@ func bounded(seconds float64) time.Duration {
 	return time.Duration(min(seconds, 86400) * float64(time.Second))
 }
 
-// Told completes the fault of an error response. Its status is the provider's, regardless of
+// CompleteFault completes the fault of an error response. Its status is the provider's, regardless of
 // the error text, because configs and breakers list the statuses that the provider sends. A
 // wait in the headers takes precedence over one in the text.
-func Told(f *fault.Fault, status int, h http.Header) *fault.Fault {
+func CompleteFault(f *fault.Fault, status int, h http.Header) *fault.Fault {
 	f.Source, f.StatusCode = fault.SourceProvider, ErrorStatus(status)
 	if wait := RetryAfter(h); wait > 0 {
 		f.RetryAfter = wait
@@ -98,5 +98,5 @@ func ErrorStatus(status int) int {
 // load balancer.
 func NotJSON(status int, h http.Header) *fault.Fault {
 	f := fault.New(fault.InvalidProviderResponse, "", "The provider answered with an error that is not JSON (status "+strconv.Itoa(status)+")")
-	return Told(f, status, h)
+	return CompleteFault(f, status, h)
 }

@@ -46,8 +46,8 @@ type Traits struct {
 
 	// Limits are the model's known limitations.
 	Limits
-	// Room contains limits that exceed the specification.
-	Room            Room
+	// Extended contains limits that exceed the specification.
+	Extended        ExtendedLimits
 	NoCacheControl  bool // the host rejects cache markers
 	NoLongCache     bool // the host rejects a ttl of an hour
 	NoStrictTools   bool // the host rejects strict on tools

@@ -16,16 +16,16 @@ type Translator interface {
 	// EncodeRequest appends the provider's body for a client's body that the route has
 	// validated. It reports unsupported fields in loss and rejects what the provider would
 	// reject. An empty contentType means application/json.
-	EncodeRequest(dst, body []byte, a *Asked) (out []byte, contentType string, err error)
+	EncodeRequest(dst, body []byte, a *TranslatorRequest) (out []byte, contentType string, err error)
 	// DecodeResponse appends the client's response. An error body with a success status is an
 	// error. An empty contentType means application/json.
-	DecodeResponse(dst, answer []byte, h http.Header, a *Asked) (out []byte, contentType string, m Meter, err error)
+	DecodeResponse(dst, answer []byte, h http.Header, a *TranslatorRequest) (out []byte, contentType string, m Meter, err error)
 	// DecodeError decodes a provider's error response, like ErrorReader.
 	DecodeError(status int, h http.Header, body []byte) *fault.Fault
 }
 
-// Asked contains the parts of the request that a Translator may use.
-type Asked struct {
+// TranslatorRequest contains the parts of the request that a Translator may use.
+type TranslatorRequest struct {
 	Body         []byte // the client's body, also while the response is decoded
 	Model        string // as the provider names it
 	Operation    string // embeddings, images_generate, rerank ...

@@ -316,14 +316,14 @@ func (v *verified) settle() error {
 			if v.held.Broken == BrokenFail {
 				return v.fail(errBrokenCall())
 			}
-			if valid == 0 || !v.held.WholeCalls {
+			if valid == 0 || !v.held.CompleteCalls {
 				d.Stop, valid = StopMalformed, 0
 			}
 		}
 		if valid > 0 {
 			d.Stop = d.Stop.withCalls()
 		}
-		if broken > 0 && v.held.WholeCalls {
+		if broken > 0 && v.held.CompleteCalls {
 			m := Missed{held: v.held, loss: v.loss}
 			m.because(d.Choice, true, lostCalls, lostBroken)
 		}

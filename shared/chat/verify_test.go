@@ -31,13 +31,13 @@ func TestVerifyNeverInventsCalls(t *testing.T) {
 	broken := []string{`{"a":`, `{"a":1}{"a":1}`, "```json\n{}\n```", `["x"]`, `"{}"`, `{"a":1 "b":2}`, `7`, `true`}
 	valid := []string{``, ` `, `null`, `{}`, `{"a":1}`, " {\"a\":1}\n"}
 	for _, args := range valid {
-		for _, h := range []chat.Held{{}, {Broken: chat.BrokenFail}, {Broken: chat.BrokenStop}, {Broken: chat.BrokenStop, WholeCalls: true}} {
+		for _, h := range []chat.Held{{}, {Broken: chat.BrokenFail}, {Broken: chat.BrokenStop}, {Broken: chat.BrokenStop, CompleteCalls: true}} {
 			for stop, want := range map[chat.StopReason]chat.StopReason{chat.StopEnd: chat.StopToolCalls, chat.StopUnknown: chat.StopToolCalls, chat.StopToolCalls: chat.StopToolCalls, chat.StopLength: chat.StopLength} {
 				both(t, h, answerOf(stop, args), outcome{1, want, false}, outcome{1, want, false})
 			}
 		}
 	}
-	text, fail, ends, whole := chat.Held{}, chat.Held{Broken: chat.BrokenFail}, chat.Held{Broken: chat.BrokenStop}, chat.Held{Broken: chat.BrokenStop, WholeCalls: true}
+	text, fail, ends, whole := chat.Held{}, chat.Held{Broken: chat.BrokenFail}, chat.Held{Broken: chat.BrokenStop}, chat.Held{Broken: chat.BrokenStop, CompleteCalls: true}
 	for _, args := range broken {
 		both(t, text, answerOf(chat.StopEnd, args), outcome{1, chat.StopToolCalls, false}, outcome{1, chat.StopToolCalls, false})
 		both(t, fail, answerOf(chat.StopToolCalls, args), outcome{Failed: true}, outcome{Failed: true})

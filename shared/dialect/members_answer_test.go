@@ -141,7 +141,7 @@ func written(d chat.AnswerWriter, r *chat.Response, o chat.Options, stream bool)
 		})
 		out = enc.Finish(out)
 	} else {
-		m.Whole(r)
+		m.Examine(r)
 		out = d.EncodeResponse(nil, r, &o)
 	}
 	return out, loss.Paths()
@@ -259,7 +259,7 @@ func TestAnAnswerThatIsWholeMakesNoReport(t *testing.T) {
 		text := chat.Delta{Kind: chat.DeltaText, Call: -1, JSON: []byte(`"hi"`)}
 		if n := testing.AllocsPerRun(100, func() {
 			m := chat.MissedBy(d, o, &loss)
-			m.Whole(r)
+			m.Examine(r)
 			m.Piece(&text)
 		}); n > 0 || !loss.Empty() {
 			t.Errorf("%s: %v allocations, %q", client, n, loss.Header())

@@ -36,7 +36,7 @@ func FuzzOperation(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, c := range carriers {
 			var loss chat.Loss
-			a := &chat.Asked{Body: body, Model: "m", Traits: &chat.Traits{}, Loss: &loss, Field: func(string) string { return "" }}
+			a := &chat.TranslatorRequest{Body: body, Model: "m", Traits: &chat.Traits{}, Loss: &loss, Field: func(string) string { return "" }}
 			out, media, err := c.EncodeRequest(nil, body, a)
 			if !golden.NotFault(t, err) && media == "" && !json.Valid(out) {
 				t.Fatalf("%s: not JSON: %q", c.Name(), out)

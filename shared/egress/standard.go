@@ -29,8 +29,8 @@ func New(p Policy, o Options) Transport {
 	return NewHTTP1(p)
 }
 
-// Tells reports whether a transport notifies the BodyObserver of NewObservedBody.
-func Tells(t http.RoundTripper) bool {
+// NotifiesObserver reports whether a transport notifies the BodyObserver of NewObservedBody.
+func NotifiesObserver(t http.RoundTripper) bool {
 	teller, ok := t.(interface{ tells() })
 	if ok {
 		teller.tells()

@@ -8,10 +8,10 @@ import (
 // Reach states how much of a text must be visible at once so that no match is missed when the
 // text arrives in pieces.
 type Reach struct {
-	Whole bool // the entire text: there is no limit
-	Most  int  // this many characters, unless Words is set
-	Words bool // pieces must also end with words: a match is within a word or ends with one
-	Grown bool // a piece must also be judged together with everything before it
+	Complete bool // the entire text: there is no limit
+	Most     int  // this many characters, unless Words is set
+	Words    bool // pieces must also end with words: a match is within a word or ends with one
+	Grown    bool // a piece must also be judged together with everything before it
 	// Overlap is the number of earlier characters that must be judged again with new text. Zero
 	// means all that were not sent yet.
 	Overlap int
@@ -19,7 +19,7 @@ type Reach struct {
 
 // And returns the reach that satisfies both.
 func (r Reach) And(o Reach) Reach {
-	return Reach{r.Whole || o.Whole, max(r.Most, o.Most), r.Words || o.Words, r.Grown || o.Grown, max(r.Overlap, o.Overlap)}
+	return Reach{r.Complete || o.Complete, max(r.Most, o.Most), r.Words || o.Words, r.Grown || o.Grown, max(r.Overlap, o.Overlap)}
 }
 
 // MaxReach is the largest number of characters for which pieces are judged separately.
@@ -38,12 +38,12 @@ func ReachOf(text string, replaced bool) Reach {
 	}
 	re, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return Reach{Whole: true}
+		return Reach{Complete: true}
 	}
 	m := measureOf(shortest(re))
 	switch {
 	case m.anchored || m.endless && m.blank || m.most > MaxReach:
-		return Reach{Whole: true}
+		return Reach{Complete: true}
 	case m.endless:
 		return Reach{Words: true}
 	}
@@ -162,6 +162,6 @@ func ReachOfWords(words []string) (r Reach) {
 	for _, w := range words {
 		r.Most = max(r.Most, utf8.RuneCountInString(w))
 	}
-	r.Whole = r.Most > MaxReach
+	r.Complete = r.Most > MaxReach
 	return r
 }

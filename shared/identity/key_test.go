@@ -124,7 +124,7 @@ func (k *keyRing) save(t *testing.T, key *Key, status string) {
 
 func (k *keyRing) check(t *testing.T, raw string, want fault.Code) {
 	t.Helper()
-	p, err := k.auth.Authenticate(context.Background(), raw, Asked{})
+	p, err := k.auth.Authenticate(context.Background(), raw, AuthenticationAttempt{})
 	switch {
 	case want == "" && err != nil:
 		t.Errorf("refused: %v", err)
@@ -144,7 +144,7 @@ func TestAuthenticateFollowsTheKey(t *testing.T) {
 	k.check(t, raw+"x", fault.Unauthorized)
 	k.check(t, "", fault.Unauthorized)
 
-	p, err := k.auth.Authenticate(context.Background(), raw, Asked{})
+	p, err := k.auth.Authenticate(context.Background(), raw, AuthenticationAttempt{})
 	if err != nil || !p.Has("completions.write") || p.Has("logs.view") || p.Scope != (store.Scope{Org: "o", Workspace: "w"}) {
 		t.Fatalf("principal %+v, %v", p, err)
 	}
@@ -215,7 +215,7 @@ func TestSharedSecretOfARotatedKeyActsForNoUser(t *testing.T) {
 	key := Key{Type: WorkspaceUser, UserID: "u", Rank: RankManager, Scopes: []string{"completions.write"}, Secret: freshSecret, Previous: &oldSecret}
 	k.save(t, &key, StatusActive)
 	for raw, want := range map[string]bool{old: false, fresh: true} {
-		p, err := k.auth.Authenticate(context.Background(), raw, Asked{})
+		p, err := k.auth.Authenticate(context.Background(), raw, AuthenticationAttempt{})
 		if err != nil {
 			t.Fatal(err)
 		}

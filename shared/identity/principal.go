@@ -116,11 +116,11 @@ type TokenVerifier interface {
 	Is(credential string) bool
 	// Verify returns the principal of a token. Its errors are those of Authenticate, and 403
 	// for a token without an available workspace or available scopes.
-	Verify(ctx context.Context, token string, by Asked) (*Principal, error)
+	Verify(ctx context.Context, token string, by AuthenticationAttempt) (*Principal, error)
 }
 
-// Asked describes the request with a credential, so that a rejection can be recorded.
-type Asked struct {
+// AuthenticationAttempt describes the request with a credential, so that a rejection can be recorded.
+type AuthenticationAttempt struct {
 	Request *http.Request // nil for work without a request
 	ID      string        // the request id in the response; may be empty
 }
@@ -141,7 +141,7 @@ const maxToken = 8 << 10
 
 // Authenticate returns the principal of a raw token: 401 if it is unknown, archived, paused or
 // expired.
-func (a *Authenticator) Authenticate(ctx context.Context, token string, by Asked) (*Principal, error) {
+func (a *Authenticator) Authenticate(ctx context.Context, token string, by AuthenticationAttempt) (*Principal, error) {
 	if a.Tokens != nil && a.Tokens.Is(token) {
 		return a.Tokens.Verify(ctx, token, by)
 	}

@@ -82,7 +82,7 @@ func raise(l *Ledger, ctx context.Context, p *part, request string, b Bound) err
 		}
 		p.key = row
 		if short := lacks(left, more); short >= 0 {
-			within := sum(p.entry.amounts, p.charged)[short] > b.Spent.amounts()[short] // some of the entry's amount is unspent
+			within := sum(p.entry.amounts, p.charged)[short] > b.Charged.amounts()[short] // some of the entry's amount is unspent
 			if !b.Assumed || left[short] <= 0 && !within {
 				l.alarms.recordRejection(ctx, p, failed.Current, short, more[short])
 				if p.subject.audits(short, &b) {
@@ -128,7 +128,7 @@ func (p *part) beyond(b Bound, have amounts) (more amounts) {
 	if b.Priced {
 		all[slotCost] = int64(b.Cost)
 	}
-	all = sum(all, sum(b.Spent.amounts(), b.Before.amounts()))
+	all = sum(all, sum(b.Charged.amounts(), b.Before.amounts()))
 	for i := range all {
 		more[i] = max(all[i]-p.reported[i]-have[i], 0)
 	}

@@ -26,9 +26,9 @@ type Bound struct {
 	// Rerouted is the model to which an exhausted budget has sent the request. Budgets
 	// that name this model admit it; no others do.
 	Rerouted string
-	// Spent is what these subjects were already charged for the request. The reservation
+	// Charged is what these subjects were already charged for the request. The reservation
 	// covers it in addition to future usage.
-	Spent Used
+	Charged Used
 	// Before is what other subjects were charged for the request. It is used only in the
 	// record of an unsettled entry.
 	Before Used
@@ -223,7 +223,7 @@ func (p *part) demand(b Bound) (want, need amounts) {
 	if b.Priced {
 		want[slotCost] = max(int64(b.Cost), 0)
 	}
-	want = sum(want, b.Spent.amounts())
+	want = sum(want, b.Charged.amounts())
 	want = p.rest(p.plan.mask(want))
 	need = want
 	if !b.Priced && p.plan.slots[slotCost].on {

@@ -217,10 +217,10 @@ func TestAssumedBoundsTakeWhatIsLeft(t *testing.T) {
 	if err := r.Raise(ctx, Bound{Priced: true, Tokens: 8192, Assumed: true}); err != nil {
 		t.Errorf("a raise while the request holds all that is left: %v", err)
 	}
-	if err := r.Raise(ctx, Bound{Priced: true, Tokens: 8192, Assumed: true, Spent: Used{Tokens: 99}}); err != nil {
+	if err := r.Raise(ctx, Bound{Priced: true, Tokens: 8192, Assumed: true, Charged: Used{Tokens: 99}}); err != nil {
 		t.Errorf("a further attempt with 1 left: %v", err)
 	}
-	if err := r.Raise(ctx, Bound{Priced: true, Tokens: 8192, Assumed: true, Spent: Used{Tokens: 100}}); !fault.Is(err, fault.BudgetExhausted) {
+	if err := r.Raise(ctx, Bound{Priced: true, Tokens: 8192, Assumed: true, Charged: Used{Tokens: 100}}); !fault.Is(err, fault.BudgetExhausted) {
 		t.Errorf("a further attempt with nothing left: %v", err)
 	}
 	if b := stateOf(t, l, s); b.Reserved != 100 {

@@ -17,9 +17,9 @@ func TestAFurtherAttemptIsReservedBesideWhatWasSpent(t *testing.T) {
 	t.Parallel()
 	of := map[Measure]func(n, spent int64) Bound{
 		Cost: func(n, spent int64) Bound {
-			return Bound{Priced: true, Cost: pricing.NanoDollars(n), Spent: Used{Cost: pricing.NanoDollars(spent)}}
+			return Bound{Priced: true, Cost: pricing.NanoDollars(n), Charged: Used{Cost: pricing.NanoDollars(spent)}}
 		},
-		Tokens: func(n, spent int64) Bound { return Bound{Priced: true, Tokens: n, Spent: Used{Tokens: spent}} },
+		Tokens: func(n, spent int64) Bound { return Bound{Priced: true, Tokens: n, Charged: Used{Tokens: spent}} },
 	}
 	for m, bound := range of {
 		for _, repaired := range []bool{false, true} {

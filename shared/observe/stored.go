@@ -125,14 +125,14 @@ func (s *Stored) target(ctx context.Context, rec *resource.Record) (Target, erro
 	return t, nil
 }
 
-// Kept reads the stored content of new records.
-type Kept struct {
+// StoredContent reads the stored content of new records.
+type StoredContent struct {
 	Bucket blob.Bucket
 	Sealer seal.Sealer
 }
 
 // Bodies is Exporter.Bodies. Content that cannot be read is not reported.
-func (k *Kept) Bodies(ctx context.Context, r *usage.Record) (usage.Bodies, bool) {
+func (k *StoredContent) Bodies(ctx context.Context, r *usage.Record) (usage.Bodies, bool) {
 	sealed, err := k.sealed(ctx, r)
 	if err != nil || len(sealed) == 0 {
 		return usage.Bodies{}, false
@@ -145,7 +145,7 @@ func (k *Kept) Bodies(ctx context.Context, r *usage.Record) (usage.Bodies, bool)
 	return b, err == nil
 }
 
-func (k *Kept) sealed(ctx context.Context, r *usage.Record) ([]byte, error) {
+func (k *StoredContent) sealed(ctx context.Context, r *usage.Record) ([]byte, error) {
 	switch {
 	case len(r.Bodies) > 0:
 		return r.Bodies, nil

@@ -45,14 +45,14 @@ type Document struct {
 
 // Document shows the price of a model; ok is false if it has none.
 func (b *Book) Document(provider, model string) (d Document, ok bool) {
-	d, ok = b.Tell(Options{}, func(o Options) (Price, bool) { return b.Price(provider, model, o) })
+	d, ok = b.Describe(Options{}, func(o Options) (Price, bool) { return b.Price(provider, model, o) })
 	d.Tariff, d.Book, d.Source = "", "", ""
 	return d, ok
 }
 
-// Tell returns the document of a price under the options and, if they name no mode, also in
+// Describe returns the document of a price under the options and, if they name no mode, also in
 // batches.
-func (b *Book) Tell(o Options, find func(Options) (Price, bool)) (d Document, ok bool) {
+func (b *Book) Describe(o Options, find func(Options) (Price, bool)) (d Document, ok bool) {
 	p, ok := find(o)
 	if !ok {
 		return d, false

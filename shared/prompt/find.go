@@ -229,8 +229,8 @@ func unavailable(err error) error {
 // Filled is a prompt filled with a request's variables.
 type Filled struct {
 	*Found
-	Asked string // the requested name
-	Body  []byte // for the provider
+	RequestedName string // the requested name
+	Body          []byte // for the provider
 }
 
 // Fill finds a prompt and makes the body of it.

@@ -21,7 +21,7 @@ func (t *Target) TraitsFor(ctx context.Context, model string) chat.Traits {
 	if t.ownHost() {
 		t.permit(&traits, model)
 	}
-	traits.Room = t.room(model)
+	traits.Extended = t.room(model)
 	traits.NoThreads = t.Provider.ID != "anthropic" && t.Provider.ID != "claude-platform-aws"
 	t.Provider.mediaBytes(&traits, model)
 	return traits

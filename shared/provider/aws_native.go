@@ -38,9 +38,9 @@ func ReasonsByResponses(model string) ByResponses {
 	return reasons(name)
 }
 
-// ToldAs returns the row with the headers that enable features of op's API: the
+// HeaderRow returns the row with the headers that enable features of op's API: the
 // provider's row, or that of Anthropic's API if the host serves it too.
-func (t *Target) ToldAs(op Operation) *Provider {
+func (t *Target) HeaderRow(op Operation) *Provider {
 	if op == NativeMessages {
 		return nativeMessages
 	}

@@ -8,7 +8,7 @@ import (
 
 // Hosts with limits wider than the specification's. Each row names its source. Other hosts have
 // the specification's limits.
-var rooms = map[string]chat.Room{
+var rooms = map[string]chat.ExtendedLimits{
 	// "Up to 16 sequences": api-docs.deepseek.com, Create Chat Completion, stop.
 	"deepseek": {Stops: 16},
 	// "A list of up to 5 strings": docs.cohere.com, Chat, stop_sequences.
@@ -29,7 +29,7 @@ var rooms = map[string]chat.Room{
 }
 
 // room returns how much wider than the specification the target's limits are.
-func (t *Target) room(model string) chat.Room {
+func (t *Target) room(model string) chat.ExtendedLimits {
 	switch {
 	case t.ownHost():
 		return chat.Unbounded
@@ -38,11 +38,11 @@ func (t *Target) room(model string) chat.Room {
 	case t.Provider.ID == "vertex-ai":
 		switch publisher, _ := vertexModel(model); publisher {
 		case "mistralai":
-			return chat.Room{}
+			return chat.ExtendedLimits{}
 		case "endpoints":
 			return chat.Unbounded // a caller's own machine
 		case "meta":
-			return chat.Room{}
+			return chat.ExtendedLimits{}
 		}
 	}
 	return rooms[t.Provider.ID]

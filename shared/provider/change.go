@@ -102,7 +102,7 @@ func (ch *Change) Apply(ctx context.Context, k Keeper, rec *resource.Record, i *
 	if bad := fault.Invalids(e.bad); bad != nil {
 		return bad
 	}
-	pinned := hostpin.Change{Addresses: append(addresses(p, i, &Integration{Configurations: e.plain, SecretMappings: mappings}), ch.Hosts...), Kept: append(e.kept(), keptCredentials(rec, credentials, e.secret)...)}
+	pinned := hostpin.Change{Addresses: append(addresses(p, i, &Integration{Configurations: e.plain, SecretMappings: mappings}), ch.Hosts...), Retained: append(e.kept(), keptCredentials(rec, credentials, e.secret)...)}
 	if err := pinned.Check(); err != nil {
 		return err
 	}

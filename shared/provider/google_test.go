@@ -259,7 +259,7 @@ func TestVertexSpeaksByPublisher(t *testing.T) {
 		{MessagesCountTokens, AnthropicMessages, "anthropic.claude-x", AnthropicMessages, MessagesCountTokens, true},
 		{MessagesCountTokens, AnthropicMessages, "gemini-2.5-pro", "", "", false},
 	} {
-		dialect, up, ok := target.Speaks(c.op, c.client, c.model)
+		dialect, up, ok := target.UpstreamDialect(c.op, c.client, c.model)
 		if dialect != c.dialect || up != c.up || ok != c.ok {
 			t.Errorf("%s of %s on %s: %s %s %v", c.op, c.client, c.model, dialect, up, ok)
 		}

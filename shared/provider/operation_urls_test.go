@@ -128,7 +128,7 @@ func TestVertexCountsTokensOfClaudeOnly(t *testing.T) {
 		if got := vertex.DialectOf(MessagesCountTokens, model); got != want {
 			t.Errorf("%q: %q", model, got)
 		}
-		if d, op, ok := vertex.Speaks(MessagesCountTokens, AnthropicMessages, model); ok != (want != "") || ok && (d != want || op != MessagesCountTokens) {
+		if d, op, ok := vertex.UpstreamDialect(MessagesCountTokens, AnthropicMessages, model); ok != (want != "") || ok && (d != want || op != MessagesCountTokens) {
 			t.Errorf("%q: %q %q %v", model, d, op, ok)
 		}
 	}

@@ -74,7 +74,7 @@ func TestUpstreamModelAndDialect(t *testing.T) {
 		}
 	}
 	foundry := Target{Provider: row(t, "azure-ai"), Credential: Credential{Key: "k", Fields: map[string]string{"azure_foundry_url": "https://x/anthropic"}}}
-	if d, op, ok := foundry.Speaks(Chat, OpenAIChat, "m"); d != AnthropicMessages || op != Chat || !ok {
+	if d, op, ok := foundry.UpstreamDialect(Chat, OpenAIChat, "m"); d != AnthropicMessages || op != Chat || !ok {
 		t.Errorf("foundry: %s %s %v", d, op, ok)
 	}
 }
@@ -102,7 +102,7 @@ func TestSpeaks(t *testing.T) {
 		{"anthropic", MessagesCountTokens, AnthropicMessages, AnthropicMessages, MessagesCountTokens, true},
 		{"openai", MessagesCountTokens, AnthropicMessages, "", "", false},
 	} {
-		d, up, ok := row(t, c.id).Speaks(c.op, c.client)
+		d, up, ok := row(t, c.id).UpstreamDialect(c.op, c.client)
 		if d != c.want || up != c.up || ok != c.ok {
 			t.Errorf("%s %s for %s: %q %q %v", c.id, c.op, c.client, d, up, ok)
 		}

@@ -184,16 +184,16 @@ func (t *Target) completes(model string) bool {
 	return false
 }
 
-// Speaks reports how the provider serves op for a caller who speaks the dialect client:
+// UpstreamDialect reports how the provider serves op for a caller who speaks the dialect client:
 // natively if it has the operation in that dialect, otherwise as a conversation in its
 // own dialect. ok is false when it has neither.
-func (p *Provider) Speaks(op Operation, client string) (dialect string, upstream Operation, ok bool) {
+func (p *Provider) UpstreamDialect(op Operation, client string) (dialect string, upstream Operation, ok bool) {
 	t := Target{Provider: p}
-	return t.Speaks(op, client, "")
+	return t.UpstreamDialect(op, client, "")
 }
 
-// Speaks is Provider.Speaks with what depends on the target's fields and model.
-func (t *Target) Speaks(op Operation, client, model string) (dialect string, upstream Operation, ok bool) {
+// UpstreamDialect is Provider.Speaks with what depends on the target's fields and model.
+func (t *Target) UpstreamDialect(op Operation, client, model string) (dialect string, upstream Operation, ok bool) {
 	if native := t.DialectOf(op, model); native != "" && native == client {
 		return native, op, true
 	}

@@ -238,7 +238,7 @@ func errorBody(c *call, f *fault.Fault) []byte {
 	if c.req.Route.Protocol() != nil {
 		return body
 	}
-	return c.guards.Told(body, true)
+	return c.guards.WithResults(body, true)
 }
 
 // plainError returns the provider's unchanged error if the client uses the provider's own
@@ -309,7 +309,7 @@ func sendRaw(c *call, resp *http.Response) error {
 	meter.Memory(c.req.Ctx, c.req.Lease)
 	like := c.body.Like()
 	// A run object contains all its settings, an event may hold an image or a complete response.
-	meter.Wide = c.body.KeptPath().Collection == "threads" || c.body.KeptPath().Collection == "interactions" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
+	meter.Wide = c.body.StoredPath().Collection == "threads" || c.body.StoredPath().Collection == "interactions" || like != nil && (like.Meter != nil || like.Operation == provider.ResponsesCreate)
 	c.reply.flushWhenWaiting(resp.Body)
 	between := true // all events so far were complete
 	for {
@@ -346,7 +346,7 @@ func sendRaw(c *call, resp *http.Response) error {
 	}
 	accounting.LearnRaw(&c.bill, meter, resp.StatusCode)
 	if meter.JSON && resp.StatusCode == http.StatusOK {
-		settleBatch(c, meter.Kept)
+		settleBatch(c, meter.Retained)
 	}
 	keepBooks(c)
 	return nil

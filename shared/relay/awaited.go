@@ -83,8 +83,8 @@ func leadsOn(name string) bool {
 	return strings.HasPrefix(name, "X-Gateway-")
 }
 
-// Booked reports whether an awaited response was charged.
-func (m *Mux) Booked(ctx context.Context, sc store.Scope, a *batch.Awaited) (bool, error) {
+// Charged reports whether an awaited response was charged.
+func (m *Mux) Charged(ctx context.Context, sc store.Scope, a *batch.Awaited) (bool, error) {
 	if a.Org {
 		sc = sc.Organisation()
 	}

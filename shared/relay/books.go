@@ -119,7 +119,7 @@ func describeWalk(relay *Relay, pl *plan.Plan, gs *guardrail.State, rec *usage.R
 func describeAnswer(c *call) {
 	r, to, outcome := &c.rec, &c.target.To.Names, c.log.Outcome()
 	r.OptionIndex, r.Provider, r.ProviderSlug, r.IntegrationID = to.Option, to.Provider, to.Slug, to.Integration
-	r.Model, r.FinishReason = c.bill.HeardModel(), c.bill.Heard.Finish
+	r.Model, r.FinishReason = c.bill.ReportedModel(), c.bill.Reported.Finish
 	r.RetryCount, r.CacheStatus, r.Losses = outcome.Retries, c.cache.Status, c.target.Loss.Paths()
 	if f := outcome.Failure; f != nil {
 		r.ErrorCode, r.ErrorMessage = string(f.Code), recorded(f)
@@ -134,7 +134,7 @@ func describeMoney(bill *accounting.Bill, log *record.Log, ca *reused.Cache, rec
 	r, p := rec, &bill.Purse
 	r.Attempts, r.Usage, r.Cost, r.Priced, r.SettleSubjects = p.Attempts, p.Usage, p.Cost, p.Priced, p.Entries
 	if r.Tariff = p.Tariff; r.Tariff != "" {
-		r.Book = bill.Book.Version()
+		r.Book = bill.Prices.Version()
 	}
 	r.UpstreamLatency = log.Outcome().Upstream
 	if hit := ca.Hit; hit != nil {

@@ -19,12 +19,12 @@ func sendCached(c *call, a *reused.Answer) error {
 	c.cache.Use(e)
 	out := e.Body
 	h := c.reply.w.Header()
-	if a.Whole != nil {
-		out = replayed(&c.target, &c.guards, a.Whole)
+	if a.Decoded != nil {
+		out = replayed(&c.target, &c.guards, a.Decoded)
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 	} else {
 		h["Content-Type"] = jsonType
-		out = c.guards.Told(c.guards.Taken.Restored(out), false)
+		out = c.guards.WithResults(c.guards.Taken.Restored(out), false)
 		h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	}
 	answerHeaders(c, nil)
@@ -42,7 +42,7 @@ func replayed(tg *target.Target, gs *guardrail.State, r *chat.Response) []byte {
 // gather starts to assemble a stream that is cached, or judged at its end.
 func gather(tg *target.Target, gs *guardrail.State, ca *reused.Cache, a *answer) {
 	judged := gs.JudgesEnd()
-	if !ca.Keeps() && !judged && !target.StoresItems(tg) {
+	if !ca.Stores() && !judged && !target.StoresItems(tg) {
 		return
 	}
 	if a.stream.Translated() {
@@ -55,7 +55,7 @@ func gather(tg *target.Target, gs *guardrail.State, ca *reused.Cache, a *answer)
 // keepStream stores a finished stream: in the cache, and its items for later references.
 func keepStream(tg *target.Target, ca *reused.Cache, a *answer) {
 	stores := target.StoresItems(tg)
-	if !ca.Keeps() && !stores {
+	if !ca.Stores() && !stores {
 		return
 	}
 	whole := a.stream.Gathered()
@@ -65,7 +65,7 @@ func keepStream(tg *target.Target, ca *reused.Cache, a *answer) {
 	enc := buffer.New()
 	defer enc.Free()
 	enc.B = encodeWhole(tg, enc.B, a, whole)
-	if ca.Keeps() {
+	if ca.Stores() {
 		ca.Keep(enc.B)
 	}
 	if stores {

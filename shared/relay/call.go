@@ -108,7 +108,7 @@ func (c *call) connect() {
 func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *routes.Route) {
 	c.req.Arrive(r.doors, req, rt, &c.leased)
 	c.relay, c.target.Means, c.reply.w = r, r.means, w
-	c.bill.Ledger, c.bill.Book = r.Ledger, r.Book.Current()
+	c.bill.Ledger, c.bill.Prices = r.Ledger, r.Prices.Current()
 	c.cache.Store, c.cache.Times, c.cache.Walk = r.Cache, r.CacheTimes, c
 	c.cache.Fresh()
 }

@@ -17,7 +17,7 @@ import (
 // TestMetadataEndsWithItsCall uses one pooled call for several requests with metadata in the
 // same memory.
 func TestMetadataEndsWithItsCall(t *testing.T) {
-	r := &Relay{Options: Options{Now: time.Now, Book: pricing.Default()}}
+	r := &Relay{Options: Options{Now: time.Now, Prices: pricing.Default()}}
 	c := newCall()
 	for _, x := range []struct {
 		body, sent string

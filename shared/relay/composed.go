@@ -17,7 +17,7 @@ var passedOn = []string{"X-Gateway-Config", "X-Gateway-Metadata", "X-Gateway-Deb
 
 // composed responds with the result that the route composes from other requests.
 func composed(c *call, how *routes.Composed) error {
-	desk := routes.Desk{
+	desk := routes.Composition{
 		Context: guard.WithBudget(admission.ClientContext(&c.req), guard.NewBudget()), Scope: c.req.Who.Scope, View: c.req.View, Store: c.relay.Store, Now: c.relay.Now, ID: c.body.ID, Body: c.body.In,
 		Guard: func(ctx context.Context, name, endpoint string, request, response []byte) (bool, error) {
 			at := guardrail.Lone{View: c.req.View, Scope: c.req.Who.Scope, Endpoint: endpoint, Request: request, Response: response}

@@ -34,7 +34,7 @@ func converse(c *call, turns *routes.Dialogue) error {
 	}
 	c.reply.upgraded()
 	d := &realtime.Dialogue{
-		Client: client, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org, ID: c.req.ULID, Now: c.relay.Now, Desk: newPartner(c, turns.Turn()),
+		Client: client, Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org, ID: c.req.ULID, Now: c.relay.Now, Responder: newPartner(c, turns.Turn()),
 	}
 	end, ok := c.relay.sessions.Begin(d)
 	if !ok {
@@ -46,7 +46,7 @@ func converse(c *call, turns *routes.Dialogue) error {
 		result := d.Run(c.req.Base)
 		c.body.Carried(result.FromClient)
 		c.log.Count(result.ToClient)
-		c.bill.Heard.Ended(result.Told())
+		c.bill.Reported.Ended(result.Summary())
 		if result.Fault != nil {
 			c.log.Fail(result.Fault)
 		}
@@ -87,7 +87,7 @@ func (p *partner) below(q *admission.Request) {
 	h.Set(admission.ParentSpanID, cmp.Or(q.Ask.SpanID, q.ULID))
 }
 
-// Ask implements realtime.Desk.
+// Ask implements realtime.Responder.
 func (p *partner) Ask(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool) {
 	return p.take(ctx, w, p.route, "", p.header.Clone(), body, nil)
 }
@@ -124,7 +124,7 @@ func errorAt(rt *routes.Route, f *fault.Fault) []byte {
 	return f.DataBody(false)
 }
 
-// Check implements realtime.Desk.
+// Check implements realtime.Responder.
 func (p *partner) Check() error {
 	now, err := p.of.req.Still(p.of.req.Base)
 	if err != nil {
@@ -146,5 +146,5 @@ func (p *partner) Check() error {
 	return nil
 }
 
-// Fail implements realtime.Desk.
+// Fail implements realtime.Responder.
 func (p *partner) Fail(where string, err error) { p.of.req.Fail(where, err) }

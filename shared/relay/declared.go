@@ -18,17 +18,17 @@ type (
 	Prompt = routes.Prompt
 	Retold = routes.Retold
 
-	Composed  = routes.Composed
-	Desk      = routes.Desk
-	Protocol  = routes.Protocol
-	Calls     = routes.Calls
-	DryRun    = routes.DryRun
-	Secret    = routes.Secret
-	Realtime  = routes.Realtime
-	Live      = routes.Live
-	Dialogue  = routes.Dialogue
-	ModelList = routes.ModelList
-	Governed  = routes.Governed
+	Composed    = routes.Composed
+	Composition = routes.Composition
+	Protocol    = routes.Protocol
+	Calls       = routes.Calls
+	DryRun      = routes.DryRun
+	Secret      = routes.Secret
+	Realtime    = routes.Realtime
+	Live        = routes.Live
+	Dialogue    = routes.Dialogue
+	ModelList   = routes.ModelList
+	Governed    = routes.Governed
 )
 
 // Shapes of routes, and the prefix of their paths.

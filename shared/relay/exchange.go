@@ -84,7 +84,7 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 		if f := c.target.BodyFault(); f != nil {
 			return refusal(f)
 		}
-		accounting.GivenUp(&c.bill, gaveUp(&c.req, &c.out) && c.out.sending.Whole())
+		accounting.GivenUp(&c.bill, gaveUp(&c.req, &c.out) && c.out.sending.Sent())
 		return refusal(cut(&c.out, target.Unreachable(&c.target, req.URL.Host, err)))
 	}
 	at.Identify(requestID(c.target.To.Unrouted(resp).Header))
@@ -167,7 +167,7 @@ func providerRefused(r *Relay, tg *target.Target, log *record.Log, mk *target.Se
 	switch {
 	case err != nil && !errors.Is(err, buffer.ErrTooLarge):
 		f = fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", tg.To.Target.Provider.ID).WithCause(err)
-		f = chat.Told(f, resp.StatusCode, resp.Header) // its status was received
+		f = chat.CompleteFault(f, resp.StatusCode, resp.Header) // its status was received
 	case tg.To.Carrier != nil:
 		f = tg.To.Carrier.DecodeError(resp.StatusCode, resp.Header, buf.B)
 	case tg.To.Dialect != nil:
@@ -262,7 +262,7 @@ func upstreamRequest(c *call, body []byte) (*http.Request, error) {
 			h["Tracestate"] = state
 		}
 	}
-	upstream.SetBetas(h, c.req.Req.Header, c.target.To.Target.ToldAs(c.target.To.Op))
+	upstream.SetBetas(h, c.req.Req.Header, c.target.To.Target.HeaderRow(c.target.To.Op))
 	if c.req.Route.Verbatim && speaksAlike(&c.target) {
 		upstream.SetAnthropicBetas(h, c.req.Req.Header)
 	}

@@ -23,7 +23,7 @@ func governed(c *call, by routes.Protocol) error {
 	g := routes.Governed{
 		Context: c.req.Ctx, Request: c.req.Req, Body: c.body.In, Caller: c.req.Who, View: c.req.View, Metadata: c.body.Metadata, TraceID: c.req.Ask.TraceID,
 		Bearer: c.req.KeyInAuth, Now: c.relay.Now, Walk: &governor{c, c.protocol},
-		Own: routes.Own{Via: c.relay.Transport, Hosts: c.relay.Trusting, Sealer: c.relay.Sealer, Secrets: &provider.Loaded{Secrets: c.target.Means.Secrets, Loader: c.relay.Loader}, Loader: c.relay.Loader, Kept: c.relay.owners.Table, Signing: c.relay.Signing, CheckURL: c.relay.Egress.WithoutTrusted().CheckURL, Buffers: c.relay.RecordAfterBody},
+		Own: routes.Own{Via: c.relay.Transport, Hosts: c.relay.Trusting, Sealer: c.relay.Sealer, Secrets: &provider.Loaded{Secrets: c.target.Means.Secrets, Loader: c.relay.Loader}, Loader: c.relay.Loader, State: c.relay.owners.Table, Signing: c.relay.Signing, CheckURL: c.relay.Egress.WithoutTrusted().CheckURL, Buffers: c.relay.RecordAfterBody},
 	}
 	return by.Answer(&g)
 }
@@ -100,7 +100,7 @@ func (g *governor) Guard(name string, args []byte) (changed []byte, denied bool,
 }
 
 // Judge implements routes.Walk.
-func (g *governor) Judge(result []byte) ([]byte, bool) { return g.s.guards.Behind(result) }
+func (g *governor) Judge(result []byte) ([]byte, bool) { return g.s.guards.JudgeResult(result) }
 
 // Note implements routes.Walk.
 func (g *governor) Note(server, integration, name string, call *usage.Call) {

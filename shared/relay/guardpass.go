@@ -52,7 +52,7 @@ var mediaRoutes = map[string]bool{"createTranscription": true, "createTranslatio
 // formContent returns the input of guardrails from a form: its fields, and its text files.
 func formContent(f *form.Form, endpoint string) guardrail.Content {
 	// An uploaded file may later be read by a model, in any form.
-	c := guardrail.Content{Unread: !f.Whole() || endpoint == "uploadFile"}
+	c := guardrail.Content{Unread: !f.Complete() || endpoint == "uploadFile"}
 	doc := []byte{'{'}
 	add := func(name, value string) {
 		doc = wire.AppendJSONString(append(wire.AppendJSONString(doc, name), ':'), value)
@@ -100,7 +100,7 @@ func guardPassed(c *call, a answer) answer {
 	}
 	_ = resp.Body.Close()
 	resp.Header.Del("Content-Encoding") // it was read and inflated
-	out, err := c.guards.Whole(kind, buf.B)
+	out, err := c.guards.JudgeResponse(kind, buf.B)
 	if err != nil {
 		learnWithheld(&c.req, &c.bill, resp, buf.B)
 		return answer{fault: fault.From(err), failed: resp.Header}

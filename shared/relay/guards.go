@@ -136,7 +136,7 @@ func deniedBody(relay *Relay, tg *target.Target, gs *guardrail.State, h http.Hea
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 		return replayed(tg, gs, r)
 	}
-	return gs.Told(client.EncodeResponse(nil, r, target.Options(tg)), true)
+	return gs.WithResults(client.EncodeResponse(nil, r, target.Options(tg)), true)
 }
 
 // guardStream prepares the output guardrails of a target for a stream, before its first byte is

@@ -40,7 +40,7 @@ type race struct {
 	admitted admission.Admitted
 	in       body.Body // a copy: its bytes are not changed
 	config   plan.UsedConfig
-	asked    plan.Asked
+	asked    plan.RequestedLimits
 	tree     *route.Tree
 	ruled    accounting.Ruled
 
@@ -93,7 +93,7 @@ func raced(c *call, leaf *route.Leaf, body []byte) answer {
 	}
 	r := &race{
 		first: c, hedge: h, admitted: c.req.Admitted(), in: c.body,
-		config: c.plan.Config, asked: c.plan.Asked, tree: c.plan.Walker.Tree(), ruled: c.bill.Copy(),
+		config: c.plan.Config, asked: c.plan.Requested, tree: c.plan.Walker.Tree(), ruled: c.bill.Copy(),
 	}
 	c.race = r
 	c.req.Ctx, r.cancel = context.WithCancel(c.req.Ctx)
@@ -181,7 +181,7 @@ func (r *race) attempt(s *call) answer {
 	}
 	s.target.Demands, s.bill.Ruled = s.body.Own, r.ruled
 	s.bill.Purse.Second()
-	s.plan.Config, s.plan.Asked = r.config, r.asked
+	s.plan.Config, s.plan.Requested = r.config, r.asked
 	s.plan.Follow(r.tree)
 	a := try(s, r.hedge.Leaf)
 	if len(s.bill.Purse.Attempts) > 0 {
@@ -291,7 +291,7 @@ var serverTools = []byte(`"mcp`)
 func storesResponse(c *call, sent []byte) bool {
 	stores := ownership.StoresChat
 	if c.req.Route.Operation == provider.ResponsesCreate {
-		stores = ownership.KeepsItems
+		stores = ownership.StoresItems
 	}
 	return stores(c.body.In) || c.target.SameDialect() && stores(sent)
 }

@@ -56,7 +56,7 @@ func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
 		ProviderName: c.target.To.Target.Provider.ID, Strict: c.target.Strict(), Loss: &c.target.Loss, Field: c.target.To.Target.Field,
 		Header: func(name string) string { return admission.SingleHeader(c.req.Req.Header, name) },
 		Talk:   func(client, model string) (*chat.Talk, error) { return talk(c.relay, &c.target, client, model) },
-		Room:   c.relay.rooms.Of(c.req.Who.Scope),
+		Files:  c.relay.rooms.Of(c.req.Who.Scope),
 		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) {
 			return callJob(c.relay, &c.target, &c.log, &c.mask, ctx, call, at)
 		},
@@ -76,7 +76,7 @@ func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
 // jobUpload opens the form up to its file.
 func jobUpload(tg *target.Target, up *outbound, body []byte) (*chat.Upload, error) {
 	var src io.Reader = strings.NewReader(string(body)) // an aborted call may still read it
-	if !tg.Body.Form.Whole() {
+	if !tg.Body.Form.Complete() {
 		src, _ = formStream(tg, up)
 		up.bodySpent = true
 	}
@@ -129,7 +129,7 @@ func talk(r *Relay, tg *target.Target, client, model string) (*chat.Talk, error)
 		if talk.Translator, ok = r.carriers[name]; name == provider.OpenAI {
 			ok = true
 		}
-	} else if name, spoken, found := tg.To.Target.Speaks(op, client, model); found && talk.Client != nil {
+	} else if name, spoken, found := tg.To.Target.UpstreamDialect(op, client, model); found && talk.Client != nil {
 		talk.Provider, ok = r.dialects[name]
 		talk.Adapt = func(body []byte) ([]byte, []string) { return adapt(&tg.To.Target, spoken, name, model, body) }
 	}
@@ -246,7 +246,7 @@ func jobRefused(tg *target.Target, log *record.Log, mk *target.SecretMask, resp 
 	_ = resp.Body.Close()
 	if err != nil && len(buf.B) == 0 {
 		f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", tg.To.Target.Provider.ID).WithCause(err)
-		return chat.Told(f, resp.StatusCode, resp.Header)
+		return chat.CompleteFault(f, resp.StatusCode, resp.Header)
 	}
 	mk.Refusal(resp.Header, buf.B)
 	log.Body(record.Received, buf.B)

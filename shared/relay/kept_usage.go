@@ -29,10 +29,10 @@ func settleBatch(c *call, answer []byte) {
 	switch {
 	case !ok:
 		return
-	case !b.Tells && c.target.To.Jobs != nil:
+	case !b.ReportsUsage && c.target.To.Jobs != nil:
 		jobUsage(c, b.ID)
 		return
-	case !b.Tells:
+	case !b.ReportsUsage:
 		rowsUsage(c, b.ID, answer)
 		return
 	}
@@ -40,9 +40,9 @@ func settleBatch(c *call, answer []byte) {
 		return
 	}
 	if b.Model != "" {
-		c.bill.Heard.PricedAs(b.Model)
+		c.bill.Reported.PricedAs(b.Model)
 	}
-	c.bill.Heard.InMode("batch")
+	c.bill.Reported.InMode("batch")
 	c.bill.Charge(b.Usage)
 	c.bill.Spend()
 }
@@ -58,7 +58,7 @@ func readsBatch(q *admission.Request, in *body.Body) bool {
 	if op := q.Route.Operation; op == provider.BatchesGet || op == provider.BatchesOutput {
 		return true
 	}
-	at := in.KeptPath()
+	at := in.StoredPath()
 	return q.Route.Shape == routes.Raw && q.Req.Method == http.MethodGet && at.Collection == "batches" && at.ID != "" && !at.Below
 }
 
@@ -67,7 +67,7 @@ func readsBatch(q *admission.Request, in *body.Body) bool {
 // maximum usage. A nil sum sums up nothing. The error is a *fault.Fault; unreadable rows only
 // fail the sum if nothing is checked.
 func readRows(c *call, sum *accounting.BatchSum) error {
-	at := c.body.KeptPath()
+	at := c.body.StoredPath()
 	checks := c.target.To.Saved != nil && c.target.To.Wall.On && at.Collection == "batches" && at.ID == ""
 	if !checks && sum == nil {
 		return nil
@@ -179,7 +179,7 @@ func rowsUsage(c *call, id string, batch []byte) {
 		return
 	}
 	if c.bill.Claim(id) {
-		accounting.BookRows(&c.bill, used)
+		accounting.ChargeRows(&c.bill, used)
 	}
 }
 
@@ -202,6 +202,6 @@ func jobUsage(c *call, id string) {
 		return
 	}
 	if c.bill.Claim(id) { // a batch without results releases its reservation
-		accounting.BookRows(&c.bill, used)
+		accounting.ChargeRows(&c.bill, used)
 	}
 }

@@ -61,11 +61,11 @@ func unopened(q *admission.Request, in *body.Body, bill *accounting.Bill, log *r
 	if e := (*session.Ended)(nil); errors.As(err, &e) {
 		near.Close(e.Code, e.Reason) // nothing is sent if the client has closed it
 		near.Linger()
-		bill.Heard.Ended("closed_by_client")
+		bill.Reported.Ended("closed_by_client")
 	} else {
 		f := fault.From(err)
 		log.Fail(f)
-		bill.Heard.Ended("ended_by_policy")
+		bill.Reported.Ended("ended_by_policy")
 		if o != nil {
 			in.Carried(o.First)
 		}
@@ -101,7 +101,7 @@ func sendLive(c *call, guards *guardrail.Live) error {
 	}
 	c.reply.upgraded()
 	run := &realtime.LiveSession{
-		Near: near, Far: c.out.far, Wire: o.Wire, Desk: newDesk(c), Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org,
+		Near: near, Far: c.out.far, Wire: o.Wire, Controller: newSessionController(c), Times: c.relay.SessionTimes, Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org,
 		ID: c.req.ULID, Model: c.target.To.Upstream, Opening: o.Opening, First: o.First,
 		Judges: func() realtime.Judges { return guards.Now() },
 	}

@@ -28,7 +28,7 @@ func pass(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamSt
 		return nil, unnoted
 	}
 	if err == nil {
-		err = st.backlog.Came(tg.Req.Ctx, tg.Req.Lease, len(in), len(out))
+		err = st.backlog.Record(tg.Req.Ctx, tg.Req.Lease, len(in), len(out))
 	}
 	return out, err
 }
@@ -74,7 +74,7 @@ func eventsBroke(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *
 	mask.Bytes(body, mk.Secrets())
 	log.Body(record.Received, body)
 	if m.Usage.Known() || m.OutputEstimate() > 0 {
-		bill.Heard.Hear(m)
+		bill.Reported.Hear(m)
 		u := accounting.Used(bill, m)
 		response.EstimateOutput(&u, m)
 		bill.Charge(u)

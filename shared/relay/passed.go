@@ -43,10 +43,10 @@ func sendPassed(c *call, resp *http.Response) error {
 	whole := pour(c.relay, &c.reply, &c.log, resp.Body, meter, readable(resp.Header.Get("Content-Type")))
 	meter.Unpack()
 	if meter.Stream {
-		accounting.LearnOperation(&c.bill, accounting.MeterEvents(&c.bill, meter.Kept))
-		accounting.SettleResponse(&c.bill, meter.WholeEvents(), true)
+		accounting.LearnOperation(&c.bill, accounting.MeterEvents(&c.bill, meter.Retained))
+		accounting.SettleResponse(&c.bill, meter.Events(), true)
 		if whole {
-			judgeRetold(&c.target, &c.reply, &c.log, &c.guards, meter.WholeEvents())
+			judgeRetold(&c.target, &c.reply, &c.log, &c.guards, meter.Events())
 		}
 	} else {
 		accounting.LearnOperation(&c.bill, accounting.Meter(&c.bill, nil))

@@ -216,11 +216,11 @@ func sendPlain(c *call, a *answer) error {
 		}
 		out = enc.B
 	}
-	if c.cache.Keeps() {
+	if c.cache.Stores() {
 		c.cache.Keep(out)
 	}
 	if c.guards.On && kind[0] == jsonType[0] {
-		out = c.guards.Told(c.guards.Taken.Restored(out), true)
+		out = c.guards.WithResults(c.guards.Taken.Restored(out), true)
 	}
 	h := c.reply.w.Header()
 	h["Content-Type"] = kind
@@ -248,7 +248,7 @@ func encodePlain(tg *target.Target, log *record.Log, pn *plain, enc *buffer.Buff
 	}
 	log.Body(record.Received, p.buf.B)
 	missed := chat.MissedBy(tg.Req.Route.Client, o, &tg.Loss)
-	missed.Whole(p.translated)
+	missed.Examine(p.translated)
 	enc.B = tg.Req.Route.Client.EncodeResponse(enc.B, p.translated, o)
 	if target.StoresItems(tg) {
 		target.StoreItems(tg, enc.B)

@@ -41,7 +41,7 @@ type Options struct {
 	Loader    *resource.Loader
 	Auth      *identity.Authenticator
 	Ledger    *ledger.Ledger
-	Book      *pricing.Book
+	Prices    *pricing.Book
 	Sink      usage.Sink
 	Sealer    seal.Sealer
 	Store     store.Store // signed reasoning of strict clients
@@ -86,12 +86,12 @@ type Options struct {
 // Relay serves the data plane. It is safe for concurrent use.
 type Relay struct {
 	Options
-	doors     *admission.Doors
+	doors     *admission.Dependencies
 	sources   *plan.Sources
 	dialects  map[string]chat.Provider
 	carriers  map[string]chat.Translator
 	jobs      map[string]chat.Jobs
-	rooms     *batch.Rooms
+	rooms     *batch.FileStores
 	batches   *batch.Batches
 	guards    *guardrail.Means
 	calls     sync.Pool
@@ -148,14 +148,14 @@ func New(o Options) *Relay {
 	r.means.Rotation = rotation.NewBoard(o.Now, o.Store.Table(store.Usage), r.failAside)
 	r.means.Await = r.await
 	r.guards = guardrail.NewMeans(o.Checks, o.Sealer, o.Trusting, o.Transport, r.means.Secrets, o.Now)
-	r.rooms = &batch.Rooms{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}
+	r.rooms = &batch.FileStores{Now: o.Now, Table: o.Store.Table(store.Usage), Bucket: o.Bucket, Sealer: o.Sealer}
 	r.batches = &batch.Batches{Now: o.Now, Store: o.Store, Sealer: o.Sealer}
 	if r.Sleep == nil {
 		r.Sleep = sleep
 	}
 	r.budgets = r.Ledger.ExhaustionCache(budgetAge)
 	r.breakers = plan.NewBreakers(o.Now, o.Store.Table(store.Rate), r.failAside)
-	r.sources = &plan.Sources{Sealer: o.Sealer, Breakers: r.breakers, Picks: route.NewPicks(o.Now), Figures: measure.NewBoard(o.Now), Book: o.Book, Now: o.Now}
+	r.sources = &plan.Sources{Sealer: o.Sealer, Breakers: r.breakers, Picks: route.NewPicks(o.Now), Figures: measure.NewBoard(o.Now), Prices: o.Prices, Now: o.Now}
 	r.calls.New = func() any { return newCall() }
 	return r
 }
@@ -164,8 +164,8 @@ func New(o Options) *Relay {
 // Together with the time between two checks it is below the 2 s within which a session must end.
 const budgetAge = time.Second
 
-func (r *Relay) newDoors() *admission.Doors {
-	return &admission.Doors{Auth: r.Auth, Secrets: r.ephemeral, Loader: r.Loader, Memory: r.Memory, BlockInline: r.BlockInline, DrainTime: r.DrainTime, Now: r.Now, Fault: r.fault}
+func (r *Relay) newDoors() *admission.Dependencies {
+	return &admission.Dependencies{Auth: r.Auth, Secrets: r.ephemeral, Loader: r.Loader, Memory: r.Memory, BlockInline: r.BlockInline, DrainTime: r.DrainTime, Now: r.Now, Fault: r.fault}
 }
 
 // Handler serves one route.

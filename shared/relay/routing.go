@@ -20,9 +20,9 @@ func tellBreakers(r *Relay, q *admission.Request, pl *plan.Plan) {
 	switch {
 	case s == nil || !s.Untold():
 	case r.RecordAfterBody:
-		q.After(func() { s.Tell(nil) })
+		q.After(func() { s.Publish(nil) })
 	default:
-		s.TellSoon()
+		s.PublishSoon()
 	}
 }
 
@@ -94,7 +94,7 @@ func (r *Relay) Close() {
 func beginPatience(tg *target.Target, up *outbound, ctx context.Context) context.Context {
 	var firstToken, idle time.Duration
 	if tg.Stream && tg.Req.Route.Client != nil && tg.Req.Route.Shape == routes.Unified {
-		firstToken, idle = tg.Plan.Asked.Over(tg.To.Leaf.FirstToken, tg.To.Leaf.Idle)
+		firstToken, idle = tg.Plan.Requested.Over(tg.To.Leaf.FirstToken, tg.To.Leaf.Idle)
 	}
 	ctx, release := up.patience.Begin(ctx, tg.To.Timeout, firstToken, idle)
 	if release != nil {

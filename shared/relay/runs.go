@@ -25,8 +25,8 @@ import (
 // Batches returns the batches that the gateway runs.
 func (r *Relay) Batches() *batch.Batches { return r.batches }
 
-// Room returns the store of a workspace's managed files.
-func (r *Relay) Room(sc store.Scope) batch.Room { return r.rooms.Own(sc) }
+// Files returns the store of a workspace's managed files.
+func (r *Relay) Files(sc store.Scope) batch.FileStore { return r.rooms.Own(sc) }
 
 // manage serves a request without a provider.
 func manage(c *call) error {
@@ -51,9 +51,9 @@ func manage(c *call) error {
 func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobAnswer, error) {
 	j := &chat.Job{
 		Operation: string(tg.Req.Route.Operation), ID: tg.Body.ID, Query: url.Values{}, Request: tg.Req.ULID, Now: tg.Req.Start,
-		ProviderName: "files that the gateway stores", Strict: true, Loss: &tg.Loss, Room: r.rooms.Own(tg.Req.Who.Scope),
+		ProviderName: "files that the gateway stores", Strict: true, Loss: &tg.Loss, Files: r.rooms.Own(tg.Req.Who.Scope),
 	}
-	desk := batch.Desk{Batches: r.batches, Room: r.rooms.Own(tg.Req.Who.Scope), Scope: tg.Req.Who.Scope, Wake: func(b *batch.Batch) { wake(r, tg.Req, b) }}
+	desk := batch.Handler{Batches: r.batches, Files: r.rooms.Own(tg.Req.Who.Scope), Scope: tg.Req.Who.Scope, Wake: func(b *batch.Batch) { wake(r, tg.Req, b) }}
 	if tg.Req.Req.Method == http.MethodGet {
 		j.Query = tg.Req.Req.URL.Query()
 	}
@@ -80,7 +80,7 @@ func runManaged(r *Relay, tg *target.Target, outb *outbound) (*chat.JobAnswer, e
 }
 
 // createRun creates a batch. The route has checked the limits of the body.
-func createRun(r *Relay, q *admission.Request, in *body.Body, pl *plan.Plan, desk *batch.Desk) (*chat.JobAnswer, error) {
+func createRun(r *Relay, q *admission.Request, in *body.Body, pl *plan.Plan, desk *batch.Handler) (*chat.JobAnswer, error) {
 	if r.Runs == nil || r.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "x-gateway-provider", "This installation does not run batches; name a provider that does")
 	}

@@ -141,11 +141,11 @@ func openNear(c *call, resp *http.Response) error {
 	if c.req.Bound != nil {
 		live.Opening = c.req.Bound.Opening()
 	}
-	desk := newDesk(c)
+	desk := newSessionController(c)
 	desk.guard = realtime.NewGuard(c.req.Base, func() realtime.Guardrails { return guards.Now() }, realtime.GuardedSession{
 		ID: c.req.ULID, Model: c.target.To.Model, Strict: c.target.Strict(), Memory: c.relay.Memory, Tenant: c.req.Who.Scope.Org,
 	})
-	live.Desk, live.Guard = desk, desk.guard
+	live.Controller, live.Guard = desk, desk.guard
 	end, ok := c.relay.sessions.Begin(live)
 	if !ok {
 		desk.guard.Close()
@@ -166,7 +166,7 @@ func ended(in *body.Body, bill *accounting.Bill, log *record.Log, gs *guardrail.
 	gs.Notes.Ended(gs.Live())
 	in.Carried(r.FromClient)
 	log.Count(r.ToClient)
-	bill.Heard.Ended(r.Told())
+	bill.Reported.Ended(r.Summary())
 	switch {
 	case r.Fault != nil:
 		log.Fail(r.Fault)

@@ -116,7 +116,7 @@ func firstEventFailed(c *call, a *answer, m chat.Meter, err error) {
 	c.out.patience.Stop()
 	switch {
 	case m.Usage.Known():
-		c.bill.Heard.Hear(m)
+		c.bill.Reported.Hear(m)
 		c.bill.Charge(m.Usage)
 	case m.Err == nil && gaveUp(&c.req, &c.out):
 		accounting.Learn(&c.bill, m) // the provider has read the request, and had no time to report it
@@ -233,7 +233,7 @@ func closeStream(c *call, a *answer, err error) error {
 	c.log.Reject(f)
 	if ended, ok := a.stream.AppendError(last[:0], f); ok {
 		last = ended
-	} else if !a.stream.TellsError() {
+	} else if !a.stream.ForwardedError() {
 		// A provider's own error event has already been forwarded.
 		o := target.Options(&c.target)
 		if o.NextEvent = m.NextEvent; m.ID != "" {

@@ -125,7 +125,7 @@ func spliced(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 		edits[n] = body.SetModel(w, up.modelJSON)
 		n++
 	}
-	up.injected = tg.Stream && !tg.WantUsage && tg.Req.Route.Client != nil && tg.To.AsksUsage()
+	up.injected = tg.Stream && !tg.WantUsage && tg.Req.Route.Client != nil && tg.To.RequestsUsage()
 	if up.injected {
 		edits[n] = body.UsageEdit(w, src)
 		n++
@@ -211,7 +211,7 @@ func translated(relay *Relay, tg *target.Target, up *outbound, log *record.Log, 
 
 // formBody returns the form for the target if it is buffered completely, nil otherwise.
 func formBody(tg *target.Target, up *outbound) []byte {
-	if !tg.Body.Form.Whole() {
+	if !tg.Body.Form.Complete() {
 		return nil
 	}
 	if tg.To.Upstream == "" || tg.Body.Form.Is("model", tg.To.Upstream) {

@@ -64,7 +64,7 @@ type Hedge struct {
 	in, child, at *node // the strategy, its target, and the leaf of that
 	key           measure.Key
 	rule          *HedgeRule
-	room          *measure.Room
+	room          *measure.Workspace
 	class         measure.Class
 	spender       string
 	breakers      Breakers
@@ -89,9 +89,9 @@ func (w *Walk) Hedge() *Hedge {
 		if n.hedge == nil {
 			continue
 		}
-		h := &Hedge{in: n, rule: n.hedge, room: m.Room, class: m.Class, spender: m.Spender, Stored: n.hedge.Stored, breakers: w.ctx.Breakers}
+		h := &Hedge{in: n, rule: n.hedge, room: m.Workspace, class: m.Class, spender: m.Spender, Stored: n.hedge.Stored, breakers: w.ctx.Breakers}
 		if h.After = n.hedge.After; n.hedge.Percentile > 0 {
-			if d, ok := m.Room.Percentile(measureKey(w, w.at), m.Class, n.hedge.Percentile, m.Looking); ok {
+			if d, ok := m.Workspace.Percentile(measureKey(w, w.at), m.Class, n.hedge.Percentile, m.Looking); ok {
 				h.After = d
 			}
 		}
@@ -124,7 +124,7 @@ func (w *Walk) second(f *frame) *node {
 		switch {
 		case c.contains(w.at):
 		case c.guarded && w.ctx.Breakers != nil && w.ctx.Breakers.State(c.path) != Closed:
-		case w.ctx.Measures.Room.Failing(measureKey(w, c.first())):
+		case w.ctx.Measures.Workspace.Failing(measureKey(w, c.first())):
 		case f.n.mode != ModeFallback && f.n.mode != ModeConditional && c.weight <= 0:
 		default:
 			open = append(open, c)
@@ -138,7 +138,7 @@ func (w *Walk) second(f *frame) *node {
 	case Compares(f.n.mode):
 		rule := f.n.rule
 		rule.Floor, rule.Explore = 0, 0 // a second attempt is not for measuring
-		at, _ := w.ctx.Measures.Room.Choose(f.n.id, rule, w.ctx.Measures.Class, candidatesOf(nil, w, f.n, open), w.number, true)
+		at, _ := w.ctx.Measures.Workspace.Choose(f.n.id, rule, w.ctx.Measures.Class, candidatesOf(nil, w, f.n, open), w.number, true)
 		return open[at]
 	}
 	return open[0]
@@ -205,12 +205,12 @@ func (w *Walk) leave(status int, after time.Duration) {
 	if status == 0 {
 		w.giveBack(w.at, w.probe)
 		if measuresAny(w) {
-			w.ctx.Measures.Room.Exceeded(measureKey(w, w.at), w.ctx.Measures.Class, after)
+			w.ctx.Measures.Workspace.Exceeded(measureKey(w, w.at), w.ctx.Measures.Class, after)
 		}
 	} else {
 		w.report(w.at, w.probe, Outcome{Status: status})
 		if measuresAny(w) {
-			w.ctx.Measures.Room.Observe(measureKey(w, w.at), w.ctx.Measures.Class, status, 0)
+			w.ctx.Measures.Workspace.Observe(measureKey(w, w.at), w.ctx.Measures.Class, status, 0)
 		}
 	}
 	uncountInFlight(w)

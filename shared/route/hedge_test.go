@@ -44,7 +44,7 @@ func TestHedgeNamesAnotherTarget(t *testing.T) {
 	} {
 		room := measure.NewRoom(time.Now)
 		tree := hedgedTree(t, c.mode, c.more, fourLeaves)
-		w := tree.Start(Context{Metadata: c.metadata, Measures: &Measures{Room: room, Spender: "k"}})
+		w := tree.Start(Context{Metadata: c.metadata, Measures: &Measures{Workspace: room, Spender: "k"}})
 		if _, f := w.Next(Outcome{}); f != nil {
 			t.Fatal(f)
 		}
@@ -80,7 +80,7 @@ func TestWalkContinuesAtTheSecondAttempt(t *testing.T) {
 	tree := hedgedTree(t, ModeFallback, "", fourLeaves)
 	breakers := &recorded{}
 	walk := func() (*Walk, *Hedge) {
-		w := tree.Start(Context{Breakers: breakers, Measures: &Measures{Room: room, Spender: "k"}})
+		w := tree.Start(Context{Breakers: breakers, Measures: &Measures{Workspace: room, Spender: "k"}})
 		if _, f := w.Next(Outcome{}); f != nil {
 			t.Fatal(f)
 		}

@@ -13,9 +13,9 @@ import (
 
 // Measures are the figures that strategies compare: latency, cost, least_busy.
 type Measures struct {
-	Room  *measure.Room // of the workspace
-	Class measure.Class // of the request
-	Model string        // that the request names, for targets that name none
+	Workspace *measure.Workspace // of the workspace
+	Class     measure.Class      // of the request
+	Model     string             // that the request names, for targets that name none
 	// Spender is whose extra cost hedges count: the id of the key.
 	Spender string
 	// Find returns the price of a target, which Room remembers for a second. The request, at the
@@ -90,14 +90,14 @@ func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault)
 	}
 	m := w.ctx.Measures
 	if m == nil {
-		m = &Measures{Room: measure.NewRoom(noTime), Looking: true}
+		m = &Measures{Workspace: measure.NewRoom(noTime), Looking: true}
 		w.ctx.Measures = m
 	}
 	key, sticks := stickyKeyOf(w, n)
 	sticks = sticks && w.ctx.Sticky != nil
 	if sticks {
-		if index, ok := w.ctx.Sticky.Kept(key); ok {
-			if c := usable(candidates, index); c != nil && !m.Room.Failing(measureKey(w, c.first())) {
+		if index, ok := w.ctx.Sticky.Remembered(key); ok {
+			if c := usable(candidates, index); c != nil && !m.Workspace.Failing(measureKey(w, c.first())) {
 				w.measured = append(w.measured, usage.Measured{Path: n.path, By: n.mode, Chosen: index, Reason: usage.ChosenSticky})
 				return c, nil
 			}
@@ -109,7 +109,7 @@ func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault)
 	if w.ctx.Past != nil {
 		rule.Floor, rule.Explore = 0, 0 // nothing can be measured any more
 	}
-	at, made := m.Room.Choose(n.id, rule, m.Class, list, number, m.Looking)
+	at, made := m.Workspace.Choose(n.id, rule, m.Class, list, number, m.Looking)
 	made.Path = n.path
 	w.measured = append(w.measured, made)
 	if sticks {
@@ -128,7 +128,7 @@ func candidatesOf(list []measure.Candidate, w *Walk, n *node, nodes []*node) []m
 	switch {
 	case n.mode != ModeCost:
 	case m.Find != nil:
-		m.Room.Prices(list, m.Class, m.At, &m.Used, func(i int) (pricing.Price, bool) { return m.Find(nodes[i].first().leaf) })
+		m.Workspace.Prices(list, m.Class, m.At, &m.Used, func(i int) (pricing.Price, bool) { return m.Find(nodes[i].first().leaf) })
 	case m.Cost != nil:
 		for i := range list {
 			list[i].Cost, list[i].Priced = m.Cost(nodes[i].first().leaf)
@@ -153,7 +153,7 @@ func measuresAny(w *Walk) bool {
 // countInFlight counts the request that goes to the leaf that was given last.
 func countInFlight(w *Walk) {
 	if measuresAny(w) {
-		w.ctx.Measures.Room.Begin(measureKey(w, w.at))
+		w.ctx.Measures.Workspace.Begin(measureKey(w, w.at))
 		w.flying = true
 	}
 }
@@ -161,7 +161,7 @@ func countInFlight(w *Walk) {
 // uncountInFlight ends what takeOff began.
 func uncountInFlight(w *Walk) {
 	if w.flying {
-		w.ctx.Measures.Room.End(measureKey(w, w.at))
+		w.ctx.Measures.Workspace.End(measureKey(w, w.at))
 		w.flying = false
 	}
 }
@@ -173,7 +173,7 @@ func observeOutcome(w *Walk, o Outcome) {
 		return
 	}
 	if !o.Refused {
-		w.ctx.Measures.Room.Observe(measureKey(w, w.at), w.ctx.Measures.Class, o.Status, o.Latency)
+		w.ctx.Measures.Workspace.Observe(measureKey(w, w.at), w.ctx.Measures.Class, o.Status, o.Latency)
 	}
 	if !o.Coming || o.Refused {
 		uncountInFlight(w)
@@ -183,7 +183,7 @@ func observeOutcome(w *Walk, o Outcome) {
 // observeSettled notes how a response ended that was still coming.
 func observeSettled(w *Walk, status int) {
 	if w.flying && measure.Failure(status) {
-		w.ctx.Measures.Room.Observe(measureKey(w, w.at), w.ctx.Measures.Class, status, 0)
+		w.ctx.Measures.Workspace.Observe(measureKey(w, w.at), w.ctx.Measures.Class, status, 0)
 	}
 	uncountInFlight(w)
 }

@@ -21,7 +21,7 @@ type figures struct {
 
 func newFigures() *figures {
 	f := &figures{now: time.Unix(1_800_000_000, 0)}
-	f.Measures = &Measures{Room: measure.NewRoom(func() time.Time { return f.now }), Model: "m"}
+	f.Measures = &Measures{Workspace: measure.NewRoom(func() time.Time { return f.now }), Model: "m"}
 	return f
 }
 
@@ -141,7 +141,7 @@ func TestRefusalsAreNoFigures(t *testing.T) {
 	w.Next(Outcome{})
 	w.Next(Outcome{Status: 200, Coming: true})
 	busy := func() (n int) {
-		again := tree.Start(Context{Measures: &Measures{Room: f.Room, Looking: true}})
+		again := tree.Start(Context{Measures: &Measures{Workspace: f.Workspace, Looking: true}})
 		again.Next(Outcome{})
 		for _, fig := range again.Measured(nil)[0].Figures {
 			n += fig.InFlight
@@ -190,7 +190,7 @@ func TestStickySessionsKeepTheirTarget(t *testing.T) {
 	if other, _ := f.ask(t, tree, ctx("bob"), answer); other[0] != "b" {
 		t.Errorf("another session went to %v", other)
 	}
-	f.Room.Observe(measureKey(w, w.at), 0, 500, 0)
+	f.Workspace.Observe(measureKey(w, w.at), 0, 500, 0)
 	if moved, _ := f.ask(t, tree, ctx("ann"), answer); moved[0] != "b" {
 		t.Errorf("a session stays at a target that fails: %v", moved)
 	}
@@ -233,7 +233,7 @@ func BenchmarkMeasured(b *testing.B) {
 			var used pricing.Usage
 			used.Set(pricing.Input, 100)
 			used.Set(pricing.Output, 100)
-			m := &Measures{Room: room, Used: used, At: now, Find: func(*Leaf) (pricing.Price, bool) {
+			m := &Measures{Workspace: room, Used: used, At: now, Find: func(*Leaf) (pricing.Price, bool) {
 				return pricing.Default().Price("openai", "gpt-4o", pricing.Options{})
 			}}
 			var w Walk

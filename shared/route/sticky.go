@@ -19,8 +19,8 @@ type StickyKey [sha256.Size]byte
 // Sticky remembers to which target the requests with one key went. A key is unique within
 // one config; the implementation adds the config.
 type Sticky interface {
-	// Kept returns the remembered index; false if there is none or it has expired.
-	Kept(key StickyKey) (index int, ok bool)
+	// Remembered returns the remembered index; false if there is none or it has expired.
+	Remembered(key StickyKey) (index int, ok bool)
 	// Keep remembers an index for ttl from now. If one is remembered already, its time is not
 	// extended.
 	Keep(key StickyKey, index int, ttl time.Duration)
@@ -50,10 +50,10 @@ func stickTo(w *Walk, n *node, key StickyKey, candidates []*node) *node {
 // storedTarget is the target that is remembered for a key.
 func storedTarget(w *Walk, n *node, key StickyKey) (index int, ok bool) {
 	if w.ctx.Past != nil {
-		return w.ctx.Past.Kept(n.path)
+		return w.ctx.Past.Remembered(n.path)
 	}
 	if w.ctx.Sticky != nil {
-		return w.ctx.Sticky.Kept(key)
+		return w.ctx.Sticky.Remembered(key)
 	}
 	return 0, false
 }
@@ -172,7 +172,7 @@ type configPicks struct {
 	of pickKey
 }
 
-func (p configPicks) Kept(key StickyKey) (int, bool) {
+func (p configPicks) Remembered(key StickyKey) (int, bool) {
 	p.of.key = key
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -26,8 +26,8 @@ type Context struct {
 type Past interface {
 	// Number is the number that was drawn at a path, or a substitute, in place of Random.
 	Number(path string) uint32
-	// Kept returns the target that a sticky rule remembered.
-	Kept(path string) (index int, ok bool)
+	// Remembered returns the target that a sticky rule remembered.
+	Remembered(path string) (index int, ok bool)
 	// Measured is the target that was chosen by figures, if that choice is to be repeated.
 	Measured(path, by string) (index int, ok bool)
 }

@@ -48,9 +48,9 @@ func Hold(member string, kept, of, standard map[string]json.RawMessage) Value {
 // they were set.
 const openings = "openings"
 
-// Kept returns the workspace's settings that still apply: without those of a category that is
+// Effective returns the workspace's settings that still apply: without those of a category that is
 // closed or was closed in the meantime.
-func (s *Settings) Kept(own map[string]json.RawMessage) map[string]json.RawMessage {
+func (s *Settings) Effective(own map[string]json.RawMessage) map[string]json.RawMessage {
 	var then map[string]int64
 	if raw, ok := own[openings]; ok && json.Unmarshal(raw, &then) != nil {
 		return nil
@@ -143,7 +143,7 @@ func (o *Overrides) over(of *Organisation) (*Organisation, error) {
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return nil, fmt.Errorf("tenant: settings: %w", err)
 	}
-	kept := of.Settings.Kept(o.own)
+	kept := of.Settings.Effective(o.own)
 	for member := range kept {
 		members[member] = Hold(member, kept, members, nil).Raw
 	}

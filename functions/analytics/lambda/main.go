@@ -14,7 +14,7 @@ import (
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
-		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention, WorkspaceRetention: c.KeptDays})
-		return []admin.Family{analytics.New(asking.Reader(c, archive), feedback.New(c.Store, c.Now, c.Retention.Records, c.KeptDays))}
+		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention, WorkspaceRetention: c.RetentionDays})
+		return []admin.Family{analytics.New(asking.Reader(c, archive), feedback.New(c.Store, c.Now, c.Retention.Records, c.RetentionDays))}
 	}, onaws.Bucket)
 }

@@ -23,6 +23,6 @@ func main() {
 		slog.Error("the function cannot start", "error", err.Error())
 		os.Exit(1)
 	}
-	archive := segment.New(in.Store, in.Core.Bucket, segment.Options{Retention: in.Retention, WorkspaceRetention: in.Core.KeptDays})
+	archive := segment.New(in.Store, in.Core.Bucket, segment.Options{Retention: in.Retention, WorkspaceRetention: in.Core.RetentionDays})
 	lambda.Start(host.SQS(exporting.Worker(in.Core, archive, export.Standard).Handle))
 }

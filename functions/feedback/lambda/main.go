@@ -11,6 +11,6 @@ import (
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
-		return []admin.Family{feedback.New(store.New(c.Store, c.Now, c.Retention.Records, c.KeptDays))}
+		return []admin.Family{feedback.New(store.New(c.Store, c.Now, c.Retention.Records, c.RetentionDays))}
 	})
 }

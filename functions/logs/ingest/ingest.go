@@ -46,18 +46,18 @@ type Exchange struct {
 
 // Seen contains the figures that a span reported, which replace those read from bodies.
 type Seen struct {
-	Endpoint     string // type of request; "": no model was called and there is no cost
-	Asked, Model string // the requested model, and the one that responded
-	Finish       string
-	Usage        pricing.Usage
-	Mode         string              // of the price list; "" for the standard one
-	Reported     pricing.NanoDollars // cost by the sender, used if the model has no price; 0 if there is none
-	FirstByte    time.Duration       // 0: not reported
-	Agent        usage.Agent
+	Endpoint              string // type of request; "": no model was called and there is no cost
+	RequestedModel, Model string // the requested model, and the one that responded
+	Finish                string
+	Usage                 pricing.Usage
+	Mode                  string              // of the price list; "" for the standard one
+	Reported              pricing.NanoDollars // cost by the sender, used if the model has no price; 0 if there is none
+	FirstByte             time.Duration       // 0: not reported
+	Agent                 usage.Agent
 }
 
-// Teller is the reporting client.
-type Teller struct {
+// Reporter is the reporting client.
+type Reporter struct {
 	Scope                  store.Scope
 	Slug                   string // of the workspace
 	KeyID, KeyType, UserID string
@@ -71,12 +71,12 @@ type Maker struct {
 	Sink   usage.Sink
 	Sealer seal.Sealer
 	Now    func() time.Time
-	Book   *pricing.Book // nil: the one that comes with the gateway
+	Prices *pricing.Book // nil: the one that comes with the gateway
 }
 
 // Emit stores the exchanges and returns their log ids in the same order. If one fails, those
 // before it are stored; exchanges with client-chosen ids can be sent again.
-func (m *Maker) Emit(ctx context.Context, by *Teller, all []Exchange) (ids []string, err error) {
+func (m *Maker) Emit(ctx context.Context, by *Reporter, all []Exchange) (ids []string, err error) {
 	if m.Sink == nil {
 		return nil, fault.Unavailable(errNowhere)
 	}
@@ -94,7 +94,7 @@ func (m *Maker) Emit(ctx context.Context, by *Teller, all []Exchange) (ids []str
 }
 
 // record returns the usage record of an exchange.
-func (m *Maker) record(by *Teller, x *Exchange) *usage.Record {
+func (m *Maker) record(by *Reporter, x *Exchange) *usage.Record {
 	start := x.Created
 	if start.IsZero() {
 		start = m.Now().Add(-x.Took)
@@ -122,7 +122,7 @@ func (m *Maker) count(r *usage.Record, x *Exchange) {
 	if seen == nil {
 		got := meter(x)
 		r.Endpoint = endpointOf(r.Path)
-		seen = &Seen{Asked: modelIn(x.Request), Model: got.Model, Finish: got.Finish, Usage: got.Usage}
+		seen = &Seen{RequestedModel: modelIn(x.Request), Model: got.Model, Finish: got.Finish, Usage: got.Usage}
 		m.price(r, x, seen, &got)
 		return
 	}
@@ -142,7 +142,7 @@ func (m *Maker) count(r *usage.Record, x *Exchange) {
 // price finds what the usage costs. What a provider charges for an answer that failed is
 // not known.
 func (m *Maker) price(r *usage.Record, x *Exchange, seen *Seen, got *chat.Meter) {
-	r.RequestModel = fault.Clip(seen.Asked, maxName)
+	r.RequestModel = fault.Clip(seen.RequestedModel, maxName)
 	r.Model, r.FinishReason = fault.Clip(seen.Model, maxName), fault.Clip(seen.Finish, maxName)
 	r.Provider = x.Provider
 	p, known := provider.ByID(x.Provider)
@@ -155,7 +155,7 @@ func (m *Maker) price(r *usage.Record, x *Exchange, seen *Seen, got *chat.Meter)
 		return
 	}
 	o := pricing.Options{ContextTokens: r.Usage.InputTokens(), Region: got.Region, SearchContext: got.SearchContext, Mode: got.Mode, At: r.Start}
-	book := m.Book
+	book := m.Prices
 	if book == nil {
 		book = pricing.Default()
 	}
@@ -196,7 +196,7 @@ func vendorOf(book *pricing.Book, o pricing.Options, models ...string) (id strin
 
 // seal puts the bodies into the record, those of failed requests only as far as logs of
 // metrics keep them.
-func (m *Maker) seal(ctx context.Context, by *Teller, x *Exchange, r *usage.Record) (err error) {
+func (m *Maker) seal(ctx context.Context, by *Reporter, x *Exchange, r *usage.Record) (err error) {
 	if !by.Bodies && r.Success() {
 		return nil
 	}

@@ -37,10 +37,10 @@ func (k *kept) Emit(_ context.Context, r *usage.Record) error {
 
 var (
 	noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	one  = Teller{Scope: store.Scope{Org: "o", Workspace: "w"}, Slug: "ws", KeyID: "k", KeyType: "workspace-service", Bodies: true}
+	one  = Reporter{Scope: store.Scope{Org: "o", Workspace: "w"}, Slug: "ws", KeyID: "k", KeyType: "workspace-service", Bodies: true}
 )
 
-func emit(t *testing.T, by Teller, all ...Exchange) []usage.Record {
+func emit(t *testing.T, by Reporter, all ...Exchange) []usage.Record {
 	t.Helper()
 	sink := &kept{}
 	m := Maker{Sink: sink, Sealer: plain{}, Now: func() time.Time { return noon }}
@@ -120,7 +120,7 @@ func TestIDsOfTheTellersChoice(t *testing.T) {
 	other, later := one, x
 	other.Scope.Workspace = "w2"
 	later.Created = noon.Add(time.Second)
-	id := func(by Teller, x Exchange) string { return emit(t, by, x)[0].ID }
+	id := func(by Reporter, x Exchange) string { return emit(t, by, x)[0].ID }
 	if a, b := id(one, x), id(one, x); a != b {
 		t.Errorf("%s and %s", a, b)
 	}
@@ -139,7 +139,7 @@ func TestBodiesAreKeptAsTheWorkspaceSays(t *testing.T) {
 	quiet, failed := one, x
 	quiet.Bodies, failed.Status = false, 500
 	for name, c := range map[string]struct {
-		by   Teller
+		by   Reporter
 		x    Exchange
 		want *usage.Bodies
 	}{
@@ -221,10 +221,10 @@ func TestReportedCallsArePriced(t *testing.T) {
 		"OpenAI, flex":          {"openai", Seen{Model: "gpt-5-mini", Usage: openai(), Mode: pricing.Flex}, 280_000, "openai", true},
 		"Claude":                {"anthropic", Seen{Model: "claude-sonnet-4-5", Usage: claude()}, 2_190_000, "anthropic", true},
 		"OpenAI by its model":   {"", Seen{Model: "gpt-5-mini", Usage: openai()}, 560_000, "openai", true},
-		"Claude by its model":   {"", Seen{Asked: "claude-sonnet-4-5", Usage: claude()}, 2_190_000, "anthropic", true},
-		"Gemini by its model":   {"", Seen{Asked: "gemini-2.5-flash", Usage: openai()}, 692_000, "google", true},
-		"unknown model":         {"", Seen{Asked: "own-1", Usage: openai()}, 0, "", false},
-		"the sender's price":    {"", Seen{Asked: "own-1", Usage: openai(), Reported: 77}, 77, "", true},
+		"Claude by its model":   {"", Seen{RequestedModel: "claude-sonnet-4-5", Usage: claude()}, 2_190_000, "anthropic", true},
+		"Gemini by its model":   {"", Seen{RequestedModel: "gemini-2.5-flash", Usage: openai()}, 692_000, "google", true},
+		"unknown model":         {"", Seen{RequestedModel: "own-1", Usage: openai()}, 0, "", false},
+		"the sender's price":    {"", Seen{RequestedModel: "own-1", Usage: openai(), Reported: 77}, 77, "", true},
 		"ours before another":   {"openai", Seen{Model: "gpt-5-mini", Usage: openai(), Reported: 77}, 560_000, "openai", true},
 		"unknown provider":      {"my-own", Seen{Model: "gpt-5-mini", Usage: openai()}, 0, "my-own", false},
 		"unknown, with a price": {"my-own", Seen{Model: "gpt-5-mini", Usage: openai(), Reported: 77}, 77, "my-own", true},

@@ -21,11 +21,11 @@ const tailTime = 20 * time.Second
 
 func main() {
 	administration.Main(func(c *app.Core) []admin.Family {
-		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention, WorkspaceRetention: c.KeptDays})
+		archive := segment.New(c.Store, c.Bucket, segment.Options{Retention: c.Retention, WorkspaceRetention: c.RetentionDays})
 		return []admin.Family{logs.New(logs.Deps{
-			Reader: report.New(archive, c.Bucket), Sealer: c.Sealer, Rated: feedback.New(c.Store, c.Now, c.Retention.Records, c.KeptDays),
+			Reader: report.New(archive, c.Bucket), Sealer: c.Sealer, Rated: feedback.New(c.Store, c.Now, c.Retention.Records, c.RetentionDays),
 			Exports: exporting.Runs(c), Bucket: c.Bucket,
-			Tail: logs.TailOptions{Brief: tailTime}, Store: c.Store, Told: &ingest.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Book: c.Book()}, Book: c.Book(),
+			Tail: logs.TailOptions{Brief: tailTime}, Store: c.Store, Ingest: &ingest.Maker{Sink: c.Events(), Sealer: c.Sealer, Now: c.Now, Prices: c.Book()}, Prices: c.Book(),
 		})}
 	}, onaws.Bucket, onaws.Keys, onaws.ExportQueue)
 }

@@ -19,7 +19,7 @@ import (
 // tasks are the jobs by the names that schedules send. Each may run twice at a
 // time.
 func tasks(core *onaws.Installation) map[string]host.Task {
-	archive := segment.New(core.Store, core.Bucket, segment.Options{Inline: segment.CheapestInline, Files: true, MinMerge: segment.CheapestMinMerge, Retention: core.Retention, WorkspaceRetention: core.KeptDays})
+	archive := segment.New(core.Store, core.Bucket, segment.Options{Inline: segment.CheapestInline, Files: true, MinMerge: segment.CheapestMinMerge, Retention: core.Retention, WorkspaceRetention: core.RetentionDays})
 	keys := &expiry.Worker{Resources: core.Resources, Sealer: core.Sealer}
 	return map[string]host.Task{
 		"budgets": func(ctx context.Context) error {
@@ -44,7 +44,7 @@ func tasks(core *onaws.Installation) map[string]host.Task {
 		},
 		"retain": func(ctx context.Context) error {
 			// The archive comes last: it may take all the time that there is.
-			rated := feedback.New(core.Store, core.Now, core.Retention.Records, core.KeptDays)
+			rated := feedback.New(core.Store, core.Now, core.Retention.Records, core.RetentionDays)
 			errs := []error{rated.Retain(ctx, feedback.Places{Organizations: archive.Organizations, Workspaces: core.Workspaces})}
 			if w := exporting.Worker(core.Core, archive, export.Standard); w != nil {
 				errs = append(errs, w.Sweep(ctx))

@@ -52,12 +52,12 @@ func Authenticate(core *app.Core) admin.Authenticate {
 		case signin.IsToken(sent.token):
 			return sessions.caller(ctx, r, sent.token)
 		}
-		return byKey(ctx, sent.token, identity.Asked{Request: r, ID: requestID})
+		return byKey(ctx, sent.token, identity.AuthenticationAttempt{Request: r, ID: requestID})
 	}
 }
 
-func byKey(a *identity.Authenticator, l *resource.Loader) func(context.Context, string, identity.Asked) (admin.Caller, error) {
-	return func(ctx context.Context, token string, by identity.Asked) (admin.Caller, error) {
+func byKey(a *identity.Authenticator, l *resource.Loader) func(context.Context, string, identity.AuthenticationAttempt) (admin.Caller, error) {
+	return func(ctx context.Context, token string, by identity.AuthenticationAttempt) (admin.Caller, error) {
 		p, err := a.Authenticate(ctx, token, by)
 		if err != nil {
 			return admin.Caller{}, err

@@ -233,7 +233,7 @@ func Self(core *app.Core) admin.Authenticate {
 		if core.Auth.Tokens == nil || !core.Auth.Tokens.Is(token) {
 			return admin.Caller{}, fault.New(fault.Unauthorized, "", "This route is for people who have signed in and for JSON Web Tokens, not for API keys")
 		}
-		p, err := core.Auth.Authenticate(ctx, token, identity.Asked{Request: r, ID: requestID})
+		p, err := core.Auth.Authenticate(ctx, token, identity.AuthenticationAttempt{Request: r, ID: requestID})
 		if err != nil {
 			return admin.Caller{}, err
 		}

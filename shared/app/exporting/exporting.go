@@ -12,7 +12,7 @@ import (
 
 // Runs are the runs of exports of logs.
 func Runs(c *app.Core) *export.Runs {
-	return &export.Runs{Store: c.Store, Queue: c.Exports, Now: c.Now, WorkspaceRetention: c.KeptDays, Longest: c.Retention.Bodies}
+	return &export.Runs{Store: c.Store, Queue: c.Exports, Now: c.Now, WorkspaceRetention: c.RetentionDays, Longest: c.Retention.Bodies}
 }
 
 // Worker does the steps of exports of logs; nil where the bucket does not write

@@ -37,7 +37,7 @@ type Options struct {
 // New makes the relay that the data-plane families share.
 func New(c *app.Core, sink usage.Sink, o Options) *relay.Relay {
 	return relay.New(relay.Options{
-		Loader: c.Loader, Auth: c.Auth, Ledger: c.Ledger, Book: c.Book(), Sink: sink,
+		Loader: c.Loader, Auth: c.Auth, Ledger: c.Ledger, Prices: c.Book(), Sink: sink,
 		Sealer: c.Sealer, Store: c.Store, Transport: c.Transport, Trusting: c.Trusting, Egress: c.Egress, Now: c.Now,
 		Dialects: Dialects(), Translators: o.Translators, Jobs: o.Jobs, Checks: checks.Makers(checks.Deps{Now: c.Now, LookUp: net.DefaultResolver.LookupHost, Signer: provider.NewTokens(c.Transport, c.Now)}), Bucket: c.Bucket, Runs: c.Runs,
 		BlockInline: c.BlockInline, Signing: c.Signing,

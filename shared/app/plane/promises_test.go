@@ -67,7 +67,7 @@ func TestPromisesAreKeptOrRefused(t *testing.T) {
 		}
 		target := provider.Target{Provider: p}
 		for _, c := range promises {
-			name, op, ok := target.Speaks(operationOf[c.client], c.client, f.model)
+			name, op, ok := target.UpstreamDialect(operationOf[c.client], c.client, f.model)
 			if !ok || name == c.client && op == operationOf[c.client] {
 				continue // not served, or forwarded as it is
 			}

@@ -10,6 +10,6 @@ import (
 // of files and batches.
 func Runner(c *app.Core, r *relay.Relay, mux *relay.Mux, pace batchrun.Pace) batchrun.Options {
 	return batchrun.Options{
-		Mux: mux, Batches: r.Batches(), Room: r.Room, Queue: c.Runs, Now: c.Now, Pace: pace, Alone: c.Embedded,
+		Mux: mux, Batches: r.Batches(), Files: r.Files, Queue: c.Runs, Now: c.Now, Pace: pace, Alone: c.Embedded,
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 // Exporter sends telemetry to the destinations of an installation.
 func Exporter(c *app.Core) *observe.Exporter {
-	kept := observe.Kept{Bucket: c.Bucket, Sealer: c.Sealer}
+	kept := observe.StoredContent{Bucket: c.Bucket, Sealer: c.Sealer}
 	authors := &Authors{Loader: c.Loader, Now: c.Now}
 	own, err := observe.FromEnvironment(os.Getenv)
 	if err != nil {

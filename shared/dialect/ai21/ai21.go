@@ -193,7 +193,7 @@ func (Embeddings) Name() string { return "ai21.embeddings" }
 const maxTexts = 200
 
 // EncodeRequest implements chat.Translator.
-func (Embeddings) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Embeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := embedding.Read(body)
 	if err != nil {
 		return dst, "", err
@@ -211,7 +211,7 @@ func (Embeddings) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string
 }
 
 // DecodeResponse implements chat.Translator. The provider reports no usage.
-func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	var read embedding.Answer
 	for key := range d.Object {

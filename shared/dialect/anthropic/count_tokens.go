@@ -22,7 +22,7 @@ func (CountTokens) Name() string { return name }
 var modelKey = wire.NewKeySet("model")
 
 // EncodeRequest implements chat.Translator.
-func (CountTokens) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (CountTokens) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	var w wire.Walk
 	if err := modelKey.Walk(body, &w); err != nil {
 		return dst, "", err
@@ -31,7 +31,7 @@ func (CountTokens) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, strin
 }
 
 // DecodeResponse implements chat.Translator. Counting costs nothing.
-func (CountTokens) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (CountTokens) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	m := chat.Meter{Complete: true, Started: true}
 	m.Usage.Set(pricing.Input, 0)
 	d := wire.NewDecoder(answer)

@@ -53,7 +53,7 @@ func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 		return chat.NotJSON(status, h)
 	}
 	p.Status = status
-	return chat.Told(providerFault(p), status, h)
+	return chat.CompleteFault(providerFault(p), status, h)
 }
 
 // readError reads {type:error,error:{type,message}}, and {message} as hosts in

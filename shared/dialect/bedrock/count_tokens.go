@@ -32,7 +32,7 @@ const leastTokens = "10"
 var countKeys = wire.NewKeySet("model", "stream", "anthropic_version", "max_tokens")
 
 // EncodeRequest implements chat.Translator.
-func (CountTokens) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (CountTokens) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	o := upstream.Begin(dst)
 	o.Key("input")
 	o.Open('{')
@@ -75,7 +75,7 @@ func (CountTokens) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, strin
 }
 
 // DecodeResponse implements chat.Translator. Counting costs nothing.
-func (CountTokens) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (CountTokens) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	m := chat.Meter{Complete: true, Started: true}
 	m.Usage.Set(pricing.Input, 0)
 	d := wire.NewDecoder(answer)

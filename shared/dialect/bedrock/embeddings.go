@@ -31,7 +31,7 @@ var _ chat.Translator = Embeddings{}
 func (Embeddings) Name() string { return "bedrock.embeddings" }
 
 // EncodeRequest implements chat.Translator.
-func (Embeddings) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Embeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := embedding.Read(body)
 	if err != nil {
 		return dst, "", err
@@ -74,7 +74,7 @@ func bytesOf(r *embedding.Request, i int) (mime, data string, err error) {
 	return mime, data, nil
 }
 
-func titanText(o *upstream.Object, r *embedding.Request, a *chat.Asked) error {
+func titanText(o *upstream.Object, r *embedding.Request, a *chat.TranslatorRequest) error {
 	if _, err := one(r); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func titanText(o *upstream.Object, r *embedding.Request, a *chat.Asked) error {
 	return nil
 }
 
-func titanImage(o *upstream.Object, r *embedding.Request, a *chat.Asked) error {
+func titanImage(o *upstream.Object, r *embedding.Request, a *chat.TranslatorRequest) error {
 	in, err := one(r)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func titanImage(o *upstream.Object, r *embedding.Request, a *chat.Asked) error {
 }
 
 // nova writes a single embedding. Its purpose is an index unless the client names another.
-func nova(o *upstream.Object, r *embedding.Request, a *chat.Asked) error {
+func nova(o *upstream.Object, r *embedding.Request, a *chat.TranslatorRequest) error {
 	in, err := one(r)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ const maxCohere = 96
 
 // cohereInputs writes texts or images. The purpose of the input is required; if the client
 // does not name it, it is a document.
-func cohereInputs(o *upstream.Object, r *embedding.Request, a *chat.Asked) error {
+func cohereInputs(o *upstream.Object, r *embedding.Request, a *chat.TranslatorRequest) error {
 	if err := r.AtMost(maxCohere); err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func inputTokens(h http.Header) chat.Opt[int64] {
 }
 
 // DecodeResponse implements chat.Translator.
-func (Embeddings) DecodeResponse(dst, answer []byte, h http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Embeddings) DecodeResponse(dst, answer []byte, h http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	var read embedding.Answer
 	tokens := inputTokens(h)

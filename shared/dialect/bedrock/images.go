@@ -109,7 +109,7 @@ func (r *imageRequest) pass(o *upstream.Object, pairs ...string) {
 }
 
 // EncodeRequest implements chat.Translator.
-func (Images) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Images) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := readImage(body)
 	if err != nil {
 		return dst, "", err
@@ -239,7 +239,7 @@ func (r *imageRequest) stability(o *upstream.Object, loss *chat.Loss) error {
 
 // DecodeResponse implements chat.Translator: images[], or artifacts[] of the older
 // Stability models.
-func (Images) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Images) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	var images []string
 	reason := ""

@@ -25,7 +25,7 @@ const maxDocuments = 1000
 
 // EncodeRequest implements chat.Translator. A model that is no ARN is a
 // foundation model of the target's region.
-func (Rerank) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Rerank) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := rerank.Read(body)
 	if err != nil {
 		return dst, "", err
@@ -78,7 +78,7 @@ const documentsOfUnit = 100
 
 // DecodeResponse implements chat.Translator. The service reports no usage; it
 // bills a query for each hundred documents that are begun.
-func (Rerank) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Rerank) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	var read rerank.Answer
 	for key := range d.Object {

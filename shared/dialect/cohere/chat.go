@@ -11,7 +11,7 @@ import (
 // Chat is the dialect of POST /v2/chat.
 type Chat struct{}
 
-var _ chat.Spoken = Chat{}
+var _ chat.Dialogue = Chat{}
 
 // name is the dialect's name.
 const name = "cohere"

@@ -25,7 +25,7 @@ var _ chat.Translator = Embeddings{}
 func (Embeddings) Name() string { return "cohere.embeddings" }
 
 // EncodeRequest implements chat.Translator.
-func (Embeddings) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Embeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := embedding.Read(body)
 	if err != nil {
 		return dst, "", err
@@ -151,7 +151,7 @@ func writeInputs(o *upstream.Object, r *embedding.Request) {
 
 // DecodeResponse implements chat.Translator. Vectors come by type, or as a plain
 // list from older models.
-func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	var read embedding.Answer
 	var u counts
@@ -181,7 +181,7 @@ func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Aske
 		return dst, "", chat.Meter{}, upstream.InBand(answer)
 	}
 	if u.input.Set {
-		read.Told = u.input
+		read.ReportedTokens = u.input
 	}
 	if u.billedIn.Set {
 		read.Usage.Set(pricing.Input, u.billedIn.Value)

@@ -20,7 +20,7 @@ var _ chat.Translator = Rerank{}
 func (Rerank) Name() string { return "cohere.rerank" }
 
 // EncodeRequest implements chat.Translator.
-func (Rerank) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Rerank) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := rerank.Read(body)
 	if err != nil {
 		return dst, "", err
@@ -46,7 +46,7 @@ func (Rerank) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, er
 }
 
 // DecodeResponse implements chat.Translator.
-func (Rerank) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Rerank) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	var read rerank.Answer
 	var u counts

@@ -11,7 +11,7 @@ import (
 type Converse struct{}
 
 var (
-	_ chat.Spoken       = Converse{}
+	_ chat.Dialogue     = Converse{}
 	_ chat.FramedWriter = Converse{}
 )
 

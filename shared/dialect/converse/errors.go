@@ -40,7 +40,7 @@ func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 		p.Message = p.Type
 	}
 	p.Status = status
-	return chat.Told(providerFault(p), status, h)
+	return chat.CompleteFault(providerFault(p), status, h)
 }
 
 // errorType is the plain name of an exception: without the namespace before it and the

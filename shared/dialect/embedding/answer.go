@@ -18,8 +18,8 @@ type Answer struct {
 	Model   string
 	Vectors []Vector
 	Usage   pricing.Usage
-	// Told is the number of tokens for the client, if it is not the input of Usage.
-	Told chat.Opt[int64]
+	// ReportedTokens is the number of tokens for the client, if it is not the input of Usage.
+	ReportedTokens chat.Opt[int64]
 }
 
 // Vector is one vector: a JSON list of numbers, or a JSON string of base64.
@@ -31,7 +31,7 @@ type Vector struct {
 // Append writes the client's answer: {"object":"list","data":[...],"model":...,
 // "usage":{"prompt_tokens":n,"total_tokens":n}}. Vectors must be one for each
 // input. Usage is estimated when the provider reports none.
-func (a *Answer) Append(dst []byte, asked *chat.Asked) ([]byte, chat.Meter, error) {
+func (a *Answer) Append(dst []byte, asked *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
 	r, err := Read(asked.Body)
 	if err != nil {
 		return dst, chat.Meter{}, err
@@ -74,7 +74,7 @@ func (a *Answer) Append(dst []byte, asked *chat.Asked) ([]byte, chat.Meter, erro
 // usage writes usage, which OpenAI's shape always has. Where the provider reports none, it
 // is an estimate.
 func (a *Answer) usage(o *upstream.Object, r *Request) {
-	n := a.Told
+	n := a.ReportedTokens
 	switch {
 	case n.Set:
 	case a.Usage.Known():

@@ -19,7 +19,7 @@ var _ chat.Translator = Voyage{}
 func (Voyage) Name() string { return "voyage.embeddings" }
 
 // EncodeRequest implements chat.Translator.
-func (Voyage) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Voyage) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := Read(body)
 	if err != nil {
 		return dst, "", err
@@ -44,11 +44,11 @@ func (Voyage) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, er
 }
 
 // DecodeResponse implements chat.Translator.
-func (Voyage) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Voyage) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	return fromOpenAI(dst, answer, a)
 }
 
-func fromOpenAI(dst, answer []byte, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func fromOpenAI(dst, answer []byte, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	read, err := readOpenAI(answer)
 	if err != nil {
 		return dst, "", chat.Meter{}, err
@@ -67,7 +67,7 @@ var _ chat.Translator = Jina{}
 func (Jina) Name() string { return "jina.embeddings" }
 
 // EncodeRequest implements chat.Translator.
-func (Jina) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Jina) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := Read(body)
 	if err != nil {
 		return dst, "", err
@@ -100,7 +100,7 @@ func (Jina) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, erro
 }
 
 // DecodeResponse implements chat.Translator.
-func (Jina) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Jina) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	return fromOpenAI(dst, answer, a)
 }
 
@@ -113,7 +113,7 @@ var _ chat.Translator = Nomic{}
 func (Nomic) Name() string { return "nomic.embeddings" }
 
 // EncodeRequest implements chat.Translator.
-func (Nomic) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Nomic) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := Read(body)
 	if err != nil {
 		return dst, "", err
@@ -140,7 +140,7 @@ func (Nomic) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, err
 }
 
 // DecodeResponse implements chat.Translator.
-func (Nomic) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Nomic) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	var read Answer
 	for key := range d.Object {

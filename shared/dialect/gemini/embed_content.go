@@ -22,7 +22,7 @@ var _ chat.Translator = VertexEmbedContent{}
 func (VertexEmbedContent) Name() string { return "vertex.embed_content" }
 
 // EncodeRequest implements chat.Translator.
-func (VertexEmbedContent) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (VertexEmbedContent) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := embedding.Read(body)
 	if err != nil {
 		return dst, "", err
@@ -109,7 +109,7 @@ func appendContent(o *upstream.Object, r *embedding.Request, i int) error {
 }
 
 // DecodeResponse implements chat.Translator.
-func (VertexEmbedContent) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (VertexEmbedContent) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	out, m, err := embedded(dst, answer, a, "embedding", func(d *wire.Decoder) []embedding.Vector {
 		return []embedding.Vector{{Raw: values(d)}}
 	})
@@ -118,7 +118,7 @@ func (VertexEmbedContent) DecodeResponse(dst, answer []byte, _ http.Header, a *c
 
 // embedded appends the client's answer where the vector is in a member, with the token
 // counts beside it.
-func embedded(dst, answer []byte, a *chat.Asked, member string, read func(*wire.Decoder) []embedding.Vector) ([]byte, chat.Meter, error) {
+func embedded(dst, answer []byte, a *chat.TranslatorRequest, member string, read func(*wire.Decoder) []embedding.Vector) ([]byte, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	var got embedding.Answer
 	var u counts
@@ -137,7 +137,7 @@ func embedded(dst, answer []byte, a *chat.Asked, member string, read func(*wire.
 }
 
 // finish appends the client's answer with the vectors that d has read.
-func finish(dst, answer []byte, d *wire.Decoder, got *embedding.Answer, a *chat.Asked) ([]byte, chat.Meter, error) {
+func finish(dst, answer []byte, d *wire.Decoder, got *embedding.Answer, a *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
 	switch err := d.End(); {
 	case err != nil:
 		return dst, chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", err)

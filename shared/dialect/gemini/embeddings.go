@@ -27,7 +27,7 @@ var _ chat.Translator = Embeddings{}
 func (Embeddings) Name() string { return "gemini.embeddings" }
 
 // EncodeRequest implements chat.Translator.
-func (Embeddings) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Embeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := embedding.Read(body)
 	if err != nil {
 		return dst, "", err
@@ -75,7 +75,7 @@ func inline(r *embedding.Request, i int) (mime, data string, err error) {
 }
 
 // DecodeResponse implements chat.Translator.
-func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	out, m, err := embedded(dst, answer, a, "embeddings", func(d *wire.Decoder) []embedding.Vector {
 		if d.Kind() != wire.KindArray {
 			d.Skip()
@@ -122,7 +122,7 @@ func (VertexEmbeddings) Name() string { return "vertex.embeddings" }
 func multimodal(model string) bool { return strings.HasPrefix(model, "multimodalembedding") }
 
 // EncodeRequest implements chat.Translator.
-func (VertexEmbeddings) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (VertexEmbeddings) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := embedding.Read(body)
 	if err != nil {
 		return dst, "", err
@@ -213,7 +213,7 @@ func bothInstances(o *upstream.Object, r *embedding.Request) error {
 }
 
 // DecodeResponse implements chat.Translator.
-func (VertexEmbeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (VertexEmbeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	var read embedding.Answer
 	var tokens chat.Opt[int64]

@@ -120,7 +120,7 @@ func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 		return chat.NotJSON(status, h)
 	}
 	s.p.Status = status
-	return chat.Told(s.fault(), status, h)
+	return chat.CompleteFault(s.fault(), status, h)
 }
 
 // inBandError makes the fault for an error inside a success.

@@ -7,6 +7,6 @@ func (Generate) Held(*chat.Options) chat.Held {
 	return chat.Held{
 		Holds:  chat.HoldsChoices | chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted | chat.HoldsImages | chat.HoldsCalls | chat.HoldsMoreCalls,
 		Choice: "candidates", Content: "content.parts",
-		Broken: chat.BrokenStop, WholeCalls: true,
+		Broken: chat.BrokenStop, CompleteCalls: true,
 	}
 }

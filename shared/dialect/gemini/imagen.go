@@ -35,7 +35,7 @@ type pictured struct {
 // vertexOnly are parameters that AI Studio rejects.
 var vertexOnly = map[string]bool{"seed": true, "negativePrompt": true, "addWatermark": true, "storageUri": true, "enhancePrompt": true}
 
-func (p *pictured) read(body []byte, a *chat.Asked) error {
+func (p *pictured) read(body []byte, a *chat.TranslatorRequest) error {
 	d := wire.NewDecoder(body)
 	for key := range d.Object {
 		if d.Null() {
@@ -80,7 +80,7 @@ func (p *pictured) read(body []byte, a *chat.Asked) error {
 }
 
 // EncodeRequest implements chat.Translator.
-func (Imagen) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Imagen) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	var p pictured
 	if err := p.read(body, a); err != nil {
 		return dst, "", err
@@ -122,7 +122,7 @@ var ratios = []struct {
 }{{"1:1", 1}, {"4:3", 4.0 / 3}, {"3:4", 3.0 / 4}, {"16:9", 16.0 / 9}, {"9:16", 9.0 / 16}}
 
 // shape turns a size into the nearest aspect ratio.
-func (p *pictured) shape(o *upstream.Object, a *chat.Asked) error {
+func (p *pictured) shape(o *upstream.Object, a *chat.TranslatorRequest) error {
 	if p.size == "" || p.size == "auto" {
 		return nil
 	}
@@ -179,7 +179,7 @@ func (p *pictured) output(o *upstream.Object) error {
 
 // DecodeResponse implements chat.Translator: {"created":s,"data":[{"b64_json":...}]}.
 // Images that the provider filtered are missing in it; if none is left, it is a refusal.
-func (Imagen) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Imagen) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	o := upstream.Begin(dst)
 	o.Int("created", a.Created)

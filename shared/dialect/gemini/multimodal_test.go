@@ -11,7 +11,7 @@ import (
 
 func TestMultimodalEmbeddings(t *testing.T) {
 	body := []byte(`{"model":"m","input":["a",{"image":{"base64":"iVBORw0KGgo="}}],"dimensions":128}`)
-	a := &chat.Asked{Body: body, Model: "multimodalembedding@001", Loss: &chat.Loss{}, ProviderName: "vertex-ai"}
+	a := &chat.TranslatorRequest{Body: body, Model: "multimodalembedding@001", Loss: &chat.Loss{}, ProviderName: "vertex-ai"}
 	up, _, err := VertexEmbeddings{}.EncodeRequest(nil, body, a)
 	want := `{"instances":[{"text":"a"},{"image":{"bytesBase64Encoded":"iVBORw0KGgo="}}],"parameters":{"dimension":128}}`
 	if err != nil || string(up) != want || !a.Loss.Empty() {
@@ -30,7 +30,7 @@ func TestMultimodalEmbeddings(t *testing.T) {
 
 func TestImagenOnAIStudioTakesLess(t *testing.T) {
 	body := []byte(`{"prompt":"a","seed":1,"aspect_ratio":"1:1"}`)
-	a := &chat.Asked{Body: body, Model: "imagen-4.0", Loss: &chat.Loss{}, ProviderName: "google"}
+	a := &chat.TranslatorRequest{Body: body, Model: "imagen-4.0", Loss: &chat.Loss{}, ProviderName: "google"}
 	up, _, err := Imagen{}.EncodeRequest(nil, body, a)
 	if err != nil || string(up) != `{"instances":[{"prompt":"a"}],"parameters":{"sampleCount":1,"aspectRatio":"1:1"}}` || a.Loss.Header() != "dropped=seed (not taken by this provider)" {
 		t.Errorf("%s %v %s", up, err, a.Loss.Header())

@@ -120,7 +120,7 @@ func (a *answer) whole(body []byte, traits *chat.Traits) []byte {
 		}
 		if err == nil {
 			m := chat.MissedBy(a.client, a.o, &loss)
-			m.Whole(r)
+			m.Examine(r)
 			out = a.client.EncodeResponse(nil, r, a.o)
 		}
 	}

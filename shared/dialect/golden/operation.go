@@ -38,7 +38,7 @@ func Operations(t *testing.T, translators ...chat.Translator) {
 func carry(g *run, c chat.Translator) {
 	body := g.in["request.json"]
 	loss := chat.Loss{Strict: g.c.StrictLoss}
-	a := &chat.Asked{Body: body, Model: "model-1", Traits: &g.c.Traits, Loss: &loss, Field: func(string) string { return "" }, ID: "gw-1", Created: 1750000000, ProviderName: "acme"}
+	a := &chat.TranslatorRequest{Body: body, Model: "model-1", Traits: &g.c.Traits, Loss: &loss, Field: func(string) string { return "" }, ID: "gw-1", Created: 1750000000, ProviderName: "acme"}
 	if g.c.Model != "" {
 		a.Model = g.c.Model
 	}

@@ -143,7 +143,7 @@ func (m members) answerOf(body []byte, h http.Header) (*answer, error) {
 }
 
 // decode is DecodeResponse of hosts with images under the names of m.
-func (m members) decode(dst, body []byte, h http.Header, asked *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (m members) decode(dst, body []byte, h http.Header, asked *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	a, err := m.answerOf(body, h)
 	if err != nil {
 		return dst, "", chat.Meter{}, err

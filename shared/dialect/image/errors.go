@@ -25,7 +25,7 @@ func (errors) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 	if p.Type == "content_moderation" {
 		f.Code = chat.ContentFilter
 	}
-	return chat.Told(f, status, h)
+	return chat.CompleteFault(f, status, h)
 }
 
 // readError reads errors that upstream.ReadError does not know; nil for the rest.

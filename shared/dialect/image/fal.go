@@ -27,7 +27,7 @@ var falNames = names{
 const falMost = 4
 
 // EncodeRequest implements chat.Translator.
-func (Fal) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Fal) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := read(body)
 	if err == nil {
 		err = r.atMost(falMost)
@@ -58,6 +58,6 @@ func (Fal) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error
 }
 
 // DecodeResponse implements chat.Translator.
-func (Fal) DecodeResponse(dst, answer []byte, h http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Fal) DecodeResponse(dst, answer []byte, h http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	return members{"images", "url"}.decode(dst, answer, h, a)
 }

@@ -36,7 +36,7 @@ var (
 const fireworksMost = 10
 
 // EncodeRequest implements chat.Translator.
-func (Fireworks) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Fireworks) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := read(body)
 	if err != nil {
 		return dst, "", err
@@ -89,6 +89,6 @@ func (r *request) fireworks(o *upstream.Object, loss *chat.Loss) error {
 }
 
 // DecodeResponse implements chat.Translator.
-func (Fireworks) DecodeResponse(dst, answer []byte, h http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Fireworks) DecodeResponse(dst, answer []byte, h http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	return members{"base64"}.decode(dst, answer, h, a)
 }

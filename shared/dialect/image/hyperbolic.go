@@ -24,7 +24,7 @@ var hyperbolicNames = names{
 }
 
 // EncodeRequest implements chat.Translator.
-func (Hyperbolic) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Hyperbolic) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := read(body)
 	if err == nil {
 		err = r.atMost(1)
@@ -49,6 +49,6 @@ func (Hyperbolic) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string
 }
 
 // DecodeResponse implements chat.Translator.
-func (Hyperbolic) DecodeResponse(dst, answer []byte, h http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Hyperbolic) DecodeResponse(dst, answer []byte, h http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	return members{"images", "image"}.decode(dst, answer, h, a)
 }

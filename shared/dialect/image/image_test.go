@@ -31,8 +31,8 @@ var wires = []struct {
 	{Stability{}, "stable-diffusion-xl-1024-v1-0"}, {Stability{}, "stable-diffusion-v1-6"}, {Stability{}, "core"}, {Stability{}, "sd3.5-large"},
 }
 
-func asked(body []byte, model string) *chat.Asked {
-	return &chat.Asked{Body: body, Model: model, Traits: &chat.Traits{}, Loss: &chat.Loss{}, Field: func(string) string { return "" }, Created: 1, ProviderName: "acme"}
+func asked(body []byte, model string) *chat.TranslatorRequest {
+	return &chat.TranslatorRequest{Body: body, Model: model, Traits: &chat.Traits{}, Loss: &chat.Loss{}, Field: func(string) string { return "" }, Created: 1, ProviderName: "acme"}
 }
 
 // encoded is the request with a boundary that does not change.

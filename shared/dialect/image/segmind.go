@@ -31,7 +31,7 @@ const (
 )
 
 // EncodeRequest implements chat.Translator.
-func (Segmind) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Segmind) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := read(body)
 	if err == nil {
 		err = r.atMost(segmindMost)
@@ -61,6 +61,6 @@ func (Segmind) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, e
 }
 
 // DecodeResponse implements chat.Translator.
-func (Segmind) DecodeResponse(dst, answer []byte, h http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Segmind) DecodeResponse(dst, answer []byte, h http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	return members{"image", "images"}.decode(dst, answer, h, a)
 }

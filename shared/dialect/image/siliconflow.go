@@ -27,7 +27,7 @@ var siliconflowNames = names{
 const siliconflowMost = 4
 
 // EncodeRequest implements chat.Translator.
-func (SiliconFlow) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (SiliconFlow) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := read(body)
 	if err == nil {
 		err = r.atMost(siliconflowMost)
@@ -54,6 +54,6 @@ func (SiliconFlow) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, strin
 }
 
 // DecodeResponse implements chat.Translator.
-func (SiliconFlow) DecodeResponse(dst, answer []byte, h http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (SiliconFlow) DecodeResponse(dst, answer []byte, h http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	return members{"images", "url"}.decode(dst, answer, h, a)
 }

@@ -40,7 +40,7 @@ var (
 const stabilityMost = 10
 
 // EncodeRequest implements chat.Translator.
-func (Stability) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Stability) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := read(body)
 	if err != nil {
 		return dst, "", err
@@ -76,7 +76,7 @@ func (Stability) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string,
 
 // diffusion returns the request of the older models. A negative prompt is sent as a
 // prompt with a negative weight.
-func (r *request) diffusion(dst []byte, a *chat.Asked) ([]byte, string, error) {
+func (r *request) diffusion(dst []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	if err := r.atMost(stabilityMost); err != nil {
 		return dst, "", err
 	}
@@ -110,7 +110,7 @@ func (r *request) diffusion(dst []byte, a *chat.Asked) ([]byte, string, error) {
 }
 
 // diffused is the size that an older model makes.
-func (r *request) diffused(a *chat.Asked) (width, height int64) {
+func (r *request) diffused(a *chat.TranslatorRequest) (width, height int64) {
 	if !strings.Contains(a.Model, "xl-1024") {
 		return r.within(320, 1536, 64, a.Loss)
 	}
@@ -132,6 +132,6 @@ func (r *request) dropStyle(loss *chat.Loss) {
 
 // DecodeResponse implements chat.Translator: {artifacts: [{base64, finishReason}]}
 // of the older models, {image, finish_reason} or the image itself of the others.
-func (Stability) DecodeResponse(dst, answer []byte, h http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Stability) DecodeResponse(dst, answer []byte, h http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	return members{"artifacts", "base64", "image"}.decode(dst, answer, h, a)
 }

@@ -32,7 +32,7 @@ const (
 
 // EncodeRequest implements chat.Translator. The models name the number of steps num_steps
 // or steps and ignore the other name.
-func (WorkersAI) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (WorkersAI) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := read(body)
 	if err == nil {
 		err = r.atMost(1)
@@ -88,6 +88,6 @@ func (r *request) workersForm(dst []byte, loss *chat.Loss) ([]byte, string, erro
 }
 
 // DecodeResponse implements chat.Translator.
-func (WorkersAI) DecodeResponse(dst, answer []byte, h http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (WorkersAI) DecodeResponse(dst, answer []byte, h http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	return members{"result", "image"}.decode(dst, answer, h, a)
 }

@@ -119,7 +119,7 @@ func remember(ctx context.Context, j *chat.Job, id string, n *note) error {
 	if err != nil {
 		return fault.Invalid("metadata", "metadata cannot be stored")
 	}
-	return j.Room.Note(ctx, id, b)
+	return j.Files.Note(ctx, id, b)
 }
 
 // recall adds the stored data to batches.
@@ -128,7 +128,7 @@ func recall(ctx context.Context, j *chat.Job, batches ...*Batch) error {
 	for i, b := range batches {
 		ids[i] = b.ID
 	}
-	notes, err := j.Room.Noted(ctx, ids...)
+	notes, err := j.Files.Noted(ctx, ids...)
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ func held(ctx context.Context, j *chat.Job, purposes string) (a *chat.JobAnswer,
 		a, err = listHeld(ctx, j)
 		return a, true, err
 	}
-	f, err := j.Room.File(ctx, j.ID)
+	f, err := j.Files.File(ctx, j.ID)
 	if err != nil || f == nil {
 		return nil, err != nil, err
 	}
@@ -28,9 +28,9 @@ func held(ctx context.Context, j *chat.Job, purposes string) (a *chat.JobAnswer,
 	case "files_get":
 		return chat.JobJSON(appendFile(nil, f)), true, nil
 	case "files_content":
-		return &chat.JobAnswer{Type: "application/jsonl", Body: j.Room.Open(ctx, f), Length: f.Bytes}, true, nil
+		return &chat.JobAnswer{Type: "application/jsonl", Body: j.Files.Open(ctx, f), Length: f.Bytes}, true, nil
 	case "files_delete":
-		if _, err := j.Room.Remove(ctx, j.ID); err != nil {
+		if _, err := j.Files.Remove(ctx, j.ID); err != nil {
 			return nil, true, err
 		}
 		o := upstream.Begin(nil)
@@ -64,7 +64,7 @@ func saveHeld(ctx context.Context, j *chat.Job, purposes string) (*chat.JobAnswe
 		}
 		return "", fault.Invalid("purpose", "purpose must be batch or fine-tune for %s", j.ProviderName)
 	}
-	f, err := j.Room.Save(ctx, j.Upload.Name, j.Upload.File, purpose)
+	f, err := j.Files.Save(ctx, j.Upload.Name, j.Upload.File, purpose)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func listHeld(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, more, err := j.Room.Files(ctx, j.Query.Get("purpose"), j.Query.Get("after"), limit)
+	page, more, err := j.Files.Files(ctx, j.Query.Get("purpose"), j.Query.Get("after"), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +125,7 @@ func appendFile(dst []byte, f *chat.HeldFile) []byte {
 
 // inputFile finds the file of a new batch or job.
 func inputFile(ctx context.Context, j *chat.Job, field, id, purpose string) (*chat.HeldFile, error) {
-	f, err := j.Room.File(ctx, id)
+	f, err := j.Files.File(ctx, id)
 	switch {
 	case err != nil:
 		return nil, err

@@ -145,7 +145,7 @@ func examplesFile(ctx context.Context, j *chat.Job, field, id string, most int64
 	count := new(int)
 	return &hostFile{name: strings.TrimSuffix(field, "_file") + ".jsonl", most: most, source: func() io.ReadCloser {
 		*count = 0
-		return transform(j.Room.Open(ctx, f), func(dst []byte, n int, line []byte) ([]byte, error) {
+		return transform(j.Files.Open(ctx, f), func(dst []byte, n int, line []byte) ([]byte, error) {
 			*count++
 			out, err := write(dst, line)
 			if err != nil {

@@ -107,7 +107,7 @@ func TestWhatIsSent(t *testing.T) {
 				Operation: "batches_create", Request: "REQ1", Now: time.Unix(1_800_000_000, 0), ProviderName: c.name, Loss: new(chat.Loss),
 				Field: func(name string) string { return fields[name] },
 				Talk:  func(string, string) (*chat.Talk, error) { return c.talk, nil },
-				Room:  &room{files: map[string][2]string{"f": {"batch", c.rows}, "t": {"fine-tune", talkRows}}, notes: map[string][]byte{}},
+				Files: &room{files: map[string][2]string{"f": {"batch", c.rows}, "t": {"fine-tune", talkRows}}, notes: map[string][]byte{}},
 				Body:  []byte(`{"input_file_id":"f","endpoint":"` + c.endpoint + `","completion_window":"24h","role_arn":"arn:aws:iam::1:role/r"}`),
 			}
 			if !strings.HasPrefix(c.name, "bedrock") {

@@ -28,7 +28,7 @@ func TestListsOfNonsense(t *testing.T) {
 					body = `{"` + strings.Join(strings.Fields(members), `":`+value+`,"`) + `":` + value + `}`
 				}
 				j := &chat.Job{
-					Operation: op, Loss: &chat.Loss{}, Field: func(string) string { return "field" }, Room: &room{notes: map[string][]byte{}},
+					Operation: op, Loss: &chat.Loss{}, Field: func(string) string { return "field" }, Files: &room{notes: map[string][]byte{}},
 					Call: func(context.Context, *chat.JobCall) (*http.Response, error) {
 						return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 					},

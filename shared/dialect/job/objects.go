@@ -118,7 +118,7 @@ func storeError(status int, h http.Header, body []byte) *fault.Fault {
 	if code == "" {
 		return nil
 	}
-	return chat.Told(upstream.Failed(status, code, orElse(xmlText(body, "Message"), code)), status, h)
+	return chat.CompleteFault(upstream.Failed(status, code, orElse(xmlText(body, "Message"), code)), status, h)
 }
 
 // xmlText is the text of the first element with a name in a flat XML answer; ""

@@ -23,7 +23,7 @@ func (w *output) answered(dst []byte, id, model string, body []byte, inputs int)
 	if err == nil && talk.Translator != nil {
 		return w.vectors(dst, id, model, talk, body, inputs)
 	}
-	if err == nil && talk.Spoken() {
+	if err == nil && talk.Native() {
 		return w.whole(dst, id, body)
 	}
 	var r *chat.Response

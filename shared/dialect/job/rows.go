@@ -129,7 +129,7 @@ func (r *rows) source(ctx context.Context, f *chat.HeldFile, write func(dst []by
 		r = &rows{j: &j, client: r.client, endpoint: r.endpoint, natives: r.natives, model: r.model, one: r.one, shape: r.shape, talks: r.talks, last: r.last}
 	}
 	r.seen, r.seed = make(map[uint64]bool), maphash.MakeSeed()
-	return transform(r.j.Room.Open(ctx, f), func(dst []byte, n int, line []byte) ([]byte, error) {
+	return transform(r.j.Files.Open(ctx, f), func(dst []byte, n int, line []byte) ([]byte, error) {
 		id, body, err := r.row(line)
 		if err != nil {
 			return dst, atLine(n, err)
@@ -231,7 +231,7 @@ func (r *rows) translate(body []byte) ([]byte, error) {
 	if talk.Translator != nil {
 		return r.carry(talk, body)
 	}
-	if talk.Spoken() {
+	if talk.Native() {
 		return r.pass(talk, body)
 	}
 	if err := checkRow(talk, body); err != nil {
@@ -263,7 +263,7 @@ func checkRow(talk *chat.Talk, body []byte) error {
 	if err := talk.Client.Check(body, &checked); err != nil {
 		return err
 	}
-	return talk.Traits.Room.Within(checked.Excess)
+	return talk.Traits.Extended.Within(checked.Excess)
 }
 
 // adapt changes the body where the host differs from other hosts.

@@ -14,7 +14,7 @@ func TestStrictBatchesAreRefusedBeforeTheyAreMade(t *testing.T) {
 	for _, jobs := range []chat.Jobs{Anthropic{}, Mistral{}, Together{}, Fireworks{}, Cohere{}} {
 		j := &chat.Job{
 			Operation: "batches_create", Loss: &chat.Loss{Strict: true}, Field: func(string) string { return "field" },
-			Room: &room{files: map[string][2]string{"f": {"batch", chatRows}}, notes: map[string][]byte{}},
+			Files: &room{files: map[string][2]string{"f": {"batch", chatRows}}, notes: map[string][]byte{}},
 			Talk: func(string, string) (*chat.Talk, error) {
 				return nil, fault.Invalid("model", "the rows are not to be looked at")
 			},

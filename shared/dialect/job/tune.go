@@ -154,7 +154,7 @@ func rememberTuning(ctx context.Context, j *chat.Job, id string, n *tuneNote) er
 	if err != nil {
 		return fault.Invalid("metadata", "metadata cannot be stored")
 	}
-	return j.Room.Note(ctx, id, b)
+	return j.Files.Note(ctx, id, b)
 }
 
 // recallTunings adds the stored data to jobs.
@@ -163,7 +163,7 @@ func recallTunings(ctx context.Context, j *chat.Job, jobs ...*Tuning) error {
 	for i, t := range jobs {
 		ids[i] = t.ID
 	}
-	notes, err := j.Room.Noted(ctx, ids...)
+	notes, err := j.Files.Noted(ctx, ids...)
 	if err != nil {
 		return err
 	}

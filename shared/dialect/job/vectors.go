@@ -22,8 +22,8 @@ func (r *rows) carry(talk *chat.Talk, body []byte) ([]byte, error) {
 	return r.body, r.j.Loss.Err()
 }
 
-func (r *rows) asked(talk *chat.Talk, body []byte) *chat.Asked {
-	return &chat.Asked{
+func (r *rows) asked(talk *chat.Talk, body []byte) *chat.TranslatorRequest {
+	return &chat.TranslatorRequest{
 		Body: body, Model: talk.Model, Operation: "embeddings", Traits: talk.Traits, Loss: r.j.Loss, Field: r.j.Field,
 		ID: r.j.Request, Created: r.j.Now.Unix(), ProviderName: r.j.ProviderName, Strict: r.j.Strict,
 	}
@@ -36,7 +36,7 @@ func inputsBody(n int) []byte {
 
 // vectors writes the row of an answer with vectors.
 func (w *output) vectors(dst []byte, id, model string, talk *chat.Talk, body []byte, inputs int) []byte {
-	asked := &chat.Asked{
+	asked := &chat.TranslatorRequest{
 		Body: inputsBody(inputs), Model: model, Operation: "embeddings", Traits: talk.Traits, Loss: new(chat.Loss), Field: w.j.Field,
 		ID: w.rowID(id), Created: w.j.Now.Unix(), ProviderName: w.j.ProviderName, Strict: w.j.Strict,
 	}
@@ -51,7 +51,7 @@ func (w *output) vectors(dst []byte, id, model string, talk *chat.Talk, body []b
 // meteredVectors reads what a row for embeddings used.
 func meteredVectors(t chat.Translator, model string, field func(string) string) func(*result) chat.Meter {
 	return func(r *result) chat.Meter {
-		asked := &chat.Asked{Body: inputsBody(max(r.inputs, 1)), Model: model, Operation: "embeddings", Traits: new(chat.Traits), Loss: new(chat.Loss), Field: field}
+		asked := &chat.TranslatorRequest{Body: inputsBody(max(r.inputs, 1)), Model: model, Operation: "embeddings", Traits: new(chat.Traits), Loss: new(chat.Loss), Field: field}
 		_, _, m, err := t.DecodeResponse(nil, r.message, http.Header{}, asked)
 		if err != nil {
 			return chat.Meter{}

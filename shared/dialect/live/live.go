@@ -16,9 +16,9 @@ type Wire interface {
 	// by this name.
 	Opening(model string) []byte
 	// Client reads a later message of the client. An error rejects the message.
-	Client(message []byte) (Heard, error)
+	Client(message []byte) (Content, error)
 	// Provider reads a message of the provider.
-	Provider(message []byte) Heard
+	Provider(message []byte) Content
 	// Left reports how everything that is still open has ended, when no more messages
 	// will come.
 	Left() []Step
@@ -35,13 +35,13 @@ type Wire interface {
 
 // Opening is the content of a client's first message.
 type Opening struct {
-	Model string // @slug/model names the saved provider, too
-	Asks  Asks
-	Steps []Step // steps that are taken before anything is sent to the provider
+	Model   string // @slug/model names the saved provider, too
+	Demands Demands
+	Steps   []Step // steps that are taken before anything is sent to the provider
 }
 
-// Asks is what a client requests besides the session itself.
-type Asks struct {
+// Demands is what a client requests besides the session itself.
+type Demands struct {
 	Models []string // models that work for the session
 	// Unheard: the client's speech is not transcribed. Unsaid: the model's speech is not
 	// transcribed either.
@@ -50,18 +50,18 @@ type Asks struct {
 	Unheld bool
 }
 
-// Heard is the relevant content of one message.
-type Heard struct {
-	ID     string // of the client's message; "" when it has none
-	Steps  []Step
-	Asks   Asks
-	Sound  bool   // of the client: the message brings sound
-	Said   string // of the provider: a piece of the model's words
-	Called string // of the provider: arguments of the model's calls
-	Voice  string // of the provider: a piece of the transcript of the client's speech
-	Whole  bool   // all speech so far is complete
-	Last   bool   // the provider says nothing more
-	Again  string // of the provider's: the handle that resumes the session
+// Content is the relevant content of one message.
+type Content struct {
+	ID       string // of the client's message; "" when it has none
+	Steps    []Step
+	Demands  Demands
+	Sound    bool   // of the client: the message brings sound
+	Text     string // of the provider: a piece of the model's words
+	Called   string // of the provider: arguments of the model's calls
+	Voice    string // of the provider: a piece of the transcript of the client's speech
+	Complete bool   // all speech so far is complete
+	Last     bool   // the provider says nothing more
+	Again    string // of the provider's: the handle that resumes the session
 }
 
 // Do is what a step does.

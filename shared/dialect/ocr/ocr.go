@@ -36,16 +36,16 @@ func (Azure) Name() string { return "azure.ocr" }
 var keys = wire.NewKeySet("model", "document")
 
 // EncodeRequest implements chat.Translator: the client's own bytes with the chosen model.
-func (Mistral) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Mistral) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	return encode(dst, body, a, true)
 }
 
 // EncodeRequest implements chat.Translator.
-func (Azure) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Azure) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	return encode(dst, body, a, false)
 }
 
-func encode(dst, body []byte, a *chat.Asked, addresses bool) ([]byte, string, error) {
+func encode(dst, body []byte, a *chat.TranslatorRequest, addresses bool) ([]byte, string, error) {
 	var w wire.Walk
 	if err := keys.Walk(body, &w); err != nil {
 		return dst, "", err
@@ -138,7 +138,7 @@ func isBase64(data string) bool {
 
 // DecodeResponse implements chat.Translator: the answer is forwarded as it is, and its
 // pages are counted.
-func (Mistral) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Mistral) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	m := chat.Meter{Complete: true, Started: true}
 	pages, listed := chat.Opt[int64]{}, false

@@ -11,7 +11,7 @@ import (
 // Chat is the dialect of POST /chat/completions.
 type Chat struct{}
 
-var _ chat.Spoken = Chat{}
+var _ chat.Dialogue = Chat{}
 
 // Name implements chat.Dialect.
 func (Chat) Name() string { return "openai.chat" }

@@ -24,21 +24,21 @@ func TestBoundsThatSomeHostWidens(t *testing.T) {
 		body, field string
 		kind        chat.ExcessKind
 		amount      float64
-		room, less  chat.Room // that takes it, and that is too small
+		room, less  chat.ExtendedLimits // that takes it, and that is too small
 	}{
-		{Chat{}, `{"model":"m",` + talk + `,"stop":` + list(5, `"s"`) + `}`, "stop", chat.ManyStops, 5, chat.Room{Stops: 5}, chat.Room{Tools: 9}},
-		{Chat{}, `{"model":"m",` + talk + `,"stop":` + list(17, `"s"`) + `}`, "stop", chat.ManyStops, 17, chat.Room{Stops: 17}, chat.Room{Stops: 16}},
-		{Chat{}, `{"model":"m",` + talk + `,"tools":` + list(129, `{}`) + `}`, "tools", chat.ManyTools, 129, chat.Room{Tools: 512}, chat.Room{Tools: 128}},
-		{Chat{}, `{"model":"m",` + talk + `,"functions":` + list(129, `{}`) + `}`, "functions", chat.ManyTools, 129, chat.Room{Tools: 512}, chat.Room{}},
-		{Chat{}, `{"model":"m",` + talk + `,"temperature":2.5}`, "temperature", chat.HighTemperature, 2.5, chat.Unbounded, chat.Room{Temperature: 2.4}},
-		{Chat{}, `{"model":"m",` + talk + `,"logprobs":true,"top_logprobs":21}`, "top_logprobs", chat.ManyLogprobs, 21, chat.Unbounded, chat.Room{CountedLogprobs: 30}},
-		{Chat{}, `{"model":"m",` + talk + `,"logprobs":1}`, "logprobs", chat.CountedLogprobs, 1, chat.Room{CountedLogprobs: 20}, chat.Room{Logprobs: 9}},
-		{Chat{}, `{"model":"m",` + talk + `,"max_tokens":-1}`, "max_tokens", chat.NoEnd, 1, chat.Room{NoEnd: true}, chat.Room{}},
-		{Chat{}, `{"model":"m",` + talk + `,"max_completion_tokens":-1}`, "max_completion_tokens", chat.NoEnd, 1, chat.Unbounded, chat.Room{}},
-		{Completions{}, `{"model":"m","prompt":"x","stop":` + list(5, `"s"`) + `}`, "stop", chat.ManyStops, 5, chat.Room{Stops: 16}, chat.Room{}},
-		{Completions{}, `{"model":"m","prompt":"x","temperature":3}`, "temperature", chat.HighTemperature, 3, chat.Unbounded, chat.Room{}},
-		{Completions{}, `{"model":"m","prompt":"x","logprobs":6}`, "logprobs", chat.ManyLogprobs, 6, chat.Unbounded, chat.Room{}},
-		{Completions{}, `{"model":"m","prompt":"x","max_tokens":-1}`, "max_tokens", chat.NoEnd, 1, chat.Unbounded, chat.Room{}},
+		{Chat{}, `{"model":"m",` + talk + `,"stop":` + list(5, `"s"`) + `}`, "stop", chat.ManyStops, 5, chat.ExtendedLimits{Stops: 5}, chat.ExtendedLimits{Tools: 9}},
+		{Chat{}, `{"model":"m",` + talk + `,"stop":` + list(17, `"s"`) + `}`, "stop", chat.ManyStops, 17, chat.ExtendedLimits{Stops: 17}, chat.ExtendedLimits{Stops: 16}},
+		{Chat{}, `{"model":"m",` + talk + `,"tools":` + list(129, `{}`) + `}`, "tools", chat.ManyTools, 129, chat.ExtendedLimits{Tools: 512}, chat.ExtendedLimits{Tools: 128}},
+		{Chat{}, `{"model":"m",` + talk + `,"functions":` + list(129, `{}`) + `}`, "functions", chat.ManyTools, 129, chat.ExtendedLimits{Tools: 512}, chat.ExtendedLimits{}},
+		{Chat{}, `{"model":"m",` + talk + `,"temperature":2.5}`, "temperature", chat.HighTemperature, 2.5, chat.Unbounded, chat.ExtendedLimits{Temperature: 2.4}},
+		{Chat{}, `{"model":"m",` + talk + `,"logprobs":true,"top_logprobs":21}`, "top_logprobs", chat.ManyLogprobs, 21, chat.Unbounded, chat.ExtendedLimits{CountedLogprobs: 30}},
+		{Chat{}, `{"model":"m",` + talk + `,"logprobs":1}`, "logprobs", chat.CountedLogprobs, 1, chat.ExtendedLimits{CountedLogprobs: 20}, chat.ExtendedLimits{Logprobs: 9}},
+		{Chat{}, `{"model":"m",` + talk + `,"max_tokens":-1}`, "max_tokens", chat.NoEnd, 1, chat.ExtendedLimits{NoEnd: true}, chat.ExtendedLimits{}},
+		{Chat{}, `{"model":"m",` + talk + `,"max_completion_tokens":-1}`, "max_completion_tokens", chat.NoEnd, 1, chat.Unbounded, chat.ExtendedLimits{}},
+		{Completions{}, `{"model":"m","prompt":"x","stop":` + list(5, `"s"`) + `}`, "stop", chat.ManyStops, 5, chat.ExtendedLimits{Stops: 16}, chat.ExtendedLimits{}},
+		{Completions{}, `{"model":"m","prompt":"x","temperature":3}`, "temperature", chat.HighTemperature, 3, chat.Unbounded, chat.ExtendedLimits{}},
+		{Completions{}, `{"model":"m","prompt":"x","logprobs":6}`, "logprobs", chat.ManyLogprobs, 6, chat.Unbounded, chat.ExtendedLimits{}},
+		{Completions{}, `{"model":"m","prompt":"x","max_tokens":-1}`, "max_tokens", chat.NoEnd, 1, chat.Unbounded, chat.ExtendedLimits{}},
 	} {
 		strict := chat.Checked{}
 		err := c.dialect.Check([]byte(c.body), &strict)
@@ -52,7 +52,7 @@ func TestBoundsThatSomeHostWidens(t *testing.T) {
 		if got := c.room.Within(byTarget.Excess); got != nil {
 			t.Errorf("%.80s: refused with room: %v", c.body, got)
 		}
-		for _, room := range []chat.Room{c.less, {}} {
+		for _, room := range []chat.ExtendedLimits{c.less, {}} {
 			if got := room.Within(byTarget.Excess); got == nil || got.Error() != err.Error() {
 				t.Errorf("%.80s: %v, want the same as ever: %v", c.body, got, err)
 			}
@@ -91,9 +91,9 @@ func TestStopsGoWhereThereIsRoom(t *testing.T) {
 	for i := range 20 {
 		r.Stop = append(r.Stop, "s"+strconv.Itoa(i))
 	}
-	for most, room := range map[int]chat.Room{4: {}, 16: {Stops: 16}, 20: chat.Unbounded} {
+	for most, room := range map[int]chat.ExtendedLimits{4: {}, 16: {Stops: 16}, 20: chat.Unbounded} {
 		var loss chat.Loss
-		out, err := Chat{}.EncodeRequest(nil, r, &chat.Traits{Room: room}, &loss)
+		out, err := Chat{}.EncodeRequest(nil, r, &chat.Traits{Extended: room}, &loss)
 		if got := strings.Count(string(out), `"s`) - strings.Count(string(out), `"stop"`); err != nil || got != most || loss.Empty() != (most == 20) {
 			t.Errorf("%d of 20 with %+v: %v %s", got, room, err, out)
 		}

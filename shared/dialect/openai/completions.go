@@ -14,7 +14,7 @@ import (
 // chats. A chat cannot be sent to a provider that only completes texts.
 type Completions struct{}
 
-var _ chat.Spoken = Completions{}
+var _ chat.Dialogue = Completions{}
 
 // Name implements chat.Dialect.
 func (Completions) Name() string { return "openai.completions" }

@@ -20,7 +20,7 @@ func decodeError(status int, h http.Header, body []byte) *fault.Fault {
 		return chat.NotJSON(status, h)
 	}
 	p.Status = status
-	return chat.Told(providerFault(p), status, h)
+	return chat.CompleteFault(providerFault(p), status, h)
 }
 
 // readError finds the provider's error; nil when body is not a JSON object with one.

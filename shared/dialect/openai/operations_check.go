@@ -250,17 +250,17 @@ func testDocument(key string, raw []byte, b *bound) error {
 	return nil
 }
 
-// Fields returns the fields of a multipart form known so far. If it is not Whole, more
+// Fields returns the fields of a multipart form known so far. If it is not Complete, more
 // may follow.
 type Fields interface {
 	Get(name string) (string, bool)
 	HasFile(name string) bool
-	Whole() bool
+	Complete() bool
 }
 
 // CheckUpload tests the fields of /files.
 func CheckUpload(f Fields) error {
-	if v, ok := f.Get("purpose"); ok && v == "" || !ok && f.Whole() {
+	if v, ok := f.Get("purpose"); ok && v == "" || !ok && f.Complete() {
 		return fault.Invalid("purpose", "purpose is required: what the file is for")
 	}
 	return needFile(f, "file")
@@ -269,7 +269,7 @@ func CheckUpload(f Fields) error {
 // CheckImageEdit tests the fields of /images/edits, CheckImageVariation those of
 // /images/variations.
 func CheckImageEdit(f Fields) error {
-	if v, ok := f.Get("prompt"); ok && v == "" || !ok && f.Whole() {
+	if v, ok := f.Get("prompt"); ok && v == "" || !ok && f.Complete() {
 		return fault.Invalid("prompt", "prompt is required: a string")
 	}
 	return CheckImageVariation(f)
@@ -301,7 +301,7 @@ func CheckTranslation(f Fields) error {
 }
 
 func needFile(f Fields, name string) error {
-	if f.Whole() && !f.HasFile(name) {
+	if f.Complete() && !f.HasFile(name) {
 		return fault.Invalid(name, "%s is required: a file", name)
 	}
 	return nil

@@ -118,7 +118,7 @@ func (e *requestEncoder) bounds() {
 	}
 	if len(r.Stop) > 0 {
 		stops := r.Stop
-		if most := max(maxStops, e.t.Room.Stops); len(stops) > most {
+		if most := max(maxStops, e.t.Extended.Stops); len(stops) > most {
 			e.loss.Add("stop", "the provider takes at most "+strconv.Itoa(most)+" stop strings")
 			stops = stops[:most]
 		}

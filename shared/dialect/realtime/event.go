@@ -336,16 +336,16 @@ func tokens(raw []byte, field string) (int64, error) {
 	return n, nil
 }
 
-// Asked is the content of a client's response.create.
-type Asked struct {
+// ResponseRequest is the content of a client's response.create.
+type ResponseRequest struct {
 	MaxOutput    int64
 	Unbounded    bool // it states that it has no bound, whatever the session's is
 	Instructions string
 	Twice        string // as of Session
 }
 
-// Asked reads a response.create.
-func (e *Event) Asked() (a Asked, err error) {
+// ResponseRequest reads a response.create.
+func (e *Event) ResponseRequest() (a ResponseRequest, err error) {
 	in, err := members(responseKeys, e.response, "response")
 	if err != nil {
 		return a, err

@@ -105,7 +105,7 @@ func FuzzEvent(f *testing.F) {
 		e, err := new(Reader).Read(body)
 		if err == nil {
 			_, _ = e.Session()
-			_, _ = e.Asked()
+			_, _ = e.ResponseRequest()
 		}
 		d, _ := ReadResponse(body)
 		tr, _ := ReadTranscript(body)

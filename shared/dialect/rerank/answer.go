@@ -25,7 +25,7 @@ type Result struct {
 }
 
 // Append writes the client's answer, the best first.
-func (a *Answer) Append(dst []byte, asked *chat.Asked) ([]byte, chat.Meter, error) {
+func (a *Answer) Append(dst []byte, asked *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
 	r, err := Read(asked.Body)
 	if err != nil {
 		return dst, chat.Meter{}, err

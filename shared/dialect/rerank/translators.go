@@ -17,7 +17,7 @@ var _ chat.Translator = Voyage{}
 func (Voyage) Name() string { return "voyage.rerank" }
 
 // EncodeRequest implements chat.Translator.
-func (Voyage) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Voyage) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := Read(body)
 	if err != nil {
 		return dst, "", err
@@ -42,7 +42,7 @@ func (Voyage) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, er
 }
 
 // DecodeResponse implements chat.Translator.
-func (Voyage) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Voyage) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	return decode(dst, answer, a, "data")
 }
 
@@ -55,7 +55,7 @@ var _ chat.Translator = Jina{}
 func (Jina) Name() string { return "jina.rerank" }
 
 // EncodeRequest implements chat.Translator.
-func (Jina) EncodeRequest(dst, body []byte, a *chat.Asked) ([]byte, string, error) {
+func (Jina) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
 	r, err := Read(body)
 	if err != nil {
 		return dst, "", err
@@ -100,12 +100,12 @@ func isImage(raw []byte) bool {
 }
 
 // DecodeResponse implements chat.Translator.
-func (Jina) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Asked) ([]byte, string, chat.Meter, error) {
+func (Jina) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	return decode(dst, answer, a, "results")
 }
 
 // decode reads {id, model, results or data, usage: {total_tokens}}.
-func decode(dst, answer []byte, a *chat.Asked, list string) ([]byte, string, chat.Meter, error) {
+func decode(dst, answer []byte, a *chat.TranslatorRequest, list string) ([]byte, string, chat.Meter, error) {
 	d := wire.NewDecoder(answer)
 	var read Answer
 	for key := range d.Object {

@@ -12,7 +12,7 @@ import (
 type Responses struct{}
 
 var (
-	_ chat.Spoken   = Responses{}
+	_ chat.Dialogue = Responses{}
 	_ chat.Named    = Responses{}
 	_ chat.Portable = Responses{}
 )

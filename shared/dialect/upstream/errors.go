@@ -31,7 +31,7 @@ func DecodeError(status int, h http.Header, body []byte) *fault.Fault {
 		return chat.NotJSON(status, h)
 	}
 	p.Status = status
-	return chat.Told(Fault(p), status, h)
+	return chat.CompleteFault(Fault(p), status, h)
 }
 
 // Invalid is the fault for an answer that cannot be read.

@@ -27,7 +27,7 @@ func (hs Hooks) Clean(ctx context.Context, c *Call, text string) (clean bool) {
 		for _, h := range hs {
 			for i := range h.checks {
 				k := &h.checks[i]
-				if s.Parameters, s.Saved = k.parameters, k.saved; !k.runs(guard.After) || k.reach.Whole {
+				if s.Parameters, s.Saved = k.parameters, k.saved; !k.runs(guard.After) || k.reach.Complete {
 					return
 				}
 				if v := k.run(ctx, &s); !v.Pass || v.Err != nil || v.Texts != nil || v.Body != nil {

@@ -153,7 +153,7 @@ func member[T any](params map[string]json.RawMessage, name string) (v T) {
 // The matches of local scanners have no length limit. But a match stays a match however the
 // text continues, so they judge each piece together with everything before it.
 func reachOf(id string, params map[string]json.RawMessage) guard.Reach {
-	whole, not := guard.Reach{Whole: true}, member[bool](params, "not")
+	whole, not := guard.Reach{Complete: true}, member[bool](params, "not")
 	switch id {
 	case "default.regexReplace":
 		return guard.ReachOf(member[string](params, "rule"), true)
@@ -227,7 +227,7 @@ func (h *Hook) Streams() guard.When {
 	for i := range h.checks {
 		c := &h.checks[i]
 		soft = soft || c.soft
-		if c.reach.Whole || c.scope != "" && c.scope != content.LastMessage && c.scope != content.AllMessages {
+		if c.reach.Complete || c.scope != "" && c.scope != content.LastMessage && c.scope != content.AllMessages {
 			return guard.StreamHold
 		}
 	}

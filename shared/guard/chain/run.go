@@ -312,7 +312,7 @@ func (g *group) subject(k *check, changed bool) *judge.Subject {
 	if g.phase == guard.After {
 		s.Response = c.Response
 		if !k.local || k.mutates {
-			s.Asked = content.InRequest(c.Kind, c.Request, content.LastMessage).Texts
+			s.RequestTexts = content.InRequest(c.Kind, c.Request, content.LastMessage).Texts
 		}
 	}
 	return s

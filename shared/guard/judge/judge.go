@@ -27,9 +27,9 @@ type Subject struct {
 	// Texts are the texts to judge, one for each part of the message. A part that is not text
 	// is "", so that a Verdict can change part by part.
 	Texts []string
-	// Asked are the texts of the request in the same scope. They are set only after the
+	// RequestTexts are the texts of the request in the same scope. They are set only after the
 	// response.
-	Asked []string
+	RequestTexts []string
 	// Changed is set if an earlier check has changed the body of its phase.
 	Changed bool
 	// ToolCalls is set if the response calls tools.

@@ -99,7 +99,7 @@ func contextOf(s *judge.Subject) *payload {
 		return t
 	}
 	status := s.Status
-	t.Event, t.Request.Text = "afterRequestHook", judge.Joined(s.Asked)
+	t.Event, t.Request.Text = "afterRequestHook", judge.Joined(s.RequestTexts)
 	t.Response.JSON, t.Response.Text, t.Response.Status, t.Response.Transformed = s.Response, s.Text(), &status, s.Changed
 	return t
 }

@@ -38,7 +38,7 @@ func TestWebhooks(t *testing.T) {
 		for k, v := range map[string]any{"webhookURL": s.URL + path, "logURL": s.URL + path, "headers": `{"X-Secret":"s"}`, "forwardHeaders": []string{"x-team"}} {
 			params[k], _ = json.Marshal(v)
 		}
-		return Makers(time.Now, known)[id](params)(context.Background(), &judge.Subject{Phase: phase, Kind: "chatComplete", Texts: []string{"a", "", "b"}, Asked: []string{"q"}, Status: 200,
+		return Makers(time.Now, known)[id](params)(context.Background(), &judge.Subject{Phase: phase, Kind: "chatComplete", Texts: []string{"a", "", "b"}, RequestTexts: []string{"q"}, Status: 200,
 			Request: []byte(`{"r":1}`), Response: []byte(`{"s":1}`), Headers: http.Header{"X-Team": {"t"}, "X-Other": {"o"}}, Client: s.Client()})
 	}
 	if v := ask("default.webhook", "/no", guard.Before); v.Pass || v.Err != nil || header != "st" || !strings.Contains(sent, `"text":"a\nb"`) || !strings.Contains(sent, `"response":{"json":{},"text":"","statusCode":null,"isTransformed":false}`) {

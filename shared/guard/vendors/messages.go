@@ -48,7 +48,7 @@ func (a *ask) conversation() []message {
 	if len(out) == 0 {
 		text := a.text
 		if a.run.afterResponse() {
-			text = judge.Joined(a.run.s.Asked)
+			text = judge.Joined(a.run.s.RequestTexts)
 		}
 		out = append(out, message{"user", text})
 	}

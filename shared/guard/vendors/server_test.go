@@ -186,7 +186,7 @@ func (p *proof) subjectFor(client *http.Client, more string) *judge.Subject {
 		sub.Kind = "chatComplete"
 	}
 	if p.behind {
-		sub.Phase, sub.Status, sub.Asked = guard.After, 200, []string{askedText}
+		sub.Phase, sub.Status, sub.RequestTexts = guard.After, 200, []string{askedText}
 		sub.Response = json.RawMessage(cmp.Or(p.response, `{"choices":[{"index":0,"message":{"role":"assistant","content":"`+answerText+`"}}]}`))
 	}
 	if sub.Texts == nil {

@@ -184,7 +184,7 @@ func (a *ask) value(name string) any {
 		return a.run.s.Texts
 	case "asked": // of the same request
 		if a.run.afterResponse() {
-			return judge.Joined(a.run.s.Asked)
+			return judge.Joined(a.run.s.RequestTexts)
 		}
 		return a.text
 	case "answered":

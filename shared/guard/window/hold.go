@@ -9,8 +9,8 @@ import (
 // or nil for both.
 type Verdict func(whole *chat.Response) (now *chat.Response, denied *fault.Fault)
 
-// Whole returns a decoder that forwards nothing before the entire response was judged.
-func Whole(dec chat.StreamDecoder, judge Verdict) chat.StreamDecoder {
+// JudgeComplete returns a decoder that forwards nothing before the entire response was judged.
+func JudgeComplete(dec chat.StreamDecoder, judge Verdict) chat.StreamDecoder {
 	h := &whole{decoderBase: decoderBase{dec: dec}, judge: judge}
 	h.give = h.delta
 	return h

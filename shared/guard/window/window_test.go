@@ -169,7 +169,7 @@ func FuzzWindow(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string, pieces []byte, window uint8) {
 		_, err := regexp.Compile(pattern)
-		if err != nil || guard.ReachOf(pattern, false).Whole || !utf8.ValidString(text) || len(text) > 5000 || len(pattern) > 100 {
+		if err != nil || guard.ReachOf(pattern, false).Complete || !utf8.ValidString(text) || len(text) > 5000 || len(pattern) > 100 {
 			t.Skip() // no pattern of a window, or no text
 		}
 		text = strings.ReplaceAll(text, mark, "+")

@@ -176,7 +176,7 @@ func TestPrincipalOfAToken(t *testing.T) {
 		"usage_limits": []any{map[string]any{"id": "1", "type": "cost", "credit_limit": 5, "status": "active"}},
 		"rate_limits":  []any{map[string]any{"type": "requests", "unit": "rpm", "value": 10}},
 	}
-	p, err := h.v.Verify(context.Background(), h.good(full), identity.Asked{})
+	p, err := h.v.Verify(context.Background(), h.good(full), identity.AuthenticationAttempt{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestPrincipalOfAToken(t *testing.T) {
 	if p.Subject == nil || len(p.Subject.Rates) != 1 || len(p.Subject.Budgets) != 1 || p.Subject.ID != p.KeyID || !strings.HasPrefix(p.KeyID, "jwt-") {
 		t.Errorf("limits %+v of %s", p.Subject, p.KeyID)
 	}
-	again, err := h.v.Verify(context.Background(), h.good(map[string]any{"defaults": map[string]any{"config_id": "of-nobody"}, "scope": "completions.write,logs.view"}), identity.Asked{})
+	again, err := h.v.Verify(context.Background(), h.good(map[string]any{"defaults": map[string]any{"config_id": "of-nobody"}, "scope": "completions.write,logs.view"}), identity.AuthenticationAttempt{})
 	if err != nil || again.Defaults.ConfigID != "" || again.Subject != nil || again.KeyID == p.KeyID || again.EndUser != "user-7" || len(again.Scopes) != 2 {
 		t.Errorf("a plain token: %+v, %v", again, err)
 	}
@@ -266,7 +266,7 @@ func TestInvalidTokensAreRejected(t *testing.T) {
 		"too deep":             {h.good(map[string]any{"more": json.RawMessage(strings.Repeat("[", 20) + strings.Repeat("]", 20))}), 401, "levels deep"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, err := h.v.Verify(context.Background(), c.token, identity.Asked{})
+			p, err := h.v.Verify(context.Background(), c.token, identity.AuthenticationAttempt{})
 			f := fault.From(err)
 			if p != nil || err == nil || f.Status() != c.status || !strings.Contains(f.Message, c.reason) {
 				t.Fatalf("%v, %v; want %d with %q", p, err, c.status, c.reason)
@@ -276,10 +276,10 @@ func TestInvalidTokensAreRejected(t *testing.T) {
 			}
 		})
 	}
-	if _, err := h.v.Verify(context.Background(), h.good(nil), identity.Asked{}); err != nil {
+	if _, err := h.v.Verify(context.Background(), h.good(nil), identity.AuthenticationAttempt{}); err != nil {
 		t.Errorf("the good token is refused: %v", err)
 	}
-	if _, err := h.v.Verify(context.Background(), h.good(map[string]any{"exp": h.now().Add(-4 * time.Second).Unix(), "nbf": h.now().Add(4 * time.Second).Unix()}), identity.Asked{}); err != nil {
+	if _, err := h.v.Verify(context.Background(), h.good(map[string]any{"exp": h.now().Add(-4 * time.Second).Unix(), "nbf": h.now().Add(4 * time.Second).Unix()}), identity.AuthenticationAttempt{}); err != nil {
 		t.Errorf("clocks may be five seconds apart: %v", err)
 	}
 }
@@ -303,7 +303,7 @@ func TestTokenIsRejectedAfterItsDependenciesEnd(t *testing.T) {
 	ctx := context.Background()
 	verify := func(token string, status int) {
 		t.Helper()
-		_, err := h.v.Verify(ctx, token, identity.Asked{})
+		_, err := h.v.Verify(ctx, token, identity.AuthenticationAttempt{})
 		if err == nil && status != 200 || err != nil && fault.From(err).Status() != status {
 			t.Errorf("%v, want %d", err, status)
 		}
@@ -351,15 +351,15 @@ func TestTokenOfAPlatformUserRequiresMembership(t *testing.T) {
 	users := members{"u-1", "ann@example.com", h.workspace[org]}
 	h.v.Users = users
 	token := h.good(map[string]any{"email_id": users.email})
-	if p, err := h.v.Verify(context.Background(), token, identity.Asked{}); err != nil || p.UserID != "u-1" || p.EndUser != users.email {
+	if p, err := h.v.Verify(context.Background(), token, identity.AuthenticationAttempt{}); err != nil || p.UserID != "u-1" || p.EndUser != users.email {
 		t.Errorf("a member: %+v, %v", p, err)
 	}
-	if p, err := h.v.Verify(context.Background(), h.good(map[string]any{"email_id": "bob@example.com"}), identity.Asked{}); err != nil || p.UserID != "" {
+	if p, err := h.v.Verify(context.Background(), h.good(map[string]any{"email_id": "bob@example.com"}), identity.AuthenticationAttempt{}); err != nil || p.UserID != "" {
 		t.Errorf("somebody else: %+v, %v", p, err)
 	}
 	users.workspace = "another"
 	h.v.Users = users
-	if _, err := h.v.Verify(context.Background(), token, identity.Asked{}); fault.From(err).Status() != 403 {
+	if _, err := h.v.Verify(context.Background(), token, identity.AuthenticationAttempt{}); fault.From(err).Status() != 403 {
 		t.Errorf("no member any more: %v", err)
 	}
 }
@@ -397,7 +397,7 @@ func TestKeysAtAnAddress(t *testing.T) {
 	rs := golangjwt.SigningMethodRS256
 	step := func(name string, token string, status int, asked int64) {
 		t.Helper()
-		_, err := h.v.Verify(context.Background(), token, identity.Asked{})
+		_, err := h.v.Verify(context.Background(), token, identity.AuthenticationAttempt{})
 		if err == nil && status != 200 || err != nil && fault.From(err).Status() != status {
 			t.Errorf("%s: %v, want %d", name, err, status)
 		}
@@ -451,7 +451,7 @@ func TestKeySetIsFetchedOnceAtATime(t *testing.T) {
 	for n := range 20 {
 		token := h.good(map[string]any{"n": n})
 		wg.Go(func() {
-			if _, err := h.v.Verify(context.Background(), token, identity.Asked{}); err != nil {
+			if _, err := h.v.Verify(context.Background(), token, identity.AuthenticationAttempt{}); err != nil {
 				failed.Add(1)
 			}
 		})
@@ -495,7 +495,7 @@ func TestKeySetsAreChecked(t *testing.T) {
 	}
 	h := newHouse(t, nil)
 	h.use(map[string]jwt.Settings{org: {Set: set(jwk("k1", &short().PublicKey))}})
-	_, err := h.v.Verify(context.Background(), sign(t, short(), golangjwt.SigningMethodRS256, nil, h.claims(nil)), identity.Asked{})
+	_, err := h.v.Verify(context.Background(), sign(t, short(), golangjwt.SigningMethodRS256, nil, h.claims(nil)), identity.AuthenticationAttempt{})
 	if err == nil || !strings.Contains(err.Error(), "2048") {
 		t.Errorf("a short key: %v", err)
 	}
@@ -516,20 +516,20 @@ func TestRejectionsAreReported(t *testing.T) {
 	ctx := context.Background()
 	bad := h.good(map[string]any{"exp": h.now().Add(-time.Hour).Unix()})
 	for range 3 {
-		_, _ = h.v.Verify(ctx, bad, identity.Asked{})
+		_, _ = h.v.Verify(ctx, bad, identity.AuthenticationAttempt{})
 	}
-	_, _ = h.v.Verify(ctx, h.good(map[string]any{"organisation_id": "nobody"}), identity.Asked{})
-	_, _ = h.v.Verify(ctx, h.good(nil), identity.Asked{})
+	_, _ = h.v.Verify(ctx, h.good(map[string]any{"organisation_id": "nobody"}), identity.AuthenticationAttempt{})
+	_, _ = h.v.Verify(ctx, h.good(nil), identity.AuthenticationAttempt{})
 	if len(h.refusals) != 1 || h.refusals[0].Status != 401 || !strings.Contains(h.refusals[0].Reason, "expired") || len(h.refusals[0].Masked) > 20 {
 		t.Fatalf("told %+v", h.refusals)
 	}
 	h.pass(time.Minute)
-	_, _ = h.v.Verify(ctx, bad, identity.Asked{})
+	_, _ = h.v.Verify(ctx, bad, identity.AuthenticationAttempt{})
 	if len(h.refusals) != 2 {
 		t.Errorf("a minute later told %d times", len(h.refusals))
 	}
 	for n := range 3000 { // a flood does not fill the log
-		_, _ = h.v.Verify(ctx, bad[:len(bad)-8]+strings.Repeat("A", 4)+string(rune('A'+n%26))+string(rune('A'+n/26%26))+string(rune('A'+n/676))+"A", identity.Asked{})
+		_, _ = h.v.Verify(ctx, bad[:len(bad)-8]+strings.Repeat("A", 4)+string(rune('A'+n%26))+string(rune('A'+n/26%26))+string(rune('A'+n/676))+"A", identity.AuthenticationAttempt{})
 	}
 	if len(h.refusals) > 1100 {
 		t.Errorf("a flood was told %d times", len(h.refusals))
@@ -541,7 +541,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add("eyJhbGciOiJSUzI1NiJ9.e30.AA")
 	f.Add("eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6ImsxIn0.eyJvcmdhbmlzYXRpb25faWQiOiJvcmdhbmlzYXRpb24tMSJ9.AA")
 	f.Fuzz(func(t *testing.T, token string) {
-		if p, err := h.v.Verify(context.Background(), token, identity.Asked{}); err == nil || p != nil {
+		if p, err := h.v.Verify(context.Background(), token, identity.AuthenticationAttempt{}); err == nil || p != nil {
 			t.Fatalf("accepted: %+v", p)
 		} else if s := fault.From(err).Status(); s != 401 && s != 403 {
 			t.Fatalf("%d: %v", s, err)

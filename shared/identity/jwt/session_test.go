@@ -23,7 +23,7 @@ func TestTokenExceedingMaxAgeIsRejected(t *testing.T) {
 	token, silent := h.good(long), h.good(map[string]any{"exp": long["exp"]})
 	verify := func(token, refused string) {
 		t.Helper()
-		_, err := h.v.Verify(context.Background(), token, identity.Asked{})
+		_, err := h.v.Verify(context.Background(), token, identity.AuthenticationAttempt{})
 		switch f := fault.From(err); {
 		case refused == "" && err != nil, refused != "" && err == nil:
 			t.Errorf("%v", err)

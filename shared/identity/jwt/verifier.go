@@ -53,7 +53,7 @@ type Refusal struct {
 	Masked string // the first and last two characters of the token
 	Reason string
 	Status int
-	By     identity.Asked
+	By     identity.AuthenticationAttempt
 }
 
 // Verifier verifies tokens. It implements identity.TokenVerifier.
@@ -89,7 +89,7 @@ func (v *Verifier) Is(credential string) bool { return Is(credential) }
 
 // Verify returns the principal of a token: 401 if the token is invalid or its organisation
 // unknown, 403 if its workspace or user is not available, 503 if keys or stores cannot be read.
-func (v *Verifier) Verify(ctx context.Context, token string, by identity.Asked) (*identity.Principal, error) {
+func (v *Verifier) Verify(ctx context.Context, token string, by identity.AuthenticationAttempt) (*identity.Principal, error) {
 	org, p, err := v.verify(ctx, token)
 	if err != nil && org != "" {
 		v.reportRejection(ctx, org, token, by, fault.From(err))
@@ -325,7 +325,7 @@ func (v *Verifier) remember(sum [sha256.Size]byte, k *known) {
 }
 
 // reportRejection reports a rejection, at most once a minute per token.
-func (v *Verifier) reportRejection(ctx context.Context, org, token string, by identity.Asked, f *fault.Fault) {
+func (v *Verifier) reportRejection(ctx context.Context, org, token string, by identity.AuthenticationAttempt, f *fault.Fault) {
 	if v.Refused == nil || f.Status() >= 500 {
 		return
 	}

@@ -155,14 +155,14 @@ type Settling struct {
 	// Ended are the mappings, as group and workspace, that this call removes together with
 	// their memberships.
 	Ended map[[2]string]bool
-	// Room is the number of rows left in the transaction; Settle reduces it.
-	Room int
+	// RowsLeft is the number of rows left in the transaction; Settle reduces it.
+	RowsLeft int
 }
 
 // Numbers of rows: those for settling in a transaction that does nothing else, and those for
 // joining a workspace.
 const (
-	RoomToSettle = 84
+	RowsToSettle = 84
 	rowsOfJoin   = 7
 )
 
@@ -177,7 +177,7 @@ func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more
 		return false, err
 	}
 	for _, ws := range slices.Sorted(maps.Keys(want)) {
-		if s.Room < rowsOfJoin+identity.RowsOfKey {
+		if s.RowsLeft < rowsOfJoin+identity.RowsOfKey {
 			return true, nil
 		}
 		if err := s.grant(tx, user, u, ws, want[ws]); err != nil {
@@ -188,10 +188,10 @@ func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more
 		if _, stays := want[ws]; stays {
 			continue
 		}
-		if s.Room < RoomToSettle {
+		if s.RowsLeft < RowsToSettle {
 			return true, nil // each removal has a separate transaction
 		}
-		s.Room = 0
+		s.RowsLeft = 0
 		return true, s.revoke(tx, user, u, ws, mapped)
 	}
 	return false, nil
@@ -256,14 +256,14 @@ func (s *Settling) grant(tx *resource.Tx, user *resource.Record, u *User, ws str
 		if slices.Equal(form.Groups, g.groups) && form.Role == role && slices.Contains(u.Given, ws) {
 			return nil
 		}
-		s.Room -= rowsOfJoin
+		s.RowsLeft -= rowsOfJoin
 		form.Groups, form.Role = g.groups, role
 		if err := saveMember(tx, &rec, form, s.Actor); err != nil {
 			return err
 		}
 		return s.mark(tx, user, u, ws)
 	}
-	s.Room -= rowsOfJoin
+	s.RowsLeft -= rowsOfJoin
 	if _, err := Join(tx, user, u, ws, g.role, s.Actor); err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (s *Settling) grant(tx *resource.Tx, user *resource.Record, u *User, ws str
 		return err
 	}
 	if asked {
-		s.Room -= identity.RowsOfKey
+		s.RowsLeft -= identity.RowsOfKey
 		if _, _, err := Hand(tx, s.Resources, s.Sealer, sc, user, nil, s.Rank, s.Actor); err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ func needsMoreScopes(v *requestState, x *mcp.Exchange) bool {
 		return false
 	}
 	wanted := oauthclient.Insufficient(x.Challenges)
-	had := v.host.tokens.Asked(account(v))
+	had := v.host.tokens.RequestedScopes(account(v))
 	v.scopes = oauthclient.Union(had, wanted)
 	return len(v.scopes) > len(had)
 }

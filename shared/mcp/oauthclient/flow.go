@@ -39,7 +39,7 @@ type Flow struct {
 	Verifier  string    `json:"v"` // PKCE code verifier (RFC 7636)
 	Binding   string    `json:"b"` // hash of the browser's cookie
 	Until     int64     `json:"x"` // Unix milliseconds
-	Asked     []string  `json:"k,omitempty"`
+	Requested []string  `json:"k,omitempty"`
 }
 
 func secret() string {
@@ -55,7 +55,7 @@ func (f *Flow) Begin(ctx context.Context, keys store.Table, s seal.Sealer, c *mc
 	binding = secret()
 	f.Workspace, f.Server, f.User = f.Link.Workspace, f.Link.Server, f.Link.User
 	f.Verifier, f.Binding, f.Until = secret(), identity.HashToken(binding), now.Add(PendingFor).UnixMilli()
-	f.Asked = f.scopes(c)
+	f.Requested = f.scopes(c)
 	plain, err := json.Marshal(f)
 	if err != nil {
 		return "", "", err
@@ -180,7 +180,7 @@ func (f *Flow) Finish(ctx context.Context, via http.RoundTripper, answer url.Val
 		return nil, fault.Invalid("code", "is required")
 	}
 	form := url.Values{"grant_type": {"authorization_code"}, "code": {answer.Get("code")}, "redirect_uri": {f.Callback}, "code_verifier": {f.Verifier}}
-	held := &StoredTokens{Target: f.Target, Token: a.Token, Resource: a.Resource, Client: f.Client, Asked: f.Asked}
+	held := &StoredTokens{Target: f.Target, Token: a.Token, Resource: a.Resource, Client: f.Client, Requested: f.Requested}
 	err := held.request(ctx, via, form, now)
 	if held.refused == "invalid_client" || held.refused == "unauthorized_client" {
 		return nil, ErrForgotten
@@ -190,15 +190,15 @@ func (f *Flow) Finish(ctx context.Context, via http.RoundTripper, answer url.Val
 
 // StoredTokens are the tokens of a user at a server, with the data to renew them.
 type StoredTokens struct {
-	Target   string   `json:"url"` // the server's address; the tokens are sent only there
-	Token    string   `json:"token_endpoint"`
-	Resource string   `json:"resource,omitempty"`
-	Client   Client   `json:"client"`
-	Access   string   `json:"access_token"`
-	Refresh  string   `json:"refresh_token,omitempty"`
-	Expires  int64    `json:"expires"`         // Unix seconds; zero if the server did not state it
-	Asked    []string `json:"asked,omitempty"` // scopes that were requested
-	refused  string
+	Target    string   `json:"url"` // the server's address; the tokens are sent only there
+	Token     string   `json:"token_endpoint"`
+	Resource  string   `json:"resource,omitempty"`
+	Client    Client   `json:"client"`
+	Access    string   `json:"access_token"`
+	Refresh   string   `json:"refresh_token,omitempty"`
+	Expires   int64    `json:"expires"`         // Unix seconds; zero if the server did not state it
+	Requested []string `json:"asked,omitempty"` // scopes that were requested
+	refused   string
 }
 
 // renewBefore is how long before its expiry an access token is replaced.

@@ -108,15 +108,15 @@ func (t *Tokens) Access(ctx context.Context, v *resource.View, p Place, target s
 	return k.tokens.Access, nil
 }
 
-// Asked returns the scopes that were requested for the token that Access returned.
-func (t *Tokens) Asked(p Place) []string {
+// RequestedScopes returns the scopes that were requested for the token that Access returned.
+func (t *Tokens) RequestedScopes(p Place) []string {
 	k := t.place(p)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.tokens == nil {
 		return nil
 	}
-	return k.tokens.Asked
+	return k.tokens.Requested
 }
 
 // Doubt makes the next Access renew a token that the server rejected.

@@ -136,7 +136,7 @@ type access struct {
 
 // Verify implements identity.TokenVerifier. Access tokens are valid only for MCP servers;
 // package authz checks whether the token is for the called server.
-func (v *Verifier) Verify(ctx context.Context, token string, by identity.Asked) (*identity.Principal, error) {
+func (v *Verifier) Verify(ctx context.Context, token string, by identity.AuthenticationAttempt) (*identity.Principal, error) {
 	if !IsAccess(token) {
 		return v.Next.Verify(ctx, token, by)
 	}

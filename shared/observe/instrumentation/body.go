@@ -67,7 +67,7 @@ func (x *Reading) Request() []byte {
 	} else {
 		o.json("messages", r.values[question])
 	}
-	o.text("model", x.Asked)
+	o.text("model", x.RequestedModel)
 	o.json("system", r.values[instructions])
 	if list := r.lists[toolList-numFields]; len(list) > 0 {
 		o.key("tools")
@@ -197,7 +197,7 @@ func appendFlat(b []byte, all []otlp.Attr) []byte {
 
 // appendEvents appends events that have a message each, as earlier conventions demand. The
 // role is in the event's name unless it is an attribute.
-func appendEvents(b []byte, all []otlp.ToldEvent) []byte {
+func appendEvents(b []byte, all []otlp.ReceivedEvent) []byte {
 	b = append(b, '[')
 	for i, e := range all {
 		if i > 0 {

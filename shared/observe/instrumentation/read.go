@@ -25,30 +25,30 @@ const (
 
 // Reading is what a span or a log record reports about a request.
 type Reading struct {
-	Sender       string // name of the row by which it was read
-	Kind         Kind
-	Endpoint     string // type of request; "" for Other
-	Provider     string // the gateway's id, or the sender's own word for an unknown one
-	Asked, Model string // requested model, and model of the response
-	Finish       string
-	ResponseID   string
-	Usage        pricing.Usage // not known for Other
-	Mode         string        // of the price list; "" for the standard one
-	Cost         pricing.NanoDollars
-	HasCost      bool // the sender reports Cost
-	Session      string
-	Agent        string
-	User         string
-	URL          string
-	Status       int
-	Stream       bool
-	FirstByte    time.Duration // 0 if it is not known
-	Metadata     map[string]string
-	LoggedHere   bool   // the gateway itself has reported it
-	Note         string // why a span that looks like a call was not read as one, or has no price; "" otherwise
+	Sender                string // name of the row by which it was read
+	Kind                  Kind
+	Endpoint              string // type of request; "" for Other
+	Provider              string // the gateway's id, or the sender's own word for an unknown one
+	RequestedModel, Model string // requested model, and model of the response
+	Finish                string
+	ResponseID            string
+	Usage                 pricing.Usage // not known for Other
+	Mode                  string        // of the price list; "" for the standard one
+	Cost                  pricing.NanoDollars
+	HasCost               bool // the sender reports Cost
+	Session               string
+	Agent                 string
+	User                  string
+	URL                   string
+	Status                int
+	Stream                bool
+	FirstByte             time.Duration // 0 if it is not known
+	Metadata              map[string]string
+	LoggedHere            bool   // the gateway itself has reported it
+	Note                  string // why a span that looks like a call was not read as one, or has no price; "" otherwise
 
 	content reader
-	of      *otlp.Told
+	of      *otlp.ReceivedSpan
 }
 
 // reader has the attributes of a span by their fields.
@@ -58,20 +58,20 @@ type reader struct {
 	ranks    [numFields]uint16
 	has      [numFields]bool
 	lists    [metadata - numFields + 1][]otlp.Attr // attributes with the beginnings of names
-	messages [2][]otlp.ToldEvent                   // events with messages of the request, and of the response
+	messages [2][]otlp.ReceivedEvent               // events with messages of the request, and of the response
 	failure  failure
 	rest     []otlp.Attr // attributes without a field
 }
 
 // Read returns the reading of a span or a log record.
-func Read(t *otlp.Told) *Reading {
+func Read(t *otlp.ReceivedSpan) *Reading {
 	x := new(Reading)
 	x.Read(t)
 	return x
 }
 
 // Read reads a span or a log record into x, which is zero. It refers to t.
-func (x *Reading) Read(t *otlp.Told) {
+func (x *Reading) Read(t *otlp.ReceivedSpan) {
 	x.of = t
 	r := &x.content
 	r.sender = senderOf(t.Scope, func(mark string) bool {
@@ -85,7 +85,7 @@ func (x *Reading) Read(t *otlp.Told) {
 	}
 	r.events(t.Events)
 	x.Sender = r.name
-	x.Asked, x.Model, x.ResponseID = r.text(asked), r.text(model), r.text(response)
+	x.RequestedModel, x.Model, x.ResponseID = r.text(asked), r.text(model), r.text(response)
 	x.Provider = r.provider()
 	x.Finish = r.firstText(finish)
 	x.Agent, x.URL, x.LoggedHere = r.text(agent), r.text(url), r.text(ours) != ""
@@ -275,11 +275,11 @@ func (x *Reading) classify(counted bool) {
 		x.Kind, x.Endpoint = Call, endpoint
 	case known && counted:
 		x.Kind, x.Endpoint = Aggregate, operations["chat"]
-	case counted || !known && word == "" && op == "" && (x.Asked != "" || x.Model != ""):
+	case counted || !known && word == "" && op == "" && (x.RequestedModel != "" || x.Model != ""):
 		x.Kind, x.Endpoint = Call, operations["chat"]
 	}
 	// Several senders have one word for every call of a model.
-	if _, exact := operations[op]; x.Endpoint == operations["chat"] && !exact && strings.Contains(strings.ToLower(cmp.Or(x.Model, x.Asked)), "embed") {
+	if _, exact := operations[op]; x.Endpoint == operations["chat"] && !exact && strings.Contains(strings.ToLower(cmp.Or(x.Model, x.RequestedModel)), "embed") {
 		x.Endpoint = operations["embeddings"]
 	}
 }
@@ -359,7 +359,7 @@ func (x *Reading) note() {
 	switch {
 	case x.Kind == Other && x.looksLikeCall():
 		x.Note = "looks like a call of a model, but its attributes are not known"
-	case x.Kind == Call && x.Asked == "" && x.Model == "":
+	case x.Kind == Call && x.RequestedModel == "" && x.Model == "":
 		x.Note = "names no model"
 	case x.Kind == Call && !x.Usage.Known() && x.Status < 300:
 		x.Note = "reports no usage"
@@ -376,7 +376,7 @@ func (x *Reading) looksLikeCall() bool {
 	if _, known := operations[strings.ToLower(r.text(operation))]; known {
 		return false
 	}
-	if x.Asked != "" || x.Model != "" {
+	if x.RequestedModel != "" || x.Model != "" {
 		return true
 	}
 	return slices.ContainsFunc(r.rest, func(a otlp.Attr) bool {

@@ -44,7 +44,7 @@ func TestWhatSpansSayOfUsage(t *testing.T) {
 		"absurd":             {map[string]any{"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": int64(-4), "gen_ai.usage.output_tokens": int64(math.MaxInt64), "gen_ai.usage.cache_read.input_tokens": "x"}, counts{}, "chatComplete", "", ""},
 		"parts beyond whole": {map[string]any{"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": int64(4), "gen_ai.usage.cache_read.input_tokens": int64(9)}, counts{pricing.Input: 4, pricing.CacheRead: 9, pricing.Output: 0}, "chatComplete", "", ""},
 	} {
-		s := Read(&otlp.Told{Attrs: attrs(c.attrs)})
+		s := Read(&otlp.ReceivedSpan{Attrs: attrs(c.attrs)})
 		got := counts{}
 		for class := range pricing.NumClasses {
 			if n, ok := s.Usage.Get(class); ok {
@@ -86,11 +86,11 @@ func TestProviderNamesOfSenders(t *testing.T) {
 
 func TestReadReportsEveryField(t *testing.T) {
 	t.Parallel()
-	s := Read(&otlp.Told{
+	s := Read(&otlp.ReceivedSpan{
 		Origin: []otlp.Attr{{Key: "service.name", Value: "shop"}}, Status: otlp.StatusError, Message: "too many",
 		Attrs: attrs(map[string]any{"gen_ai.operation.name": "chat", "error.type": "429", "enduser.id": "ada", "session.id": "s1", "gen_ai.agent.id": "a1", "gateway.metadata.team": "blue", "gen_ai.request.stream": true,
 			"gen_ai.response.time_to_first_chunk": 0.25, "gen_ai.response.finish_reasons": []any{"stop"}, "custom": int64(1), "gen_ai.input.messages": `[{"role":"user"}]`, "gen_ai.response.id": "r1", "gen_ai.request.model": "m"}),
-		Events: []otlp.ToldEvent{{Name: "x", Attrs: attrs(map[string]any{"gen_ai.output.messages": []any{map[string]any{"role": "assistant"}}})}},
+		Events: []otlp.ReceivedEvent{{Name: "x", Attrs: attrs(map[string]any{"gen_ai.output.messages": []any{map[string]any{"role": "assistant"}}})}},
 	})
 	if s.Status != 429 || s.User != "ada" || s.Session != "s1" || s.Agent != "a1" || !s.Stream || s.FirstByte != 250*time.Millisecond || s.Finish != "stop" || s.LoggedHere {
 		t.Errorf("%+v", s)
@@ -104,7 +104,7 @@ func TestReadReportsEveryField(t *testing.T) {
 	if got := string(s.Answer()); got != `{"error":"too many","id":"r1","messages":[{"role":"assistant"}]}` {
 		t.Error(got)
 	}
-	flat := Read(&otlp.Told{Attrs: attrs(map[string]any{"gen_ai.prompt.1.content": "b", "gen_ai.prompt.0.role": "user", "gen_ai.completion.0.content": "c"})})
+	flat := Read(&otlp.ReceivedSpan{Attrs: attrs(map[string]any{"gen_ai.prompt.1.content": "b", "gen_ai.prompt.0.role": "user", "gen_ai.completion.0.content": "c"})})
 	if string(flat.Request()) != `{"messages":[{"role":"user"},{"content":"b"}]}` || string(flat.Answer()) != `{"messages":[{"content":"c"}]}` {
 		t.Errorf("%s %s", flat.Request(), flat.Answer())
 	}
@@ -114,7 +114,7 @@ func FuzzRead(f *testing.F) {
 	f.Add("gen_ai.usage.input_tokens", "7", int64(7), 1.5)
 	f.Fuzz(func(t *testing.T, key, text string, n int64, x float64) {
 		for _, v := range []any{text, n, x, []any{text}, map[string]any{text: n}, nil} {
-			s := Read(&otlp.Told{Attrs: attrs(map[string]any{key: v, "gen_ai.operation.name": "chat"}), Events: []otlp.ToldEvent{{Name: key, Attrs: attrs(map[string]any{key: v})}}, Message: text, Status: otlp.StatusError})
+			s := Read(&otlp.ReceivedSpan{Attrs: attrs(map[string]any{key: v, "gen_ai.operation.name": "chat"}), Events: []otlp.ReceivedEvent{{Name: key, Attrs: attrs(map[string]any{key: v})}}, Message: text, Status: otlp.StatusError})
 			if !json.Valid(s.Request()) || !json.Valid(s.Answer()) || s.Usage.InputTokens() < 0 || s.Status < 100 || s.Status > 599 {
 				t.Errorf("%+v", s)
 			}

@@ -18,7 +18,7 @@ const (
 )
 
 // events reads exceptions and messages, and content in the attributes of events.
-func (r *reader) events(all []otlp.ToldEvent) {
+func (r *reader) events(all []otlp.ReceivedEvent) {
 	for i := range all {
 		e := &all[i]
 		switch {
@@ -42,7 +42,7 @@ func (r *reader) events(all []otlp.ToldEvent) {
 
 // statusOf is the HTTP status of the response. Where it is not reported, a failure has the
 // status in its text or that of its type, else 500.
-func (r *reader) statusOf(t *otlp.Told, finish string) int {
+func (r *reader) statusOf(t *otlp.ReceivedSpan, finish string) int {
 	code, _ := r.count(status)
 	kind, text := r.text(errType), r.text(errText)
 	failed := t.Status == otlp.StatusError || kind != "" || r.failure != failure{} || strings.EqualFold(r.text(level), "error") || finish == "error" || code >= 400 && code <= 599
@@ -75,7 +75,7 @@ func (r *reader) statusOf(t *otlp.Told, finish string) int {
 }
 
 // failureText is what a failed span says about its failure.
-func (r *reader) failureText(t *otlp.Told) string {
+func (r *reader) failureText(t *otlp.ReceivedSpan) string {
 	for _, s := range []string{t.Message, r.failure.text, r.text(errText), r.failure.kind, r.text(errType)} {
 		if s != "" {
 			return s

@@ -101,7 +101,7 @@ func TestSumsAreFactsOfTheSender(t *testing.T) {
 		"Anthropic's SDK":                 {"com.anthropic.sdk.typescript", m{"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": int64(1100), "gen_ai.usage.output_tokens": int64(60), "gen_ai.usage.cache_read.input_tokens": int64(800), "gen_ai.usage.cache_write.input_tokens": int64(200), "anthropic.usage.cache_creation.ephemeral_5m_input_tokens": int64(200), "anthropic.usage.cache_creation.ephemeral_1h_input_tokens": int64(0)}, wantClaude},
 		"usage of an unknown operation":   {"", m{"gen_ai.operation.name": "ponder", "gen_ai.usage.input_tokens": int64(9)}, counts{pricing.Input: 9, pricing.Output: 0}},
 	} {
-		got := countsOf(Read(&otlp.Told{Scope: c.scope, Attrs: attrs(c.attrs)}).Usage)
+		got := countsOf(Read(&otlp.ReceivedSpan{Scope: c.scope, Attrs: attrs(c.attrs)}).Usage)
 		for class, n := range c.want {
 			if n == 0 && got[class] == 0 {
 				got[class] = 0
@@ -119,7 +119,7 @@ func TestUsageIsNeverNegative(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		s := &compiled[random.IntN(len(compiled))]
-		told := otlp.Told{Attrs: []otlp.Attr{{Key: "gen_ai.operation.name", Value: "chat"}}}
+		told := otlp.ReceivedSpan{Attrs: []otlp.Attr{{Key: "gen_ai.operation.name", Value: "chat"}}}
 		if len(s.scopes) > 0 {
 			told.Scope = s.scopes[0]
 		}
@@ -142,32 +142,32 @@ func TestUsageIsNeverNegative(t *testing.T) {
 
 func TestStatusOfFailures(t *testing.T) {
 	t.Parallel()
-	exception := func(kind, text string) []otlp.ToldEvent {
-		return []otlp.ToldEvent{{Name: "exception", Attrs: []otlp.Attr{{Key: "exception.type", Value: kind}, {Key: "exception.message", Value: text}}}}
+	exception := func(kind, text string) []otlp.ReceivedEvent {
+		return []otlp.ReceivedEvent{{Name: "exception", Attrs: []otlp.Attr{{Key: "exception.type", Value: kind}, {Key: "exception.message", Value: text}}}}
 	}
 	type m = map[string]any
 	for name, c := range map[string]struct {
-		told  otlp.Told
+		told  otlp.ReceivedSpan
 		attrs m
 		want  int
 		text  string
 	}{
-		"success":                       {otlp.Told{}, m{}, 200, ""},
-		"status as such":                {otlp.Told{Status: otlp.StatusError, Message: "no"}, m{"http.response.status_code": int64(429)}, 429, "no"},
-		"status without an error":       {otlp.Told{}, m{"http.response.status_code": "503"}, 503, ""},
-		"a text that begins with one":   {otlp.Told{Status: otlp.StatusError, Message: "429 Too many"}, m{"error.type": "Error"}, 429, "429 Too many"},
-		"behind the name of an error":   {otlp.Told{}, m{"langfuse.observation.level": "ERROR", "langfuse.observation.status_message": "Error: 404 No such model"}, 404, "Error: 404 No such model"},
-		"text of an exception":          {otlp.Told{Status: otlp.StatusOK, Events: exception("Error", "500 The server had an error")}, m{}, 500, "500 The server had an error"},
-		"code in JSON":                  {otlp.Told{Status: otlp.StatusError, Message: `got status: {"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"x"}}`}, m{}, 429, ""},
-		"name in JSON":                  {otlp.Told{Status: otlp.StatusError, Message: `{"error":{"type":"overloaded_error"}}`}, m{}, 529, ""},
-		"type of an exception":          {otlp.Told{Status: otlp.StatusOK, Events: exception("RateLimitError", "slow down")}, m{}, 429, "slow down"},
-		"type of an error":              {otlp.Told{Status: otlp.StatusError}, m{"error.type": "AuthenticationError"}, 401, "AuthenticationError"},
-		"type of an error, as a number": {otlp.Told{}, m{"error.type": "403"}, 403, "403"},
-		"level":                         {otlp.Told{}, m{"langfuse.observation.level": "ERROR"}, 500, ""},
-		"finish reason":                 {otlp.Told{Status: otlp.StatusOK}, m{"gen_ai.response.finish_reasons": `["error"]`}, 500, ""},
-		"a stream that broke off":       {otlp.Told{Status: otlp.StatusError}, m{"http.response.status_code": int64(200), "error.type": "client_error"}, 500, "client_error"},
-		"a number that is no status":    {otlp.Told{Status: otlp.StatusError, Message: "4290 things"}, m{}, 500, "4290 things"},
-		"a level that is no error":      {otlp.Told{}, m{"langfuse.observation.level": "WARNING"}, 200, ""},
+		"success":                       {otlp.ReceivedSpan{}, m{}, 200, ""},
+		"status as such":                {otlp.ReceivedSpan{Status: otlp.StatusError, Message: "no"}, m{"http.response.status_code": int64(429)}, 429, "no"},
+		"status without an error":       {otlp.ReceivedSpan{}, m{"http.response.status_code": "503"}, 503, ""},
+		"a text that begins with one":   {otlp.ReceivedSpan{Status: otlp.StatusError, Message: "429 Too many"}, m{"error.type": "Error"}, 429, "429 Too many"},
+		"behind the name of an error":   {otlp.ReceivedSpan{}, m{"langfuse.observation.level": "ERROR", "langfuse.observation.status_message": "Error: 404 No such model"}, 404, "Error: 404 No such model"},
+		"text of an exception":          {otlp.ReceivedSpan{Status: otlp.StatusOK, Events: exception("Error", "500 The server had an error")}, m{}, 500, "500 The server had an error"},
+		"code in JSON":                  {otlp.ReceivedSpan{Status: otlp.StatusError, Message: `got status: {"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"x"}}`}, m{}, 429, ""},
+		"name in JSON":                  {otlp.ReceivedSpan{Status: otlp.StatusError, Message: `{"error":{"type":"overloaded_error"}}`}, m{}, 529, ""},
+		"type of an exception":          {otlp.ReceivedSpan{Status: otlp.StatusOK, Events: exception("RateLimitError", "slow down")}, m{}, 429, "slow down"},
+		"type of an error":              {otlp.ReceivedSpan{Status: otlp.StatusError}, m{"error.type": "AuthenticationError"}, 401, "AuthenticationError"},
+		"type of an error, as a number": {otlp.ReceivedSpan{}, m{"error.type": "403"}, 403, "403"},
+		"level":                         {otlp.ReceivedSpan{}, m{"langfuse.observation.level": "ERROR"}, 500, ""},
+		"finish reason":                 {otlp.ReceivedSpan{Status: otlp.StatusOK}, m{"gen_ai.response.finish_reasons": `["error"]`}, 500, ""},
+		"a stream that broke off":       {otlp.ReceivedSpan{Status: otlp.StatusError}, m{"http.response.status_code": int64(200), "error.type": "client_error"}, 500, "client_error"},
+		"a number that is no status":    {otlp.ReceivedSpan{Status: otlp.StatusError, Message: "4290 things"}, m{}, 500, "4290 things"},
+		"a level that is no error":      {otlp.ReceivedSpan{}, m{"langfuse.observation.level": "WARNING"}, 200, ""},
 	} {
 		c.told.Attrs = attrs(c.attrs)
 		x := Read(&c.told)
@@ -207,7 +207,7 @@ func TestNamesOfEverySender(t *testing.T) {
 		"Sentry":                   {"@sentry/node", m{"gen_ai.conversation.id": "s", "user.id": "u", "gen_ai.request.messages": `[{"role":"user"}]`}, "s", "u", "", false, 0, `"messages":[{"role":"user"}]`},
 	} {
 		at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-		x := Read(&otlp.Told{Scope: c.scope, Attrs: attrs(c.attrs), Start: at, End: at.Add(time.Second)})
+		x := Read(&otlp.ReceivedSpan{Scope: c.scope, Attrs: attrs(c.attrs), Start: at, End: at.Add(time.Second)})
 		if x.Session != c.session || x.User != c.user || x.Metadata["team"] != c.meta || x.Stream != c.stream || x.FirstByte != c.first || !strings.Contains(string(x.Request()), c.request) {
 			t.Errorf("%s: %q %q %v %t %s %s", name, x.Session, x.User, x.Metadata, x.Stream, x.FirstByte, x.Request())
 		}
@@ -217,7 +217,7 @@ func TestNamesOfEverySender(t *testing.T) {
 // TestMessagesInEvents reads messages that earlier conventions put into events.
 func TestMessagesInEvents(t *testing.T) {
 	t.Parallel()
-	x := Read(&otlp.Told{Attrs: attrs(map[string]any{"gen_ai.request.model": "m"}), Events: []otlp.ToldEvent{
+	x := Read(&otlp.ReceivedSpan{Attrs: attrs(map[string]any{"gen_ai.request.model": "m"}), Events: []otlp.ReceivedEvent{
 		{Name: "gen_ai.system.message", Attrs: attrs(map[string]any{"content": "be brief"})},
 		{Name: "gen_ai.user.message", Attrs: attrs(map[string]any{"content": "hi"})},
 		{Name: "gen_ai.choice", Attrs: attrs(map[string]any{"index": int64(0), "message": map[string]any{"content": "ho"}})},
@@ -247,7 +247,7 @@ func TestCallsThatCannotBeReadSaySo(t *testing.T) {
 		"something else":      {m{"http.request.method": "GET", "tokens": "many"}, ""},
 		"an agent's own word": {m{"openinference.span.kind": "AGENT", "llm.model_name": "m"}, ""},
 	} {
-		x := Read(&otlp.Told{Attrs: attrs(c.attrs)})
+		x := Read(&otlp.ReceivedSpan{Attrs: attrs(c.attrs)})
 		if x.Note != c.note || x.Metadata[NoteKey] != c.note {
 			t.Errorf("%s: %q %v", name, x.Note, x.Metadata)
 		}
@@ -269,7 +269,7 @@ func TestReportedCost(t *testing.T) {
 		"negative":      {"gen_ai.usage.cost", -1.0, 0},
 		"absurd":        {"gen_ai.usage.cost", 1e300, 0},
 	} {
-		x := Read(&otlp.Told{Attrs: []otlp.Attr{{Key: c.key, Value: c.value}, {Key: "gen_ai.request.model", Value: "m"}}})
+		x := Read(&otlp.ReceivedSpan{Attrs: []otlp.Attr{{Key: c.key, Value: c.value}, {Key: "gen_ai.request.model", Value: "m"}}})
 		if x.Cost != c.want || x.HasCost != (c.want > 0) || strings.Contains(string(x.Answer()), "reported_cost_usd") != x.HasCost {
 			t.Errorf("%s: %d %s", name, x.Cost, x.Answer())
 		}

@@ -70,13 +70,13 @@ func within(b []byte, num int, f func([]byte) error) error {
 }
 
 // ReadTraces reads an ExportTraceServiceRequest in protobuf.
-func ReadTraces(b []byte) ([]Told, error) { return readAll(b, readSpan) }
+func ReadTraces(b []byte) ([]ReceivedSpan, error) { return readAll(b, readSpan) }
 
 // ReadLogs reads an ExportLogsServiceRequest in protobuf.
-func ReadLogs(b []byte) ([]Told, error) { return readAll(b, readRecord) }
+func ReadLogs(b []byte) ([]ReceivedSpan, error) { return readAll(b, readRecord) }
 
 // readAll reads resources and scopes, which have the same field numbers in both requests.
-func readAll(b []byte, read func([]byte, *Told) error) (out []Told, err error) {
+func readAll(b []byte, read func([]byte, *ReceivedSpan) error) (out []ReceivedSpan, err error) {
 	err = within(b, 1, func(of []byte) error {
 		var origin []Attr
 		if err := within(of, 1, func(r []byte) (err error) {
@@ -86,7 +86,7 @@ func readAll(b []byte, read func([]byte, *Told) error) (out []Told, err error) {
 			return err
 		}
 		return within(of, 2, func(scope []byte) error {
-			from := Told{Origin: origin}
+			from := ReceivedSpan{Origin: origin}
 			if err := within(scope, 1, func(b []byte) error { return readScope(b, &from) }); err != nil {
 				return err
 			}
@@ -102,7 +102,7 @@ func readAll(b []byte, read func([]byte, *Told) error) (out []Told, err error) {
 	return out, err
 }
 
-func readScope(b []byte, t *Told) error {
+func readScope(b []byte, t *ReceivedSpan) error {
 	return fields(b, func(x field) error {
 		switch x.num {
 		case 1:
@@ -114,7 +114,7 @@ func readScope(b []byte, t *Told) error {
 	})
 }
 
-func readSpan(b []byte, t *Told) (err error) {
+func readSpan(b []byte, t *ReceivedSpan) (err error) {
 	if t.Attrs, err = readAttrs(b, 9); err != nil {
 		return err
 	}
@@ -149,11 +149,11 @@ func readSpan(b []byte, t *Told) (err error) {
 	})
 }
 
-func readEvent(b []byte, t *Told) (err error) {
+func readEvent(b []byte, t *ReceivedSpan) (err error) {
 	if len(t.Events) == maxEvents {
 		return errEvents
 	}
-	var e ToldEvent
+	var e ReceivedEvent
 	if e.Attrs, err = readAttrs(b, 3); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func readEvent(b []byte, t *Told) (err error) {
 	return err
 }
 
-func readRecord(b []byte, t *Told) (err error) {
+func readRecord(b []byte, t *ReceivedSpan) (err error) {
 	if t.Attrs, err = readAttrs(b, 6); err != nil {
 		return err
 	}

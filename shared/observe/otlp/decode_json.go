@@ -24,18 +24,18 @@ type jsonReader struct {
 const maxKeys = 1 << 10
 
 // ReadJSONTraces reads an ExportTraceServiceRequest in JSON.
-func ReadJSONTraces(b []byte) ([]Told, error) {
+func ReadJSONTraces(b []byte) ([]ReceivedSpan, error) {
 	return readJSON(b, [...]string{"resourceSpans", "scopeSpans", "spans"}, (*jsonReader).span)
 }
 
 // ReadJSONLogs reads an ExportLogsServiceRequest in JSON.
-func ReadJSONLogs(b []byte) ([]Told, error) {
+func ReadJSONLogs(b []byte) ([]ReceivedSpan, error) {
 	return readJSON(b, [...]string{"resourceLogs", "scopeLogs", "logRecords"}, (*jsonReader).record)
 }
 
 // readJSON goes through resources and scopes, which have the same form in both requests.
 // names are the fields of resources, scopes and entries.
-func readJSON(b []byte, names [3]string, read func(*jsonReader, *Told)) (out []Told, err error) {
+func readJSON(b []byte, names [3]string, read func(*jsonReader, *ReceivedSpan)) (out []ReceivedSpan, err error) {
 	if !utf8.Valid(b) {
 		return nil, fault.Invalid("", "The body is not valid UTF-8")
 	}
@@ -75,9 +75,9 @@ func readJSON(b []byte, names [3]string, read func(*jsonReader, *Told)) (out []T
 }
 
 // scope appends the entries of one instrumentation.
-func (r *jsonReader) scope(out []Told, entries string, read func(*jsonReader, *Told)) []Told {
+func (r *jsonReader) scope(out []ReceivedSpan, entries string, read func(*jsonReader, *ReceivedSpan)) []ReceivedSpan {
 	first := len(out)
-	var of Told
+	var of ReceivedSpan
 	r.fields(func(key []byte) {
 		switch string(key) {
 		case "scope":
@@ -95,7 +95,7 @@ func (r *jsonReader) scope(out []Told, entries string, read func(*jsonReader, *T
 					r.dec.FailWith(errMany)
 					return
 				}
-				out = append(out, Told{})
+				out = append(out, ReceivedSpan{})
 				read(r, &out[len(out)-1])
 			})
 		}
@@ -147,7 +147,7 @@ func (r *jsonReader) key(b []byte) string {
 	return s
 }
 
-func (r *jsonReader) span(t *Told) {
+func (r *jsonReader) span(t *ReceivedSpan) {
 	r.fields(func(key []byte) {
 		switch string(key) {
 		case "traceId":
@@ -179,12 +179,12 @@ func (r *jsonReader) span(t *Told) {
 	})
 }
 
-func (r *jsonReader) event(t *Told) {
+func (r *jsonReader) event(t *ReceivedSpan) {
 	if len(t.Events) == maxEvents {
 		r.dec.FailWith(errEvents)
 		return
 	}
-	var e ToldEvent
+	var e ReceivedEvent
 	r.fields(func(key []byte) {
 		switch string(key) {
 		case "name":
@@ -196,7 +196,7 @@ func (r *jsonReader) event(t *Told) {
 	t.Events = append(t.Events, e)
 }
 
-func (r *jsonReader) record(t *Told) {
+func (r *jsonReader) record(t *ReceivedSpan) {
 	var observed time.Time
 	r.fields(func(key []byte) {
 		switch string(key) {

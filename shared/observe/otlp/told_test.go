@@ -56,9 +56,9 @@ func TestSpansOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Told{{
+	want := []ReceivedSpan{{
 		Origin: []Attr{{"service.name", "shop"}}, Scope: "lib", Version: "1", Trace: strings.Repeat("ab", 16), ID: strings.Repeat("cd", 8), Name: "chat m", Start: from, End: from.Add(5),
-		Attrs: values, Events: []ToldEvent{{"said", []Attr{{"k", "v"}}}}, Status: StatusError, Message: "429",
+		Attrs: values, Events: []ReceivedEvent{{"said", []Attr{{"k", "v"}}}}, Status: StatusError, Message: "429",
 	}}
 	got, err := ReadTraces(raw)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -90,7 +90,7 @@ func TestLogRecordsOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Told{{
+	want := []ReceivedSpan{{
 		Scope: "lib", Trace: strings.Repeat("ab", 16), ID: strings.Repeat("cd", 8), Name: "gen_ai.client.inference.operation.details", Start: from, End: from,
 		Attrs: []Attr{{"k", "v"}}, Body: "said",
 	}}
@@ -161,7 +161,7 @@ func FuzzReadRequests(f *testing.F) {
 	f.Add([]byte(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"n","attributes":[{"key":"k","value":{"intValue":"7"}}]}]}]}]}`))
 	f.Add(Traces(origin, []Span{{Name: "n", Start: from, End: from, Attrs: []Attr{{"k", "v"}}, Events: []Event{{At: from, Name: "e"}}}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, read := range []func([]byte) ([]Told, error){ReadTraces, ReadLogs, ReadJSONTraces, ReadJSONLogs} {
+		for _, read := range []func([]byte) ([]ReceivedSpan, error){ReadTraces, ReadLogs, ReadJSONTraces, ReadJSONLogs} {
 			if got, err := read(b); err == nil && len(got) > MaxTold {
 				t.Errorf("%d entries", len(got))
 			}

@@ -44,7 +44,7 @@ func asksBackground(b *Bill) bool {
 	if b.Target.To.Body != nil {
 		src = b.Target.To.Body // as the config changed it
 	}
-	return bytes.Contains(src, backgroundName) && body.AsksBackground(src)
+	return bytes.Contains(src, backgroundName) && body.RequestsBackground(src)
 }
 
 // laterOrAwaited returns the charge for the response to such a creation. If it reports no usage,
@@ -73,7 +73,7 @@ func usedByResponse(b *Bill, answer []byte) (u pricing.Usage) {
 	m := upstream.Passer(d).MeterResponse(answer)
 	if u = b.UsedLater(m); u.Known() {
 		NoteTurn(b, m)
-		b.Heard.AsPriced(m)
+		b.Reported.AsPriced(m)
 	}
 	if !m.Usage.Known() && b.Target.Req.Req.Method == http.MethodGet && ownership.EndedUnused(answer) && len(m.ID) <= ownership.MaxID && m.ID != "" {
 		b.Claim(m.ID) // nothing was used: its reservation is released
@@ -110,17 +110,17 @@ func SettleResponse(b *Bill, answer []byte, stream bool) {
 	if u.Known() {
 		b.Charge(u)
 		b.Spend()
-		b.Target.Req.Book()
+		b.Target.Req.Prices()
 	}
 }
 
 // lastRun returns the last run object in the response; nil if there is none.
 func lastRun(m *response.UsageTail) []byte {
 	if !m.Stream {
-		return ownership.RunIn(m.Kept)
+		return ownership.RunIn(m.Retained)
 	}
 	var last []byte
-	response.EachEvent(m.WholeEvents(), func(data []byte) {
+	response.EachEvent(m.Events(), func(data []byte) {
 		if run := ownership.RunIn(data); run != nil {
 			last = append(last[:0], run...)
 		}
@@ -128,14 +128,14 @@ func lastRun(m *response.UsageTail) []byte {
 	return last
 }
 
-// BookRows books what the rows of a batch used, one entry for each model.
-func BookRows(b *Bill, used []chat.Meter) {
+// ChargeRows books what the rows of a batch used, one entry for each model.
+func ChargeRows(b *Bill, used []chat.Meter) {
 	if len(used) == 0 {
 		return
 	}
-	b.Heard.InMode(batchMode)
+	b.Reported.InMode(batchMode)
 	for _, m := range used {
-		b.Heard.AsPriced(m)
+		b.Reported.AsPriced(m)
 		b.Charge(m.Usage)
 	}
 	b.Spend()

@@ -38,7 +38,7 @@ func ChargeWhatCame(b *Bill, body []byte) (charged bool) {
 	default:
 		u = Estimate(b, m.OutputEstimate())
 	}
-	b.Heard.Hear(m)
+	b.Reported.Hear(m)
 	u.Add(pricing.Requests, 1)
 	b.Charge(u)
 	return true

@@ -59,7 +59,7 @@ func sent(b *Bill) (u pricing.Usage) {
 // can be read later although no response arrived: a run by its thread, and a background response
 // or interaction by a request with the same key.
 func goesOn(b *Bill) bool {
-	if b.Target.Req.Route.Shape == routes.Raw && b.Target.Body.KeptPath().Collection == "threads" {
+	if b.Target.Req.Route.Shape == routes.Raw && b.Target.Body.StoredPath().Collection == "threads" {
 		return true
 	}
 	return (MakesLater(b) || startsInteraction(b)) && b.Target.Req.Req.Header.Get("Idempotency-Key") != ""

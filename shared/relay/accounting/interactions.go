@@ -13,12 +13,12 @@ import (
 
 // interacts reports whether the response is one of Gemini's Interactions API.
 func interacts(b *Bill) bool {
-	return b.Target.Body.KeptPath().Collection == "interactions" && b.Target.To.Target.Provider.Dialect == provider.Gemini
+	return b.Target.Body.StoredPath().Collection == "interactions" && b.Target.To.Target.Provider.Dialect == provider.Gemini
 }
 
 // startsInteraction reports whether the request creates or continues an interaction.
 func startsInteraction(b *Bill) bool {
-	return interacts(b) && b.Target.Req.Req.Method == http.MethodPost && b.Target.Body.KeptPath().ID == ""
+	return interacts(b) && b.Target.Req.Req.Method == http.MethodPost && b.Target.Body.StoredPath().ID == ""
 }
 
 // interaction reads the interaction in a response; in a stream, the last one that reports usage.
@@ -27,9 +27,9 @@ func interaction(m *response.UsageTail) (got chat.Meter, ended bool) {
 		if !m.JSON {
 			return got, false
 		}
-		return gemini.MeterInteraction(m.Kept)
+		return gemini.MeterInteraction(m.Retained)
 	}
-	response.EachEvent(m.WholeEvents(), func(data []byte) {
+	response.EachEvent(m.Events(), func(data []byte) {
 		switch now, over := gemini.MeterInteraction(data); {
 		case now.Usage.Known():
 			got, ended = now, over
@@ -50,7 +50,7 @@ func (a *passed) ofInteraction() (u pricing.Usage, told bool) {
 	if !startsInteraction(a.bill) {
 		if ended && named && got.Usage.Known() && a.bill.Claim(got.ID) {
 			u = got.Usage
-			a.bill.Target.Req.Book()
+			a.bill.Target.Req.Prices()
 		} else if ended && named && !got.Usage.Known() {
 			a.bill.Claim(got.ID) // nothing was used: its reservation is released
 		}

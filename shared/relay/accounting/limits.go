@@ -67,7 +67,7 @@ func (b *Bill) LimitTarget() error {
 		case budgeted:
 			err = measureInput(b)
 		}
-		if err == nil && b.Purse.Asks(own, its) {
+		if err == nil && b.Purse.NeedsCost(own, its) {
 			bound, unmeasured := boundOf(b)
 			if budgeted {
 				err = measuredUnits(b, unmeasured)

@@ -27,11 +27,11 @@ func LearnRaw(b *Bill, m *response.UsageTail, status int) {
 	var got chat.Meter
 	if status >= 200 && status < 300 {
 		got = a.read()
-		b.Heard.Hear(got)
+		b.Reported.Hear(got)
 		if got.Model != "" && b.Target.To.Model == "" {
-			b.Heard.ChargedAs(got.Model)
+			b.Reported.ChargedAs(got.Model)
 		}
-		b.Heard.Ended(got.Finish)
+		b.Reported.Ended(got.Finish)
 		var told bool
 		if u, told = a.charged(got); !told || u.Known() && u == got.Usage {
 			if came, ok := a.cut(); ok {
@@ -72,19 +72,19 @@ func (a *passed) read() (got chat.Meter) {
 	}
 	like := a.bill.Target.Body.Like()
 	switch {
-	case like == nil && a.bill.Target.Req.Req.Method == http.MethodPost && a.bill.Target.Body.KeptPath().Collection == "videos":
-		if video, ok := body.ReadVideo(a.answer.Kept); ok {
+	case like == nil && a.bill.Target.Req.Req.Method == http.MethodPost && a.bill.Target.Body.StoredPath().Collection == "videos":
+		if video, ok := body.ReadVideo(a.answer.Retained); ok {
 			got.Model, got.Usage = video.Model, video.Usage
-			a.bill.Heard.OfSize(video.Size)
+			a.bill.Reported.OfSize(video.Size)
 			return got
 		}
 	case like == nil:
 	case like.Client != nil:
 		got = a.answer.Read(like.Client)
-	case a.answer.JSON && like.Meter != nil && len(a.answer.Kept) > 0:
-		got = like.Meter(a.answer.Kept)
+	case a.answer.JSON && like.Meter != nil && len(a.answer.Retained) > 0:
+		got = like.Meter(a.answer.Retained)
 	case a.answer.Stream && like.Meter != nil:
-		got = response.MeterEvents(like.Meter, a.answer.WholeEvents())
+		got = response.MeterEvents(like.Meter, a.answer.Events())
 	}
 	if got.Usage.Known() {
 		return got
@@ -105,13 +105,13 @@ func (a *passed) read() (got chat.Meter) {
 // unreported estimates a conversation without reported usage. ok is false if nothing was
 // produced, or if the response has no known format.
 func (a *passed) unreported(got chat.Meter) (u pricing.Usage, ok bool) {
-	d, kept := a.conversation(), int64(len(a.answer.Kept))
+	d, kept := a.conversation(), int64(len(a.answer.Retained))
 	if d == nil || kept == 0 || a.bill.Target.Req.Req.Method != http.MethodPost || got.Err != nil {
 		return u, false
 	}
 	switch {
 	case a.answer.JSON && kept == a.answer.Total && kept <= response.MaxPartial:
-		b, whole := response.PartialConversation(d, &a.bill.Target.To.Traits, a.answer.Kept)
+		b, whole := response.PartialConversation(d, &a.bill.Target.To.Traits, a.answer.Retained)
 		if !whole || !b.Made || b.Refused {
 			return u, false
 		}
@@ -148,14 +148,14 @@ func (a *passed) dialect() chat.Passer {
 // that nothing must be estimated. The provider runs a thread in the background; the run is
 // charged with the first response that reports its usage, which may be a read.
 func (a *passed) charged(got chat.Meter) (u pricing.Usage, told bool) {
-	if a.bill.Target.Body.KeptPath().Collection == "threads" {
+	if a.bill.Target.Body.StoredPath().Collection == "threads" {
 		return a.ofRun(lastRun(a.answer)), true
 	}
-	if at := a.bill.Target.Body.KeptPath(); at.Collection == "responses" && at.ID != "" {
+	if at := a.bill.Target.Body.StoredPath(); at.Collection == "responses" && at.ID != "" {
 		if a.answer.Stream {
-			return usedByStream(a.bill, a.answer.WholeEvents()), true
+			return usedByStream(a.bill, a.answer.Events()), true
 		}
-		return usedByResponse(a.bill, a.answer.Kept), true
+		return usedByResponse(a.bill, a.answer.Retained), true
 	}
 	if interacts(a.bill) {
 		return a.ofInteraction()
@@ -186,7 +186,7 @@ func (a *passed) ofRun(run []byte) (u pricing.Usage) {
 	if !a.bill.Claim(id) {
 		return u
 	}
-	a.bill.Heard.AsPriced(got)
+	a.bill.Reported.AsPriced(got)
 	return got.Usage
 }
 
@@ -194,21 +194,21 @@ func (a *passed) ofRun(run []byte) (u pricing.Usage) {
 // and an estimate from the bytes received. ok is false if nothing was received or the schema is
 // unknown.
 func (a *passed) cut() (u pricing.Usage, ok bool) {
-	if !a.answer.Cut || !a.answer.JSON || a.answer.Total > response.MaxPartial || int64(len(a.answer.Kept)) != a.answer.Total || a.bill.Target.Req.Req.Method != http.MethodPost {
+	if !a.answer.Cut || !a.answer.JSON || a.answer.Total > response.MaxPartial || int64(len(a.answer.Retained)) != a.answer.Total || a.bill.Target.Req.Req.Method != http.MethodPost {
 		return u, false
 	}
 	d := a.conversation()
 	if d == nil {
 		return u, false
 	}
-	b, ok := response.PartialConversation(d, &a.bill.Target.To.Traits, a.answer.Kept)
+	b, ok := response.PartialConversation(d, &a.bill.Target.To.Traits, a.answer.Retained)
 	if !ok || b.Refused {
 		return u, false
 	}
 	got := b.Meter
-	a.bill.Heard.Hear(got)
+	a.bill.Reported.Hear(got)
 	if got.Model != "" && a.bill.Target.To.Model == "" {
-		a.bill.Heard.ChargedAs(got.Model)
+		a.bill.Reported.ChargedAs(got.Model)
 	}
 	switch {
 	case got.Usage.Known() && b.Within:

@@ -112,7 +112,7 @@ func (b *Bill) LimitsOfTarget() (rates []*ledger.Subject) {
 
 // NextTarget clears what holds for the previous target alone.
 func (b *Bill) NextTarget() {
-	b.Heard.Clear()
+	b.Reported.Clear()
 	b.late = nil
 }
 

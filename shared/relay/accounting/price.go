@@ -16,8 +16,8 @@ import (
 	"gateway/shared/usage"
 )
 
-// Heard holds the metadata that a response reports.
-type Heard struct {
+// Reported holds the metadata that a response reports.
+type Reported struct {
 	Model, Finish string
 	Priced        string // the model that it is charged as; "": the target's
 	Mode          string // of its price; "": the response's
@@ -27,7 +27,7 @@ type Heard struct {
 }
 
 // Hear records the model and the service mode of a response before it is charged.
-func (h *Heard) Hear(m chat.Meter) {
+func (h *Reported) Hear(m chat.Meter) {
 	if m.Model != "" {
 		h.Model = m.Model
 	}
@@ -36,38 +36,38 @@ func (h *Heard) Hear(m chat.Meter) {
 }
 
 // AsPriced is Hear for a response that is charged as the model that it names.
-func (h *Heard) AsPriced(m chat.Meter) {
+func (h *Reported) AsPriced(m chat.Meter) {
 	h.Hear(m)
 	if m.Model != "" {
 		h.Priced = m.Model
 	}
 }
 
-// HeardModel returns the model that responded, by its own name, or else the requested model.
-func (b *Bill) HeardModel() string { return cmp.Or(b.Heard.Model, b.Target.To.Names.Model) }
+// ReportedModel returns the model that responded, by its own name, or else the requested model.
+func (b *Bill) ReportedModel() string { return cmp.Or(b.Reported.Model, b.Target.To.Names.Model) }
 
 // ModelOf returns the model that a response is charged as.
-func (b *Bill) ModelOf() string { return cmp.Or(b.Heard.Priced, b.Target.To.Model) }
+func (b *Bill) ModelOf() string { return cmp.Or(b.Reported.Priced, b.Target.To.Model) }
 
 // Charge counts the usage of the answering attempt and prices it, and what further
 // models used on the same bill.
 func (b *Bill) Charge(u pricing.Usage) {
 	u = plausible(b, u)
-	price, known := b.priceOf(b.ModelOf(), priceOptions(b, u.InputTokens(), cmp.Or(b.Heard.Mode, b.Heard.Served.Mode, b.Target.Wanted.Mode)), true)
-	u = price.CountPixels(u, pricing.ImageSizes{Pixels: b.Heard.Pixels, Read: b.Heard.Sized, Each: b.Target.Wanted.Pixels, Steps: b.Target.Wanted.Steps})
+	price, known := b.priceOf(b.ModelOf(), priceOptions(b, u.InputTokens(), cmp.Or(b.Reported.Mode, b.Reported.Served.Mode, b.Target.Wanted.Mode)), true)
+	u = price.CountPixels(u, pricing.ImageSizes{Pixels: b.Reported.Pixels, Read: b.Reported.Sized, Each: b.Target.Wanted.Pixels, Steps: b.Target.Wanted.Steps})
 	b.Purse.Charge(u, price, known)
-	for _, line := range b.Heard.Served.Also {
+	for _, line := range b.Reported.Served.Also {
 		used := plausible(b, line.Usage)
 		price, known := priceOfLine(b, line, used.InputTokens())
 		b.Purse.ChargeAlso(used, price, known)
 	}
-	b.Heard.Served.Also = nil
+	b.Reported.Served.Also = nil
 }
 
 // plausible replaces counts that the request cannot have used by the most that it can, and
 // reports them. The rows of a batch were checked one by one.
 func plausible(b *Bill, u pricing.Usage) pricing.Usage {
-	if b.Heard.Mode == pricing.Batch {
+	if b.Reported.Mode == pricing.Batch {
 		return u.Bounded()
 	}
 	if limited := u.Limit(pricing.Usage{}); !limited.Limited || u.Limited {
@@ -82,7 +82,7 @@ func plausible(b *Bill, u pricing.Usage) pricing.Usage {
 	most.Set(pricing.Output, out)
 	limited := u.Limit(most)
 	b.Target.Req.Fail("usage of a provider", fmt.Errorf("%s reported %d tokens in and %d out, which no request can use; %d and %d are charged",
-		b.HeardModel(), u.Bounded().InputTokens(), u.Bounded().OutputTokens(), limited.InputTokens(), limited.OutputTokens()))
+		b.ReportedModel(), u.Bounded().InputTokens(), u.Bounded().OutputTokens(), limited.InputTokens(), limited.OutputTokens()))
 	return limited
 }
 
@@ -90,10 +90,10 @@ func plausible(b *Bill, u pricing.Usage) pricing.Usage {
 // price of the request, and so has one of the responding model that is not in the price list:
 // hosts may name a model otherwise than the list.
 func priceOfLine(b *Bill, line chat.Line, inputTokens int64) (pricing.Price, bool) {
-	mode := cmp.Or(b.Heard.Mode, line.Mode)
+	mode := cmp.Or(b.Reported.Mode, line.Mode)
 	if line.Model != b.Target.To.Names.Model {
 		price, known := b.priceOf(line.Model, priceOptions(b, inputTokens, mode), false)
-		if known || line.Model != b.Heard.Model {
+		if known || line.Model != b.Reported.Model {
 			return price, known
 		}
 	}
@@ -102,8 +102,8 @@ func priceOfLine(b *Bill, line chat.Line, inputTokens int64) (pricing.Price, boo
 
 // priceOptions are the facts of the request that prices depend on.
 func priceOptions(b *Bill, inputTokens int64, mode string) pricing.Options {
-	s := &b.Heard.Served
-	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, b.Target.To.Region()), Quality: b.Target.Wanted.Quality, Size: cmp.Or(b.Heard.Size, b.Target.Wanted.Size), Mode: mode, SearchContext: s.SearchContext, At: b.Target.Req.Start}
+	s := &b.Reported.Served
+	return pricing.Options{ContextTokens: inputTokens, Region: cmp.Or(s.Region, b.Target.To.Region()), Quality: b.Target.Wanted.Quality, Size: cmp.Or(b.Reported.Size, b.Target.Wanted.Size), Mode: mode, SearchContext: s.SearchContext, At: b.Target.Req.Start}
 }
 
 // priceOf finds what a model of the target costs. named: the model may go by the name
@@ -112,14 +112,14 @@ func (b *Bill) priceOf(model string, o pricing.Options, named bool) (pricing.Pri
 	if b.Target.To.Target.Provider == nil {
 		return pricing.Price{}, false
 	}
-	at := saved.Prices{Book: b.Book, By: b.Target.Req.Org.Prices(), Of: b.Target.To.Target.Provider.ID, Saved: b.Target.To.Saved}
+	at := saved.Prices{List: b.Prices, By: b.Target.Req.Org.Prices(), Of: b.Target.To.Target.Provider.ID, Saved: b.Target.To.Saved}
 	name, p, ok := at.Find(model, o)
 	if !ok {
 		if as := b.Target.To.Target.PricedAs(b.Target.Req.Base, name); as != name {
 			p, ok = at.Listed(as, o)
 		}
 	}
-	if heard := b.HeardModel(); !ok && named && heard != "" && heard != name {
+	if heard := b.ReportedModel(); !ok && named && heard != "" && heard != name {
 		p, ok = at.Listed(heard, o)
 	}
 	return p, ok
@@ -180,22 +180,22 @@ func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 }
 
 // Clear drops the previous target's response metadata, except the model that it was priced as.
-func (h *Heard) Clear() { h.Model, h.Served, h.Size = "", chat.Served{}, "" }
+func (h *Reported) Clear() { h.Model, h.Served, h.Size = "", chat.Served{}, "" }
 
 // Ended records why the response ended.
-func (h *Heard) Ended(reason string) { h.Finish = reason }
+func (h *Reported) Ended(reason string) { h.Finish = reason }
 
 // PricedAs has the response charged as a model, which is also the model that responded.
-func (h *Heard) PricedAs(model string) { h.Model, h.Priced = model, model }
+func (h *Reported) PricedAs(model string) { h.Model, h.Priced = model, model }
 
 // InMode has the response charged at the price of a mode, such as batch.
-func (h *Heard) InMode(mode string) { h.Mode = mode }
+func (h *Reported) InMode(mode string) { h.Mode = mode }
 
 // ServedAs records how the provider served the response.
-func (h *Heard) ServedAs(s chat.Served) { h.Served = s }
+func (h *Reported) ServedAs(s chat.Served) { h.Served = s }
 
 // Cached copies the model and the finish reason from a stored response.
-func (h *Heard) Cached(model, finish string) {
+func (h *Reported) Cached(model, finish string) {
 	h.Finish = finish
 	if model != "" {
 		h.Model = model
@@ -203,10 +203,10 @@ func (h *Heard) Cached(model, finish string) {
 }
 
 // OfSize has a video charged by the size that the provider states.
-func (h *Heard) OfSize(size string) { h.Size = size }
+func (h *Reported) OfSize(size string) { h.Size = size }
 
 // ChargedAs has the response charged as the model that it names, where the request names none.
-func (h *Heard) ChargedAs(model string) { h.Priced = model }
+func (h *Reported) ChargedAs(model string) { h.Priced = model }
 
 // Try begins a call of the target, which starts at a time since the arrival of the request. The
 // result is valid until the next call.

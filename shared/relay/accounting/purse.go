@@ -142,9 +142,9 @@ func (p *Purse) GiveBack(ctx context.Context, n int) {
 	p.admittedTargets = p.admittedTargets[:n]
 }
 
-// Asks reports whether the cost of a target must be known: because of budgets of the caller or
+// NeedsCost reports whether the cost of a target must be known: because of budgets of the caller or
 // of the target, or of rates that count tokens.
-func (p *Purse) Asks(own, its []*ledger.Subject) bool {
+func (p *Purse) NeedsCost(own, its []*ledger.Subject) bool {
 	return len(own) > 0 || len(its) > 0 || p.admitted != nil || len(p.admittedTargets) > 0
 }
 
@@ -159,7 +159,7 @@ func (p *Purse) Reserve(ctx, base context.Context, l *ledger.Ledger, id string, 
 	p.covered = p.spent()
 	if len(own) > 0 {
 		all := bound
-		all.Spent, all.Counted = p.covered, p.second
+		all.Charged, all.Counted = p.covered, p.second
 		if p.reserved == nil {
 			p.reserved, err = l.Reserve(ctx, id, own, all)
 		} else {
@@ -193,12 +193,12 @@ func (p *Purse) Short() bool {
 // charges for earlier calls. It fails if a budget is exhausted.
 func (p *Purse) CoverAgain(ctx context.Context, bound ledger.Bound) error {
 	spent := p.spent()
-	bound.Spent = spent
+	bound.Charged = spent
 	if err := p.reserved.Raise(ctx, bound); err != nil {
 		return err
 	}
 	before := p.held.before
-	bound.Spent, bound.Before = ledger.Used{Cost: spent.Cost - before.Cost, Tokens: spent.Tokens - before.Tokens}, before
+	bound.Charged, bound.Before = ledger.Used{Cost: spent.Cost - before.Cost, Tokens: spent.Tokens - before.Tokens}, before
 	if err := p.held.reserved.Raise(ctx, bound); err != nil {
 		return err
 	}

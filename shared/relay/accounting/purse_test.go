@@ -61,7 +61,7 @@ func TestEachPaysForItsOwn(t *testing.T) {
 	key, first, second := tokens(ledger.Key, "k", 1000), tokens(ledger.Provider, "a", 1000), tokens(ledger.Provider, "b", 1000)
 	own := Budgeted(key, nil, &ledger.Subject{})
 	for i, its := range []*ledger.Subject{first, second} {
-		if !p.Asks(own, nil) {
+		if !p.NeedsCost(own, nil) {
 			t.Fatal("nobody asks what it costs")
 		}
 		if err := p.Reserve(ctx, ctx, l, "r", own, Budgeted(its), bound(100)); err != nil || !p.Holds() {

@@ -13,7 +13,7 @@ func NoteTurn(b *Bill, m chat.Meter) {
 		return
 	}
 	tokens := max(m.Usage.TotalTokens(), m.ReportedTotal)
-	if err := b.Target.Bookings().NoteTurn(m.ID, ownership.Turn{Asked: b.Target.To.Model, Answered: m.Model, Tokens: tokens}); err != nil {
+	if err := b.Target.Bookings().NoteTurn(m.ID, ownership.Turn{RequestedModel: b.Target.To.Model, Answered: m.Model, Tokens: tokens}); err != nil {
 		b.Target.Req.Fail("note a turn", err)
 	}
 }

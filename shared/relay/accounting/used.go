@@ -68,8 +68,8 @@ const maxID = 256
 
 // Learn records what a response reported.
 func Learn(b *Bill, m chat.Meter) {
-	b.Heard.Hear(m)
-	b.Heard.Ended(m.Finish)
+	b.Reported.Hear(m)
+	b.Reported.Ended(m.Finish)
 	if at := b.Purse.Last(); at != nil && at.RequestID == "" && len(m.ID) <= maxID {
 		at.Identify(m.ID) // a translated response has another id
 	}
@@ -82,7 +82,7 @@ func Learn(b *Bill, m chat.Meter) {
 // LearnOperation records what the response of an operation reported. Unreported values keep
 // their assumed value.
 func LearnOperation(b *Bill, m chat.Meter) {
-	b.Heard.Hear(m)
+	b.Reported.Hear(m)
 	u := m.Usage
 	if !u.Known() {
 		u = b.Target.Wanted.Assumed

@@ -30,7 +30,7 @@ func readsVideoJob(b *Bill) bool {
 	if b.Target.Req.Req.Method == http.MethodPost {
 		return strings.HasSuffix(strings.ToLower(b.Target.Body.RawPath()), ":fetchpredictoperation")
 	}
-	at := b.Target.Body.KeptPath()
+	at := b.Target.Body.StoredPath()
 	return b.Target.Req.Req.Method == http.MethodGet && at.ID != "" && !at.Below && (at.Collection == "videos" || at.Collection == "operations")
 }
 
@@ -41,7 +41,7 @@ func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
 	if !orders && !readsVideoJob(a.bill) || !a.answer.JSON {
 		return u, false
 	}
-	job, ok := body.ReadJob(a.answer.Kept)
+	job, ok := body.ReadJob(a.answer.Retained)
 	if !ok || len(job.ID) > ownership.MaxID {
 		return u, false
 	}
@@ -59,11 +59,11 @@ func (a *passed) ofVideoJob(got chat.Meter) (u pricing.Usage, told bool) {
 	if !ok || !a.bill.Claim(job.ID) {
 		return u, ok
 	}
-	if seconds := job.Billed(order.Seconds); seconds > 0 {
+	if seconds := job.BilledSeconds(order.Seconds); seconds > 0 {
 		u.Set(pricing.Seconds, seconds)
-		a.bill.Heard.PricedAs(order.Model)
-		a.bill.Heard.OfSize(order.Size)
-		a.bill.Target.Req.Book()
+		a.bill.Reported.PricedAs(order.Model)
+		a.bill.Reported.OfSize(order.Size)
+		a.bill.Target.Req.Prices()
 	}
 	return u, true
 }
@@ -78,7 +78,7 @@ func (a *passed) orderVideo(job body.Job, got chat.Meter) (u pricing.Usage, told
 	case job.Ended || seconds <= 0:
 		return u, false
 	}
-	order := ownership.Order{Model: cmp.Or(got.Model, a.bill.ModelOf()), Size: cmp.Or(a.bill.Heard.Size, a.bill.Target.Wanted.Size), Seconds: seconds}
+	order := ownership.Order{Model: cmp.Or(got.Model, a.bill.ModelOf()), Size: cmp.Or(a.bill.Reported.Size, a.bill.Target.Wanted.Size), Seconds: seconds}
 	if err := a.bill.Target.Bookings().NoteOrder(job.ID, order); err != nil {
 		a.bill.Target.Req.Fail("note an order", err)
 		return u, false

@@ -13,7 +13,7 @@ type Behalf struct {
 	// rejects it, no default config routes it elsewhere, no guardrail reads it, and a poll
 	// without a charge leaves no record.
 	Settling bool
-	Booked   bool // set by Run, of such a request: it has charged the usage
+	Charged  bool // set by Run, of such a request: it has charged the usage
 
 	// Rows marks the transfer of a file with rows that the guardrails judge one by one, so that
 	// none reads the file: see Mux.JudgeRow.
@@ -27,11 +27,11 @@ func (q *Request) CarriesRows() bool { return q.Behalf != nil && q.Behalf.Rows }
 func (q *Request) Settles() bool { return q.Behalf != nil && q.Behalf.Settling }
 
 // OnlyLooked reports whether it was such a poll without a charge.
-func (q *Request) OnlyLooked() bool { return q.Settles() && !q.Behalf.Booked }
+func (q *Request) OnlyLooked() bool { return q.Settles() && !q.Behalf.Charged }
 
-// Book records that the request has charged the usage, for its initiator.
-func (q *Request) Book() {
+// Prices records that the request has charged the usage, for its initiator.
+func (q *Request) Prices() {
 	if q.Behalf != nil {
-		q.Behalf.Booked = true
+		q.Behalf.Charged = true
 	}
 }

@@ -23,8 +23,8 @@ import (
 	"gateway/shared/wire/reqctx"
 )
 
-// Doors are the dependencies of admission. All are required.
-type Doors struct {
+// Dependencies are the dependencies of admission. All are required.
+type Dependencies struct {
 	Auth        *identity.Authenticator
 	Secrets     *ClientSecretScope
 	Loader      *resource.Loader
@@ -39,7 +39,7 @@ type Doors struct {
 // parsed gateway headers. It is created first; no later stage changes it.
 type Request struct {
 	Caller
-	doors  *Doors
+	doors  *Dependencies
 	Route  *routes.Route
 	Req    *http.Request
 	Base   context.Context // the request's values; never ends
@@ -70,7 +70,7 @@ type Caller struct {
 }
 
 // Arrive starts the lifetime of a request. Its bodies are buffered in the memory of lease.
-func (q *Request) Arrive(d *Doors, req *http.Request, rt *routes.Route, lease *egress.Lease) {
+func (q *Request) Arrive(d *Dependencies, req *http.Request, rt *routes.Route, lease *egress.Lease) {
 	q.doors, q.Route, q.Req, q.Lease = d, rt, req, lease
 	q.Start = d.Now()
 	q.ULID = ulid.MustNewDefault(q.Start).String()
@@ -244,7 +244,7 @@ func (q *Request) known(ctx context.Context) (*identity.Principal, error) {
 	case q.Bound != nil:
 		return q.doors.Auth.ByHash(ctx, q.Bound.Key)
 	}
-	return q.doors.Auth.Authenticate(ctx, q.Token, identity.Asked{Request: q.Req})
+	return q.doors.Auth.Authenticate(ctx, q.Token, identity.AuthenticationAttempt{Request: q.Req})
 }
 
 // unbind opens the client secret of a request: the settings of its creator replace those of the

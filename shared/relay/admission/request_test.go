@@ -16,7 +16,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-func arrived(t *testing.T, d *Doors, header http.Header) *Request {
+func arrived(t *testing.T, d *Dependencies, header http.Header) *Request {
 	t.Helper()
 	d.Now = time.Now
 	q := new(Request)
@@ -38,7 +38,7 @@ func TestTheGatewayKeyIsNotForwarded(t *testing.T) {
 			value = "Bearer " + key
 		}
 		h := http.Header{name: {value}, "X-Other": {"x"}}
-		q := arrived(t, &Doors{}, h)
+		q := arrived(t, &Dependencies{}, h)
 		q.Token, q.KeyInAuth = key, name == "Authorization"
 		if got := q.HeadersForProvider(); got.Get(name) != "" || got.Get("X-Other") != "x" {
 			t.Errorf("%s: %v", name, got)
@@ -47,7 +47,7 @@ func TestTheGatewayKeyIsNotForwarded(t *testing.T) {
 			t.Errorf("%s was taken from the client's own headers", name)
 		}
 	}
-	q := arrived(t, &Doors{}, http.Header{"Authorization": {"Bearer theirs"}, "X-Api-Key": {"theirs"}})
+	q := arrived(t, &Dependencies{}, http.Header{"Authorization": {"Bearer theirs"}, "X-Api-Key": {"theirs"}})
 	q.Token = key
 	if got := q.HeadersForProvider(); got.Get("Authorization") == "" || got.Get("X-Api-Key") == "" {
 		t.Errorf("a provider's own key was taken: %v", got)
@@ -62,7 +62,7 @@ func TestNoCredentialOfTheGatewayIsForwarded(t *testing.T) {
 	session := "gs-" + other[3:]
 	for _, name := range []string{"Authorization", "X-Api-Key", "Proxy-Token", "X-Anything", "Cookie"} {
 		for _, value := range []string{session, "Bearer " + session, other, "Bearer " + other, "a=b; token=" + session} {
-			q := arrived(t, &Doors{}, http.Header{name: {value}, "X-Gateway-Api-Key": {"gw-key"}, "X-Other": {"x"}})
+			q := arrived(t, &Dependencies{}, http.Header{name: {value}, "X-Gateway-Api-Key": {"gw-key"}, "X-Other": {"x"}})
 			q.Token = "gw-key"
 			if got := q.HeadersForProvider(); got.Get(name) != "" || got.Get("X-Other") != "x" || !q.HoldsKey(name) {
 				t.Errorf("%s: %v", name, got)
@@ -73,7 +73,7 @@ func TestNoCredentialOfTheGatewayIsForwarded(t *testing.T) {
 
 func TestTheHashOfAKeyNamesIt(t *testing.T) {
 	t.Parallel()
-	q := arrived(t, &Doors{}, http.Header{})
+	q := arrived(t, &Dependencies{}, http.Header{})
 	q.Token = "gw-key"
 	if q.KeyHash() != identity.HashToken("gw-key") {
 		t.Error("the hash is of another key")
@@ -97,7 +97,7 @@ func TestWhatIsLogged(t *testing.T) {
 	}{
 		{&yes, tenant.LogMetrics, true, true}, {&no, "", false, false}, {nil, tenant.LogMetrics, false, false}, {nil, "", true, false}, {nil, "", false, true},
 	} {
-		q := arrived(t, &Doors{}, http.Header{})
+		q := arrived(t, &Dependencies{}, http.Header{})
 		q.Org = &tenant.Organisation{Settings: tenant.Settings{EnforceDebug: c.enforced, RequestLogging: c.setting, BlockInlineConfig: c.asked}}
 		q.Ask.NoBodies = c.asked
 		if q.Logs() != c.logs {
@@ -107,10 +107,10 @@ func TestWhatIsLogged(t *testing.T) {
 			t.Errorf("%+v: inline configuration is refused: %t", c, q.BlocksInline())
 		}
 	}
-	if arrived(t, &Doors{}, http.Header{}).Logs() {
+	if arrived(t, &Dependencies{}, http.Header{}).Logs() {
 		t.Error("bodies of an unknown caller are kept")
 	}
-	q := arrived(t, &Doors{BlockInline: true}, http.Header{})
+	q := arrived(t, &Dependencies{BlockInline: true}, http.Header{})
 	q.Org = &tenant.Organisation{}
 	if f := fault.From(q.Blocked(fault.InlineHostBlocked, "x", "a host")); !q.BlocksInline() || f.Field != "x" {
 		t.Errorf("the installation's order does not hold: %v", f)
@@ -120,7 +120,7 @@ func TestWhatIsLogged(t *testing.T) {
 func TestALifeEndsOnce(t *testing.T) {
 	t.Parallel()
 	var told []string
-	q := arrived(t, &Doors{Fault: func(where, request string, err error) { told = append(told, where, request, err.Error()) }, DrainTime: time.Hour}, http.Header{})
+	q := arrived(t, &Dependencies{Fault: func(where, request string, err error) { told = append(told, where, request, err.Error()) }, DrainTime: time.Hour}, http.Header{})
 	done := 0
 	q.After(func() { done++ })
 	q.Leave()

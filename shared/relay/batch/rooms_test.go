@@ -33,7 +33,7 @@ func TestAFailedTryLeavesTheFileOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	rooms := &Rooms{Now: func() time.Time { return now }, Table: tables.Table(store.Usage), Bucket: bucket, Sealer: seal.New(master, time.Now)}
+	rooms := &FileStores{Now: func() time.Time { return now }, Table: tables.Table(store.Usage), Bucket: bucket, Sealer: seal.New(master, time.Now)}
 	room := rooms.Own(store.Scope{Org: "o", Workspace: "w"})
 	rows := strings.Repeat(`{"custom_id":"a"}`+"\n", 100_000) // more than a chunk
 	const id = "gw_file_1_output"

@@ -26,7 +26,7 @@ func collect(w *work, ctx context.Context) (func(*batch.Progress), error) {
 		return nil, err
 	}
 	if from.Judged != "" {
-		if _, err := w.runner.Room(w.sc).Remove(ctx, from.Judged); err != nil {
+		if _, err := w.runner.Files(w.sc).Remove(ctx, from.Judged); err != nil {
 			return nil, err
 		}
 	}
@@ -68,14 +68,14 @@ func fetch(w *work, ctx context.Context, file, kind string) (id string, rows int
 	}
 	id = batch.FilePrefix + strings.TrimPrefix(w.id, batch.IDPrefix) + "_" + kind
 	if err == nil {
-		_, err = w.runner.Room(w.sc).SaveAs(ctx, id, w.id+"_"+kind+".jsonl", "batch_output", counted)
+		_, err = w.runner.Files(w.sc).SaveAs(ctx, id, w.id+"_"+kind+".jsonl", "batch_output", counted)
 	}
 	_ = src.CloseWithError(io.ErrClosedPipe)
 	if asked := <-done; asked != nil && (err == nil || !errors.Is(asked, io.ErrClosedPipe)) {
 		err = asked
 	}
 	if err == nil && judged && counted.n == 0 {
-		_, err = w.runner.Room(w.sc).Remove(ctx, id)
+		_, err = w.runner.Files(w.sc).Remove(ctx, id)
 		return "", 0, err
 	}
 	return id, counted.n, err

@@ -36,7 +36,7 @@ func judge(w *work, ctx context.Context) (func(*batch.Progress), error) {
 		done <- err
 	}()
 	id := batch.FilePrefix + strings.TrimPrefix(w.id, batch.IDPrefix) + "_judged"
-	_, err = w.runner.Room(w.sc).SaveAs(ctx, id, w.id+"_judged.jsonl", "batch_output", src)
+	_, err = w.runner.Files(w.sc).SaveAs(ctx, id, w.id+"_judged.jsonl", "batch_output", src)
 	_ = src.CloseWithError(io.ErrClosedPipe)
 	if judged := <-done; judged != nil {
 		err = judged
@@ -70,7 +70,7 @@ func guarded(w *work, ctx context.Context) (bool, error) {
 
 // eachRow calls f for each row of a file with its line and offset, until an error; io.EOF ends
 // it without one.
-func eachRow(ctx context.Context, room batch.Room, file *chat.HeldFile, f func(row batch.Row, line int, offset int64) error) error {
+func eachRow(ctx context.Context, room batch.FileStore, file *chat.HeldFile, f func(row batch.Row, line int, offset int64) error) error {
 	src := room.Open(ctx, file)
 	defer src.Close()
 	lines := batch.NewLines(src, 0, 0)
@@ -217,11 +217,11 @@ func refuse(w *work, ctx context.Context, line int, custom string, made *relay.J
 }
 
 // judged finds the file of the rows for the provider.
-func judged(w *work, ctx context.Context) (batch.Room, *chat.HeldFile, error) {
+func judged(w *work, ctx context.Context) (batch.FileStore, *chat.HeldFile, error) {
 	if w.batch.Provider.Judged == "" {
 		return w.input(ctx)
 	}
-	room := w.runner.Room(w.sc)
+	room := w.runner.Files(w.sc)
 	f, err := room.File(ctx, w.batch.Provider.Judged)
 	if err == nil && f == nil {
 		err = fault.New(fault.NotFound, "input_file_id", "The file of rows that guardrails have judged was deleted")
@@ -233,7 +233,7 @@ func judged(w *work, ctx context.Context) (batch.Room, *chat.HeldFile, error) {
 type answers struct {
 	batch *work
 	ctx   context.Context
-	room  batch.Room
+	room  batch.FileStore
 	file  *chat.HeldFile // the rows that were sent
 	at    map[string]rowAt
 	in    *batch.Lines

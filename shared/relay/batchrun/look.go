@@ -30,7 +30,7 @@ func (r *Runner) look(ctx context.Context, step batch.Step) error {
 		return err // it becomes a dead letter
 	}
 	sc := step.Scope()
-	if booked, err := r.Mux.Booked(ctx, sc, a); err != nil || booked {
+	if booked, err := r.Mux.Charged(ctx, sc, a); err != nil || booked {
 		return err
 	}
 	if r.Now().Sub(time.Unix(a.Made, 0)) >= batch.AwaitedFor {
@@ -50,7 +50,7 @@ func (r *Runner) look(ctx context.Context, step batch.Step) error {
 	req.Header = a.Headers.Clone()
 	got := &response.Recorder{Max: maxAnswer}
 	broken := r.Mux.Run(got, req, behalf)
-	if behalf.Booked {
+	if behalf.Charged {
 		return nil
 	}
 	switch {
@@ -88,7 +88,7 @@ func (r *Runner) done(ctx context.Context, sc store.Scope, a *batch.Awaited, pay
 		if !job.Ended {
 			return false, nil
 		}
-		return r.Mux.Booked(ctx, sc, a)
+		return r.Mux.Charged(ctx, sc, a)
 	}
 	switch response.Status {
 	case "completed", "failed", "cancelled", "incomplete":
@@ -100,5 +100,5 @@ func (r *Runner) done(ctx context.Context, sc store.Scope, a *batch.Awaited, pay
 	if len(response.Usage) == 0 || wire.IsNull(response.Usage) {
 		return true, nil
 	}
-	return r.Mux.Booked(ctx, sc, a) // otherwise the claim failed, and is repeated
+	return r.Mux.Charged(ctx, sc, a) // otherwise the claim failed, and is repeated
 }

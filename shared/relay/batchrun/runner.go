@@ -39,7 +39,7 @@ var Standard = Pace{
 type Options struct {
 	Mux     *relay.Mux // the routes that rows call, and those of files and batches
 	Batches *batch.Batches
-	Room    func(sc store.Scope) batch.Room
+	Files   func(sc store.Scope) batch.FileStore
 	Queue   queue.Queue
 	Now     func() time.Time
 	Pace    Pace

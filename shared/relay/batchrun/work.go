@@ -132,8 +132,8 @@ func (w *work) ending(outcome batch.Status) func(*batch.Progress) {
 }
 
 // input finds the file of the rows.
-func (w *work) input(ctx context.Context) (batch.Room, *chat.HeldFile, error) {
-	room := w.runner.Room(w.sc)
+func (w *work) input(ctx context.Context) (batch.FileStore, *chat.HeldFile, error) {
+	room := w.runner.Files(w.sc)
 	f, err := room.File(ctx, w.batch.Input)
 	if err == nil && f == nil {
 		err = fault.New(fault.NotFound, "input_file_id", "The input file was deleted")
@@ -204,7 +204,7 @@ func (w *work) problem(check *batch.Check, line []byte) *batch.Problem {
 
 // finish writes the output files.
 func (w *work) finish(ctx context.Context) (func(*batch.Progress), error) {
-	b, room := w.batch, w.runner.Room(w.sc)
+	b, room := w.batch, w.runner.Files(w.sc)
 	var left int64
 	if b.Outcome == batch.Expired {
 		left = b.Total - b.Good - b.Bad

@@ -22,7 +22,7 @@ import (
 
 // brokenRoom is a Room with files that cannot be read.
 type brokenRoom struct {
-	batch.Room
+	batch.FileStore
 	err error
 }
 
@@ -67,7 +67,7 @@ func newBench(t *testing.T) *bench {
 	}
 	b.Runner = New(Options{
 		Batches: &batch.Batches{Now: clock, Store: tables, Sealer: seal.New(master, clock)},
-		Room:    func(store.Scope) batch.Room { return b.room },
+		Files:   func(store.Scope) batch.FileStore { return b.room },
 		Queue:   b.queue, Now: clock, Pace: Standard, OnError: func(error) {},
 	})
 	return b

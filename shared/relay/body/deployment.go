@@ -37,6 +37,6 @@ func formDeployment(b *Body) (taken bool, err error) {
 	if name == "" {
 		return false, nil
 	}
-	b.Form.Nameless, b.Unread = true, !b.Form.Whole()
+	b.Form.Nameless, b.Unread = true, !b.Form.Complete()
 	return true, splitModel(b, name, true)
 }

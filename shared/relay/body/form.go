@@ -38,7 +38,7 @@ func readForm(b *Body) error {
 		b.inBuf = &buffer.Buffer{B: head}
 	}
 	b.Form = f
-	if f.Whole() {
+	if f.Complete() {
 		b.In = f.Head()
 		b.Size = int64(len(b.In))
 	} else {
@@ -95,11 +95,11 @@ func takeForm(b *Body) error {
 	if !ok {
 		if b.Req.Route.DefaultModel != "" {
 			name = b.Req.Route.DefaultModel
-		} else if b.Form.Whole() {
+		} else if b.Form.Complete() {
 			return fault.Invalid("model", "model is required")
 		}
 		b.Model = name
-		b.Unread = !b.Form.Whole() && name == ""
+		b.Unread = !b.Form.Complete() && name == ""
 		return nil
 	}
 	if name == "" {

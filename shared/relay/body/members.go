@@ -49,11 +49,11 @@ func (b *Body) Background() bool {
 	if b.Req.Route.Endpoint != "createModelResponse" {
 		return false
 	}
-	return AsksBackground(b.In)
+	return RequestsBackground(b.In)
 }
 
-// AsksBackground reports whether the body requests a background response; an unreadable one may.
-func AsksBackground(body []byte) bool {
+// RequestsBackground reports whether the body requests a background response; an unreadable one may.
+func RequestsBackground(body []byte) bool {
 	var w wire.Walk
 	if backgroundKey.Walk(body, &w) != nil {
 		return true

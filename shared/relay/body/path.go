@@ -10,8 +10,8 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// KeptPath returns the stored objects named by the path.
-func (b *path) KeptPath() *ownership.Path {
+// StoredPath returns the stored objects named by the path.
+func (b *path) StoredPath() *ownership.Path {
 	if !b.keptRead {
 		b.kept, b.keptRead = ownership.PathOf(b.RawPath()), true
 	}
@@ -25,7 +25,7 @@ func (b *path) Multipart() bool {
 
 // Nameless reports whether the operation can be sent without a model.
 func (b *path) Nameless() bool {
-	return b.Req.Route.NoModel || b.Transcribes || b.Req.Route.Shape == routes.Resource || b.Form != nil && !b.Form.Whole()
+	return b.Req.Route.NoModel || b.Transcribes || b.Req.Route.Shape == routes.Resource || b.Form != nil && !b.Form.Complete()
 }
 
 // RawPath returns the path below the gateway's base, unchanged from the wire. /proxy/{anything}

@@ -21,8 +21,8 @@ func readPrompt(b *Body) (err error) {
 	return err
 }
 
-// AsksPrompt reports whether a saved prompt renders the body.
-func (b *Body) AsksPrompt() bool { return b.prompts != nil }
+// RendersPrompt reports whether a saved prompt renders the body.
+func (b *Body) RendersPrompt() bool { return b.prompts != nil }
 
 // FilledBy returns the prompt of a name, with or without a version, rendered with the request's
 // variables.

@@ -86,9 +86,9 @@ func ReadJob(response []byte) (job Job, ok bool) {
 	return job, job.ID != ""
 }
 
-// Billed returns the seconds that a provider bills of those that were ordered. Providers bill
+// BilledSeconds returns the seconds that a provider bills of those that were ordered. Providers bill
 // the videos that they deliver: a failed job is free, and so is a withheld video.
-func (j *Job) Billed(ordered int64) int64 {
+func (j *Job) BilledSeconds(ordered int64) int64 {
 	switch all := j.Made + j.Withheld; {
 	case j.Failed || all > 0 && j.Made == 0:
 		return 0

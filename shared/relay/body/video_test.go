@@ -28,8 +28,8 @@ func TestJobsBillWhatTheyDeliver(t *testing.T) {
 		``:                     {Job{}, false, 24},
 	} {
 		job, ok := ReadJob([]byte(response))
-		if ok != want.ok || ok && job != want.job || job.Billed(24) != want.billed {
-			t.Errorf("%s: %+v %t, %d seconds", response, job, ok, job.Billed(24))
+		if ok != want.ok || ok && job != want.job || job.BilledSeconds(24) != want.billed {
+			t.Errorf("%s: %+v %t, %d seconds", response, job, ok, job.BilledSeconds(24))
 		}
 	}
 }

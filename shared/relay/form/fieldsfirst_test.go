@@ -37,7 +37,7 @@ func TestFieldsFirstEndsBeforeALaterField(t *testing.T) {
 		for pieces, slow := range map[string]func(io.Reader) io.Reader{"chunks": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader} {
 			src := strings.NewReader(filePart(`name="purpose"`, "x") + c.body)
 			f, err := ReadForm(src, "b", MaxReplay+1, nil) // longer than the buffer limit
-			if err != nil || f.Whole() {
+			if err != nil || f.Complete() {
 				f = &Form{boundary: "b", head: []byte(filePart(`name="purpose"`, "x") + c.body[:strings.Index(c.body, "\r\n\r\n")+4])}
 				if err := f.parse(); err != nil {
 					t.Fatalf("%s: %v", name, err)

@@ -324,9 +324,9 @@ func ReadForm(src io.Reader, boundary string, length int64, buf []byte) (*Form, 
 	}
 }
 
-// Whole reports whether all parts were read. If not, a missing field may still follow the first
+// Complete reports whether all parts were read. If not, a missing field may still follow the first
 // file.
-func (f *Form) Whole() bool { return f.whole }
+func (f *Form) Complete() bool { return f.whole }
 
 // Head returns the bytes read: all of the body if it is complete.
 func (f *Form) Head() []byte { return f.head }

@@ -44,7 +44,7 @@ func TestDenialsQuoteNothing(t *testing.T) {
 					if want := `The guardrail checks defined in the config failed. Guardrail "people", check ` + row.ID + "."; f.Message != want || f.Status() != 446 {
 						t.Errorf("%s %d: %q", row.ID, i, f.Message)
 					}
-					told := strings.ReplaceAll(f.Message+string(s.Told([]byte(`{}`), true))+string(s.LastEvent("chatComplete", false)), row.ID, "")
+					told := strings.ReplaceAll(f.Message+string(s.WithResults([]byte(`{}`), true))+string(s.LastEvent("chatComplete", false)), row.ID, "")
 					if !strings.Contains(told, `"verdict":false`) {
 						t.Errorf("%s %d: no verdict in %s", row.ID, i, told)
 					}
@@ -71,7 +71,7 @@ func TestResultsOfPassedResponsesKeepTheirData(t *testing.T) {
 	if f := s.Output([]byte(`{"choices":[{"message":{"role":"assistant","content":"it is sunny"}}]}`)); f != nil {
 		t.Fatal(f)
 	}
-	if told := string(s.Told([]byte(`{}`), true)); !strings.Contains(told, "it is sunny") {
+	if told := string(s.WithResults([]byte(`{}`), true)); !strings.Contains(told, "it is sunny") {
 		t.Error(told)
 	}
 }

@@ -107,8 +107,8 @@ func (s *State) Live() *Live { return s.live }
 // Now returns the current guardrails.
 func (l *Live) Now() *Talk { return l.now.Load() }
 
-// Hears reports whether a hook judges client input.
-func (k *Talk) Hears() bool { return len(k.in)+len(k.beside) > 0 }
+// JudgesInput reports whether a hook judges client input.
+func (k *Talk) JudgesInput() bool { return len(k.in)+len(k.beside) > 0 }
 
 // Holds reports whether a response is judged before it is sent.
 func (k *Talk) Holds() bool { return len(k.hold) > 0 }
@@ -123,8 +123,8 @@ func (k *Talk) call() chain.Call {
 	return c
 }
 
-// Said judges client input.
-func (k *Talk) Said(ctx context.Context, body []byte) Word {
+// JudgeInput judges client input.
+func (k *Talk) JudgeInput(ctx context.Context, body []byte) Word {
 	exempts := func(names []string) bool { return exempt(names, k.live.kind, "") }
 	if f := unreadBody(k.in, exempts, k.live.kind, body, false, "all of this event"); f != nil {
 		return Word{Denied: true, unread: f}

@@ -37,11 +37,11 @@ func TestDocumentsInSessionsAreUnread(t *testing.T) {
 	for more, want := range map[string]fault.Code{``: fault.GuardrailUnread, `,"allow_unread":["realtime"]`: ""} {
 		l := &Live{kind: "realtime", call: chain.Call{Kind: "realtime", Now: time.Now}}
 		k := &Talk{live: l, in: chain.Hooks{localKit.Ready(guard.ReadHook([]byte(`{"regexMatch":{"rule":"hunter2","not":true},"deny":true`+more+`}`), true, false))}}
-		w := k.Said(context.Background(), []byte(pdf))
+		w := k.JudgeInput(context.Background(), []byte(pdf))
 		if w.Denied != (want != "") || w.Denied && w.Denial().Code != want {
 			t.Errorf("%s: %+v", more, w)
 		}
-		if w := k.Said(context.Background(), []byte(`{"input":"my hunter2"}`)); !w.Denied || w.Denial().Code != fault.GuardrailDenied {
+		if w := k.JudgeInput(context.Background(), []byte(`{"input":"my hunter2"}`)); !w.Denied || w.Denial().Code != fault.GuardrailDenied {
 			t.Errorf("%s: a text: %+v", more, w)
 		}
 	}

@@ -44,8 +44,8 @@ func (n *Notes) All(wait bool) []Noted {
 	return append(n.list, n.aside.end(wait)...)
 }
 
-// Heard adds the verdicts of a session's guardrails since the last call.
-func (n *Notes) Heard(l *Live) { n.list = append(n.list, l.take()...) }
+// AddVerdicts adds the verdicts of a session's guardrails since the last call.
+func (n *Notes) AddVerdicts(l *Live) { n.list = append(n.list, l.take()...) }
 
 // Ended adds the remaining verdicts of a session, including those of asynchronous hooks. l is
 // nil if no session was opened.

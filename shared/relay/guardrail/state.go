@@ -212,8 +212,8 @@ func (s *State) judge(hooks chain.Hooks, answer []byte) *fault.Fault {
 // ones are not included, because they decide nothing.
 func (s *State) Print() string { return s.hooks.out.Print() }
 
-// Told returns a response with the hook results. after: those of output hooks are included.
-func (s *State) Told(answer []byte, after bool) []byte {
+// WithResults returns a response with the hook results. after: those of output hooks are included.
+func (s *State) WithResults(answer []byte, after bool) []byte {
 	if !s.On || s.Results.Empty() {
 		return answer
 	}

@@ -14,7 +14,7 @@ import (
 
 // Shape is the dialect in which the client reads responses.
 type Shape struct {
-	Client  chat.Spoken
+	Client  chat.Dialogue
 	Options chat.Options
 	Traits  *chat.Traits
 }
@@ -32,7 +32,7 @@ func (s *State) Decoder(dec chat.StreamDecoder, shape Shape) chat.StreamDecoder 
 		dec = window.Texts(dec, reach(hooks), p.text, p.elements(shape), func() *fault.Fault { return s.Verdict.deny(false, s.Results.After[p.first:]) })
 	}
 	if hooks := s.hooks.by(guard.StreamHold); len(hooks) > 0 {
-		dec = window.Whole(dec, func(whole *chat.Response) (*chat.Response, *fault.Fault) { return hold(s, hooks, whole, shape) })
+		dec = window.JudgeComplete(dec, func(whole *chat.Response) (*chat.Response, *fault.Fault) { return hold(s, hooks, whole, shape) })
 	}
 	return dec
 }

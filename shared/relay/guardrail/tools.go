@@ -53,8 +53,8 @@ func (s *State) Around(m *Means, q *admission.Request, kind, name string, metada
 	return o.Body, false, nil
 }
 
-// Behind has them judge the result of the call, and restores masked values.
-func (s *State) Behind(result []byte) (out []byte, denied bool) {
+// JudgeResult has them judge the result of the call, and restores masked values.
+func (s *State) JudgeResult(result []byte) (out []byte, denied bool) {
 	if !s.On {
 		return result, false
 	}

@@ -63,9 +63,9 @@ func (s *State) Waits(stream bool) bool {
 	return false
 }
 
-// Whole runs the output guardrails on a passed-through response. The result is sent to the
+// JudgeResponse runs the output guardrails on a passed-through response. The result is sent to the
 // client; it differs from body only in the texts that a guardrail changed.
-func (s *State) Whole(contentType string, body []byte) ([]byte, error) {
+func (s *State) JudgeResponse(contentType string, body []byte) ([]byte, error) {
 	doc, ok := content.Read(contentType, body)
 	if !ok {
 		if h := s.hooks.out.Blocks(s.exempts); h != nil {

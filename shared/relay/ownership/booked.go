@@ -16,11 +16,11 @@ var ended = map[string]bool{"completed": true, "expired": true, "cancelled": tru
 
 // Ended is a finished batch, as reported by its provider.
 type Ended struct {
-	ID    string
-	Tells bool // it reports usage: otherwise its rows do
-	Usage pricing.Usage
-	Known bool // Usage could be read
-	Model string
+	ID           string
+	ReportsUsage bool // it reports usage: otherwise its rows do
+	Usage        pricing.Usage
+	Known        bool // Usage could be read
+	Model        string
 }
 
 // EndedBatch reads the response to a read of a batch; ok is false if it has not ended.
@@ -35,7 +35,7 @@ func EndedBatch(answer []byte) (b Ended, ok bool) {
 		return b, false
 	}
 	b.ID = id
-	if b.Tells = w.Spans[3].Present(answer); b.Tells {
+	if b.ReportsUsage = w.Spans[3].Present(answer); b.ReportsUsage {
 		b.Usage, b.Known = batchUsage(w.Spans[3].Of(answer))
 	}
 	if w.Spans[4].Present(answer) {

@@ -30,7 +30,7 @@ func TestBatchesThatHaveEnded(t *testing.T) {
 		{`[]`, false, false, false, ""},
 	} {
 		b, ok := EndedBatch([]byte(c.answer))
-		if ok != c.ok || b.Tells != c.tells || b.Known != c.known || b.Model != c.model || ok && b.ID != "b" {
+		if ok != c.ok || b.ReportsUsage != c.tells || b.Known != c.known || b.Model != c.model || ok && b.ID != "b" {
 			t.Errorf("%s: %+v %v", c.answer, b, ok)
 		}
 		if cached, _ := b.Usage.Get(pricing.CacheRead); b.Known && (b.Usage.OutputTokens() != 5 || b.Usage.TotalTokens() != 15 || cached != 4) {

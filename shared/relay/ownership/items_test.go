@@ -64,7 +64,7 @@ func TestItemsBelongToTheirWorkspace(t *testing.T) {
 func TestItemsAreKeptUnlessTheBodySaysNot(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]bool{`{"store":false}`: false, `{"store":true}`: true, `{}`: true, `{"store":null}`: true} {
-		if KeepsItems([]byte(body)) != want {
+		if StoresItems([]byte(body)) != want {
 			t.Errorf("%s: %v", body, !want)
 		}
 	}

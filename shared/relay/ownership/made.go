@@ -169,5 +169,5 @@ func stores(body []byte, otherwise bool) bool {
 	return yes
 }
 
-// KeepsItems reports whether the provider stores the items of the response to a Responses body.
-func KeepsItems(body []byte) bool { return stores(body, true) }
+// StoresItems reports whether the provider stores the items of the response to a Responses body.
+func StoresItems(body []byte) bool { return stores(body, true) }

@@ -8,9 +8,9 @@ import (
 
 var audioWord = []byte(`"audio"`)
 
-// AsksSound reports whether a chat may get a response with audio, which the provider stores for
+// MayReturnAudio reports whether a chat may get a response with audio, which the provider stores for
 // a while under an id: a later assistant message may name it instead of its text.
-func AsksSound(body []byte) bool { return bytes.Contains(body, audioWord) }
+func MayReturnAudio(body []byte) bool { return bytes.Contains(body, audioWord) }
 
 // Sounds returns the ids of the audio in a chat response, or in one event of it.
 func Sounds(answer []byte) (ids []string) {

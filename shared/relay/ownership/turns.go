@@ -12,14 +12,14 @@ const turnLife = 30 * 24 * time.Hour
 
 // Turn is a response or an interaction that a later request may continue.
 type Turn struct {
-	Asked, Answered string // its model, as the request and as the response name it
-	Tokens          int64  // input and output tokens: the input of the next turn
+	RequestedModel, Answered string // its model, as the request and as the response name it
+	Tokens                   int64  // input and output tokens: the input of the next turn
 }
 
 // Of reports whether the turn was made by the model. Others may count the same content
 // differently.
 func (t Turn) Of(model string) bool {
-	return model != "" && (model == t.Asked || model == t.Answered)
+	return model != "" && (model == t.RequestedModel || model == t.Answered)
 }
 
 func turnKey(sc store.Scope, place, id string) store.Key {
@@ -33,7 +33,7 @@ func NoteTurn(ctx context.Context, o *Owners, sc store.Scope, place, id string, 
 	}
 	return o.Table.Put(ctx, store.Row{
 		Key:     turnKey(sc, place, id),
-		Item:    store.Item{"asked": t.Asked, "answered": t.Answered, "tokens": t.Tokens},
+		Item:    store.Item{"asked": t.RequestedModel, "answered": t.Answered, "tokens": t.Tokens},
 		Expires: o.Now().Add(turnLife),
 	})
 }

@@ -133,8 +133,8 @@ type Wall struct {
 func (o *Owners) Around(ctx context.Context, sc store.Scope, users *saved.Users, a *Account, at time.Time, age time.Duration) (Wall, error) {
 	known := users.Known.Load()
 	var err error
-	if known == nil || at.Sub(known.Asked) > age {
-		now := &saved.Uses{Asked: at}
+	if known == nil || at.Sub(known.LastUse) > age {
+		now := &saved.Uses{LastUse: at}
 		if known != nil {
 			now.Prints, now.Places = known.Prints, known.Places
 		} else {
@@ -144,7 +144,7 @@ func (o *Owners) Around(ctx context.Context, sc store.Scope, users *saved.Users,
 		for _, print := range now.Prints {
 			var others bool
 			if others, err = o.uses(ctx, sc, print); err != nil {
-				now.Others, now.Asked = true, time.Time{}
+				now.Others, now.LastUse = true, time.Time{}
 				break
 			}
 			now.Others = now.Others || others

@@ -196,9 +196,9 @@ func (s *ConfigBreakers) Release(path string) {
 	s.ConfigCircuits.Release(path)
 }
 
-// Tell writes the changes that other processes have not seen. wait sleeps between two rounds;
+// Publish writes the changes that other processes have not seen. wait sleeps between two rounds;
 // nil does not wait.
-func (s *ConfigBreakers) Tell(wait func(time.Duration)) {
+func (s *ConfigBreakers) Publish(wait func(time.Duration)) {
 	for s.Untold() && s.telling.CompareAndSwap(false, true) {
 		s.io.Lock()
 		told := s.round()
@@ -340,8 +340,8 @@ func read(it store.Item) map[string]route.Shared {
 	return all
 }
 
-// TellSoon writes the changes in the background, in spaced rounds.
-func (s *ConfigBreakers) TellSoon() { s.shared.running.Go(func() { s.Tell(time.Sleep) }) }
+// PublishSoon writes the changes in the background, in spaced rounds.
+func (s *ConfigBreakers) PublishSoon() { s.shared.running.Go(func() { s.Publish(time.Sleep) }) }
 
 // Close waits until all changes of this process are written.
 func (b *Breakers) Close() { b.running.Wait() }

@@ -70,7 +70,7 @@ func TestProcessesOpenABreakerTogether(t *testing.T) {
 	for _, p := range all {
 		s := p.Of(t.Context(), breakersKey)
 		s.Record(breakersPath, fiveFailures, 500, false)
-		s.Tell(nil)
+		s.Publish(nil)
 	}
 	now.Add(1000)
 	for i, p := range all {
@@ -104,7 +104,7 @@ func TestProcessesOpenABreakerTogether(t *testing.T) {
 		t.Error("a probe that was given back is not free")
 	}
 	s.Record(breakersPath, fiveFailures, 200, true)
-	s.Tell(nil)
+	s.Publish(nil)
 	now.Add(1000)
 	for i, p := range all {
 		if got := p.Of(t.Context(), breakersKey).State(breakersPath); got != route.Closed {
@@ -120,7 +120,7 @@ func TestOldFailuresOfOthersDoNotCount(t *testing.T) {
 		for range n {
 			s.Record(breakersPath, fiveFailures, 500, false)
 		}
-		s.Tell(nil)
+		s.Publish(nil)
 	}
 	record(all[0], 4)
 	now.Add(31_000)
@@ -140,7 +140,7 @@ func TestHealthyTargetsCostNoWrites(t *testing.T) {
 	for range 100 {
 		s := all[0].Of(t.Context(), breakersKey)
 		s.Record(breakersPath, rate, 200, false)
-		s.Tell(nil)
+		s.Publish(nil)
 		now.Add(100)
 	}
 	if w := table.writes.Load(); w != 0 {
@@ -158,7 +158,7 @@ func TestBreakersWithoutTheirStore(t *testing.T) {
 	for range 5 {
 		s.Record(breakersPath, fiveFailures, 500, false)
 	}
-	s.Tell(nil)
+	s.Publish(nil)
 	now.Add(1500)
 	if s = all[0].Of(t.Context(), breakersKey); s.State(breakersPath) != route.Open {
 		t.Error("the process forgets what it saw itself")
@@ -179,7 +179,7 @@ func TestWhatTheStoreRefusedIsToldLater(t *testing.T) {
 	s := all[0].Of(t.Context(), breakersKey)
 	refuse := func() {
 		table.down.Store(true)
-		s.Tell(nil)
+		s.Publish(nil)
 		table.down.Store(false)
 	}
 	state := func(p *Breakers) route.State {
@@ -198,7 +198,7 @@ func TestWhatTheStoreRefusedIsToldLater(t *testing.T) {
 	if state(all[0]) != route.Open || state(all[1]) != route.Closed {
 		t.Fatal("the process that opened it forgot it, or the other knows by magic")
 	}
-	s.Tell(nil)
+	s.Publish(nil)
 	if state(all[1]) != route.Open || s.Untold() {
 		t.Error("the opening was never told")
 	}
@@ -212,7 +212,7 @@ func TestWhatTheStoreRefusedIsToldLater(t *testing.T) {
 	if state(all[0]) != route.Closed {
 		t.Error("a closing that nobody was told of is lost")
 	}
-	s.Tell(nil)
+	s.Publish(nil)
 	if state(all[1]) != route.Closed {
 		t.Error("the closing was never told")
 	}
@@ -227,7 +227,7 @@ func TestManyRequestsTellEverything(t *testing.T) {
 			for range 50 {
 				s := all[0].Of(t.Context(), breakersKey)
 				s.Record(breakersPath, never, 500, false)
-				s.Tell(nil)
+				s.Publish(nil)
 			}
 		})
 	}

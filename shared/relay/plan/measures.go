@@ -21,7 +21,7 @@ func (p *Plan) measures(from *Sources, tree *route.Tree) *route.Measures {
 	room := from.Figures.Of(p.Req.Who.Scope.Org, p.Req.Who.Scope.Workspace)
 	used := p.estimate(size)
 	return &route.Measures{
-		Room: room, Class: class, Model: p.Body.Model, Spender: p.Req.Who.KeyID, Used: used, At: from.Now(),
+		Workspace: room, Class: class, Model: p.Body.Model, Spender: p.Req.Who.KeyID, Used: used, At: from.Now(),
 		Find: func(l *route.Leaf) (pricing.Price, bool) { return p.priceOf(from, l, used.InputTokens()) },
 	}
 }
@@ -41,7 +41,7 @@ func (p *Plan) estimate(size int64) pricing.Usage {
 // priceOf returns the price of a target of the config; false if it has none, or cannot be
 // called.
 func (p *Plan) priceOf(from *Sources, l *route.Leaf, input int64) (pricing.Price, bool) {
-	prices := saved.Prices{Book: from.Book.Current(), By: p.Req.Org.Prices()}
+	prices := saved.Prices{List: from.Prices.Current(), By: p.Req.Org.Prices()}
 	slug := l.Slug
 	if slug == "" && (l.Provider == "" || l.Passthrough) {
 		slug = p.SlugAsked(l)

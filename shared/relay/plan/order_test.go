@@ -52,7 +52,7 @@ func opened(t *testing.T, p *Breakers, later func(time.Duration)) *ConfigBreaker
 	for range 5 {
 		s.Record(breakersPath, fiveFailures, 500, false)
 	}
-	s.Tell(nil)
+	s.Publish(nil)
 	later(fiveFailures.Cooldown + time.Second)
 	if s = p.Of(t.Context(), breakersKey); s.State(breakersPath) != route.HalfOpen {
 		t.Fatalf("state %v", s.State(breakersPath))

@@ -19,14 +19,14 @@ const (
 	headerStreamIdle = "X-Gateway-Stream-Idle-Timeout"
 )
 
-// Asked are the limits in a request's headers.
-type Asked struct {
+// RequestedLimits are the limits in a request's headers.
+type RequestedLimits struct {
 	firstToken, idle       time.Duration
 	hasFirstToken, hasIdle bool
 }
 
 // Read reads the headers; each is an integer number of milliseconds.
-func (a *Asked) Read(h http.Header) (err error) {
+func (a *RequestedLimits) Read(h http.Header) (err error) {
 	if a.firstToken, a.hasFirstToken, err = milliseconds(h, headerFirstToken); err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (a *Asked) Read(h http.Header) (err error) {
 }
 
 // Over returns the limits in force: the headers override a config.
-func (a *Asked) Over(firstToken, idle time.Duration) (time.Duration, time.Duration) {
+func (a *RequestedLimits) Over(firstToken, idle time.Duration) (time.Duration, time.Duration) {
 	if a.hasFirstToken {
 		firstToken = a.firstToken
 	}

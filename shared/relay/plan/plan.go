@@ -21,7 +21,7 @@ type Plan struct {
 	Mine       bool            // the gateway serves it: no provider is called
 	Trial      bool            // the config is only tested: nothing is sent
 	Config     UsedConfig      // the config of the targets; zero: none
-	Asked      Asked           // from the request's headers
+	Requested  RequestedLimits // from the request's headers
 	Walker     *route.Walk     // nil: no route was found
 	way        route.Walk      // the memory of Walker
 	BreakersOf *ConfigBreakers // nil: the config has none
@@ -42,7 +42,7 @@ type Sources struct {
 	Breakers *Breakers
 	Picks    *route.Picks
 	Figures  *measure.Board
-	Book     *pricing.Book
+	Prices   *pricing.Book
 	Now      func() time.Time
 }
 

@@ -18,7 +18,7 @@ const maxInlineConfig = 16 << 10
 // Resolve finds the tree of targets, and renders the body if a saved prompt does so. The tree
 // comes first, since its targets may name the prompts.
 func (p *Plan) Resolve(from *Sources) error {
-	if !p.Body.AsksPrompt() {
+	if !p.Body.RendersPrompt() {
 		return p.resolve(from)
 	}
 	if !p.Req.Route.Prompt().Render {
@@ -54,7 +54,7 @@ func (p *Plan) resolve(from *Sources) error {
 	if err := p.checkInline(); err != nil {
 		return err
 	}
-	if err := p.Asked.Read(p.Req.Req.Header); err != nil {
+	if err := p.Requested.Read(p.Req.Req.Header); err != nil {
 		return err
 	}
 	sent := strings.TrimSpace(p.Req.Ask.Config)

@@ -10,7 +10,7 @@ import (
 
 // account tracks the charges that have started and not ended, and charges each once.
 type account struct {
-	desk session.Desk
+	desk session.Controller
 	mu   sync.Mutex
 	open map[string]*thing
 	seen map[string]struct{} // ids of ended charges
@@ -108,7 +108,7 @@ func (a *account) ends(s *wires.Step, event []byte) {
 	case t != nil && t.turn != nil:
 		t.turn.Drop(nil)
 	case s.Usage.Known():
-		a.desk.Late(done, event)
+		a.desk.ChargeLate(done, event)
 	}
 }
 

@@ -19,7 +19,7 @@ type clientTurn struct {
 // Client implements session.Guard. Every event is judged as a whole, so that no field of it
 // reaches the model unread; events of sound are judged by their transcripts.
 func (g *Guard) Client(e *realtime.Event, hears bool) ([]byte, error) {
-	judges := g.now().Hears()
+	judges := g.now().JudgesInput()
 	if e.Type == "input_audio_buffer.append" {
 		if judges && !hears && !g.promised.Load() {
 			return nil, fault.New(fault.InvalidRequest, "audio", "Guardrails judge the content of this session: set audio.input.transcription by session.update before sending audio")
@@ -71,7 +71,7 @@ func (g *Guard) said(e *realtime.Event) ([]byte, error) {
 	if content.Empty(kind, e.Body) {
 		return nil, nil
 	}
-	w := g.now().Said(g.ctx, e.Body)
+	w := g.now().JudgeInput(g.ctx, e.Body)
 	if w.Denied {
 		return nil, g.denial(&w)
 	}

@@ -14,8 +14,8 @@ import (
 	"gateway/shared/relay/session"
 )
 
-// Desk serves the responses of a connection.
-type Desk interface {
+// Responder serves the responses of a connection.
+type Responder interface {
 	// Ask sends the body of a request for a response through the pipeline. The response was
 	// truncated if broken is true. ctx ends when the client disconnects.
 	Ask(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool)
@@ -24,13 +24,13 @@ type Desk interface {
 
 // Dialogue is one connection. All fields are required.
 type Dialogue struct {
-	Client session.Conn
-	Desk   Desk
-	Times  session.Times
-	Memory *egress.Memory // of large messages, and of remembered conversations
-	Tenant string         // the organization charged for the memory
-	ID     string         // for ids of the gateway's own responses
-	Now    func() time.Time
+	Client    session.Conn
+	Responder Responder
+	Times     session.Times
+	Memory    *egress.Memory // of large messages, and of remembered conversations
+	Tenant    string         // the organization charged for the memory
+	ID        string         // for ids of the gateway's own responses
+	Now       func() time.Time
 
 	context context.Context
 	stop    context.CancelFunc
@@ -56,7 +56,7 @@ func (d *Dialogue) Run(ctx context.Context) session.Result {
 	d.lanes = make(map[string][]*create)
 	d.kept.lease.Of(d.Memory, d.Tenant)
 	defer d.kept.lease.Free()
-	watch := session.Watch{Times: d.Times, Desk: d.Desk, Over: d.isOver, Refuse: d.refuse, Ends: []session.Conn{d.Client}}
+	watch := session.Watch{Times: d.Times, Checker: d.Responder, Over: d.isOver, Refuse: d.refuse, Ends: []session.Conn{d.Client}}
 	watch.Begin()
 	err := d.read()
 	d.left(err)
@@ -249,7 +249,7 @@ func (d *Dialogue) make(in *create) {
 		return
 	}
 	a := &answer{of: d, in: in, header: http.Header{}}
-	a.end(d.Desk.Ask(d.context, a, body))
+	a.end(d.Responder.Ask(d.context, a, body))
 }
 
 // tell sends the client an event in its lane; it returns false if the client is gone.

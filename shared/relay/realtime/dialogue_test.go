@@ -202,7 +202,7 @@ func (c *clerk) Fail(string, error) {}
 
 func dialogue(p *person, c *clerk) *Dialogue {
 	return &Dialogue{
-		Client: p, Desk: c, Times: session.Times{Check: time.Millisecond, Ping: time.Hour, Drain: time.Hour, Open: time.Hour}, Memory: egress.NewMemory(0), Tenant: "o", ID: "id",
+		Client: p, Responder: c, Times: session.Times{Check: time.Millisecond, Ping: time.Hour, Drain: time.Hour, Open: time.Hour}, Memory: egress.NewMemory(0), Tenant: "o", ID: "id",
 		Now: func() time.Time { return time.Unix(7, 0) },
 	}
 }

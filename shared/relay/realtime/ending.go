@@ -74,7 +74,7 @@ func (s *LiveSession) leave() {
 
 // providerLeft reports to the client how the provider has ended the session.
 func (s *LiveSession) providerLeft(err error) {
-	code, reason := session.ToldOfFar(s.Far, err)
+	code, reason := session.CloseForClient(s.Far, err)
 	s.end(code, reason, nil)
 	s.Far.Drop()
 }

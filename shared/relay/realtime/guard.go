@@ -18,10 +18,10 @@ import (
 // Guardrails are the guardrails of a session as last loaded, such as guardrail.Talk. It must be safe
 // for concurrent use.
 type Guardrails interface {
-	Hears() bool  // client input is judged
-	Holds() bool  // responses are judged before they are sent
-	Judges() bool // responses are judged
-	Said(ctx context.Context, body []byte) guardrail.Word
+	JudgesInput() bool // client input is judged
+	Holds() bool       // responses are judged before they are sent
+	Judges() bool      // responses are judged
+	JudgeInput(ctx context.Context, body []byte) guardrail.Word
 	Held(ctx context.Context, about, answer []byte) guardrail.Word
 	Over(ctx context.Context, about, answer []byte) guardrail.Word
 }
@@ -81,7 +81,7 @@ func (g *Guard) Provider(e *realtime.Event) session.Judged {
 	g.lease.Give(g.owed)
 	g.owed = 0
 	v := g.provider(e)
-	return session.Judged{Stays: v.stays, Told: v.told, Back: v.back, Body: v.body, Err: v.err}
+	return session.Judged{Stays: v.stays, Replies: v.told, Back: v.back, Body: v.body, Err: v.err}
 }
 
 func (g *Guard) provider(e *realtime.Event) verdict {
@@ -97,11 +97,11 @@ func (g *Guard) provider(e *realtime.Event) verdict {
 			}
 		}
 	case realtime.Transcribed:
-		if now := g.now(); now.Hears() {
+		if now := g.now(); now.JudgesInput() {
 			return g.heard(e, now)
 		}
 	}
-	if g.now().Hears() {
+	if g.now().JudgesInput() {
 		return g.unheard(e)
 	}
 	return g.answer(e)
@@ -110,7 +110,7 @@ func (g *Guard) provider(e *realtime.Event) verdict {
 // Judges implements session.Guard.
 func (g *Guard) Judges() bool {
 	now := g.now()
-	return now.Hears() || now.Judges()
+	return now.JudgesInput() || now.Judges()
 }
 
 // Of returns the guardrail outcome of a response, once.

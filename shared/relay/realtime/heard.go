@@ -22,7 +22,7 @@ func (g *Guard) heard(e *realtime.Event, by Guardrails) verdict {
 	if err != nil {
 		return verdict{}
 	}
-	w := by.Said(g.ctx, body)
+	w := by.JudgeInput(g.ctx, body)
 	now := transcriptOf(w.Body)
 	switch {
 	case w.Denied, w.Body != nil && now == nil:

@@ -110,7 +110,7 @@ func (d *Dialogue) prepare(in *create) {
 			},
 		})
 		if err != nil {
-			d.Desk.Fail("event of a prepared response", err)
+			d.Responder.Fail("event of a prepared response", err)
 			return
 		}
 		d.tell(in.lane, body)

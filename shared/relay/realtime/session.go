@@ -16,17 +16,17 @@ import (
 
 // LiveSession is one session. All fields up to First are required.
 type LiveSession struct {
-	Near, Far session.Conn // the client, the provider
-	Wire      wires.Wire
-	Desk      session.Desk
-	Judges    func() Judges
-	Times     session.Times
-	Memory    *egress.Memory // of large messages
-	Tenant    string         // the organization charged for the memory
-	ID        string         // for ids of messages by the gateway itself
-	Model     string         // the model of the upstream session
-	Opening   wires.Opening
-	First     int64 // bytes of the first message
+	Near, Far  session.Conn // the client, the provider
+	Wire       wires.Wire
+	Controller session.Controller
+	Judges     func() Judges
+	Times      session.Times
+	Memory     *egress.Memory // of large messages
+	Tenant     string         // the organization charged for the memory
+	ID         string         // for ids of messages by the gateway itself
+	Model      string         // the model of the upstream session
+	Opening    wires.Opening
+	First      int64 // bytes of the first message
 
 	context context.Context
 	stop    context.CancelFunc
@@ -50,7 +50,7 @@ type LiveSession struct {
 func (s *LiveSession) Run(ctx context.Context) session.Result {
 	s.context, s.stop = context.WithCancel(ctx)
 	s.in = s.First
-	s.account.desk = s.Desk
+	s.account.desk = s.Controller
 	err := s.begin()
 	done := make(chan struct{})
 	go func() {
@@ -58,7 +58,7 @@ func (s *LiveSession) Run(ctx context.Context) session.Result {
 		s.fromFar()
 	}()
 	watch := session.Watch{
-		Times: s.Times, Desk: s.Desk, Over: s.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []session.Conn{s.Near, s.Far},
+		Times: s.Times, Checker: s.Controller, Over: s.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []session.Conn{s.Near, s.Far},
 	}
 	watch.Begin()
 	if err != nil {
@@ -87,17 +87,17 @@ func (s *LiveSession) Run(ctx context.Context) session.Result {
 
 // begin forwards the client's first message once it is judged and its charges are reserved.
 func (s *LiveSession) begin() error {
-	if err := s.may(&s.Opening.Asks); err != nil {
+	if err := s.may(&s.Opening.Demands); err != nil {
 		return err
 	}
-	if err := s.words.opens(s, &s.Opening.Asks); err != nil {
+	if err := s.words.opens(s, &s.Opening.Demands); err != nil {
 		return err
 	}
 	first, err := s.words.written(s, s.Wire.Opening(s.Model))
 	if err != nil {
 		return err
 	}
-	if err := s.Desk.Names(first); err != nil {
+	if err := s.Controller.Names(first); err != nil {
 		return err
 	}
 	if err := s.account.take(s.Opening.Steps, nil); err != nil {
@@ -111,9 +111,9 @@ func (s *LiveSession) begin() error {
 }
 
 // may rejects models that the session may not use.
-func (s *LiveSession) may(asks *wires.Asks) error {
+func (s *LiveSession) may(asks *wires.Demands) error {
 	for _, model := range asks.Models {
-		if err := s.Desk.Allows(model); err != nil {
+		if err := s.Controller.Allows(model); err != nil {
 			return err
 		}
 	}
@@ -168,10 +168,10 @@ func (s *LiveSession) clientSaid(binary bool, p []byte) error {
 	}
 	h, err := s.Wire.Client(p)
 	if err == nil {
-		err = s.may(&h.Asks)
+		err = s.may(&h.Demands)
 	}
 	if err == nil {
-		err = s.Desk.Names(p)
+		err = s.Controller.Names(p)
 	}
 	if err == nil && h.Sound {
 		err = s.words.sounds(s)
@@ -212,7 +212,7 @@ func (s *LiveSession) providerSaid(binary bool, p []byte) {
 	h := s.Wire.Provider(p)
 	err := s.account.take(h.Steps, p)
 	if h.Again != "" {
-		if unnoted := s.Desk.Made(h.Again); unnoted != nil {
+		if unnoted := s.Controller.Made(h.Again); unnoted != nil {
 			s.refuse(fault.From(unnoted), "")
 			return // its owner could not be recorded, so it is not sent
 		}

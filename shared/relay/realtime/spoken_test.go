@@ -22,9 +22,9 @@ const word = "hunter2"
 // judge forbids a word, or puts stars in its place.
 type judge struct{ replaces, lets bool }
 
-func (judge) Hears() bool    { return true }
-func (j judge) Holds() bool  { return !j.lets }
-func (j judge) Judges() bool { return true }
+func (judge) JudgesInput() bool { return true }
+func (j judge) Holds() bool     { return !j.lets }
+func (j judge) Judges() bool    { return true }
 
 func (j judge) say(body []byte) guardrail.Word {
 	// As the provider and the client read it, whatever the spelling.
@@ -44,9 +44,9 @@ func (j judge) say(body []byte) guardrail.Word {
 	return guardrail.Word{Denied: true, Results: chain.Results{Before: []chain.Result{{ID: "hook"}}}}
 }
 
-func (j judge) Said(_ context.Context, body []byte) guardrail.Word    { return j.say(body) }
-func (j judge) Held(_ context.Context, _, body []byte) guardrail.Word { return j.say(body) }
-func (j judge) Over(context.Context, []byte, []byte) guardrail.Word   { return guardrail.Word{} }
+func (j judge) JudgeInput(_ context.Context, body []byte) guardrail.Word { return j.say(body) }
+func (j judge) Held(_ context.Context, _, body []byte) guardrail.Word    { return j.say(body) }
+func (j judge) Over(context.Context, []byte, []byte) guardrail.Word      { return guardrail.Word{} }
 
 // told sends events of a provider through a guard, and returns the client's events.
 func told(t testing.TB, g *Guard, events []string) (out, back []string) {
@@ -61,7 +61,7 @@ func told(t testing.TB, g *Guard, events []string) (out, back []string) {
 		if v.Stays {
 			out = append(out, raw)
 		}
-		for _, body := range v.Told {
+		for _, body := range v.Replies {
 			if !json.Valid(body) {
 				t.Fatalf("%s is no JSON", body)
 			}
@@ -183,14 +183,14 @@ func TestWhatIsHeldIsCounted(t *testing.T) {
 	if send(g, sound("r1", 300_000)); memory.Used() < 230_000 {
 		t.Errorf("%d bytes are counted", memory.Used())
 	}
-	if v := send(g, events[len(events)-1]); v.Err != nil || len(v.Told) != 2 {
-		t.Errorf("%v, %d events", v.Err, len(v.Told))
+	if v := send(g, events[len(events)-1]); v.Err != nil || len(v.Replies) != 2 {
+		t.Errorf("%v, %d events", v.Err, len(v.Replies))
 	}
 	if send(g, `{"type":"rate_limits.updated"}`); memory.Used() != 0 {
 		t.Errorf("%d bytes are counted of what was told", memory.Used())
 	}
 	send(g, sayer("r2", "a")[0])
-	if v := send(g, sound("r2", 900_000)); !fault.Is(v.Err, fault.ServiceUnavailable) || v.Stays || len(v.Told) > 0 {
+	if v := send(g, sound("r2", 900_000)); !fault.Is(v.Err, fault.ServiceUnavailable) || v.Stays || len(v.Replies) > 0 {
 		t.Errorf("%v: more is held than there is memory", v.Err)
 	}
 	send(g, sayer("r3", "a")[0])
@@ -235,9 +235,9 @@ func TestAResponseIsJudgedAsItBegan(t *testing.T) {
 // none judges nothing.
 type none struct{ judge }
 
-func (none) Hears() bool  { return false }
-func (none) Holds() bool  { return false }
-func (none) Judges() bool { return false }
+func (none) JudgesInput() bool { return false }
+func (none) Holds() bool       { return false }
+func (none) Judges() bool      { return false }
 
 // FuzzHeld checks that for any events of a provider, in any order, no forbidden content is sent
 // as part of a response, and all output is JSON.

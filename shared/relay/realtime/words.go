@@ -33,7 +33,7 @@ type clientMessage struct {
 const maxWords = 1 << 20
 
 // opens rejects a session with content that guardrails must judge and cannot read.
-func (w *words) opens(s *LiveSession, asks *wires.Asks) error {
+func (w *words) opens(s *LiveSession, asks *wires.Demands) error {
 	now := s.Judges()
 	switch {
 	case now.Holds() && asks.Unheld:
@@ -48,7 +48,7 @@ const unheld = "Guardrails judge responses before they are sent, which a Live se
 
 // sounds rejects audio that cannot be judged.
 func (w *words) sounds(s *LiveSession) error {
-	if s.Opening.Asks.Unheard && s.Judges().Hears() {
+	if s.Opening.Demands.Unheard && s.Judges().JudgesInput() {
 		return fault.New(fault.InvalidRequest, "setup.inputAudioTranscription", "Guardrails judge the content of this session: request inputAudioTranscription before sending audio")
 	}
 	return nil
@@ -77,7 +77,7 @@ func (w *words) heard(s *LiveSession, by Judges, transcript string) *fault.Fault
 	if err != nil {
 		return fault.Internal(err)
 	}
-	if word := by.Said(s.context, body); word.Denied {
+	if word := by.JudgeInput(s.context, body); word.Denied {
 		return word.Denial()
 	}
 	return nil
@@ -88,10 +88,10 @@ func denied() *fault.Fault { return fault.New(fault.GuardrailDenied, "", chain.D
 // written judges a client's message as a whole, and returns the message to forward.
 func (w *words) written(s *LiveSession, p []byte) ([]byte, error) {
 	by := s.Judges()
-	if !by.Hears() || content.Empty(kind, p) {
+	if !by.JudgesInput() || content.Empty(kind, p) {
 		return p, nil
 	}
-	word := by.Said(s.context, p)
+	word := by.JudgeInput(s.context, p)
 	switch {
 	case word.Denied:
 		return nil, word.Denial()
@@ -103,18 +103,18 @@ func (w *words) written(s *LiveSession, p []byte) ([]byte, error) {
 
 // spoken processes the content of a provider's message. It returns the messages for the client,
 // and the reason for ending the session, if it ends.
-func (w *words) spoken(s *LiveSession, h *wires.Heard, binary bool, p []byte) (now []clientMessage, ends *fault.Fault) {
+func (w *words) spoken(s *LiveSession, h *wires.Content, binary bool, p []byte) (now []clientMessage, ends *fault.Fault) {
 	by := s.Judges()
-	if by.Hears() {
+	if by.JudgesInput() {
 		w.voice.WriteString(h.Voice)
 	}
 	if by.Judges() {
-		w.said.WriteString(h.Said)
+		w.said.WriteString(h.Text)
 		w.called.WriteString(h.Called)
 	}
 	holds := by.Holds()
 	switch {
-	case holds && s.Opening.Asks.Unheld:
+	case holds && s.Opening.Demands.Unheld:
 		return nil, fault.New(fault.NotAllowed, "x-gateway-config", unheld)
 	case holds:
 		if f := w.hold(s, binary, p); f != nil {
@@ -124,7 +124,7 @@ func (w *words) spoken(s *LiveSession, h *wires.Heard, binary bool, p []byte) (n
 		now = append(w.held, clientMessage{binary, p}) // of guardrails that no longer hold responses
 		w.held = nil
 	}
-	if !h.Whole && w.said.Len()+w.called.Len()+w.voice.Len() < maxWords && (!holds || s.Wire.Busy()) {
+	if !h.Complete && w.said.Len()+w.called.Len()+w.voice.Len() < maxWords && (!holds || s.Wire.Busy()) {
 		return now, nil
 	}
 	f := w.whole(s, by)
@@ -161,7 +161,7 @@ func (w *words) whole(s *LiveSession, by Judges) *fault.Fault {
 	defer w.said.Reset()
 	defer w.voice.Reset()
 	defer w.called.Reset()
-	if w.voice.Len() > 0 && by.Hears() {
+	if w.voice.Len() > 0 && by.JudgesInput() {
 		if f := w.heard(s, by, w.voice.String()); f != nil {
 			return f
 		}

@@ -12,8 +12,8 @@ type Backlog struct{ n, leased int64 }
 // maxBacklog is the limit at which event parsers fail.
 const maxBacklog = 16 << 20
 
-// Came records that in bytes were read and out bytes were produced from them.
-func (b *Backlog) Came(ctx context.Context, l *egress.Lease, in, out int) error {
+// Record records that in bytes were read and out bytes were produced from them.
+func (b *Backlog) Record(ctx context.Context, l *egress.Lease, in, out int) error {
 	if out > 0 {
 		if b.n = 0; b.leased > 0 {
 			l.Give(b.leased)

@@ -15,16 +15,16 @@ const mostInflated = 64 << 20
 // feedPacked buffers a compressed response from its beginning: it can only be inflated from
 // there.
 func (m *UsageTail) feedPacked(p []byte) {
-	if len(m.Kept)+len(p) > maxPlain || !m.room(len(p)) {
+	if len(m.Retained)+len(p) > maxPlain || !m.room(len(p)) {
 		m.forget()
 		return
 	}
-	m.Kept = append(m.Kept, p...)
+	m.Retained = append(m.Retained, p...)
 }
 
 // forget stops metering an unreadable response.
 func (m *UsageTail) forget() {
-	m.Stream, m.JSON, m.lines, m.events, m.Kept = false, false, false, false, nil
+	m.Stream, m.JSON, m.lines, m.events, m.Retained = false, false, false, false, nil
 }
 
 // Unpack inflates a response that was compressed without a request for it. It is called before
@@ -36,9 +36,9 @@ func (m *UsageTail) Unpack() (unread bool) {
 	if !m.packed {
 		return false
 	}
-	kept, head := m.Kept, m.head.Clone()
+	kept, head := m.Retained, m.head.Clone()
 	inner := *m
-	inner.packed, inner.Kept, inner.Total = false, nil, 0
+	inner.packed, inner.Retained, inner.Total = false, nil, 0
 	resp := &http.Response{Header: head, Body: io.NopCloser(bytes.NewReader(kept))}
 	if !m.JSON && !m.Stream || egress.Inflate(resp, mostInflated) != nil {
 		m.forget()

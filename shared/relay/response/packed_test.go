@@ -62,8 +62,8 @@ func TestWhatCameCompressedIsMetered(t *testing.T) {
 				if got := m.Read(openai.Chat{}).Usage; got.InputTokens() != 7 || got.OutputTokens() != 11 || m.Cut {
 					t.Errorf("%s, %s, by %d bytes: %+v, cut %t", kind, coding, piece, got, m.Cut)
 				}
-				if kind != "application/json" && len(m.Kept) > 2*keep {
-					t.Errorf("%s, %s: %d bytes are kept", kind, coding, len(m.Kept))
+				if kind != "application/json" && len(m.Retained) > 2*keep {
+					t.Errorf("%s, %s: %d bytes are kept", kind, coding, len(m.Retained))
 				}
 			}
 		}
@@ -93,8 +93,8 @@ func TestWhatCannotBeUnpackedIsUnread(t *testing.T) {
 	} {
 		for kind := range answers {
 			m := fed(kind, c.coding, c.body, 1<<16)
-			if !m.Unpack() || len(m.Kept) > 0 || m.Read(openai.Chat{}).Usage.Known() || m.Total != int64(len(c.body)) {
-				t.Errorf("%s, %s: kept %d, total %d", name, kind, len(m.Kept), m.Total)
+			if !m.Unpack() || len(m.Retained) > 0 || m.Read(openai.Chat{}).Usage.Known() || m.Total != int64(len(c.body)) {
+				t.Errorf("%s, %s: kept %d, total %d", name, kind, len(m.Retained), m.Total)
 			}
 		}
 	}
@@ -115,8 +115,8 @@ func TestWhatBrokeOffCompressedIsReadUpToThere(t *testing.T) {
 		for _, at := range []int{len(whole) / 2, len(whole) - 1} {
 			m := fed("application/json", coding, whole[:at], 1000)
 			m.Cut = true
-			if m.Unpack() || !m.Cut || !strings.HasPrefix(text, string(m.Kept)) || len(m.Kept) == 0 || m.Total != int64(len(m.Kept)) {
-				t.Errorf("%s, %d of %d bytes: kept %d, total %d", coding, at, len(whole), len(m.Kept), m.Total)
+			if m.Unpack() || !m.Cut || !strings.HasPrefix(text, string(m.Retained)) || len(m.Retained) == 0 || m.Total != int64(len(m.Retained)) {
+				t.Errorf("%s, %d of %d bytes: kept %d, total %d", coding, at, len(whole), len(m.Retained), m.Total)
 			}
 		}
 	}

@@ -62,7 +62,7 @@ func PartialConversation(d chat.Provider, t *chat.Traits, body []byte) (b Partia
 }
 
 // PartialTranslated reads a truncated response that c translates.
-func PartialTranslated(c chat.Translator, a *chat.Asked, body []byte) (b Partial, ok bool) {
+func PartialTranslated(c chat.Translator, a *chat.TranslatorRequest, body []byte) (b Partial, ok bool) {
 	if b, ok = mend(body); !ok {
 		return b, false
 	}

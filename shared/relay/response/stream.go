@@ -118,8 +118,8 @@ func (s *Stream) AppendError(dst []byte, f *fault.Fault) (out []byte, ok bool) {
 	return s.over.enc.Error(dst, f), true
 }
 
-// TellsError reports whether the provider's own error has been forwarded.
-func (s *Stream) TellsError() bool { return s.filter != nil && s.filter.Passed() }
+// ForwardedError reports whether the provider's own error has been forwarded.
+func (s *Stream) ForwardedError() bool { return s.filter != nil && s.filter.Passed() }
 
 // translation translates a stream: provider events to canonical deltas to the
 // client's events.

@@ -76,15 +76,15 @@ func TestStreamsEnd(t *testing.T) {
 func TestErrorsOfStreams(t *testing.T) {
 	t.Parallel()
 	s := translated()
-	if out, ok := s.AppendError(nil, fault.New(fault.ProviderError, "", "too busy")); !ok || !bytes.Contains(out, []byte("event: error")) || s.TellsError() {
+	if out, ok := s.AppendError(nil, fault.New(fault.ProviderError, "", "too busy")); !ok || !bytes.Contains(out, []byte("event: error")) || s.ForwardedError() {
 		t.Errorf("%t %s", ok, out)
 	}
 	passed := Pass(openai.Chat{}.NewStreamFilter(&chat.FilterOptions{}))
-	if out, ok := passed.AppendError(nil, fault.New(fault.ProviderError, "", "x")); ok || len(out) > 0 || passed.TellsError() || passed.Signed() != nil {
+	if out, ok := passed.AppendError(nil, fault.New(fault.ProviderError, "", "x")); ok || len(out) > 0 || passed.ForwardedError() || passed.Signed() != nil {
 		t.Errorf("%t %s", ok, out)
 	}
-	if _, err := passed.Feed([]byte("data: {\"error\":{\"message\":\"overloaded\"}}\n\n")); err != nil || !passed.TellsError() || passed.Meter().Err == nil {
-		t.Errorf("%v, passed on: %t, %v", err, passed.TellsError(), passed.Meter().Err)
+	if _, err := passed.Feed([]byte("data: {\"error\":{\"message\":\"overloaded\"}}\n\n")); err != nil || !passed.ForwardedError() || passed.Meter().Err == nil {
+		t.Errorf("%v, passed on: %t, %v", err, passed.ForwardedError(), passed.Meter().Err)
 	}
 }
 
@@ -120,14 +120,14 @@ func TestABacklogIsGivenBack(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	for range 8 {
-		if err := b.Came(ctx, &l, egress.Uncounted/4, 0); err != nil {
+		if err := b.Record(ctx, &l, egress.Uncounted/4, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if l.Held() == 0 {
 		t.Error("a long event takes no memory")
 	}
-	if err := b.Came(ctx, &l, 1, 1); err != nil || l.Held() != 0 {
+	if err := b.Record(ctx, &l, 1, 1); err != nil || l.Held() != 0 {
 		t.Errorf("%d bytes are held behind it, %v", l.Held(), err)
 	}
 }

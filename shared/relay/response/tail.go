@@ -15,19 +15,19 @@ import (
 // UsageTail reads usage from one passed-through response: it retains the end of it, where providers
 // report usage.
 type UsageTail struct {
-	Stream bool
-	events bool // a stream of server-sent events
-	JSON   bool
-	lines  bool // a stream of JSON objects, one on each line
-	Cut    bool // the response was truncated
-	head   http.Header
-	Wide   bool // the retained end of a stream may be large
-	Total  int64
-	Kept   []byte
-	ctx    context.Context
-	lease  *egress.Lease // nil: its memory is not counted
-	leased int64
-	packed bool // the buffer is the beginning of a compressed response; see Unpack
+	Stream   bool
+	events   bool // a stream of server-sent events
+	JSON     bool
+	lines    bool // a stream of JSON objects, one on each line
+	Cut      bool // the response was truncated
+	head     http.Header
+	Wide     bool // the retained end of a stream may be large
+	Total    int64
+	Retained []byte
+	ctx      context.Context
+	lease    *egress.Lease // nil: its memory is not counted
+	leased   int64
+	packed   bool // the buffer is the beginning of a compressed response; see Unpack
 }
 
 const (
@@ -55,7 +55,7 @@ func (m *UsageTail) Memory(ctx context.Context, l *egress.Lease) { m.ctx, m.leas
 
 // room reports whether n more bytes may be buffered.
 func (m *UsageTail) room(n int) bool {
-	need := int64(len(m.Kept) + n)
+	need := int64(len(m.Retained) + n)
 	if m.lease == nil || need <= max(egress.Uncounted, m.leased) {
 		return true
 	}
@@ -78,49 +78,49 @@ func (m *UsageTail) Feed(p []byte) {
 		return
 	}
 	if !m.room(len(p)) {
-		m.Kept = m.Kept[len(m.Kept)-min(len(m.Kept), keep):] // usage is at the end
+		m.Retained = m.Retained[len(m.Retained)-min(len(m.Retained), keep):] // usage is at the end
 	}
-	m.Kept = append(m.Kept, p...)
+	m.Retained = append(m.Retained, p...)
 	bound := maxPlain
 	if m.Stream && !m.Wide {
 		bound = keep
 	}
-	if len(m.Kept) > 2*bound {
-		m.Kept = append(m.Kept[:0], m.Kept[len(m.Kept)-bound:]...)
+	if len(m.Retained) > 2*bound {
+		m.Retained = append(m.Retained[:0], m.Retained[len(m.Retained)-bound:]...)
 	}
 }
 
-// WholeEvents returns the tail of a stream of server-sent events without a partial event at its
+// Events returns the tail of a stream of server-sent events without a partial event at its
 // start.
-func (m *UsageTail) WholeEvents() []byte {
-	if m.Total > int64(len(m.Kept)) {
+func (m *UsageTail) Events() []byte {
+	if m.Total > int64(len(m.Retained)) {
 		for _, end := range []string{"\n\n", "\r\n\r\n"} {
-			if _, rest, found := bytes.Cut(m.Kept, []byte(end)); found && m.events {
+			if _, rest, found := bytes.Cut(m.Retained, []byte(end)); found && m.events {
 				return rest
 			}
 		}
 	}
-	return m.Kept
+	return m.Retained
 }
 
 // Read returns the usage in the dialect of the provider.
 func (m *UsageTail) Read(d chat.Passer) chat.Meter {
-	if d == nil || len(m.Kept) == 0 {
+	if d == nil || len(m.Retained) == 0 {
 		return chat.Meter{OutputBytes: m.Total}
 	}
 	var got chat.Meter
 	switch {
 	case m.JSON:
-		got = d.MeterResponse(m.Kept)
+		got = d.MeterResponse(m.Retained)
 	case m.lines:
-		return d.MeterResponse(lastLine(m.Kept))
+		return d.MeterResponse(lastLine(m.Retained))
 	default:
 		f := d.NewStreamFilter(&chat.FilterOptions{IncludeUsage: true})
-		_, _ = f.Feed(m.WholeEvents())
+		_, _ = f.Feed(m.Events())
 		f.End()
 		if got = f.Meter(); !got.Usage.Known() && m.events {
 			// An event may hold a complete response, as those of older APIs do at the end.
-			if last := MeterEvents(d.MeterResponse, m.WholeEvents()); last.Usage.Known() {
+			if last := MeterEvents(d.MeterResponse, m.Events()); last.Usage.Known() {
 				return last
 			}
 		}

@@ -17,8 +17,8 @@ func TestTheEndOfALongStreamIsMetered(t *testing.T) {
 		for range 200 {
 			m.Feed([]byte(piece))
 		}
-		if m.Total <= int64(len(m.Kept)) || strings.HasPrefix(string(m.Kept), "data:") {
-			t.Fatalf("the tail of %d bytes is not cut inside of an event", len(m.Kept))
+		if m.Total <= int64(len(m.Retained)) || strings.HasPrefix(string(m.Retained), "data:") {
+			t.Fatalf("the tail of %d bytes is not cut inside of an event", len(m.Retained))
 		}
 		m.Feed([]byte(`data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":200}}` + eol + eol + "data: [DONE]" + eol + eol))
 		if got := m.Read(openai.Chat{}); got.Err != nil || !got.Complete || got.Usage.OutputTokens() != 200 {

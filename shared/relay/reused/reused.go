@@ -77,11 +77,11 @@ func (ca *Cache) Fresh() { ca.at, ca.Status = nil, Disabled }
 // Use records that the response is a stored one.
 func (ca *Cache) Use(e *cache.Entry) {
 	ca.Hit = e
-	ca.Bill.Heard.Cached(e.Model, e.Finish)
+	ca.Bill.Reported.Cached(e.Model, e.Finish)
 }
 
-// Keeps reports whether the target's responses are cached.
-func (ca *Cache) Keeps() bool { return ca.at != nil }
+// Stores reports whether the target's responses are cached.
+func (ca *Cache) Stores() bool { return ca.at != nil }
 
 // cacheable are the request types with responses that may be cached: request and response are
 // JSON, and no object is stored at the provider.
@@ -103,8 +103,8 @@ type looking struct {
 
 // Answer is a cached response that is used again.
 type Answer struct {
-	Entry *cache.Entry
-	Whole *chat.Response // decoded, when it is sent as a stream
+	Entry   *cache.Entry
+	Decoded *chat.Response // decoded, when it is sent as a stream
 }
 
 // LookUp looks for a cached response to the body at its target; nil if there is none. A failure
@@ -212,12 +212,12 @@ func (ca *Cache) usable(e *cache.Entry) *Answer {
 	a := &Answer{Entry: e}
 	if ca.Target.Stream && ca.Target.Req.Route.Client != nil {
 		var err error
-		if a.Whole, err = ca.Target.Req.Route.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider}); err != nil {
+		if a.Decoded, err = ca.Target.Req.Route.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider}); err != nil {
 			ca.Target.Req.Fail("cached answer", err)
 			return nil
 		}
-		a.Whole.Created = ca.Target.Req.Start.Unix()
-		ca.Guards.Taken.Restore(a.Whole)
+		a.Decoded.Created = ca.Target.Req.Start.Unix()
+		ca.Guards.Taken.Restore(a.Decoded)
 	}
 	return a
 }
@@ -230,7 +230,7 @@ func (ca *Cache) Keep(out []byte) {
 	if k == nil || !ca.Guards.Verdict.Passed() || !ca.complete(out) || ca.Stars.Repeats(out) {
 		return
 	}
-	e := &cache.Entry{Body: out, Provider: ca.Target.To.Names.Provider, Model: ca.Bill.HeardModel(), Finish: ca.Bill.Heard.Finish}
+	e := &cache.Entry{Body: out, Provider: ca.Target.To.Names.Provider, Model: ca.Bill.ReportedModel(), Finish: ca.Bill.Reported.Finish}
 	if last := ca.Bill.Purse.Last(); last != nil {
 		e.Usage, e.Cost = last.Usage, last.Cost
 	}

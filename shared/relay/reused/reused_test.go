@@ -71,7 +71,7 @@ func TestWithoutACacheNothingIsDone(t *testing.T) {
 	c, leaf, body := asking("chatComplete"), &route.Leaf{}, []byte(`{}`)
 	c.Store = nil
 	allocs := testing.AllocsPerRun(100, func() {
-		if a, _, err := c.LookUp(leaf, body); a != nil || err != nil || c.Keeps() {
+		if a, _, err := c.LookUp(leaf, body); a != nil || err != nil || c.Stores() {
 			t.Fatal(a, err)
 		}
 		c.Keep(body)

@@ -15,11 +15,11 @@ import (
 // as sent by its caller: each is admitted, limited, guarded, charged and logged separately.
 type Composed struct {
 	Of     *Route // of the other requests
-	Answer func(*Desk) ([]byte, error)
+	Answer func(*Composition) ([]byte, error)
 }
 
-// Desk holds the request and the operations of such a route.
-type Desk struct {
+// Composition holds the request and the operations of such a route.
+type Composition struct {
 	Context context.Context
 	Scope   store.Scope
 	View    *resource.View

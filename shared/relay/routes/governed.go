@@ -44,7 +44,7 @@ type Own struct {
 	Sealer  seal.Sealer
 	Secrets *provider.Loaded
 	Loader  *resource.Loader
-	Kept    store.Table // for data that changes with use
+	State   store.Table // for data that changes with use
 	Signing *signing.Keys
 	// CheckURL is the egress rule for addresses that clients name.
 	CheckURL provider.URLCheck

@@ -105,9 +105,9 @@ func UpstreamClose(err error) (code int, reason string) {
 	return Normal, ""
 }
 
-// ToldOfFar returns the close code and reason sent to the client after the reader of the
+// CloseForClient returns the close code and reason sent to the client after the reader of the
 // provider's side has ended with err.
-func ToldOfFar(far Conn, err error) (code int, reason string) {
+func CloseForClient(far Conn, err error) (code int, reason string) {
 	e := &Ended{}
 	switch {
 	case !errors.As(err, &e), e.Code == Lost:

@@ -47,16 +47,16 @@ func (s *side) Drop()   { s.Close(0, "") }
 // admitting is a desk that admits everything.
 type admitting struct{}
 
-func (admitting) Begin(*Wanted) (Turn, error)                { return admitting{}, nil }
-func (admitting) Late(*realtime.Done, []byte)                {}
-func (admitting) Heard(*realtime.Transcript, string, []byte) {}
-func (admitting) Names([]byte) error                         { return nil }
-func (admitting) Made(string) error                          { return nil }
-func (admitting) Allows(string) error                        { return nil }
-func (admitting) Check() error                               { return nil }
-func (admitting) Fail(string, error)                         {}
-func (admitting) End(*realtime.Done, []byte)                 {}
-func (admitting) Drop(*fault.Fault)                          {}
+func (admitting) Begin(*Wanted) (Turn, error)                           { return admitting{}, nil }
+func (admitting) ChargeLate(*realtime.Done, []byte)                     {}
+func (admitting) ChargeTranscript(*realtime.Transcript, string, []byte) {}
+func (admitting) Names([]byte) error                                    { return nil }
+func (admitting) Made(string) error                                     { return nil }
+func (admitting) Allows(string) error                                   { return nil }
+func (admitting) Check() error                                          { return nil }
+func (admitting) Fail(string, error)                                    {}
+func (admitting) End(*realtime.Done, []byte)                            {}
+func (admitting) Drop(*fault.Fault)                                     {}
 
 // asking records the requested responses.
 type asking struct {
@@ -78,7 +78,7 @@ func TestASavedPromptOfASessionIsInputOfAnyLength(t *testing.T) {
 	for name, said := range map[string][]string{"by the client": {update}, "by the provider": {"far " + strings.Replace(update, "update", "updated", 1)}, "a tool server": {mcp}, "nobody": nil} {
 		a := &asking{}
 		near := newSide(func([]byte) {})
-		s := &Session{Near: near, Far: newSide(func([]byte) {}), Desk: a, Model: "m"}
+		s := &Session{Near: near, Far: newSide(func([]byte) {}), Controller: a, Model: "m"}
 		var reader realtime.Reader
 		for _, event := range append(said, create, `{"type":"session.update","session":{"prompt":null}}`, create) {
 			var err error
@@ -116,7 +116,7 @@ func TestTheEndOfAResponseIsToldBeforeASessionDrains(t *testing.T) {
 			}
 		})
 		far := newSide(func([]byte) {})
-		s := &Session{Near: near, Far: far, Desk: admitting{}, Times: Standard, Memory: egress.NewMemory(0), Tenant: "o", ID: "s", Model: "gpt-realtime"}
+		s := &Session{Near: near, Far: far, Controller: admitting{}, Times: Standard, Memory: egress.NewMemory(0), Tenant: "o", ID: "s", Model: "gpt-realtime"}
 		ended := make(chan Result)
 		go func() { ended <- s.Run(context.Background()) }()
 		far.messages <- `{"type":"response.created","response":{"id":"r1","status":"in_progress"}}`

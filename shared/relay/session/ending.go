@@ -60,7 +60,7 @@ func (s *Session) leaveWhenDone() {
 // providerLeft reports to the client how the provider has ended the session.
 func (s *Session) providerLeft(err error) {
 	s.turns.leave()
-	code, reason := ToldOfFar(s.Far, err)
+	code, reason := CloseForClient(s.Far, err)
 	if s.stands.end(&Ended{code, reason}, nil, true) {
 		s.Near.Close(code, reason)
 		s.leave()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Told returns how the session ended, for its record.
-func (r *Result) Told() string {
+// Summary returns how the session ended, for its record.
+func (r *Result) Summary() string {
 	switch {
 	case r.Code == Lost:
 		return "lost"

@@ -31,16 +31,16 @@ const (
 
 // Session is one session. All fields up to ID are required.
 type Session struct {
-	Near, Far Conn // the client, the provider
-	Desk      Desk
-	Times     Times
-	Memory    *egress.Memory // of large messages
-	Tenant    string         // the organization charged for the memory
-	ID        string         // for ids of the gateway's own events
-	Model     string         // the model requested from the provider
-	Names     []string       // other names of it by which the client may have opened the session
-	Guard     Guard          // nil: nothing is judged
-	Opening   []byte         // an event that counts as the client's first; nil: none
+	Near, Far  Conn // the client, the provider
+	Controller Controller
+	Times      Times
+	Memory     *egress.Memory // of large messages
+	Tenant     string         // the organization charged for the memory
+	ID         string         // for ids of the gateway's own events
+	Model      string         // the model requested from the provider
+	Names      []string       // other names of it by which the client may have opened the session
+	Guard      Guard          // nil: nothing is judged
+	Opening    []byte         // an event that counts as the client's first; nil: none
 
 	turns   turns
 	stands  standing
@@ -66,7 +66,7 @@ func (s *Session) Run(ctx context.Context) Result {
 	defer stop()
 	s.turns.begin(s.Model)
 	watch := Watch{
-		Times: s.Times, Desk: s.Desk, Over: s.stands.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []Conn{s.Near, s.Far},
+		Times: s.Times, Checker: s.Controller, Over: s.stands.isOver, Refuse: func(f *fault.Fault) { s.refuse(f, "") }, Ends: []Conn{s.Near, s.Far},
 	}
 	watch.Begin()
 	done := make(chan struct{})
@@ -113,7 +113,7 @@ func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) err
 		p, err = s.guarded(reader, &e)
 	}
 	if err == nil {
-		err = s.Desk.Names(p)
+		err = s.Controller.Names(p)
 	}
 	if err == nil {
 		asked, err = s.judge(&e)
@@ -163,7 +163,7 @@ func (s *Session) judge(e *realtime.Event) (Turn, error) {
 		s.turns.names(&asks)
 		return nil, nil
 	case realtime.ResponseCreate:
-		asks, err := e.Asked()
+		asks, err := e.ResponseRequest()
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +199,7 @@ func (s *Session) mayUse(asks *realtime.Session) error {
 	if err := once(asks.Twice); err != nil || asks.Transcription == "" {
 		return err
 	}
-	return s.Desk.Allows(asks.Transcription)
+	return s.Controller.Allows(asks.Transcription)
 }
 
 // once rejects a field that is given in two spellings: what is checked must be what the provider
@@ -228,7 +228,7 @@ func (s *Session) begin(w *Wanted) (Turn, error) {
 	if w.Output == 0 && !w.Unbounded {
 		w.Output = s.turns.bound()
 	}
-	return s.Desk.Begin(w)
+	return s.Controller.Begin(w)
 }
 
 // refuse reports a fault to the client, and ends the session if the fault does.
@@ -319,7 +319,7 @@ func (s *Session) takes(reader *realtime.Reader, binary bool, p []byte) error {
 	if judged.Stays {
 		s.give(binary, p)
 	}
-	for _, told := range judged.Told {
+	for _, told := range judged.Replies {
 		s.give(false, told)
 	}
 	return nil
@@ -346,17 +346,17 @@ func (s *Session) learn(e *realtime.Event) {
 	case realtime.ResponseDone:
 		d, err := realtime.ReadResponse(e.Body)
 		if err != nil {
-			s.Desk.Fail("event of a response", err)
+			s.Controller.Fail("event of a response", err)
 		}
 		switch t, known := s.turns.done(&d); {
 		case t != nil:
 			t.End(&d, e.Body)
 		case known && d.Usage.Known():
-			s.Desk.Late(&d, e.Body)
+			s.Controller.ChargeLate(&d, e.Body)
 		}
 	case realtime.Transcribed:
 		if t, err := realtime.ReadTranscript(e.Body); err == nil && s.turns.first(t.Item) {
-			s.Desk.Heard(&t, s.turns.hears(), e.Body)
+			s.Controller.ChargeTranscript(&t, s.turns.hears(), e.Body)
 		}
 	case realtime.Failed:
 		if about, f := realtime.ErrorOf(e.Body); f != nil {

@@ -10,11 +10,11 @@ import (
 // Watch periodically checks a session: whether it may continue, and whether both peers are
 // alive. Between two checks it has no goroutine.
 type Watch struct {
-	Times  Times
-	Desk   Checker
-	Over   func() bool          // reports that the checks can end
-	Refuse func(f *fault.Fault) // is called with the reason why the session may not continue
-	Ends   []Conn               // the connections that are pinged
+	Times   Times
+	Checker Checker
+	Over    func() bool          // reports that the checks can end
+	Refuse  func(f *fault.Fault) // is called with the reason why the session may not continue
+	Ends    []Conn               // the connections that are pinged
 
 	mu     sync.Mutex
 	timer  *time.Timer
@@ -59,13 +59,13 @@ func (w *Watch) tick() {
 }
 
 func (w *Watch) look() {
-	if err := w.Desk.Check(); err != nil {
+	if err := w.Checker.Check(); err != nil {
 		f := fault.From(err)
 		if Refused(f) {
 			w.Refuse(f)
 			return
 		}
-		w.Desk.Fail("check of a session", err)
+		w.Checker.Fail("check of a session", err)
 	}
 	if time.Since(w.pinged) >= w.Times.Ping {
 		w.pinged = time.Now()

@@ -43,7 +43,7 @@ func (tg *Target) adds() (a added) {
 	if tg.Req.Route.Client == nil || tg.To.Dialect == nil {
 		return 0
 	}
-	if tg.Stream && !tg.WantUsage && tg.To.AsksUsage() {
+	if tg.Stream && !tg.WantUsage && tg.To.RequestsUsage() {
 		a |= addedStreamOptions
 	}
 	if tg.SameDialect() || tg.Decoded == nil {

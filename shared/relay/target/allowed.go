@@ -29,7 +29,7 @@ func named(tg *Target, p *provider.Provider) error {
 
 // readVideo reads the model, the length and the size of a video that is ordered by a form.
 func readVideo(tg *Target) error {
-	if at := tg.Body.KeptPath(); at.Collection != "videos" || at.ID != "" || tg.Req.Req.Method != http.MethodPost || !tg.Body.Multipart() {
+	if at := tg.Body.StoredPath(); at.Collection != "videos" || at.ID != "" || tg.Req.Req.Method != http.MethodPost || !tg.Body.Multipart() {
 		return nil
 	}
 	f, err := passedForm(tg)
@@ -40,7 +40,7 @@ func readVideo(tg *Target) error {
 		tg.To.Model = model
 	}
 	order := body.DemandOfForm(tg.Body.RawPath(), f.Get, tg.Req.Req.ContentLength)
-	if !f.Whole() {
+	if !f.Complete() {
 		order.Size = "" // it may follow the files
 	}
 	tg.To.order = &order
@@ -126,7 +126,7 @@ func mayCallPassed(tg *Target, p *provider.Provider) error {
 	if field := RowsFile(tg.Body.RawPath(), tg.Body.In); field != "" {
 		return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and the models of rows in a file cannot be read")
 	}
-	if !mayRunModel(tg.Req.Req.Method, tg.Body.RawPath(), tg.Body.KeptPath(), p) {
+	if !mayRunModel(tg.Req.Req.Method, tg.Body.RawPath(), tg.Body.StoredPath(), p) {
 		return nil
 	}
 	if p.PathModel(tg.Body.RawPath()) == "" && !readsBodyModel(tg.Body.RawPath()) {
@@ -189,7 +189,7 @@ func mayCallInForm(tg *Target, p *provider.Provider, f *form.Form, replaced bool
 	if err := mayCallEach(tg, p, named); err != nil {
 		return err
 	}
-	if at := tg.Body.KeptPath(); !at.TakesUploads() || at.Evasive {
+	if at := tg.Body.StoredPath(); !at.TakesUploads() || at.Evasive {
 		if field := modelFile(f); field != "" {
 			return fault.Newf(fault.ModelNotAllowed, field, "The settings allow some models only, and %s is a file; send it as a field of text", field)
 		}

@@ -46,7 +46,7 @@ func (b Bookings) PathOfLooks(id string) string {
 		}
 		return ""
 	}
-	if b.Target.Body.KeptPath().Collection != "interactions" {
+	if b.Target.Body.StoredPath().Collection != "interactions" {
 		return ""
 	}
 	return "/proxy" + strings.TrimSuffix(b.Target.Body.RawPath(), "/") + "/" + url.PathEscape(id)

@@ -8,5 +8,5 @@ func withinBounds(tg *Target, excess []chat.Excess) error {
 	if len(excess) == 0 {
 		return nil
 	}
-	return tg.To.Traits.Room.Within(excess)
+	return tg.To.Traits.Extended.Within(excess)
 }

@@ -207,7 +207,7 @@ func speak(tg *Target) error {
 	if tg.Req.Route.Client == nil {
 		return speakOperation(tg)
 	}
-	name, op, ok := tg.To.Target.Speaks(tg.Req.Route.Operation, tg.Req.Route.Client.Name(), tg.To.Model)
+	name, op, ok := tg.To.Target.UpstreamDialect(tg.Req.Route.Operation, tg.Req.Route.Client.Name(), tg.To.Model)
 	if tg.Req.Route.Passed() != nil && ok && name == tg.Req.Route.Client.Name() && !(tg.Req.Route.InPath && tg.To.Model != tg.Body.ID) {
 		return pass(tg)
 	}

@@ -10,7 +10,7 @@ import (
 // saved provider that the body names.
 func fill(tg *Target, leaf *route.Leaf) (slug string, err error) {
 	tg.To.Prompt = tg.Body.Filled
-	if leaf.PromptID == "" || tg.Body.Filled == nil || leaf.PromptID == tg.Body.Filled.Asked {
+	if leaf.PromptID == "" || tg.Body.Filled == nil || leaf.PromptID == tg.Body.Filled.RequestedName {
 		return tg.Body.Slug, nil
 	}
 	by, err := tg.Body.FilledBy(leaf.PromptID)

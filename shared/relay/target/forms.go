@@ -26,7 +26,7 @@ func formOf(tg *Target) (*form.Form, error) {
 // fieldsFirst ends the request at a field after the first file of a form that is not buffered
 // completely.
 func fieldsFirst(tg *Target, f *form.Form) {
-	if f.Whole() {
+	if f.Complete() {
 		return
 	}
 	rest := &tg.Req.Req.Body

@@ -18,7 +18,7 @@ func hasItems(tg *Target) bool {
 	if tg.Req.Route.Client != nil {
 		return talksItems(tg)
 	}
-	at := tg.Body.KeptPath().Collection
+	at := tg.Body.StoredPath().Collection
 	return at == "responses" || at == "conversations"
 }
 
@@ -40,7 +40,7 @@ func keepsItems(tg *Target) bool {
 	if tg.To.Body != nil {
 		body = tg.To.Body
 	}
-	return keeps(tg) && tg.To.Wall.On && hasItems(tg) && ownership.KeepsItems(body)
+	return keeps(tg) && tg.To.Wall.On && hasItems(tg) && ownership.StoresItems(body)
 }
 
 // keepItems records the items of a response as the workspace's, before the client has their ids.

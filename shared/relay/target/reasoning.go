@@ -32,7 +32,7 @@ func (tg *Target) Recall(toolCallID string) []chat.Part {
 // the client has not set store to false, and the provider is reached by translation.
 func StoresItems(tg *Target) bool {
 	_, ok := tg.Req.Route.Client.(chat.Referring)
-	return ok && tg.Req.Route.Operation == provider.ResponsesCreate && tg.To.Dialect != nil && !tg.SameDialect() && ownership.KeepsItems(tg.Body.In)
+	return ok && tg.Req.Route.Operation == provider.ResponsesCreate && tg.To.Dialect != nil && !tg.SameDialect() && ownership.StoresItems(tg.Body.In)
 }
 
 // StoreItems stores the items of a response before the client gets it. If it fails, a later

@@ -59,7 +59,7 @@ func mayReadRows(tg *Target) error {
 	if tg.Req.Route.Shape != routes.Raw || tg.Req.Req.Method != http.MethodPost {
 		return nil
 	}
-	field, at := RowsFile(tg.Body.RawPath(), tg.Body.In), tg.Body.KeptPath()
+	field, at := RowsFile(tg.Body.RawPath(), tg.Body.In), tg.Body.StoredPath()
 	if field == "" || field == OpenAIRows && at.Collection == "batches" && at.ID == "" {
 		return nil
 	}

@@ -114,8 +114,8 @@ func (tg *Target) SameDialect() bool {
 }
 
 // Carried returns the facts of the request that a translator may use.
-func (tg *Target) Carried() *chat.Asked {
-	return &chat.Asked{
+func (tg *Target) Carried() *chat.TranslatorRequest {
+	return &chat.TranslatorRequest{
 		Body: tg.Body.In, Model: tg.To.Upstream, Operation: string(tg.To.Op), Traits: &tg.To.Traits, Loss: &tg.Loss, Field: tg.To.Target.Field,
 		ID: tg.Req.ULID, Created: tg.Req.Start.Unix(), ProviderName: tg.To.Target.Provider.ID, Strict: tg.Strict(),
 	}
@@ -139,8 +139,8 @@ func (t *Choice) DialectName() string {
 	return t.Dialect.Name()
 }
 
-// AsksUsage reports whether the target reports usage in streams only on request.
-func (t *Choice) AsksUsage() bool {
+// RequestsUsage reports whether the target reports usage in streams only on request.
+func (t *Choice) RequestsUsage() bool {
 	switch t.Dialect.Name() {
 	case provider.OpenAIChat, provider.OpenAICompletions:
 		return !t.Traits.NoStreamUsage
@@ -223,7 +223,7 @@ func (tg *Target) CostsNothing() bool {
 	if tg.Req.Route.Shape != routes.Raw {
 		return false
 	}
-	s, p := tg.Body.KeptPath(), tg.To.Target.Provider
+	s, p := tg.Body.StoredPath(), tg.To.Target.Provider
 	if p != nil && p.CountsTokens(tg.Body.RawPath()) {
 		return true
 	}

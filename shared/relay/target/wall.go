@@ -77,10 +77,10 @@ func withheldAnyway(shape routes.Shape, path func() string) error {
 
 // mayReach rejects ambiguous paths, and bodies with ids that cannot be read.
 func mayReach(tg *Target) error {
-	if tg.Body.KeptPath().Collection == "" || !tg.To.Wall.Shared {
+	if tg.Body.StoredPath().Collection == "" || !tg.To.Wall.Shared {
 		return nil
 	}
-	if tg.Body.KeptPath().Evasive {
+	if tg.Body.StoredPath().Evasive {
 		return ownership.Missing("path", tg.Req.Req.URL.EscapedPath())
 	}
 	if tg.Body.Unread && tg.Body.Form == nil && !tg.Body.Multipart() {
@@ -91,14 +91,14 @@ func mayReach(tg *Target) error {
 
 // idsAsked returns the ids of stored objects in path, query and body.
 func idsAsked(tg *Target) ([]ownership.Named, error) {
-	ids := tg.Body.KeptPath().IDs(tg.Req.Req.Method, tg.Req.Req.URL)
+	ids := tg.Body.StoredPath().IDs(tg.Req.Req.Method, tg.Req.Req.URL)
 	form, err := formOf(tg)
 	if err != nil {
 		return nil, err
 	}
 	if form != nil {
-		switch at := tg.Body.KeptPath(); {
-		case form.Whole() || !tg.To.Wall.Shared || at.TakesUploads():
+		switch at := tg.Body.StoredPath(); {
+		case form.Complete() || !tg.To.Wall.Shared || at.TakesUploads():
 		case at.FormsNameObjects():
 			return nil, formTooLong()
 		default:
@@ -107,7 +107,7 @@ func idsAsked(tg *Target) ([]ownership.Named, error) {
 		more, err := ownership.IDsInForm(form)
 		return append(ids, more...), err
 	}
-	if len(tg.Body.In) == 0 || tg.Body.Unread || tg.Body.KeptPath().Collection == "" && !reference.MayNameObjects(tg.Body.In) {
+	if len(tg.Body.In) == 0 || tg.Body.Unread || tg.Body.StoredPath().Collection == "" && !reference.MayNameObjects(tg.Body.In) {
 		return ids, nil
 	}
 	more, err := ownership.IDsIn(tg.Body.In)
@@ -146,11 +146,11 @@ func check(tg *Target, ids []ownership.Named) error {
 // Keep records the ownership of the objects in a response. It is called before the client has
 // the ids.
 func Keep(tg *Target, answer []byte) error {
-	if !keeps(tg) || tg.Body.KeptPath().Collection == "" {
+	if !keeps(tg) || tg.Body.StoredPath().Collection == "" {
 		return nil
 	}
 	ids := ownership.Made(answer, makes(tg))
-	if tg.Body.KeptPath().Collection == "chat/completions" {
+	if tg.Body.StoredPath().Collection == "chat/completions" {
 		ids = append(ids, ownership.Sounds(answer)...)
 	}
 	if err := keepItems(tg, answer); err != nil {
@@ -217,7 +217,7 @@ func talksChat(tg *Target) bool {
 	if tg.To.Body != nil {
 		body = tg.To.Body
 	}
-	return keeps(tg) && tg.Req.Route.Operation == provider.Chat && tg.SameDialect() && ownership.AsksSound(body)
+	return keeps(tg) && tg.Req.Route.Operation == provider.Chat && tg.SameDialect() && ownership.MayReturnAudio(body)
 }
 
 // keepIDs records that the workspace of the request created objects.
@@ -233,7 +233,7 @@ func keepIDs(tg *Target, ids ...string) error {
 
 // Filtered reports whether the response is a list with objects of several workspaces.
 func Filtered(tg *Target) bool {
-	return tg.To.Saved != nil && tg.To.Wall.Shared && tg.Req.Req.Method == http.MethodGet && tg.Body.KeptPath().Lists()
+	return tg.To.Saved != nil && tg.To.Wall.Shared && tg.Req.Req.Method == http.MethodGet && tg.Body.StoredPath().Lists()
 }
 
 // raise determines the tenant isolation for the saved provider's objects.
@@ -254,7 +254,7 @@ func raise(tg *Target, s *saved.Provider, cred *saved.Opened) {
 // keeps reports whether objects that the request creates are recorded: always if workspaces
 // share the credential.
 func keeps(tg *Target) bool {
-	return tg.To.Saved != nil && (tg.To.Wall.On || tg.Body.KeptPath().AlwaysNoted())
+	return tg.To.Saved != nil && (tg.To.Wall.On || tg.Body.StoredPath().AlwaysNoted())
 }
 
 // storesChat reports whether the body makes the provider store a chat completion.
@@ -273,7 +273,7 @@ func makes(tg *Target) bool {
 	if tg.Req.Req.Method != http.MethodPost {
 		return false
 	}
-	s := tg.Body.KeptPath()
+	s := tg.Body.StoredPath()
 	return s.Creates() || s.Collection == "chat/completions" && s.ID == "" && storesChat(tg)
 }
 
@@ -283,7 +283,7 @@ func Holds(tg *Target, resp *http.Response) bool {
 	if resp.StatusCode < 200 || resp.StatusCode > 299 || !keeps(tg) {
 		return false
 	}
-	s := tg.Body.KeptPath()
+	s := tg.Body.StoredPath()
 	if s.Collection == "" {
 		return false
 	}
@@ -298,7 +298,7 @@ func Watch(tg *Target, resp *http.Response) *ownership.Watcher {
 	if !keeps(tg) || !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return nil
 	}
-	sound := tg.Req.Req.Method == http.MethodPost && tg.Body.KeptPath().Collection == "chat/completions" && ownership.AsksSound(tg.Body.In)
+	sound := tg.Req.Req.Method == http.MethodPost && tg.Body.StoredPath().Collection == "chat/completions" && ownership.MayReturnAudio(tg.Body.In)
 	items := keepsItems(tg)
 	if !makes(tg) && !sound && !items {
 		return nil

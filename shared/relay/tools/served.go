@@ -80,7 +80,7 @@ func (p protocol) Answer(g *routes.Governed) error {
 	p.host.Serve(&gate.Call{
 		Context: g.Context, Request: g.Request, Path: below(g.Request), Body: g.Body,
 		Caller: g.Caller, View: g.View, TraceID: g.TraceID, Bearer: g.Bearer, Now: g.Now,
-		Via: g.Own.Via, Hosts: g.Own.Hosts, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, Usage: g.Own.Kept, Signing: g.Own.Signing, Buffered: g.Own.Buffers, Pipeline: g.Walk,
+		Via: g.Own.Via, Hosts: g.Own.Hosts, Sealer: g.Own.Sealer, Secrets: g.Own.Secrets, Usage: g.Own.State, Signing: g.Own.Signing, Buffered: g.Own.Buffers, Pipeline: g.Walk,
 	})
 	return nil
 }

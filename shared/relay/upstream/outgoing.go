@@ -36,7 +36,7 @@ func (s *sending) Wrote(whole bool) {
 
 func NewBody(t http.RoundTripper) *Body {
 	o := new(Body)
-	if !egress.Tells(t) {
+	if !egress.NotifiesObserver(t) {
 		o.trace = &httptrace.ClientTrace{WroteRequest: func(how httptrace.WroteRequestInfo) {
 			if s := o.last.Load(); s != nil {
 				s.whole.Store(how.Err == nil)
@@ -47,8 +47,8 @@ func NewBody(t http.RoundTripper) *Body {
 	return o
 }
 
-// Whole reports whether all of the last request was sent to the provider.
-func (o *Body) Whole() bool {
+// Sent reports whether all of the last request was sent to the provider.
+func (o *Body) Sent() bool {
 	if o == nil {
 		return false
 	}

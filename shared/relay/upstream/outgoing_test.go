@@ -93,7 +93,7 @@ func TestWhetherARequestWentOutWhole(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if (*Body)(nil).Whole() {
+	if (*Body)(nil).Sent() {
 		t.Error("of nothing")
 	}
 	own, standard := egress.NewHTTP1(policy), egress.NewStandard(policy)
@@ -114,10 +114,10 @@ func TestWhetherARequestWentOutWhole(t *testing.T) {
 	for _, tr := range []http.RoundTripper{http.DefaultTransport, own, standard} {
 		o := NewBody(tr)
 		bytes := func(req *http.Request) { o.Attach(req, []byte("the body")) }
-		if ask(tr, o, srv.URL, bytes); !o.Whole() {
+		if ask(tr, o, srv.URL, bytes); !o.Sent() {
 			t.Errorf("%T: it was answered", tr)
 		}
-		if ask(tr, o, "http://127.0.0.1:1/", bytes); o.Whole() {
+		if ask(tr, o, "http://127.0.0.1:1/", bytes); o.Sent() {
 			t.Errorf("%T: nobody listens there", tr)
 		}
 		for _, n := range []int64{4, -1, 9} { // 9: more than there is
@@ -128,14 +128,14 @@ func TestWhetherARequestWentOutWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			s = s.Stream(req, Exactly(stream, n), n)
-			if s.Whole() || s.Busy() {
+			if s.Sent() || s.Busy() {
 				t.Errorf("%T: nothing was sent", tr)
 			}
 			resp, err := tr.RoundTrip(req)
 			if err != nil {
 				continue
 			}
-			if _, err = io.Copy(io.Discard, resp.Body); err == nil && !s.Whole() {
+			if _, err = io.Copy(io.Discard, resp.Body); err == nil && !s.Sent() {
 				t.Errorf("%T: a stream of %d was answered", tr, n)
 			}
 			_ = resp.Body.Close()
@@ -196,7 +196,7 @@ func TestARequestThatWasRepeatedWentOutWhole(t *testing.T) {
 			}
 			_, _ = io.Copy(io.Discard, resp.Body)
 			_ = resp.Body.Close()
-			if !o.Whole() {
+			if !o.Sent() {
 				t.Errorf("%T: request %d was answered", tr, n)
 			}
 		}

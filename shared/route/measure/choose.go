@@ -28,7 +28,7 @@ const tie = 0.02
 // Choose returns the position of the best candidate, with the figures that decided. place
 // identifies the strategy. number draws among equals. With look, nothing is noted: the
 // choice is not made.
-func (r *Room) Choose(place uint64, rule Rule, c Class, list []Candidate, number func() uint32, look bool) (int, usage.Measured) {
+func (r *Workspace) Choose(place uint64, rule Rule, c Class, list []Candidate, number func() uint32, look bool) (int, usage.Measured) {
 	var room [24]view
 	views := room[:0]
 	made := usage.Measured{By: rule.By}
@@ -53,7 +53,7 @@ func (r *Room) Choose(place uint64, rule Rule, c Class, list []Candidate, number
 
 // due reports whether the next request of a strategy explores, so that exactly the share
 // does. The lock is held.
-func (r *Room) due(place uint64, share float64) bool {
+func (r *Workspace) due(place uint64, share float64) bool {
 	if len(r.explore) >= maxPlaces {
 		clear(r.explore)
 	}
@@ -66,7 +66,7 @@ func (r *Room) due(place uint64, share float64) bool {
 }
 
 // Failing reports whether a target is avoided because of failures.
-func (r *Room) Failing(k Key) bool {
+func (r *Workspace) Failing(k Key) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := r.targets[k]
@@ -89,7 +89,7 @@ type view struct {
 }
 
 // view reads the figures of a candidate. The lock is held.
-func (r *Room) view(v *view, rule *Rule, c Class, of *Candidate, now int64) {
+func (r *Workspace) view(v *view, rule *Rule, c Class, of *Candidate, now int64) {
 	v.weight, v.usable = of.Weight, of.Weight > 0
 	if t := r.targets[of.Key]; t != nil {
 		l := &t.classes[c%Classes]

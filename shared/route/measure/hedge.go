@@ -38,7 +38,7 @@ func (r *recent) percentile(p float64) (time.Duration, bool) {
 
 // Percentile returns a percentile of the latest latencies of a class at a target. They are stored
 // from the first call on, unless it only looks; it returns false until there are 10 of them.
-func (r *Room) Percentile(k Key, c Class, p float64, look bool) (time.Duration, bool) {
+func (r *Workspace) Percentile(k Key, c Class, p float64, look bool) (time.Duration, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t := r.targets[k]; look && (t == nil || t.classes[c%Classes].recent == nil) {
@@ -53,7 +53,7 @@ func (r *Room) Percentile(k Key, c Class, p float64, look bool) (time.Duration, 
 
 // Exceeded notes a call that was cancelled after a time. It counts as a latency of that time if
 // it took longer than the mean; otherwise it says nothing.
-func (r *Room) Exceeded(k Key, c Class, took time.Duration) {
+func (r *Workspace) Exceeded(k Key, c Class, took time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := &r.target(k).classes[c%Classes]
@@ -78,7 +78,7 @@ const maxSpenders = 10_000
 
 // Afford reports whether the extra cost of a key allows a second attempt, so that their sum remains
 // at most a share of the other cost. The mean cost of its requests is taken as pending, for Spent.
-func (r *Room) Afford(spender string, share float64) (pending float64, ok bool) {
+func (r *Workspace) Afford(spender string, share float64) (pending float64, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.extra[spender]
@@ -95,7 +95,7 @@ func (r *Room) Afford(spender string, share float64) (pending float64, ok bool) 
 
 // Spent counts the cost of a request in nano-dollars: that of the attempt that was used, and that
 // of the other one, if Afford took an amount as pending for it.
-func (r *Room) Spent(spender string, used, unused int64, pending float64) {
+func (r *Workspace) Spent(spender string, used, unused int64, pending float64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.extra[spender]

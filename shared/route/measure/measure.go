@@ -129,16 +129,16 @@ type Board struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	rooms map[[2]string]*Room
+	rooms map[[2]string]*Workspace
 }
 
 // NewBoard returns an empty board; now is its clock.
 func NewBoard(now func() time.Time) *Board {
-	return &Board{now: now, rooms: make(map[[2]string]*Room)}
+	return &Board{now: now, rooms: make(map[[2]string]*Workspace)}
 }
 
 // Of returns the figures of a workspace.
-func (b *Board) Of(org, workspace string) *Room {
+func (b *Board) Of(org, workspace string) *Workspace {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	key := [2]string{org, workspace}
@@ -156,8 +156,8 @@ func (b *Board) Of(org, workspace string) *Room {
 	return r
 }
 
-// Room contains the figures of one workspace. It is safe for concurrent use.
-type Room struct {
+// Workspace contains the figures of one workspace. It is safe for concurrent use.
+type Workspace struct {
 	now func() time.Time
 
 	mu      sync.Mutex
@@ -168,12 +168,12 @@ type Room struct {
 }
 
 // NewRoom returns an empty Room; now is its clock.
-func NewRoom(now func() time.Time) *Room {
-	return &Room{now: now, targets: make(map[Key]*target), explore: make(map[uint64]float64)}
+func NewRoom(now func() time.Time) *Workspace {
+	return &Workspace{now: now, targets: make(map[Key]*target), explore: make(map[uint64]float64)}
 }
 
 // target returns the figures of a target. The lock is held.
-func (r *Room) target(k Key) *target {
+func (r *Workspace) target(k Key) *target {
 	t, ok := r.targets[k]
 	if !ok {
 		if len(r.targets) >= maxTargets {
@@ -186,7 +186,7 @@ func (r *Room) target(k Key) *target {
 }
 
 // forget evicts idle targets until a tenth of the capacity is free. The lock is held.
-func (r *Room) forget() {
+func (r *Workspace) forget() {
 	for k, t := range r.targets {
 		if len(r.targets) <= maxTargets*9/10 {
 			return
@@ -198,7 +198,7 @@ func (r *Room) forget() {
 }
 
 // Begin counts a request that goes to a target. Each call needs one of End.
-func (r *Room) Begin(k Key) {
+func (r *Workspace) Begin(k Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t := r.target(k)
@@ -207,7 +207,7 @@ func (r *Room) Begin(k Key) {
 }
 
 // End counts a request that is over.
-func (r *Room) End(k Key) {
+func (r *Workspace) End(k Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if t := r.target(k); t.inFlight > 0 {
@@ -217,7 +217,7 @@ func (r *Room) End(k Key) {
 
 // Observe counts the response of a target: a failure, a success with its latency, or a
 // response that says nothing of its target, such as 400.
-func (r *Room) Observe(k Key, c Class, status int, took time.Duration) {
+func (r *Workspace) Observe(k Key, c Class, status int, took time.Duration) {
 	success, failure := Success(status), Failure(status)
 	if !success && !failure {
 		return

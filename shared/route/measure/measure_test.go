@@ -15,7 +15,7 @@ import (
 
 // world is a Room with a fake clock, and targets with synthetic latencies.
 type world struct {
-	room *Room
+	room *Workspace
 	now  time.Time
 	rnd  *rand.Rand
 }

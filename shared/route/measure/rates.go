@@ -24,7 +24,7 @@ const (
 // Prices sets the cost of each candidate, for a request at a time that uses used. find returns
 // the price of the target of a candidate; its answer is used for a second. Choices may lag a
 // price change by that much; charges do not.
-func (r *Room) Prices(list []Candidate, c Class, at time.Time, used *pricing.Usage, find func(i int) (pricing.Price, bool)) {
+func (r *Workspace) Prices(list []Candidate, c Class, at time.Time, used *pricing.Usage, find func(i int) (pricing.Price, bool)) {
 	now := at.UnixNano()
 	var room [24]int
 	missing := room[:0]
@@ -49,7 +49,7 @@ func (r *Room) Prices(list []Candidate, c Class, at time.Time, used *pricing.Usa
 // rateKey is the key of a candidate's price for a class of requests.
 func (c *Candidate) rateKey(class Class) Key { return c.Key*Classes + Key(class%Classes) }
 
-func (r *Room) keepRate(k Key, p *rate) {
+func (r *Workspace) keepRate(k Key, p *rate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.rates == nil || len(r.rates) >= maxRates {

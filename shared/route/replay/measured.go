@@ -39,7 +39,7 @@ type Alternative struct {
 // figures are the figures of targets at the time of each request.
 type figures struct {
 	now   time.Time
-	room  *measure.Room
+	room  *measure.Workspace
 	ends  endings
 	seen  map[measure.Key]*seen
 	paths []*Alternative
@@ -109,7 +109,7 @@ func (r *Run) measures(ctx context.Context, c *course) *route.Measures {
 		return t
 	}
 	return &route.Measures{
-		Room: r.figures.room, Class: classOf(c.rec), Model: c.rec.RequestModel, Looking: true,
+		Workspace: r.figures.room, Class: classOf(c.rec), Model: c.rec.RequestModel, Looking: true,
 		Key: func(l *route.Leaf) measure.Key { return keyOf(target(l)) },
 		Cost: func(l *route.Leaf) (pricing.NanoDollars, bool) {
 			cost, ok, err := r.costAt(ctx, c, target(l), used)

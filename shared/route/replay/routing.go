@@ -241,8 +241,8 @@ func (p *past) Number(path string) uint32 {
 	return uint32((n ^ n>>33) >> 32)
 }
 
-// Kept returns the target to which an earlier request with the same values was sent.
-func (p *past) Kept(path string) (int, bool) {
+// Remembered returns the target to which an earlier request with the same values was sent.
+func (p *past) Remembered(path string) (int, bool) {
 	for i := len(p.rec.Draws) - 1; i >= 0; i-- {
 		if d := &p.rec.Draws[i]; d.Path == path && d.Sticky == usage.StickyKept {
 			return d.Chosen, true

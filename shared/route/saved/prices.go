@@ -6,7 +6,7 @@ import "gateway/shared/pricing"
 // organisation's, and that before the list's. The multipliers are those of the integration,
 // or else of the organisation.
 type Prices struct {
-	Book  *pricing.Book
+	List  *pricing.Book
 	By    *pricing.Overrides // of the organisation; nil: none
 	Of    string             // the provider, such as openai
 	Saved *Provider          // nil: none; its integration may have prices
@@ -29,7 +29,7 @@ func (s Prices) Find(model string, o pricing.Options) (name string, p pricing.Pr
 
 // Listed returns the price of a model for which the integration sets none.
 func (s Prices) Listed(model string, o pricing.Options) (p pricing.Price, ok bool) {
-	if p, ok = s.By.Price(s.Book, s.Of, model, o); !ok {
+	if p, ok = s.By.Price(s.List, s.Of, model, o); !ok {
 		return p, false
 	}
 	var adjust *pricing.Adjustments

@@ -61,10 +61,10 @@ type Users struct{ Known atomic.Pointer[Uses] }
 
 // Uses are the most recently read workspaces that use a credential.
 type Uses struct {
-	Prints []string // fingerprints of the credentials
-	Places []string // the partitions of its objects
-	Others bool     // another workspace uses it
-	Asked  time.Time
+	Prints  []string // fingerprints of the credentials
+	Places  []string // the partitions of its objects
+	Others  bool     // another workspace uses it
+	LastUse time.Time
 }
 
 // Means are what credentials are opened with.

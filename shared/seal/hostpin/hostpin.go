@@ -57,9 +57,9 @@ const (
 // Change is a change of a resource that has secrets and addresses.
 type Change struct {
 	Addresses []Address
-	// Kept are the fields of the secrets that were stored by an earlier call and that this call
+	// Retained are the fields of the secrets that were stored by an earlier call and that this call
 	// neither sends again nor removes. New resources have none.
-	Kept     []string
+	Retained []string
 	Mappings []Mapping
 	By       Caller
 }
@@ -87,7 +87,7 @@ func (ch *Change) details() (bad []fault.Detail) {
 			continue
 		}
 		var kept []string
-		for _, name := range ch.Kept {
+		for _, name := range ch.Retained {
 			if a.receives(name) {
 				kept = append(kept, name)
 			}

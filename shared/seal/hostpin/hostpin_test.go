@@ -31,7 +31,7 @@ func TestCheckDecidesEveryCombination(t *testing.T) {
 				want := 0
 				switch secret {
 				case "kept":
-					ch.Kept = []string{"key"}
+					ch.Retained = []string{"key"}
 					if moved {
 						want = 400
 					}
@@ -67,11 +67,11 @@ func TestCheckDecidesEveryCombination(t *testing.T) {
 
 func TestAddressesReceiveOnlyTheirSecrets(t *testing.T) {
 	t.Parallel()
-	ch := Change{Addresses: []Address{{Field: "token_endpoint", Was: "a", Now: "b", Open: true, Secrets: []string{"client_secret"}}}, Kept: []string{"headers"}}
+	ch := Change{Addresses: []Address{{Field: "token_endpoint", Was: "a", Now: "b", Open: true, Secrets: []string{"client_secret"}}}, Retained: []string{"headers"}}
 	if err := ch.Check(); err != nil {
 		t.Errorf("headers are not sent to the token endpoint: %v", err)
 	}
-	ch.Kept = append(ch.Kept, "client_secret")
+	ch.Retained = append(ch.Retained, "client_secret")
 	f := fault.From(ch.Check())
 	if f == nil || len(f.Details) != 1 || f.Details[0].Field != "token_endpoint" {
 		t.Errorf("the client secret moves with the token endpoint: %v", f)

@@ -168,7 +168,7 @@ func (m *mode) pinned(was, now map[string]string, sent map[string]*string, has f
 			ch.Addresses = append(ch.Addresses, hostpin.Address{Field: at, Was: was[f.Name], Now: now[f.Name], Open: true})
 		}
 		if _, given := sent[f.Name]; f.Secret && !given && has(f.Name) {
-			ch.Kept = append(ch.Kept, at)
+			ch.Retained = append(ch.Retained, at)
 		}
 	}
 	return ch

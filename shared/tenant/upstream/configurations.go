@@ -70,9 +70,9 @@ func (ch *Change) Apply(ctx context.Context, s seal.Sealer, rec *resource.Record
 	return next, nil
 }
 
-// Kept returns the secret fields that rec had before the change and still has, for
+// Retained returns the secret fields that rec had before the change and still has, for
 // hostpin.Change.
-func (ch *Change) Kept(rec *resource.Record) (fields []string) {
+func (ch *Change) Retained(rec *resource.Record) (fields []string) {
 	if ch.Clear {
 		return nil
 	}

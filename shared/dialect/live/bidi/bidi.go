@@ -91,7 +91,7 @@ func (s *Session) Opens(first []byte) (o live.Opening, err error) {
 	if o.Model = strings.TrimPrefix(name, "models/"); o.Model == "" || len(o.Model) > 4096 {
 		return o, fault.Invalid("setup.model", "must name a model, with or without models/ before it")
 	}
-	o.Asks, err = s.config(raw, &in)
+	o.Demands, err = s.config(raw, &in)
 	return o, err
 }
 
@@ -105,7 +105,7 @@ func inside(field string, err error) error {
 }
 
 // config reads what the setup says about answers.
-func (s *Session) config(setup []byte, in *wire.Walk) (a live.Asks, err error) {
+func (s *Session) config(setup []byte, in *wire.Walk) (a live.Demands, err error) {
 	a.Unheard = either(setup, in, setupKeys, "inputAudioTranscription", "input_audio_transcription") == nil
 	written := either(setup, in, setupKeys, "outputAudioTranscription", "output_audio_transcription") != nil
 	raw := either(setup, in, setupKeys, "generationConfig", "generation_config")
@@ -147,7 +147,7 @@ const (
 )
 
 // Client implements live.Wire.
-func (s *Session) Client(message []byte) (h live.Heard, err error) {
+func (s *Session) Client(message []byte) (h live.Content, err error) {
 	w := &s.client
 	if err := clientKeys.Walk(message, w); err != nil {
 		return h, err

@@ -23,7 +23,7 @@ func opened(t *testing.T, setup string) *Session {
 func told(s *Session, messages ...string) string {
 	var out []string
 	for _, m := range messages {
-		h := live.Heard{}
+		h := live.Content{}
 		if m == asks {
 			h, _ = s.Client([]byte(m))
 		} else {
@@ -143,8 +143,8 @@ func TestAllThatAModelMakesIsHeard(t *testing.T) {
 		`{"toolCall":{"functionCalls":[{"id":"i","name":"f","args":{"x":"d"}},{"id":"j","name":"g","args":{"y":"e"}}]}}`:                                                             {"", "d\ne"},
 		`{"serverContent":{"modelTurn":{"parts":[{"inlineData":{"mimeType":"audio/pcm","data":"AAAA"}}]},"outputTranscription":{"text":"f"}}}`:                                       {"f", ""},
 	} {
-		if h := opened(t, `{"setup":{"model":"m"}}`).Provider([]byte(message)); h.Said != want[0] || h.Called != want[1] {
-			t.Errorf("%s: said %q, called %q", message, h.Said, h.Called)
+		if h := opened(t, `{"setup":{"model":"m"}}`).Provider([]byte(message)); h.Text != want[0] || h.Called != want[1] {
+			t.Errorf("%s: said %q, called %q", message, h.Text, h.Called)
 		}
 	}
 }

@@ -29,7 +29,7 @@ const (
 )
 
 // Provider implements live.Wire. A message that cannot be read is forwarded and ignored.
-func (s *Session) Provider(message []byte) (h live.Heard) {
+func (s *Session) Provider(message []byte) (h live.Content) {
 	w := &s.provider
 	if serverKeys.Walk(message, w) != nil {
 		return h
@@ -49,7 +49,7 @@ func (s *Session) Provider(message []byte) (h live.Heard) {
 		h.Again = handleIn(at.Of(message))
 	}
 	h.Steps = s.take(&m)
-	h.Whole = m.complete || m.calls
+	h.Complete = m.complete || m.calls
 	return h
 }
 
@@ -73,14 +73,14 @@ type part struct {
 	prompt   int64
 }
 
-func (m *part) read(s *Session, content []byte, h *live.Heard) {
+func (m *part) read(s *Session, content []byte, h *live.Content) {
 	w := &s.within
 	if turnKeys.Walk(content, w) != nil {
 		return
 	}
 	if at := w.Spans[keyTurn]; at.Present(content) {
 		m.turn = at.Of(content)
-		h.Said = strings.Join(live.Texts(m.turn, words), "")
+		h.Text = strings.Join(live.Texts(m.turn, words), "")
 		h.Called = strings.Join(live.Texts(m.turn, callArguments), "\n")
 	}
 	is := func(key int) bool { return string(w.Spans[key].Of(content)) == "true" }
@@ -96,7 +96,7 @@ func (m *part) read(s *Session, content []byte, h *live.Heard) {
 	}
 	spoken := transcript(keySpoken)
 	m.speaks = spoken != ""
-	h.Said += spoken
+	h.Text += spoken
 	h.Voice = transcript(keyHeard)
 }
 

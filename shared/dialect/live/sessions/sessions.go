@@ -138,8 +138,8 @@ func (s *Session) Opens(first []byte) (o live.Opening, err error) {
 	if o.Model == "" {
 		return o, fault.Invalid("session.model", "is required: the model of the session")
 	}
-	o.Asks, s.all, err = asks(session, &in)
-	o.Asks.Unheld = true // the session continues without pauses
+	o.Demands, s.all, err = asks(session, &in)
+	o.Demands.Unheld = true // the session continues without pauses
 	return o, err
 }
 
@@ -157,7 +157,7 @@ func within(field string, err error) error {
 // asks reads which models will work for a session: the models of its delegation, and
 // those triggered by its transcripts. told is the number of bytes of instructions for
 // those that generate responses: prompts and tools.
-func asks(session []byte, in *wire.Walk) (a live.Asks, told int64, err error) {
+func asks(session []byte, in *wire.Walk) (a live.Demands, told int64, err error) {
 	add := func(owner []byte, field string) error {
 		var w wire.Walk
 		if err := ownerKeys.Walk(owner, &w); err != nil {
@@ -217,7 +217,7 @@ func (s *Session) Opening(model string) []byte {
 }
 
 // Client implements live.Wire.
-func (s *Session) Client(message []byte) (h live.Heard, err error) {
+func (s *Session) Client(message []byte) (h live.Content, err error) {
 	w := &s.client
 	if err := eventKeys.Walk(message, w); err != nil {
 		return h, err
@@ -249,7 +249,7 @@ func (s *Session) Client(message []byte) (h live.Heard, err error) {
 			return h, fault.Invalid("session.model", "cannot be changed")
 		}
 		var told int64
-		h.Asks, told, err = asks(session, &in)
+		h.Demands, told, err = asks(session, &in)
 		s.reads(told)
 	default:
 		s.reads(int64(len(message)))
@@ -258,7 +258,7 @@ func (s *Session) Client(message []byte) (h live.Heard, err error) {
 }
 
 // Provider implements live.Wire. A message that cannot be read is forwarded and ignored.
-func (s *Session) Provider(message []byte) (h live.Heard) {
+func (s *Session) Provider(message []byte) (h live.Content) {
 	w := &s.provider
 	if eventKeys.Walk(message, w) != nil {
 		return h
@@ -269,21 +269,21 @@ func (s *Session) Provider(message []byte) (h live.Heard) {
 		h.Voice = said(member(message, w, keyDelta))
 		s.reads(int64(len(h.Voice)))
 	case "session.output_transcript.delta":
-		h.Said = said(member(message, w, keyDelta))
-		s.reads(int64(len(h.Said)))
+		h.Text = said(member(message, w, keyDelta))
+		s.reads(int64(len(h.Text)))
 	case "session.usage.updated":
-		h.Whole = true
+		h.Complete = true
 		if n, ok := secondsOf(member(message, w, keyUsage)); ok {
 			h.Steps = s.lasted(n)
 		}
 	case "session.closed":
-		h.Whole, h.Last = true, true
+		h.Complete, h.Last = true, true
 		h.Steps = s.closed(member(message, w, keyUsage), member(message, w, keyReason))
 	case "response.event":
 		event := member(message, w, keyEvent)
 		h.Steps = s.nested(event)
-		h.Said = made(event)
-		h.Whole = h.Said != ""
+		h.Text = made(event)
+		h.Complete = h.Text != ""
 	case "decision.event":
 		id, _ := text(message, w, keyEventID, "event_id") // a decision has no separate id
 		h.Steps = s.decided(id, member(message, w, keyEvent))

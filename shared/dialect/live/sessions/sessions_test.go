@@ -30,7 +30,7 @@ func opened(t *testing.T) live.Wire {
 	t.Helper()
 	s := New(meter)
 	o, err := s.Opens([]byte(`{"type":"session.start","session":{"instructions":"x","model":"@s/m","delegation":{"type":"responses","responses":{"model":"d"}}}}`))
-	if err != nil || o.Model != "@s/m" || fmt.Sprint(o.Asks.Models) != "[d]" || len(o.Steps) != 1 || o.Steps[0].Seconds != Ahead {
+	if err != nil || o.Model != "@s/m" || fmt.Sprint(o.Demands.Models) != "[d]" || len(o.Steps) != 1 || o.Steps[0].Seconds != Ahead {
 		t.Fatalf("%+v %v", o, err)
 	}
 	if got := string(s.Opening("m")); got != `{"type":"session.start","session":{"instructions":"x","model":"m","delegation":{"type":"responses","responses":{"model":"d"}}}}` {
@@ -184,8 +184,8 @@ func TestWhatIsMadeWithinASessionIsJudged(t *testing.T) {
 		`{"type":"response.completed","response":{"id":"r","output":[{"type":"message","content":[{"type":"output_text","text":"one"},{"type":"refusal","refusal":"two"}]},{"type":"function_call","name":"f","arguments":"{three}"}]}}`: "one\ntwo\n{three}",
 		`{"type":"response.created","response":{"id":"r","output":[]}}`: "", `{"type":"response.output_text.delta","delta":"words"}`: "", `[]`: "", `{"type":"response.completed","response":{"id":"r","metadata":{"a":"b"},"output":null}}`: "",
 	} {
-		if h := s.Provider([]byte(`{"type":"response.event","event":` + event + `}`)); h.Said != want || h.Whole != (want != "") {
-			t.Errorf("%s: %q %v", event, h.Said, h.Whole)
+		if h := s.Provider([]byte(`{"type":"response.event","event":` + event + `}`)); h.Text != want || h.Complete != (want != "") {
+			t.Errorf("%s: %q %v", event, h.Text, h.Complete)
 		}
 	}
 }

@@ -25,11 +25,11 @@ import (
 	"gateway/shared/route"
 )
 
-// desk admits and charges the responses of a session. Each response has its own run of the
+// sessionController admits and charges the responses of a session. Each response has its own run of the
 // pipeline, as the session's caller and at its target: it is admitted, counted, reserved for,
 // settled and recorded by the same stages as any request. The parts of the session's call that
 // it reads do not change meanwhile.
-type desk struct {
+type sessionController struct {
 	relay *Relay
 	of    *call // the session's
 	leaf  *route.Leaf
@@ -40,8 +40,8 @@ type desk struct {
 	begun atomic.Bool // a response has started; the first one was counted with the session
 }
 
-// newDesk returns the desk of the session that a call has opened.
-func newDesk(c *call) *desk {
+// newSessionController returns the desk of the session that a call has opened.
+func newSessionController(c *call) *sessionController {
 	req := c.req.Req.WithContext(context.WithoutCancel(c.req.Req.Context()))
 	h := c.req.HeadersForProvider().Clone()
 	h.Del("X-Gateway-Api-Key")
@@ -49,11 +49,11 @@ func newDesk(c *call) *desk {
 	req.Header = h
 	rt := *c.req.Route
 	rt.Free = false
-	return &desk{relay: c.relay, of: c, leaf: c.target.To.Leaf, req: req, route: &rt, key: c.req.KeyHash()}
+	return &sessionController{relay: c.relay, of: c, leaf: c.target.To.Leaf, req: req, route: &rt, key: c.req.KeyHash()}
 }
 
 // open starts the pipeline for a response, up to its target. counted: it counts against rates.
-func (d *desk) open(who *identity.Principal, counted bool) (*call, error) {
+func (d *sessionController) open(who *identity.Principal, counted bool) (*call, error) {
 	c := d.relay.calls.Get().(*call)
 	c.begin(d.relay, new(response.Recorder), d.req, d.route) // the response is discarded
 	c.req.Behalf = &admission.Behalf{Key: d.key, Caller: who}
@@ -79,14 +79,14 @@ func (d *desk) open(who *identity.Principal, counted bool) (*call, error) {
 }
 
 // shut ends the pipeline of a response and releases its memory.
-func (d *desk) shut(c *call) {
+func (d *sessionController) shut(c *call) {
 	finish(c)
 	c.reset()
 	d.relay.calls.Put(c)
 }
 
-// Begin implements session.Desk.
-func (d *desk) Begin(what *session.Wanted) (session.Turn, error) {
+// Begin implements session.Controller.
+func (d *sessionController) Begin(what *session.Wanted) (session.Turn, error) {
 	now, err := d.of.req.Still(d.of.req.Base)
 	if err == nil {
 		err = d.of.guards.Live().Renew(d.of.req.Base, now)
@@ -118,12 +118,12 @@ func wants(tg *target.Target, bill *accounting.Bill, what *session.Wanted) {
 
 // charged sets another model than the session's for the charge of a response.
 func charged(tg *target.Target, bill *accounting.Bill, model string) {
-	bill.Heard.PricedAs(model)
+	bill.Reported.PricedAs(model)
 	tg.To.Names = tg.To.Names.Of(model)
 }
 
-// Late implements session.Desk.
-func (d *desk) Late(done *dialect.Done, event []byte) {
+// ChargeLate implements session.Controller.
+func (d *sessionController) ChargeLate(done *dialect.Done, event []byte) {
 	c, err := d.open(d.of.req.Who, false)
 	if err != nil {
 		d.Fail("response that is not admitted", err)
@@ -133,7 +133,7 @@ func (d *desk) Late(done *dialect.Done, event []byte) {
 	if done.Model != "" {
 		charged(&c.target, &c.bill, done.Model)
 	}
-	c.bill.Heard.ServedAs(done.Served)
+	c.bill.Reported.ServedAs(done.Served)
 	r := &turn{desk: d, call: c}
 	c.bill.LimitsOfTarget()
 	r.charge(done.Usage, done.Status, event)
@@ -141,8 +141,8 @@ func (d *desk) Late(done *dialect.Done, event []byte) {
 	d.shut(c)
 }
 
-// Heard implements session.Desk.
-func (d *desk) Heard(t *dialect.Transcript, model string, event []byte) {
+// ChargeTranscript implements session.Controller.
+func (d *sessionController) ChargeTranscript(t *dialect.Transcript, model string, event []byte) {
 	c, err := d.open(d.of.req.Who, false)
 	if err != nil {
 		d.Fail("transcript that is not admitted", err)
@@ -157,8 +157,8 @@ func (d *desk) Heard(t *dialect.Transcript, model string, event []byte) {
 	d.shut(c)
 }
 
-// Allows implements session.Desk.
-func (d *desk) Allows(model string) error {
+// Allows implements session.Controller.
+func (d *sessionController) Allows(model string) error {
 	if len(model) > body.MaxModel {
 		return fault.Invalid("model", "must have at most %d bytes", body.MaxModel)
 	}
@@ -168,14 +168,14 @@ func (d *desk) Allows(model string) error {
 	return nil
 }
 
-// Names implements session.Desk.
-func (d *desk) Names(message []byte) error { return target.MaySay(&d.of.target, message) }
+// Names implements session.Controller.
+func (d *sessionController) Names(message []byte) error { return target.MaySay(&d.of.target, message) }
 
-// Made implements session.Desk.
-func (d *desk) Made(handle string) error { return target.KeepHandle(&d.of.target, handle) }
+// Made implements session.Controller.
+func (d *sessionController) Made(handle string) error { return target.KeepHandle(&d.of.target, handle) }
 
-// Check implements session.Desk.
-func (d *desk) Check() error {
+// Check implements session.Controller.
+func (d *sessionController) Check() error {
 	now, err := d.of.req.Still(d.of.req.Base)
 	if err != nil {
 		return err
@@ -202,12 +202,12 @@ func (d *desk) Check() error {
 	return nil
 }
 
-// Fail implements session.Desk.
-func (d *desk) Fail(where string, err error) { d.of.req.Fail(where, err) }
+// Fail implements session.Controller.
+func (d *sessionController) Fail(where string, err error) { d.of.req.Fail(where, err) }
 
 // turn is one response of a session, in its pipeline.
 type turn struct {
-	desk  *desk
+	desk  *sessionController
 	call  *call
 	began time.Duration
 }
@@ -219,7 +219,7 @@ func (r *turn) Cover(what *session.Wanted) error {
 	wants(&c.target, &c.bill, what)
 	own, its := c.bill.Budgeted()
 	switch {
-	case !c.bill.Purse.Asks(own, its):
+	case !c.bill.Purse.NeedsCost(own, its):
 		return nil
 	case c.bill.Purse.Holds():
 		return c.bill.Purse.Cover(c.req.Ctx, c.bill.BoundOf())
@@ -232,7 +232,7 @@ func (r *turn) End(d *dialect.Done, event []byte) {
 	if d.Model != "" {
 		charged(&r.call.target, &r.call.bill, d.Model)
 	}
-	r.call.bill.Heard.ServedAs(d.Served)
+	r.call.bill.Reported.ServedAs(d.Served)
 	reason := d.Status
 	if d.Reason != "" {
 		reason = d.Reason
@@ -245,7 +245,7 @@ func (r *turn) End(d *dialect.Done, event []byte) {
 // judged adds the guardrail results of a response, and of the input before it, to its record.
 func (r *turn) judged(id string) {
 	g, c := r.desk.guard, r.call
-	c.guards.Notes.Heard(r.desk.of.guards.Live())
+	c.guards.Notes.AddVerdicts(r.desk.of.guards.Live())
 	if g == nil {
 		return
 	}
@@ -265,7 +265,7 @@ func (r *turn) charge(u pricing.Usage, finish string, event []byte) {
 	c.log.Attempt(latency)
 	c.log.Wait(latency)
 	c.log.Status(http.StatusOK)
-	c.bill.Heard.Ended(clipText(finish))
+	c.bill.Reported.Ended(clipText(finish))
 	c.log.Body(record.Response, event)
 	u.Add(pricing.Requests, 1)
 	c.bill.Charge(u)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Told is a span or a log record received from another system. Values of attributes are
+// ReceivedSpan is a span or a log record received from another system. Values of attributes are
 // strings, bools, int64, float64, []any and map[string]any; bytes become base64.
 // Attributes are in the order in which they were sent; a key may occur twice.
-type Told struct {
+type ReceivedSpan struct {
 	Origin            []Attr    // attributes of the resource
 	Scope, Version    string    // of the instrumentation that reports it
 	Trace, ID, Parent string    // lower-case hexadecimal; "": none, or one of zeros only
@@ -18,14 +18,14 @@ type Told struct {
 	Name              string    // of the span, or of the log's event
 	Start, End        time.Time // the same for a log record; zero: not given
 	Attrs             []Attr
-	Events            []ToldEvent
+	Events            []ReceivedEvent
 	Status            int // StatusOK, StatusError, or 0
 	Message           string
 	Body              any // of a log record
 }
 
-// ToldEvent is something that happened within a span.
-type ToldEvent struct {
+// ReceivedEvent is something that happened within a span.
+type ReceivedEvent struct {
 	Name  string
 	Attrs []Attr
 }
@@ -73,7 +73,7 @@ const (
 )
 
 // hexID reads an id of n bytes in hexadecimal, in either case.
-func (t *Told) hexID(text []byte, n int) string {
+func (t *ReceivedSpan) hexID(text []byte, n int) string {
 	if len(text) == 0 {
 		return ""
 	}
@@ -90,7 +90,7 @@ func (t *Told) hexID(text []byte, n int) string {
 }
 
 // rawID reads an id of n bytes.
-func (t *Told) rawID(b []byte, n int) string {
+func (t *ReceivedSpan) rawID(b []byte, n int) string {
 	if len(b) != n {
 		t.BadID = t.BadID || len(b) > 0
 		return ""

@@ -5,15 +5,15 @@ import (
 	"gateway/shared/fault"
 )
 
-// Desk admits and charges the responses of a session.
-type Desk interface {
+// Controller admits and charges the responses of a session.
+type Controller interface {
 	// Begin checks that a response may be made and reserves the most it can cost. The error is a
 	// fault of the caller's key, of a limit or of a budget.
 	Begin(what *Wanted) (Turn, error)
-	// Late charges a response that was made without a reservation.
-	Late(d *realtime.Done, event []byte)
-	// Heard charges the transcription of a client's audio, which is reported after it is done.
-	Heard(t *realtime.Transcript, model string, event []byte)
+	// ChargeLate charges a response that was made without a reservation.
+	ChargeLate(d *realtime.Done, event []byte)
+	// ChargeTranscript charges the transcription of a client's audio, which is reported after it is done.
+	ChargeTranscript(t *realtime.Transcript, model string, event []byte)
 	// Allows reports whether a model may be used in addition to the session's own.
 	Allows(model string) error
 	// Names rejects a client's message that names an object that another workspace has stored at
@@ -40,11 +40,11 @@ type Guard interface {
 
 // Judged is the result of judging a provider event.
 type Judged struct {
-	Stays bool     // it is forwarded unchanged
-	Told  [][]byte // sent to the client instead
-	Back  [][]byte // sent to the provider
-	Body  []byte   // the event as it is charged; nil: unchanged
-	Err   error    // the session must end: there is no memory for held content
+	Stays   bool     // it is forwarded unchanged
+	Replies [][]byte // sent to the client instead
+	Back    [][]byte // sent to the provider
+	Body    []byte   // the event as it is charged; nil: unchanged
+	Err     error    // the session must end: there is no memory for held content
 }
 
 // Wanted is a response that is to be made.

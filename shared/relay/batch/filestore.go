@@ -7,8 +7,8 @@ import (
 	"gateway/shared/chat"
 )
 
-// Room stores a workspace's files that the gateway manages.
-type Room interface {
+// FileStore stores a workspace's files that the gateway manages.
+type FileStore interface {
 	chat.JobRoom
 	// OpenAt reads a file's bytes from an offset.
 	OpenAt(ctx context.Context, f *chat.HeldFile, offset int64) io.ReadCloser

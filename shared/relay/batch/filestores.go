@@ -18,9 +18,9 @@ import (
 	"gateway/shared/store"
 )
 
-// Rooms stores files for workspaces that their providers cannot store. A file is in the bucket
+// FileStores stores files for workspaces that their providers cannot store. A file is in the bucket
 // in sealed chunks and has a row in the usage table; both are deleted after heldFor.
-type Rooms struct {
+type FileStores struct {
 	Now    func() time.Time
 	Table  store.Table
 	Bucket blob.Bucket // nil: files cannot be stored
@@ -30,7 +30,7 @@ type Rooms struct {
 // HeldFiles stores the files of one workspace: for providers that cannot store them, or those that
 // the gateway manages itself.
 type HeldFiles struct {
-	*Rooms
+	*FileStores
 	scope  store.Scope
 	prefix string // of the ids
 	list   string // partition of the rows
@@ -38,7 +38,7 @@ type HeldFiles struct {
 
 var (
 	_ chat.JobRoom = HeldFiles{}
-	_ Room         = HeldFiles{}
+	_ FileStore    = HeldFiles{}
 )
 
 // Limits of stored files.
@@ -53,10 +53,10 @@ const (
 )
 
 // Of returns the store of files that the workspace's providers cannot store.
-func (r *Rooms) Of(sc store.Scope) chat.JobRoom { return HeldFiles{r, sc, idPrefix, "HELD"} }
+func (r *FileStores) Of(sc store.Scope) chat.JobRoom { return HeldFiles{r, sc, idPrefix, "HELD"} }
 
 // Own returns the store of files that the gateway manages itself.
-func (r *Rooms) Own(sc store.Scope) HeldFiles {
+func (r *FileStores) Own(sc store.Scope) HeldFiles {
 	return HeldFiles{r, sc, FilePrefix, "MANAGED"}
 }
 

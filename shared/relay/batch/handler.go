@@ -12,17 +12,17 @@ import (
 	"gateway/shared/store"
 )
 
-// Desk serves the routes of batches to a workspace. It is created for one request.
-type Desk struct {
+// Handler serves the routes of batches to a workspace. It is created for one request.
+type Handler struct {
 	Batches *Batches
-	Room    Room
+	Files   FileStore
 	Scope   store.Scope
 	Wake    func(*Batch) // sends the message of the batch's next step
 }
 
 // Create creates the defined batch, unless try returns an error for the route of its rows.
-func (d *Desk) Create(ctx context.Context, def *Definition, try func(*Definition) error) (*chat.JobAnswer, error) {
-	f, err := d.Room.File(ctx, def.Input)
+func (d *Handler) Create(ctx context.Context, def *Definition, try func(*Definition) error) (*chat.JobAnswer, error) {
+	f, err := d.Files.File(ctx, def.Input)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (d *Desk) Create(ctx context.Context, def *Definition, try func(*Definition
 }
 
 // List returns a page of the workspace's batches.
-func (d *Desk) List(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (d *Handler) List(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	limit, err := job.Limit(j)
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (d *Desk) List(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 }
 
 // Act reads or cancels a batch, or returns its output rows.
-func (d *Desk) Act(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
+func (d *Handler) Act(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 	op := provider.Operation(j.Operation)
 	b, err := d.Batches.Get(ctx, d.Scope, j.ID)
 	if err == nil && b != nil && op == provider.BatchesCancel {
@@ -99,7 +99,7 @@ func (d *Desk) Act(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
 }
 
 // output streams the rows that succeeded, then those that failed.
-func (d *Desk) output(ctx context.Context, b *Batch) (*chat.JobAnswer, error) {
+func (d *Handler) output(ctx context.Context, b *Batch) (*chat.JobAnswer, error) {
 	var parts []io.Reader
 	var closers []io.Closer
 	var length int64
@@ -107,14 +107,14 @@ func (d *Desk) output(ctx context.Context, b *Batch) (*chat.JobAnswer, error) {
 		if id == "" {
 			continue
 		}
-		f, err := d.Room.File(ctx, id)
+		f, err := d.Files.File(ctx, id)
 		if err != nil {
 			return nil, err
 		}
 		if f == nil {
 			continue // deleted by its owner
 		}
-		src := d.Room.Open(ctx, f)
+		src := d.Files.Open(ctx, f)
 		parts, closers, length = append(parts, src), append(closers, src), length+f.Bytes
 	}
 	if len(parts) == 0 {
