@@ -50,7 +50,6 @@ type race struct {
 	done   chan struct{} // closed at the end of the second attempt; nil: not begun
 
 	answer answer // of the second attempt, after done
-	status int    // of its failure, after done; 0: none
 	took   time.Duration
 	called bool // the second attempt called its provider
 }
