@@ -86,7 +86,7 @@ func raced(c *call, leaf *route.Leaf, body []byte) answer {
 	if c.race != nil || c.plan.Walker == nil {
 		return attempts(c, leaf, body)
 	}
-	h := c.plan.Walker.Hedge()
+	h := route.HedgeOf(c.plan.Walker)
 	if h == nil || h.Leaf.PromptID != "" || !hedges(c) || storesResponse(c, body) && !h.Stored {
 		return attempts(c, leaf, body)
 	}
@@ -121,12 +121,12 @@ func (r *race) decide(a answer, took time.Duration) answer {
 	<-r.done
 	if r.won != r.second {
 		if r.called {
-			c.plan.Walker.HedgeFailed(r.hedge)
+			route.HedgeFailed(c.plan.Walker, r.hedge)
 		}
 		return a
 	}
 	abandon(c, &a)
-	c.plan.Walker.HedgeWon(r.hedge, status, took)
+	route.HedgeWon(c.plan.Walker, r.hedge, status, took)
 	s := r.second
 	s.reply.w = c.reply.w
 	s.log.Wait(r.hedge.After)

@@ -71,9 +71,9 @@ type Hedge struct {
 	pending       float64 // extra cost, while the attempt is made
 }
 
-// Hedge returns the second attempt for the target that Next has just returned; nil if the config
+// HedgeOf returns the second attempt for the target that Next has just returned; nil if the config
 // has none for it: no hedge, no other target that works, or no known latency to wait for.
-func (w *Walk) Hedge() *Hedge {
+func HedgeOf(w *Walk) *Hedge {
 	m := w.ctx.Measures
 	if !w.tree.hedges || m == nil || w.at == nil {
 		return nil
@@ -95,7 +95,7 @@ func (w *Walk) Hedge() *Hedge {
 				h.After = d
 			}
 		}
-		if h.child = w.second(&w.stack[i]); h.child == nil || h.After <= 0 {
+		if h.child = secondTarget(w, &w.stack[i]); h.child == nil || h.After <= 0 {
 			return nil
 		}
 		h.at = h.child.first()
@@ -105,9 +105,9 @@ func (w *Walk) Hedge() *Hedge {
 	return nil
 }
 
-// second returns another target of a strategy: the next one of a fallback, the default of
+// secondTarget returns another target of a strategy: the next one of a fallback, the default of
 // conditions, else one by the rule of the strategy.
-func (w *Walk) second(f *frame) *node {
+func secondTarget(w *Walk, f *frame) *node {
 	var list []*node
 	switch f.n.mode {
 	case ModeConditional:
@@ -134,17 +134,17 @@ func (w *Walk) second(f *frame) *node {
 	case len(open) == 0:
 		return nil
 	case f.n.mode == ModeLoadbalance:
-		return usable(f.n.children, pick(open, weights(open), w.number()))
+		return usable(f.n.children, pick(open, weights(open), number(w)))
 	case Compares(f.n.mode):
 		rule := f.n.rule
 		rule.Floor, rule.Explore = 0, 0 // a second attempt is not for measuring
-		at, _ := w.ctx.Measures.Workspace.Choose(f.n.id, rule, w.ctx.Measures.Class, candidatesOf(nil, w, f.n, open), w.number, true)
+		at, _ := w.ctx.Measures.Workspace.Choose(f.n.id, rule, w.ctx.Measures.Class, candidatesOf(nil, w, f.n, open), func() uint32 { return number(w) }, true)
 		return open[at]
 	}
 	return open[0]
 }
 
-func (w *Walk) number() uint32 {
+func number(w *Walk) uint32 {
 	if w.ctx.Random != nil {
 		return w.ctx.Random()
 	}
@@ -186,8 +186,8 @@ func (h *Hedge) Spent(used, unused int64) { h.room.Spent(h.spender, used, unused
 
 // HedgeWon continues the walk at the second attempt, whose response is used. The first one was
 // cancelled after a time, or had failed with a status.
-func (w *Walk) HedgeWon(h *Hedge, status int, after time.Duration) {
-	w.leave(status, after)
+func HedgeWon(w *Walk, h *Hedge, status int, after time.Duration) {
+	leave(w, status, after)
 	for len(w.stack) > 0 {
 		top := &w.stack[len(w.stack)-1]
 		if top.n == h.in {
@@ -201,7 +201,7 @@ func (w *Walk) HedgeWon(h *Hedge, status int, after time.Duration) {
 }
 
 // leave reports the end of an attempt that another one replaces.
-func (w *Walk) leave(status int, after time.Duration) {
+func leave(w *Walk, status int, after time.Duration) {
 	if status == 0 {
 		w.giveBack(w.at, w.probe)
 		if measuresAny(w) {
@@ -217,7 +217,7 @@ func (w *Walk) leave(status int, after time.Duration) {
 }
 
 // HedgeFailed has a fallback not try the target of a failed second attempt again.
-func (w *Walk) HedgeFailed(h *Hedge) {
+func HedgeFailed(w *Walk, h *Hedge) {
 	if h.child.leaf != nil {
 		w.tried = h.child
 	}

@@ -61,7 +61,7 @@ func TestHedgeNamesAnotherTarget(t *testing.T) {
 			}
 		}
 		got := ""
-		if h := w.Hedge(); h != nil {
+		if h := HedgeOf(w); h != nil {
 			if got = h.Leaf.Slug; h.After != 10*time.Millisecond {
 				t.Errorf("after %s", h.After)
 			}
@@ -85,7 +85,7 @@ func TestWalkContinuesAtTheSecondAttempt(t *testing.T) {
 			t.Fatal(f)
 		}
 		room.Spent("k", 1, 0, 0)
-		return w, w.Hedge()
+		return w, HedgeOf(w)
 	}
 	busy := func(want string) {
 		t.Helper()
@@ -104,7 +104,7 @@ func TestWalkContinuesAtTheSecondAttempt(t *testing.T) {
 		t.Fatal("it is not allowed")
 	}
 	busy("1100")
-	w.HedgeWon(h, 0, time.Second)
+	HedgeWon(w, h, 0, time.Second)
 	busy("0100")
 	if leaf, f := w.Next(Outcome{Status: 200, Coming: true}); leaf != nil || f != nil {
 		t.Errorf("%v, %v follows", leaf, f)
@@ -118,7 +118,7 @@ func TestWalkContinuesAtTheSecondAttempt(t *testing.T) {
 		t.Fatal("it is not allowed")
 	}
 	h.Lose(500, 0)
-	w.HedgeFailed(h)
+	HedgeFailed(w, h)
 	leaf, _ := w.Next(Outcome{Status: 503})
 	if leaf == nil || leaf.Slug != "c" {
 		t.Errorf("%+v follows", leaf)
