@@ -13,7 +13,8 @@ func FuzzCard(f *testing.F) {
 		`{"name":"a","url":"https://agent.example.com","skills":[{"id":"one","name":"One","tags":["x"]},{"id":"two"}],"signatures":[{}]}`,
 		`{"name":"a","supportedInterfaces":[{"url":"https://agent.example.com","protocolBinding":"JSONRPC"},{"url":"x","protocolBinding":"GRPC"}]}`,
 		`{"name":"a","url":"u","additionalInterfaces":[null,{"transport":"grpc"}],"skills":[null,1,{"id":3},{"id":"off"}]}`,
-		`{"name":"a","url":"u","skills":{}}`, `{"name":"","url":"u"}`, `{"name":"a"}`, `[]`, `null`, ``, "{\"name\":\"\xff\",\"url\":\"u\"}",
+		`{"name":"a","url":"u","skills":{}}`, `{"name":"","url":"u"}`, `{"name":"a"}`, `[]`, `null`, ``,
+		`{"name":"a","url":"u","skilLs":[{"id":"two"}],"Url":"v"}`, `{"name":"a","url":"u","skills":[{"Id":"two"},{"id":"one","ID":"two"}]}`, "{\"name\":\"\xff\",\"url\":\"u\"}",
 	} {
 		f.Add([]byte(card), "two")
 	}

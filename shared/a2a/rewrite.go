@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // CardOptions are the settings of a rewritten card.
@@ -25,6 +26,8 @@ func Rewrite(card json.RawMessage, as CardOptions) (json.RawMessage, error) {
 	if err := json.Unmarshal(card, &c); err != nil {
 		return nil, fmt.Errorf("a2a: stored card: %w", err)
 	}
+	dropMisspelled(c, "signatures", "url", "preferredTransport", "protocolVersion", "additionalInterfaces", "supportedInterfaces", "capabilities",
+		"supportsAuthenticatedExtendedCard", "securitySchemes", "security", "securityRequirements", "skills")
 	delete(c, "signatures")
 	put := func(name string, v any) {
 		if raw, err := json.Marshal(v); err == nil { // strings and decoded JSON
@@ -49,6 +52,20 @@ func Rewrite(card json.RawMessage, as CardOptions) (json.RawMessage, error) {
 		c["skills"] = skills
 	}
 	return json.Marshal(c)
+}
+
+// dropMisspelled removes members whose names differ from one of names in case alone, and reports
+// whether there were any. Some clients, such as those in Go, take them for that member.
+func dropMisspelled(of map[string]json.RawMessage, names ...string) (dropped bool) {
+	for member := range of {
+		for _, name := range names {
+			if member != name && strings.EqualFold(member, name) {
+				delete(of, member)
+				dropped = true
+			}
+		}
+	}
+	return dropped
 }
 
 // interfaces returns the interfaces that the gateway serves: each version in both bindings, the
@@ -115,10 +132,14 @@ func filterSkills(raw json.RawMessage, disabled func(string) bool) (json.RawMess
 	out := make([]json.RawMessage, 0, len(all))
 	for _, one := range all {
 		var s map[string]json.RawMessage
-		if json.Unmarshal(one, &s) != nil || s == nil || disabled(text(s["id"])) {
+		if json.Unmarshal(one, &s) != nil || s == nil {
 			continue
 		}
-		if s["security"] != nil || s["securityRequirements"] != nil {
+		dropped := dropMisspelled(s, "id", "security", "securityRequirements")
+		if disabled(text(s["id"])) {
+			continue
+		}
+		if dropped || s["security"] != nil || s["securityRequirements"] != nil {
 			delete(s, "security")
 			delete(s, "securityRequirements")
 			plain, err := json.Marshal(s)
