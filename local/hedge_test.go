@@ -206,6 +206,8 @@ func TestRequestsWithSideEffectsAreNotHedged(t *testing.T) {
 		{"a response", "/responses", `{"model":"gpt-4o","input":"mock: delay=400ms","store":false}`, "", true},
 		{"a background response", "/responses", `{"model":"gpt-4o","input":"mock: delay=400ms","background":true}`, `,"stored_responses":true`, false},
 		{"tools of a server", "/responses", `{"model":"gpt-4o","input":"mock: delay=400ms","store":false,"tools":[{"type":"mcp","server_label":"a","server_url":"https://example.com/mcp"}]}`, "", false},
+		{"the same, escaped", "/responses", `{"model":"gpt-4o","input":"mock: delay=400ms","store":false,"tools":[{"type":"\u006dcp","server_label":"a","server_url":"https://example.com/mcp"}]}`, "", false},
+		{"tools that the provider runs", "/responses", `{"model":"gpt-4o","input":"mock: delay=400ms","store":false,"tools":[{"type":"code_interpreter","container":{"type":"auto"}}]}`, "", false},
 		{"embeddings", "/embeddings", `{"model":"gpt-4o","input":"mock: delay=400ms"}`, "", true},
 	} {
 		got := r.call("POST", c.path, c.body, "X-Gateway-Config", hedgedConfig("fallback", 20, c.more, late, late), "X-Gateway-Api-Key", key)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/relay/accounting"
@@ -86,8 +87,8 @@ func raced(c *call, leaf *route.Leaf, body []byte) answer {
 	if c.race != nil || c.plan.Walker == nil {
 		return attempts(c, leaf, body)
 	}
-	h := route.HedgeOf(c.plan.Walker)
-	if h == nil || h.Leaf.PromptID != "" || !hedges(c) || storesResponse(c, body) && !h.Stored {
+	h := hedgeOf(c, body)
+	if h == nil {
 		return attempts(c, leaf, body)
 	}
 	r := &race{
@@ -271,19 +272,23 @@ var hedged = map[string]bool{
 	"embed": true, "rerank": true, "ocr": true, "moderate": true, "imageGenerate": true,
 }
 
-// hedges reports whether the request may be sent to two targets at the same time. Requests that the
-// gateway makes itself, such as those of batches and of its tool loop, may not, and neither
-// may tools be run that a provider calls elsewhere.
-func hedges(c *call) bool {
-	q := &c.req
-	return q.Behalf == nil && !q.Child &&
-		q.Route.Shape == routes.Unified && q.Req.Method == http.MethodPost && hedged[q.Route.Endpoint] &&
-		!q.Route.InPath && q.Route.Passed() == nil && c.body.ID == "" && c.body.Form == nil && len(c.body.In) > 0 && c.body.Filled == nil && c.target.To.Prompt == nil &&
-		c.target.To.Jobs == nil && !accounting.MakesLater(&c.bill) && !c.body.Background() && !bytes.Contains(c.body.In, serverTools)
+// hedgeOf returns the second attempt that a request may have, whose body for the present target is
+// sent; nil for none. Requests that the gateway makes itself, such as those of batches and of its
+// tool loop, have none, and neither have requests with tools that a provider runs: those may do
+// something twice.
+func hedgeOf(c *call, sent []byte) *route.Hedge {
+	h, q := route.HedgeOf(c.plan.Walker), &c.req
+	switch {
+	case h == nil, h.Leaf.PromptID != "", q.Behalf != nil, q.Child,
+		q.Route.Shape != routes.Unified, q.Req.Method != http.MethodPost, !hedged[q.Route.Endpoint], q.Route.InPath, q.Route.Passed() != nil,
+		c.body.ID != "", c.body.Form != nil, len(c.body.In) == 0, c.body.Filled != nil, c.target.To.Prompt != nil,
+		c.target.To.Jobs != nil, accounting.MakesLater(&c.bill), c.body.Background(),
+		!h.Stored && storesResponse(c, sent),
+		reference.FindHosted(c.body.In) != nil, reference.FindHosted(sent) != nil:
+		return nil
+	}
+	return h
 }
-
-// serverTools begins the names of fields and types of tools on MCP servers that a provider calls.
-var serverTools = []byte(`"mcp`)
 
 // storesResponse reports whether the client's request, or what is sent to the provider, has the
 // response stored.

@@ -90,7 +90,7 @@ func walkThrough(c *call, q *DryRunRequest, out *DryRunResponse) *DryRunError {
 			break
 		}
 		t := imagineTarget(c, leaf)
-		if h := route.HedgeOf(c.plan.Walker); h != nil && t.Error == nil && hedges(c) && (h.Stored || !storesResponse(c, t.Body)) {
+		if h := hedgeOf(c, t.Body); h != nil && t.Error == nil {
 			t.Hedge = &DryRunHedge{h.Leaf.Path, float64(h.After.Microseconds()) / 1000}
 		}
 		if t.Error == nil {
