@@ -49,7 +49,7 @@ func (f *family) describeIntegrations() *admin.Collection[a2a.Integration] {
 			return provider.LinkSecrets(tx, it.Ref(), provider.Links{Was: it.Form.SecretMappings})
 		},
 		Committed: func(c *admin.Call, ch *integrationChange) {
-			if ch.Rec != nil && c.Stored(changed) != nil {
+			if ch.Rec != nil && c.Value(changed) != nil {
 				f.learn(c, ch.Rec.Ref())
 			}
 		},
@@ -144,7 +144,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) e
 		return err
 	}
 	form.Synced.Status, form.Synced.Error = a2a.SyncPending, ""
-	c.Keep(changed, true)
+	c.SetValue(changed, true)
 	return nil
 }
 

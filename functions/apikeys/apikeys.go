@@ -245,7 +245,7 @@ func begin(c *admin.Call, ch *change) error {
 	k.Rank = rankOfNew(c, k)
 	ch.Rec.Fields = map[string]string{"type": string(k.Type), "user": k.UserID}
 	show, err := deliver(c, ch.Rec, k, raw)
-	c.Keep(rawKey, show)
+	c.SetValue(rawKey, show)
 	return err
 }
 

@@ -70,7 +70,7 @@ func shown() []admin.Shown[identity.Key] {
 	return []admin.Shown[identity.Key]{
 		of("key", admin.String, "The masked key. Only the response of a create contains the complete key; it is null there if the key is another user's.", func(c *admin.Call, it item) any {
 			if c.Route.Name == createRoute {
-				return c.Stored(rawKey)
+				return c.Value(rawKey)
 			}
 			if it.Form.UserID != "" && c.Caller.UserID != "" && it.Form.UserID != c.Caller.UserID {
 				return hidden // key of another user

@@ -110,7 +110,7 @@ func (f *family) describe() *admin.Collection[access.Deployment] {
 					return nil, err
 				}
 				out := made.(admin.Members)
-				out["token"] = c.Stored(tokenKey)
+				out["token"] = c.Value(tokenKey)
 				return out, nil
 			}
 		},
@@ -176,7 +176,7 @@ func (f *family) before(c *admin.Call, _ *resource.Tx, ch *change) error {
 	token := "dep-" + strings.ToLower(rand.Text()+rand.Text())
 	sum := sha256.Sum256([]byte(token))
 	form.Token = hex.EncodeToString(sum[:])
-	c.Keep(tokenKey, token)
+	c.SetValue(tokenKey, token)
 	return nil
 }
 

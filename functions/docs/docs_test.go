@@ -140,7 +140,7 @@ func TestDocumentedBodiesAreThoseTheDialectsTake(t *testing.T) {
 	}
 	said := `"messages":[{"role":"user","content":"a"}]`
 	for path, c := range map[string]struct {
-		dialect chat.Dialogue
+		dialect chat.TwoWayDialect
 		bodies  []string
 	}{
 		"/chat/completions": {openai.Chat{}, []string{

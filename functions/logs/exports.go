@@ -239,7 +239,7 @@ func mayReach(c *admin.Call, _ string, row *resource.Row) bool {
 // result is cached in the call, because lists need it for each row.
 func readsAll(c *admin.Call) bool {
 	const kept = "reads all logs"
-	if all, known := c.Stored(kept).(bool); known {
+	if all, known := c.Value(kept).(bool); known {
 		return all
 	}
 	all := true
@@ -247,7 +247,7 @@ func readsAll(c *admin.Call) bool {
 		sees, err := c.Sees(part)
 		all = all && err == nil && sees
 	}
-	c.Keep(kept, all)
+	c.SetValue(kept, all)
 	return all
 }
 

@@ -43,7 +43,7 @@ func (f *family) describeIntegrations() *admin.Collection[mcp.Integration] {
 			return provider.LinkSecrets(tx, it.Ref(), provider.Links{Was: it.Form.SecretMappings})
 		},
 		Committed: func(c *admin.Call, ch *integrationChange) {
-			if ch.Rec != nil && c.Stored(changed) != nil {
+			if ch.Rec != nil && c.Value(changed) != nil {
 				f.learn(c, ch.Rec.Ref())
 			}
 		},
@@ -147,7 +147,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *integrationChange) e
 	}
 	if ch.Creates() || form.URL != ch.Was.URL || form.AuthType != ch.Was.AuthType || form.Transport != ch.Was.Transport || c.Body.Has("configurations") || c.Body.Has("secret_mappings") {
 		form.Synced.Status, form.Synced.Error = mcp.SyncPending, ""
-		c.Keep(changed, true)
+		c.SetValue(changed, true)
 	}
 	return nil
 }

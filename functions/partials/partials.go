@@ -94,9 +94,9 @@ func before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	}
 	refs := ch.Form.Partials()
 	if len(refs) > 0 {
-		c.Keep(keptPartials, true)
+		c.SetValue(keptPartials, true)
 	}
-	if c.Stored(keptPartials) == true {
+	if c.Value(keptPartials) == true {
 		if ch.Rec.Fields == nil {
 			ch.Rec.Fields = map[string]string{}
 		}

@@ -36,7 +36,7 @@ func Routes() []relay.Route {
 
 // native is a conversation of clients that speak a provider's own shape: Gemini's,
 // Bedrock's and Cohere's.
-func native(path string, client chat.Dialogue, streams bool) relay.Route {
+func native(path string, client chat.TwoWayDialect, streams bool) relay.Route {
 	return relay.Route{
 		Method: "POST", Path: path, Endpoint: "chatComplete", Shape: relay.Unified, Scope: "completions.write",
 		Client: client, Operation: provider.Chat, Streams: streams,

@@ -24,7 +24,7 @@ func (f *family) fork(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if from, moved := c.Stored(keptFrom).(store.Scope); moved {
+	if from, moved := c.Value(keptFrom).(store.Scope); moved {
 		c.Scope = from
 	}
 	form := *it.Form

@@ -166,7 +166,7 @@ func entry() []admin.Shown[prompt.Prompt] {
 // labels are those of the version that are still there.
 func labels(c *admin.Call, it item) []string {
 	out := []string{}
-	known, _ := c.Stored(keptLabels).(map[string]bool)
+	known, _ := c.Value(keptLabels).(map[string]bool)
 	for _, id := range admin.LabelsOf(it.Record) {
 		if known[id] {
 			out = append(out, id)

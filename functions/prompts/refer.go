@@ -22,7 +22,7 @@ const (
 // record.
 func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	var bad []fault.Detail
-	if id, ok := c.Stored(keptDefault).(string); ok && ch.Creates() && ch.Form.CollectionID == "" {
+	if id, ok := c.Value(keptDefault).(string); ok && ch.Creates() && ch.Form.CollectionID == "" {
 		ch.Form.CollectionID = id
 	}
 	if ch.Form.CollectionID != ch.Was.CollectionID {
@@ -84,9 +84,9 @@ func (f *family) provider(tx *resource.Tx, ch *change) ([]fault.Detail, error) {
 func partials(c *admin.Call, tx *resource.Tx, ch *change) ([]fault.Detail, error) {
 	refs := ch.Form.Partials()
 	if len(refs) > 0 {
-		c.Keep(keptPartials, true)
+		c.SetValue(keptPartials, true)
 	}
-	if c.Stored(keptPartials) == true {
+	if c.Value(keptPartials) == true {
 		if ch.Rec.Fields == nil {
 			ch.Rec.Fields = map[string]string{}
 		}
@@ -110,9 +110,9 @@ func partials(c *admin.Call, tx *resource.Tx, ch *change) ([]fault.Detail, error
 
 // matches selects the prompts of a list.
 func matches(c *admin.Call, row *resource.Row) bool {
-	if shared, ok := c.Stored(keptShared).(map[string]bool); ok && !shared[row.ID] {
+	if shared, ok := c.Value(keptShared).(map[string]bool); ok && !shared[row.ID] {
 		return false
 	}
-	of, _ := c.Stored(keptCollection).(string)
+	of, _ := c.Value(keptCollection).(string)
 	return !c.Query.Given("collection_id") || row.Fields[prompt.FieldCollection] == of
 }

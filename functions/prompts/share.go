@@ -38,7 +38,7 @@ func (f *family) admit(c *admin.Call, action string) error {
 		if err != nil {
 			return err
 		}
-		c.Keep(keptDefault, id)
+		c.SetValue(keptDefault, id)
 	}
 	switch action {
 	case "read":
@@ -64,7 +64,7 @@ func keepLabels(c *admin.Call) error {
 			known[rows[i].ID] = true
 		}
 	}
-	c.Keep(keptLabels, known)
+	c.SetValue(keptLabels, known)
 	return nil
 }
 
@@ -85,7 +85,7 @@ func (f *family) follow(c *admin.Call) error {
 	}
 	_, share, err := f.share(c, c.Resources, shares[n].ID)
 	if err == nil && share != nil && share.OpenTo(c.Scope.Workspace) {
-		c.Keep(keptFrom, c.Scope)
+		c.SetValue(keptFrom, c.Scope)
 		c.Scope.Workspace = share.Owner
 	}
 	return err
@@ -111,7 +111,7 @@ func (f *family) narrow(c *admin.Call) error {
 		if err != nil {
 			return err
 		}
-		c.Keep(keptCollection, rec.ID)
+		c.SetValue(keptCollection, rec.ID)
 	}
 	if c.Query.Text("type") != "shared" {
 		return nil
@@ -142,14 +142,14 @@ func (f *family) narrow(c *admin.Call) error {
 			owners = append(owners, sc)
 		}
 	}
-	c.Keep(keptShared, shared)
-	c.Keep(keptOwners, owners)
+	c.SetValue(keptShared, shared)
+	c.SetValue(keptOwners, owners)
 	return nil
 }
 
 // across are the workspaces of a list.
 func across(c *admin.Call) ([]store.Scope, error) {
-	if owners, ok := c.Stored(keptOwners).([]store.Scope); ok {
+	if owners, ok := c.Value(keptOwners).([]store.Scope); ok {
 		return owners, nil
 	}
 	return admin.WorkspaceScopes(c)

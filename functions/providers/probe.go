@@ -47,8 +47,6 @@ type probeResult struct {
 	Host    *string `json:"host"`
 	Models  *int    `json:"models" doc:"How many models the provider lists."`
 	Millis  int64   `json:"response_time_ms"`
-	// Credentials are the results of an integration with several keys; the fields above are then
-	// those of the first one that failed, or of the first one.
 	Credentials []credentialResult `json:"credentials" doc:"Of an integration with several; empty with one key. The fields above are those of the first one that failed, or else of the first one."`
 }
 

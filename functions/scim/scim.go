@@ -129,13 +129,13 @@ const asked = "workspace"
 
 func matches(c *admin.Call, row *resource.Row) bool {
 	if c.Query.Given("workspace_id") {
-		id, _ := c.Stored(asked).(string)
+		id, _ := c.Value(asked).(string)
 		if id == "" {
 			id = c.Query.Text("workspace_id")
 			if ws, ok, err := c.Workspace(id); err == nil && ok {
 				id = ws.ID
 			}
-			c.Keep(asked, id)
+			c.SetValue(asked, id)
 		}
 		if row.Fields[membership.FieldWorkspace] != id {
 			return false
@@ -175,7 +175,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if err != nil {
 		return err
 	}
-	c.Keep(mapped, of.ID)
+	c.SetValue(mapped, of.ID)
 	g.Remap()
 	return membership.Map(tx, ch.Rec, ch.Form, of, g, c.Actor())
 }
@@ -185,7 +185,7 @@ const mapped = "group"
 
 // joinAll makes all members of a group that was mapped join the workspace.
 func (f *family) joinAll(c *admin.Call) error {
-	group, _ := c.Stored(mapped).(string)
+	group, _ := c.Value(mapped).(string)
 	rec, ok, err := c.Resources.Get(c.Context, c.Organisation(), membership.KindGroup, group)
 	if err != nil || !ok {
 		return err

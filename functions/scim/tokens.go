@@ -63,7 +63,7 @@ func (f *family) describeTokens() *admin.Collection[token] {
 			raw := tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
 			ch.Form.Rank = c.Caller.Rank
 			ch.Form.Hash, ch.Form.Masked = identity.HashToken(raw), identity.Mask(raw)
-			c.Keep(tokenCredential, raw)
+			c.SetValue(tokenCredential, raw)
 			return tx.CreateCredential(store.Row{Key: store.Credential(tokenCredential, ch.Form.Hash), Item: store.Item{"org": ch.Rec.Scope.Org, "id": ch.Rec.ID, rankOfToken: string(ch.Form.Rank)}})
 		},
 		Retire: func(_ *admin.Call, tx *resource.Tx, it admin.Item[token]) error {
@@ -84,7 +84,7 @@ func (f *family) describeTokens() *admin.Collection[token] {
 					if err != nil {
 						return nil, err
 					}
-					return admin.Members{"id": made.(admin.Members)["id"], "token": c.Stored(tokenCredential)}, nil
+					return admin.Members{"id": made.(admin.Members)["id"], "token": c.Value(tokenCredential)}, nil
 				}
 			}
 		},

@@ -181,8 +181,8 @@ func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
 	}
 	form.InvitedBy, form.Rank = c.Actor(), c.Caller.Rank
 	token, err := membership.Ask(tx, ch.Rec, form)
-	c.Keep(tokenKey, token)
-	c.Keep("invite", *form)
+	c.SetValue(tokenKey, token)
+	c.SetValue("invite", *form)
 	if err != nil {
 		return err
 	}
@@ -236,9 +236,9 @@ func (f *family) answerLink(create func(*admin.Call) (any, error)) func(*admin.C
 			}
 			return nil, err
 		}
-		form := c.Stored("invite").(membership.Invite)
+		form := c.Value("invite").(membership.Invite)
 		out := made.(admin.Members)
-		out["invite_link"] = f.deliver(c, &form, c.Stored(tokenKey).(string))
+		out["invite_link"] = f.deliver(c, &form, c.Value(tokenKey).(string))
 		return out, nil
 	}
 }

@@ -92,7 +92,7 @@ func workspaces(c *admin.Call, it item) any {
 	if !it.Form.RunsOrganisation() {
 		return admin.OrEmpty(it.Form.Workspaces)
 	}
-	if ids := c.Stored(allWorkspaces); ids != nil {
+	if ids := c.Value(allWorkspaces); ids != nil {
 		return ids
 	}
 	rows, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
@@ -103,7 +103,7 @@ func workspaces(c *admin.Call, it item) any {
 	for i := range rows {
 		ids[i] = rows[i].ID
 	}
-	c.Keep(allWorkspaces, ids)
+	c.SetValue(allWorkspaces, ids)
 	return ids
 }
 

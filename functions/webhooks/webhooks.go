@@ -85,7 +85,7 @@ func (f *family) describe() *admin.Collection[notice.Webhook] {
 					if err != nil {
 						return nil, err
 					}
-					return admin.Members{"id": made.(admin.Members)["id"], "secret": c.Stored(keptSecret)}, nil
+					return admin.Members{"id": made.(admin.Members)["id"], "secret": c.Value(keptSecret)}, nil
 				}
 			}
 		},
@@ -129,7 +129,7 @@ func (f *family) renew(c *admin.Call, tx *resource.Tx, rec *resource.Record, w *
 	if err != nil {
 		return fault.Unavailable(err)
 	}
-	c.Keep(keptSecret, secret)
+	c.SetValue(keptSecret, secret)
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return admin.Members{"id": c.Param("webhookId"), "secret": c.Stored(keptSecret), "previous_secret_expires_at": admin.FormatTime(*until)}, nil
+	return admin.Members{"id": c.Param("webhookId"), "secret": c.Value(keptSecret), "previous_secret_expires_at": admin.FormatTime(*until)}, nil
 }
 
 // ping raises an event for one webhook.

@@ -46,17 +46,17 @@ type Call struct {
 	wrote      []replay.Record  // what the call created or changed
 }
 
-// Keep holds a value for a later hook of the call, such as a secret that is
+// SetValue holds a value for a later hook of the call, such as a secret that is
 // shown in the answer and stored nowhere.
-func (c *Call) Keep(name string, v any) {
+func (c *Call) SetValue(name string, v any) {
 	if c.kept == nil {
 		c.kept = make(map[string]any)
 	}
 	c.kept[name] = v
 }
 
-// Stored returns the value that Keep stored under a name, or nil.
-func (c *Call) Stored(name string) any { return c.kept[name] }
+// Value returns the value that SetValue stored under a name, or nil.
+func (c *Call) Value(name string) any { return c.kept[name] }
 
 // Param is a path variable, unescaped.
 func (c *Call) Param(name string) string { return c.params[name] }

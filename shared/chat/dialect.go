@@ -192,9 +192,9 @@ type Provider interface {
 	ErrorReader
 }
 
-// Dialogue is a dialect of both clients and providers, so that requests and responses can be
+// TwoWayDialect is a dialect of both clients and providers, so that requests and responses can be
 // forwarded unchanged.
-type Dialogue interface {
+type TwoWayDialect interface {
 	Client
 	Provider
 	Passer

@@ -45,7 +45,7 @@ type Job struct {
 	// Talk returns the conversation between the dialect of batch rows and a model of the
 	// target. It rejects models that the caller may not use.
 	Talk  func(client, model string) (*Talk, error)
-	Files JobRoom
+	Files JobFiles
 	// Call sends one request to the provider. Statuses other than 2xx are errors, as
 	// DecodeError decodes them.
 	Call func(ctx context.Context, c *JobCall) (*http.Response, error)
@@ -118,8 +118,8 @@ type Upload struct {
 	Fields func() (map[string]string, error)
 }
 
-// JobRoom stores for a workspace what its provider cannot store.
-type JobRoom interface {
+// JobFiles stores for a workspace what its provider cannot store.
+type JobFiles interface {
 	// Save stores a file, sealed; purpose is called after its bytes were read.
 	Save(ctx context.Context, name string, src io.Reader, purpose func() (string, error)) (*HeldFile, error)
 	// File returns a file, or nil if the workspace has none with the id.

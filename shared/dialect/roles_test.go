@@ -19,7 +19,7 @@ func TestADialectHasOnlyItsRoles(t *testing.T) {
 		_, reads := d.(chat.RequestReader)
 		_, answers := d.(chat.AnswerWriter)
 		_, fails := d.(chat.ErrorWriter)
-		_, whole := d.(chat.Dialogue)
+		_, whole := d.(chat.TwoWayDialect)
 		switch client := golden.Clients[name] != nil; {
 		case client && !whole:
 			t.Errorf("clients speak %s, which lacks a role", name)

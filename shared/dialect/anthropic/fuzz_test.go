@@ -95,7 +95,7 @@ func FuzzResponse(f *testing.F) {
 	golden.Seeds(f, "*", "upstream_response.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		o := &chat.Options{ID: "i", Model: "m"}
-		for from, to := range map[chat.Dialogue]chat.Dialogue{openai.Chat{}: anthropic.Messages{}, anthropic.Messages{}: openai.Chat{}} {
+		for from, to := range map[chat.TwoWayDialect]chat.TwoWayDialect{openai.Chat{}: anthropic.Messages{}, anthropic.Messages{}: openai.Chat{}} {
 			r := golden.ReadAnswer(t, from, body, &chat.Traits{})
 			if r == nil {
 				continue
@@ -112,7 +112,7 @@ func FuzzResponse(f *testing.F) {
 func FuzzStream(f *testing.F) {
 	golden.Seeds(f, "*", "upstream_response.sse")
 	f.Fuzz(func(t *testing.T, in []byte) {
-		for from, to := range map[chat.Dialogue]chat.Dialogue{openai.Chat{}: anthropic.Messages{}, anthropic.Messages{}: openai.Chat{}} {
+		for from, to := range map[chat.TwoWayDialect]chat.TwoWayDialect{openai.Chat{}: anthropic.Messages{}, anthropic.Messages{}: openai.Chat{}} {
 			out, _ := golden.Through(from.NewStreamDecoder(&chat.Traits{}), to, &chat.Options{ID: "i", Model: "m"}, new(wire.SSEParser), in)
 			golden.WellFormed(t, to, out)
 		}
@@ -128,7 +128,7 @@ func FuzzFilter(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, in []byte, size uint8) {
-		for _, d := range []chat.Dialogue{openai.Chat{}, anthropic.Messages{}} {
+		for _, d := range []chat.TwoWayDialect{openai.Chat{}, anthropic.Messages{}} {
 			for _, o := range []chat.FilterOptions{{}, {Injected: true}, {Injected: true, IncludeUsage: true, Strict: true}} {
 				whole, m := golden.SamePieces(t, d, o, in, int(size)%37+1)
 				if o == (chat.FilterOptions{}) && m.Err == nil && m.Complete && !bytes.HasPrefix(whole, in[:min(len(in), len(bytes.TrimRight(whole, "\r\n")))]) && !bytes.HasSuffix(whole, []byte("data: [DONE]\n\n")) {

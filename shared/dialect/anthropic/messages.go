@@ -11,8 +11,8 @@ import (
 type Messages struct{}
 
 var (
-	_ chat.Dialogue = Messages{}
-	_ chat.Named    = Messages{}
+	_ chat.TwoWayDialect = Messages{}
+	_ chat.Named         = Messages{}
 )
 
 // name is the dialect's name.

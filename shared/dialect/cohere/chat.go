@@ -11,7 +11,7 @@ import (
 // Chat is the dialect of POST /v2/chat.
 type Chat struct{}
 
-var _ chat.Dialogue = Chat{}
+var _ chat.TwoWayDialect = Chat{}
 
 // name is the dialect's name.
 const name = "cohere"

@@ -112,7 +112,7 @@ func FuzzResponse(f *testing.F) {
 func FuzzStream(f *testing.F) {
 	golden.Seeds(f, "*-cohere", "upstream_response.sse")
 	f.Fuzz(func(t *testing.T, in []byte) {
-		for _, to := range []chat.Dialogue{openai.Chat{}, cohere.Chat{}} {
+		for _, to := range []chat.TwoWayDialect{openai.Chat{}, cohere.Chat{}} {
 			golden.WellFormed(t, to, ofCohere(in, to))
 		}
 		filter := cohere.Chat{}.NewStreamFilter(&chat.FilterOptions{})
@@ -129,7 +129,7 @@ func FuzzStream(f *testing.F) {
 }
 
 // ofCohere is a stream of Cohere as a client gets it.
-func ofCohere(in []byte, client chat.Dialogue) []byte {
+func ofCohere(in []byte, client chat.TwoWayDialect) []byte {
 	o := &chat.Options{ID: "i", Model: "m"}
 	out, _ := golden.Through(cohere.Chat{}.NewStreamDecoder(&chat.Traits{}), client, o, new(wire.SSEParser), in)
 	return out

@@ -11,8 +11,8 @@ import (
 type Converse struct{}
 
 var (
-	_ chat.Dialogue     = Converse{}
-	_ chat.FramedWriter = Converse{}
+	_ chat.TwoWayDialect = Converse{}
+	_ chat.FramedWriter  = Converse{}
 )
 
 // name is the dialect's name.

@@ -86,7 +86,7 @@ func FuzzRequest(f *testing.F) {
 			if golden.NotFault(t, err) {
 				t.Fatalf("%v\n%s", err, up)
 			}
-			for _, other := range []chat.Dialogue{openai.Chat{}, anthropic.Messages{}} {
+			for _, other := range []chat.TwoWayDialect{openai.Chat{}, anthropic.Messages{}} {
 				out, err := other.EncodeRequest(nil, again, &chat.Traits{}, &chat.Loss{})
 				if !golden.NotFault(t, err) && !json.Valid(out) {
 					t.Fatalf("%s", out)
@@ -130,7 +130,7 @@ func FuzzAnswer(f *testing.F) {
 	golden.Seeds(f, "openai-gemini", "upstream_response.sse")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		d := gemini.Generate{}
-		for _, client := range []chat.Dialogue{openai.Chat{}, anthropic.Messages{}, d} {
+		for _, client := range []chat.TwoWayDialect{openai.Chat{}, anthropic.Messages{}, d} {
 			for _, strict := range []bool{true, false} {
 				o := &chat.Options{ID: "i", Model: "m", Strict: strict}
 				if r := golden.ReadAnswer(t, d, body, &chat.Traits{}); r != nil && !json.Valid(client.EncodeResponse(nil, r, o)) {

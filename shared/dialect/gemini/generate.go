@@ -11,7 +11,7 @@ import (
 // Generate is the dialect of :generateContent and :streamGenerateContent.
 type Generate struct{}
 
-var _ chat.Dialogue = Generate{}
+var _ chat.TwoWayDialect = Generate{}
 
 // name is the dialect's name.
 const name = "gemini"

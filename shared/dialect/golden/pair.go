@@ -34,7 +34,7 @@ import (
 
 // Clients are the dialects that clients speak, by the names that the folders of
 // testdata use.
-var Clients = map[string]chat.Dialogue{
+var Clients = map[string]chat.TwoWayDialect{
 	"openai":      openai.Chat{},
 	"completions": openai.Completions{},
 	"anthropic":   anthropic.Messages{},
@@ -65,7 +65,7 @@ var Providers = map[string]chat.Provider{
 // pair is one run of a case of two dialects.
 type pair struct {
 	*run
-	client   chat.Dialogue
+	client   chat.TwoWayDialect
 	provider chat.Provider
 }
 

@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write what is sent to the golden files"
 
 // room keeps files and notes in memory.
 type room struct {
-	chat.JobRoom
+	chat.JobFiles
 	files map[string][2]string // purpose, content
 	notes map[string][]byte
 }

@@ -11,7 +11,7 @@ import (
 // Chat is the dialect of POST /chat/completions.
 type Chat struct{}
 
-var _ chat.Dialogue = Chat{}
+var _ chat.TwoWayDialect = Chat{}
 
 // Name implements chat.Dialect.
 func (Chat) Name() string { return "openai.chat" }

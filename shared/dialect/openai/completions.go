@@ -14,7 +14,7 @@ import (
 // chats. A chat cannot be sent to a provider that only completes texts.
 type Completions struct{}
 
-var _ chat.Dialogue = Completions{}
+var _ chat.TwoWayDialect = Completions{}
 
 // Name implements chat.Dialect.
 func (Completions) Name() string { return "openai.completions" }

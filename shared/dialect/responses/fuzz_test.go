@@ -81,7 +81,7 @@ func FuzzRequest(f *testing.F) {
 		if json.Unmarshal(body, &members) != nil {
 			return
 		}
-		for _, provider := range []chat.Dialogue{openai.Chat{}, anthropic.Messages{}} {
+		for _, provider := range []chat.TwoWayDialect{openai.Chat{}, anthropic.Messages{}} {
 			var loss chat.Loss
 			up, err := chat.Translate(nil, responses.Responses{}, provider, r, &chat.Traits{}, &loss)
 			if golden.NotFault(t, err) {
@@ -122,7 +122,7 @@ func FuzzRequestOfOthers(f *testing.F) {
 	golden.Seeds(f, "*-openai", "request.json")
 	golden.Seeds(f, "openai-*", "request.json")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, client := range []chat.Dialogue{openai.Chat{}, anthropic.Messages{}} {
+		for _, client := range []chat.TwoWayDialect{openai.Chat{}, anthropic.Messages{}} {
 			r := golden.Decoded(t, client, body)
 			if r == nil {
 				continue
@@ -153,7 +153,7 @@ func FuzzAnswer(f *testing.F) {
 	golden.Seeds(f, "*", "upstream_response.json")
 	golden.Seeds(f, "*", "upstream_response.sse")
 	own := responses.Responses{}
-	pairs := [][2]chat.Dialogue{{own, openai.Chat{}}, {own, anthropic.Messages{}}, {openai.Chat{}, own}, {anthropic.Messages{}, own}}
+	pairs := [][2]chat.TwoWayDialect{{own, openai.Chat{}}, {own, anthropic.Messages{}}, {openai.Chat{}, own}, {anthropic.Messages{}, own}}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		own.MeterResponse(body)
 		if f := own.DecodeError(500, nil, body); f == nil || f.Source != fault.SourceProvider {
@@ -175,7 +175,7 @@ func FuzzAnswer(f *testing.F) {
 					t.Fatalf("not JSON: %q", e.Data)
 				}
 			}
-			if to == chat.Dialogue(own) && m.Complete && !strings.Contains(string(body), `"tool`) {
+			if to == chat.TwoWayDialect(own) && m.Complete && !strings.Contains(string(body), `"tool`) {
 				golden.CheckResponses(t, out)
 			}
 		}

@@ -12,9 +12,9 @@ import (
 type Responses struct{}
 
 var (
-	_ chat.Dialogue = Responses{}
-	_ chat.Named    = Responses{}
-	_ chat.Portable = Responses{}
+	_ chat.TwoWayDialect = Responses{}
+	_ chat.Named         = Responses{}
+	_ chat.Portable      = Responses{}
 )
 
 // name is the dialect's name.

@@ -9,7 +9,7 @@ import (
 
 // FileStore stores a workspace's files that the gateway manages.
 type FileStore interface {
-	chat.JobRoom
+	chat.JobFiles
 	// OpenAt reads a file's bytes from an offset.
 	OpenAt(ctx context.Context, f *chat.HeldFile, offset int64) io.ReadCloser
 	// SaveAs stores a file under an id, which may be that of an interrupted try.

@@ -37,8 +37,8 @@ type HeldFiles struct {
 }
 
 var (
-	_ chat.JobRoom = HeldFiles{}
-	_ FileStore    = HeldFiles{}
+	_ chat.JobFiles = HeldFiles{}
+	_ FileStore     = HeldFiles{}
 )
 
 // Limits of stored files.
@@ -53,7 +53,7 @@ const (
 )
 
 // Of returns the store of files that the workspace's providers cannot store.
-func (r *FileStores) Of(sc store.Scope) chat.JobRoom { return HeldFiles{r, sc, idPrefix, "HELD"} }
+func (r *FileStores) Of(sc store.Scope) chat.JobFiles { return HeldFiles{r, sc, idPrefix, "HELD"} }
 
 // Own returns the store of files that the gateway manages itself.
 func (r *FileStores) Own(sc store.Scope) HeldFiles {
@@ -78,7 +78,7 @@ func (r HeldFiles) binding(place string) seal.Binding {
 
 func (r HeldFiles) row(id string) store.Key { return r.scope.Partition(r.list).Key(id) }
 
-// Save implements chat.JobRoom.
+// Save implements chat.JobFiles.
 func (r HeldFiles) Save(ctx context.Context, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
 	if r.Bucket == nil {
 		return nil, fault.New(fault.UnsupportedOperation, "file", "This installation cannot store files")
@@ -184,7 +184,7 @@ func fileOf(id string, item store.Item) *chat.HeldFile {
 	return &chat.HeldFile{ID: id, Name: item.String("name"), Purpose: item.String("purpose"), Bytes: item.Int("bytes"), Created: item.Int("created"), Expires: item.Int("until")}
 }
 
-// File implements chat.JobRoom.
+// File implements chat.JobFiles.
 func (r HeldFiles) File(ctx context.Context, id string) (*chat.HeldFile, error) {
 	if len(id) > maxFileID || !strings.HasPrefix(id, r.prefix) {
 		return nil, nil
@@ -199,7 +199,7 @@ func (r HeldFiles) File(ctx context.Context, id string) (*chat.HeldFile, error) 
 	return fileOf(id, item), nil
 }
 
-// Remove implements chat.JobRoom.
+// Remove implements chat.JobFiles.
 func (r HeldFiles) Remove(ctx context.Context, id string) (bool, error) {
 	f, err := r.File(ctx, id)
 	if err != nil || f == nil {
@@ -212,7 +212,7 @@ func (r HeldFiles) Remove(ctx context.Context, id string) (bool, error) {
 	return true, nil
 }
 
-// Files implements chat.JobRoom.
+// Files implements chat.JobFiles.
 func (r HeldFiles) Files(ctx context.Context, purpose, after string, limit int) (page []chat.HeldFile, more bool, err error) {
 	q := store.Query{Partition: r.scope.Partition(r.list), Reverse: true}
 	if after != "" {

@@ -16,7 +16,7 @@ const (
 // noteRow returns the key of a note on a job of the workspace.
 func (r HeldFiles) noteRow(id string) store.Key { return r.scope.Partition("JOBNOTE").Key(id) }
 
-// Note implements chat.JobRoom.
+// Note implements chat.JobFiles.
 func (r HeldFiles) Note(ctx context.Context, id string, note []byte) error {
 	if id == "" || len(id) > maxFileID || len(note) > maxNote {
 		return fault.Invalid("metadata", "metadata must have at most %d bytes", maxNote)
@@ -32,7 +32,7 @@ func (r HeldFiles) Note(ctx context.Context, id string, note []byte) error {
 	return nil
 }
 
-// Noted implements chat.JobRoom.
+// Noted implements chat.JobFiles.
 func (r HeldFiles) Noted(ctx context.Context, ids ...string) (map[string][]byte, error) {
 	byKey := make(map[store.Key]string, len(ids))
 	keys := make([]store.Key, 0, len(ids))

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Open implements chat.JobRoom.
+// Open implements chat.JobFiles.
 func (r HeldFiles) Open(ctx context.Context, f *chat.HeldFile) io.ReadCloser {
 	return r.OpenAt(ctx, f, 0)
 }

@@ -150,7 +150,7 @@ func around(sample []chat.Delta) []chat.Delta {
 // stream that passes is the one that a client without guardrails gets.
 func TestStreamsAreJudgedAsPlainResponses(t *testing.T) {
 	t.Parallel()
-	clients := []chat.Dialogue{openai.Chat{}, openai.Completions{}, anthropic.Messages{}, responses.Responses{}, gemini.Generate{}, converse.Converse{}, cohere.Chat{}}
+	clients := []chat.TwoWayDialect{openai.Chat{}, openai.Completions{}, anthropic.Messages{}, responses.Responses{}, gemini.Generate{}, converse.Converse{}, cohere.Chat{}}
 	ready := func(raw string) chain.Hooks {
 		return chain.Hooks{localKit.Ready(guard.ReadHook(json.RawMessage(raw), false, false))}
 	}
@@ -229,7 +229,7 @@ func harmless(sample []chat.Delta) []chat.Delta {
 }
 
 // sentOf returns what a client gets of a stream with a sample.
-func sentOf(hooks chain.Hooks, client chat.Dialogue, o chat.Options, sample []chat.Delta) (sent string, denied bool, err error) {
+func sentOf(hooks chain.Hooks, client chat.TwoWayDialect, o chat.Options, sample []chat.Delta) (sent string, denied bool, err error) {
 	s := stateOf(hooks)
 	deltas := around(sample)
 	dec := s.Decoder(&scripted{deltas: deltas}, Shape{Client: client, Options: o, Traits: &chat.Traits{}})
@@ -252,7 +252,7 @@ func sentOf(hooks chain.Hooks, client chat.Dialogue, o chat.Options, sample []ch
 
 // judgedPlain judges the response that a stream with a sample makes; caught: it is denied or
 // changed.
-func judgedPlain(hooks chain.Hooks, client chat.Dialogue, o chat.Options, sample []chat.Delta) (body string, caught bool) {
+func judgedPlain(hooks chain.Hooks, client chat.TwoWayDialect, o chat.Options, sample []chat.Delta) (body string, caught bool) {
 	var into chat.Collector
 	for _, d := range around(sample) {
 		into.Add(&d)

@@ -14,7 +14,7 @@ import (
 
 // Shape is the dialect in which the client reads responses.
 type Shape struct {
-	Client  chat.Dialogue
+	Client  chat.TwoWayDialect
 	Options chat.Options
 	Traits  *chat.Traits
 }

@@ -16,7 +16,7 @@ const maxGathered = 1 << 16
 
 // gathered assembles a stream and returns the response in the dialect; ok is false if it cannot
 // be cached.
-func gathered(t *testing.T, d chat.Dialogue, stream string, chunk int) (string, bool) {
+func gathered(t *testing.T, d chat.TwoWayDialect, stream string, chunk int) (string, bool) {
 	t.Helper()
 	s := Pass(d.NewStreamFilter(&chat.FilterOptions{}))
 	s.Gather(maxGathered, false, false, d.NewStreamDecoder(&chat.Traits{}))
@@ -69,7 +69,7 @@ data: {"type":"message_stop"}
 
 func TestStreamsArePutTogether(t *testing.T) {
 	for name, c := range map[string]struct {
-		dialect chat.Dialogue
+		dialect chat.TwoWayDialect
 		stream  string
 		end     string
 		terms   []string

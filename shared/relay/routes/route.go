@@ -47,7 +47,7 @@ type Route struct {
 	MaxBody  int64    // bytes; 0: DefaultMaxBody
 
 	// Client is the dialect of the caller; nil on routes that are not conversations.
-	Client chat.Dialogue
+	Client chat.TwoWayDialect
 	// Errors writes the errors of a route without a Client, for clients that do not read
 	// OpenAI's format; nil: OpenAI's.
 	Errors chat.ErrorWriter
@@ -101,8 +101,8 @@ type Route struct {
 
 // Retold describes an earlier response.
 type Retold struct {
-	Endpoint string        // type of its request
-	Client   chat.Dialogue // its dialect
+	Endpoint string             // type of its request
+	Client   chat.TwoWayDialect // its dialect
 }
 
 // Get returns the text of a top-level field of the client's body, or of a field of its form; ""
