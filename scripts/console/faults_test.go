@@ -124,17 +124,23 @@ func TestFaultsOfTheConsole(t *testing.T) {
 	}
 }
 
-// TestSlowAndBrokenResponses puts a network between the browser and the gateway.
-func TestSlowAndBrokenResponses(t *testing.T) {
-	b := startBrowser(t)
-	base := startGateway(t)
-	n := startNetwork(t, base)
+// startLogs signs in over a network at the logs of a gateway with one request.
+func startLogs(t *testing.T) (b *browser, base string, n *network) {
+	t.Helper()
+	b, base = startBrowser(t), startGateway(t)
+	n = startNetwork(t, base)
 	b.size(1440, "light")
 	send(t, base, "Hello")
 	logged(t, base, 1)
 	b.open(n.at + "/console/logs")
 	b.signIn(adminKey)
 	b.want(rows + "===1")
+	return b, base, n
+}
+
+// TestSlowAndBrokenResponses puts a network between the browser and the gateway.
+func TestSlowAndBrokenResponses(t *testing.T) {
+	b, _, n := startLogs(t)
 	nav := func(name string) {
 		t.Helper()
 		b.eval("[...document.querySelectorAll('nav a')].find((x) => x.innerText==='" + name + "').click()")
@@ -211,15 +217,7 @@ func TestSlowAndBrokenResponses(t *testing.T) {
 
 // TestACutTailComesBack cuts and refuses the connection of the live log.
 func TestACutTailComesBack(t *testing.T) {
-	b := startBrowser(t)
-	base := startGateway(t)
-	n := startNetwork(t, base)
-	b.size(1440, "light")
-	send(t, base, "Hello")
-	logged(t, base, 1)
-	b.open(n.at + "/console/logs")
-	b.signIn(adminKey)
-	b.want(rows + "===1")
+	b, base, n := startLogs(t)
 	const live = "document.querySelector('section[aria-label=Live]')"
 	b.clickOn("Live")
 	b.want(live + "?.innerText.includes('0 new requests') && " + live + ".querySelector('.badge.good')")
