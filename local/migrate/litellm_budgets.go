@@ -7,13 +7,13 @@ import (
 )
 
 // budgets are the budgets that a LiteLLM proxy sets for everybody: the field with the amount in
-// dollars, the field with its period, the name of our policy, and the key that it counts by.
-var budgets = []struct{ amount, period, name, by string }{
-	{"max_budget", "budget_duration", "Imported budget", "workspace_id"},
-	{"max_end_user_budget", "budget_duration", "Imported budget of each end user", "metadata._user"},
-	{"max_user_budget", "budget_duration", "Imported budget of each user", "metadata._user"},
-	{"max_internal_user_budget", "internal_user_budget_duration", "Imported budget of each user", "metadata._user"},
-	{"default_max_internal_user_budget", "internal_user_budget_duration", "Imported budget of each user", "metadata._user"},
+// dollars, the field with its period, and the key that our policy counts by.
+var budgets = []struct{ amount, period, by string }{
+	{"max_budget", "budget_duration", "workspace_id"},
+	{"max_end_user_budget", "budget_duration", "metadata._user"},
+	{"max_user_budget", "budget_duration", "metadata._user"},
+	{"max_internal_user_budget", "internal_user_budget_duration", "metadata._user"},
+	{"default_max_internal_user_budget", "internal_user_budget_duration", "metadata._user"},
 }
 
 // readBudget maps a budget to a usage limit policy of the workspace. It reports whether the field
@@ -32,7 +32,7 @@ func readBudget(l *importer, section *document.Node, at string, f document.Field
 				l.not(f.Value, "a budget of 0 refuses everything; set allowed_models or scopes of keys")
 				return true, nil
 			}
-			addBudget(l, b.name, b.by, amount, section.Get(b.period))
+			addBudget(l, "Imported "+at+"."+f.Name, b.by, amount, section.Get(b.period))
 			if b.by == "workspace_id" {
 				l.mapped(f.Value, "usage limit policy of the workspace")
 			} else {
