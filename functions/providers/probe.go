@@ -39,14 +39,14 @@ const (
 
 // probeResult is the outcome of a test.
 type probeResult struct {
-	Object  string  `json:"object"`
-	Success bool    `json:"success"`
-	Cause   *string `json:"cause" enum:"settings,credentials,network,provider,unsupported" doc:"What failed: settings of the provider or its integration, credentials that it rejects, the network on the way, or the provider itself. unsupported: it has no list of models, so that only a request can test it."`
-	Message *string `json:"message" doc:"What failed, and what to do."`
-	Status  *int    `json:"status_code" doc:"Of the provider's response."`
-	Host    *string `json:"host"`
-	Models  *int    `json:"models" doc:"How many models the provider lists."`
-	Millis  int64   `json:"response_time_ms"`
+	Object      string             `json:"object"`
+	Success     bool               `json:"success"`
+	Cause       *string            `json:"cause" enum:"settings,credentials,network,provider,unsupported" doc:"What failed: settings of the provider or its integration, credentials that it rejects, the network on the way, or the provider itself. unsupported: it has no list of models, so that only a request can test it."`
+	Message     *string            `json:"message" doc:"What failed, and what to do."`
+	Status      *int               `json:"status_code" doc:"Of the provider's response."`
+	Host        *string            `json:"host"`
+	Models      *int               `json:"models" doc:"How many models the provider lists."`
+	Millis      int64              `json:"response_time_ms"`
 	Credentials []credentialResult `json:"credentials" doc:"Of an integration with several; empty with one key. The fields above are those of the first one that failed, or else of the first one."`
 }
 
