@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"gateway/local/awstest"
+	"gateway/shared/testkit/awstest"
 )
 
 // serveAWS runs the gateway on stand-ins of AWS and gives its base URL.

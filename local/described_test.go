@@ -10,10 +10,10 @@ import (
 
 	"gateway/functions/assembly"
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/app"
 	"gateway/shared/seal"
 	"gateway/shared/store/sqlite"
+	"gateway/shared/testkit/admintest"
 	"gateway/shared/usage/segment"
 )
 

@@ -6,8 +6,8 @@ import (
 	"sync"
 	"testing"
 
-	"gateway/local/awstest"
 	"gateway/shared/resource"
+	"gateway/shared/testkit/awstest"
 )
 
 // TestWhatIsPublishedHoldsInEveryProcess publishes versions of a prompt and of the

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"gateway/local/awstest"
 	"gateway/shared/resource"
+	"gateway/shared/testkit/awstest"
 )
 
 // TestSettingsOfTheOrganisationHoldInEveryProcess changes what requests may bring

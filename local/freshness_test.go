@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"gateway/local/awstest"
 	"gateway/shared/resource"
+	"gateway/shared/testkit/awstest"
 )
 
 // TestARevokedKeyIsRefusedInEveryProcess runs two gateways in processes of their

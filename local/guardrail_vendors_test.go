@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/seal/managertest"
+	"gateway/shared/testkit/managertest"
 )
 
 // vendor is a stand-in of a vendor of guardrails.

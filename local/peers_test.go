@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/local/idptest"
+	"gateway/shared/testkit/idptest"
 )
 
 // peersIn is the folder of the npm packages that are clients of the gateway.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/seal/managertest"
+	"gateway/shared/testkit/managertest"
 )
 
 // referTo makes a reference to a secret of a Vault server, and a saved provider of

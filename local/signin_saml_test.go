@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"gateway/local/idptest"
 	"gateway/shared/identity"
 	"gateway/shared/signin/browser"
 	"gateway/shared/signin/saml"
 	"gateway/shared/store"
+	"gateway/shared/testkit/idptest"
 )
 
 // samlIssuer is the identity provider of the npm package samlp, a process of its own.

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
-	"gateway/local/awstest"
 	"gateway/shared/signin/browser"
+	"gateway/shared/testkit/awstest"
 )
 
 // twins are two processes' worth of one installation: each has its own stores' handles and

@@ -11,10 +11,10 @@ import (
 	"sync"
 	"testing"
 
-	"gateway/local/awstest"
-	"gateway/local/standin"
 	"gateway/shared/app/onaws"
 	"gateway/shared/store/dynamo/emulator"
+	"gateway/shared/testkit/awstest"
+	"gateway/shared/testkit/standin"
 )
 
 // printed is what a command prints, read while it runs.

@@ -47,6 +47,12 @@ func treeOf(pkg string) string {
 	return parts[0]
 }
 
+// testkit contains what only tests use. The packages of emulates run the product on the
+// emulators of AWS in it: `go run ./local -store aws`, and the load test of the functions.
+const testkit = "testkit"
+
+var emulates = map[string]bool{"local/cloud": true, "local/onlambda/load": true}
+
 // TestImportsGoDownOnly compares the imports of every Go file with layers.txt.
 func TestImportsGoDownOnly(t *testing.T) {
 	layers := readLayers(t)
@@ -72,6 +78,12 @@ func TestImportsGoDownOnly(t *testing.T) {
 				continue
 			}
 			seen++
+			if treeOf(target) == testkit {
+				if from := treeOf(pkg); from != testkit && !strings.HasSuffix(file, "_test.go") && !emulates[pkg] && from != "scripts" {
+					t.Errorf("%s imports %s, which is for tests", file, target)
+				}
+				continue
+			}
 			checkImport(t, layers, file, pkg, own, target)
 		}
 	})

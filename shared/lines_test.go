@@ -15,7 +15,7 @@ import (
 var updateLines = flag.Bool("update-lines", false, "write the table of lines in CONTRIBUTING")
 
 // lineGroups are the groups of packages of the table, by the beginnings of their folders.
-var lineGroups = []string{"shared/relay", "shared/dialect", "shared/mcp", "shared/a2a", "shared/guard", "shared/usage", "shared/provider", "shared/signin", "shared/admin", "shared/store", "shared/host", "shared", "functions", "local/mockprovider", "local", "infra", "scripts"}
+var lineGroups = []string{"shared/relay", "shared/dialect", "shared/mcp", "shared/a2a", "shared/guard", "shared/usage", "shared/provider", "shared/signin", "shared/admin", "shared/store", "shared/host", "shared/testkit", "shared", "functions", "local/mockprovider", "local", "infra", "scripts"}
 
 // goLines counts the lines and files of a group, without and with tests.
 type goLines struct{ code, files, tests int }

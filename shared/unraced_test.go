@@ -44,8 +44,8 @@ func TestSharingIsSeen(t *testing.T) {
 	t.Parallel()
 	for source, found := range map[string]int{
 		`import "net/http/httptest"; func f() { go f(); httptest.NewServer(nil) }`:                       2,
-		`import "gateway/shared/queue/queuetest"; var _ = queuetest.Run`:                                 1,
-		`import "gateway/shared/admin/admintest"; var _ = admintest.New`:                                 0,
+		`import "gateway/shared/testkit/queuetest"; var _ = queuetest.Run`:                               1,
+		`import "gateway/shared/testkit/admintest"; var _ = admintest.New`:                               0,
 		`import "sync"; var mu sync.Mutex`:                                                               1,
 		`import "sync/atomic"; var n atomic.Int64`:                                                       1,
 		`import "sync"; var table = sync.OnceValue(func() int { return 1 })`:                             0,

@@ -13,10 +13,10 @@ import (
 
 	"gateway/shared/a2a"
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
+	"gateway/shared/testkit/admintest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

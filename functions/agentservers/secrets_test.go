@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 // Headers from a secret manager are sent, one or all of them; if the agent rejects them, the

@@ -16,9 +16,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/blob/files"
 	"gateway/shared/pricing"
+	"gateway/shared/testkit/admintest"
 	"gateway/shared/usage"
 	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/pricing"
 	"gateway/shared/prompt"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 	"gateway/shared/usage"
 	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"

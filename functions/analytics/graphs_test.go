@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 	"gateway/shared/usage/report"
 )
 

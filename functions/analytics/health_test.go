@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/resource"
 	"gateway/shared/route/health"
+	"gateway/shared/testkit/admintest"
 )
 
 // Each saved provider of the workspace is listed once, with calls or without, whatever the

@@ -9,8 +9,8 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/pricing"
+	"gateway/shared/testkit/admintest"
 	"gateway/shared/usage"
 	"gateway/shared/usage/segment"
 )

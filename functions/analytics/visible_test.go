@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 	"gateway/shared/usage"
 )
 

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 func newHouse(t testing.TB) *admintest.House {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 func TestAuditRecordsNameTheTypeOfTheKey(t *testing.T) {

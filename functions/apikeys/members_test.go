@@ -3,9 +3,9 @@ package apikeys
 import (
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity/membership"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 // The organisation decides what members may do with keys; by default they may see and

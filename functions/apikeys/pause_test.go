@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
 	"gateway/shared/resource"
+	"gateway/shared/testkit/admintest"
 	"gateway/shared/usage"
 	"gateway/shared/usage/lastused"
 )

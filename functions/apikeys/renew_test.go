@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
 	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 // expire makes a key an expired one; marked states whether the worker has marked it.

@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
 	"gateway/shared/identity/membership"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 // signIn makes a user the caller of a credential, as a session does.

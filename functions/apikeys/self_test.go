@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
+	"gateway/shared/testkit/admintest"
 )
 
 func TestEveryScopeIsListedWithDescriptionAndHolders(t *testing.T) {

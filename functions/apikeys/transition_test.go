@@ -3,9 +3,9 @@ package apikeys
 import (
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 // TestALostRotationIsRepeatedOrEnded: a new secret with a lost response is replaced, and a

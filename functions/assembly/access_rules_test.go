@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest/drive"
 	"gateway/shared/identity"
 	"gateway/shared/identity/membership"
+	"gateway/shared/testkit/admintest/drive"
 )
 
 // accessRules are what testdata/access_rules.txt promises.

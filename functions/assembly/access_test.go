@@ -21,12 +21,12 @@ import (
 	"github.com/oklog/ulid/v2"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest/drive"
 	"gateway/shared/identity"
 	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest/drive"
 	"gateway/shared/usage"
 )
 

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest/drive"
 	"gateway/shared/resource"
 	"gateway/shared/signin/sso"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest/drive"
 )
 
 var benchAdmin = flag.Bool("bench-admin", false, "measure the administration; see make bench-admin")

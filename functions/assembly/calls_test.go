@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gateway/shared/admin/admintest/drive"
+	"gateway/shared/testkit/admintest/drive"
 )
 
 const callsFile = "testdata/calls.txt"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest/drive"
+	"gateway/shared/testkit/admintest/drive"
 )
 
 // TestADeclaringClientDrivesEveryResource does what tools do that keep resources as

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest/drive"
+	"gateway/shared/testkit/admintest/drive"
 )
 
 // A dry run of any deletion writes nothing, lists what is to be deleted, and says whether the

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"gateway/functions/assembly"
-	"gateway/shared/admin/admintest/drive"
 	"gateway/shared/app/plane"
 	"gateway/shared/relay"
+	"gateway/shared/testkit/admintest/drive"
 )
 
 // TestEveryExampleIsTaken sends the example of each request of the document as it stands.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest/drive"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest/drive"
 )
 
 // jsonRPC answers with the errors of its protocol.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest/drive"
+	"gateway/shared/testkit/admintest/drive"
 )
 
 // takesWorkspace reports whether the operation has the query parameter workspace_id.

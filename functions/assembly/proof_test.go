@@ -16,8 +16,6 @@ import (
 	"gateway/functions/assembly"
 	"gateway/functions/docs/components"
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
-	"gateway/shared/admin/admintest/drive"
 	"gateway/shared/app"
 	"gateway/shared/app/console"
 	"gateway/shared/app/notices"
@@ -28,6 +26,8 @@ import (
 	"gateway/shared/store"
 	"gateway/shared/store/sqlite"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
+	"gateway/shared/testkit/admintest/drive"
 	"gateway/shared/usage"
 	"gateway/shared/usage/segment"
 )

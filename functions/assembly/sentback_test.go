@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"gateway/shared/admin/admintest/drive"
+	"gateway/shared/testkit/admintest/drive"
 )
 
 // notSentBack are updates whose GET of the same path cannot be sent back, with the reason.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest/drive"
+	"gateway/shared/testkit/admintest/drive"
 )
 
 // TestADeclaringClientDrivesEverySingleton does for settings, which are never created, what

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest/drive"
 	"gateway/shared/identity"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest/drive"
 )
 
 // stranger is a caller who must not learn whether a thing is there.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 // Resources with the same id in several workspaces are distinguished by the workspace.

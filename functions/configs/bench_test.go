@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 // full is a House with n configs in its first workspace.

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 const key = admintest.WorkspaceA

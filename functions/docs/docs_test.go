@@ -8,12 +8,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/openai"
 	openairesponses "gateway/shared/dialect/responses"
 	"gateway/shared/relay"
+	"gateway/shared/testkit/admintest"
 )
 
 // routes of the tests: of each shape one, and one that the package does not know.

@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 // addWorkspaces makes the organisation larger than one change.

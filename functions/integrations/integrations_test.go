@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/provider"
+	"gateway/shared/testkit/admintest"
 )
 
 func TestReadShowsEverythingButSecrets(t *testing.T) {

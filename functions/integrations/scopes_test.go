@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/resource"
+	"gateway/shared/testkit/admintest"
 )
 
 func TestFamilyChecks(t *testing.T) {

@@ -3,8 +3,8 @@ package integrations
 import (
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/resource"
+	"gateway/shared/testkit/admintest"
 )
 
 func TestAccessOpensWithAProviderAndCloses(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 // TestEveryViewOfALogAgreesOnItsCost reads one priced request through the list, the log, its

@@ -14,7 +14,7 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 	"gateway/shared/usage"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/observe/otlp"
+	"gateway/shared/testkit/admintest"
 )
 
 const traces, records = "/otel/v1/traces", "/otel/v1/logs"

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 // TestAKeyWithoutALogScopeReadsItsOwnLogsOnly enumerates the routes that such a key opens,

@@ -19,10 +19,10 @@ import (
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/observe/otlp"
 	"gateway/shared/pricing"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 	"gateway/shared/usage"
 	"gateway/shared/usage/report"
 )

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 	"gateway/shared/usage"
 )
 

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 // following is a client of a tail.

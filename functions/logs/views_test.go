@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 func viewHouse(t *testing.T) *admintest.House {

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 	"gateway/shared/usage"
 )
 

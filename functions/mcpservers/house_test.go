@@ -14,7 +14,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
 	"gateway/shared/identity/membership"
 	"gateway/shared/identity/signing"
@@ -22,6 +21,7 @@ import (
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

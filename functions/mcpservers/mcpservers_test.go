@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/mcp"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {

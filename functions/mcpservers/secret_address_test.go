@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/resource"
 	"gateway/shared/seal/reference"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 func TestSecretsOfIntegrationsStayAtTheirAddress(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 // A header from a secret manager is sent. If the server rejects it, the manager is called

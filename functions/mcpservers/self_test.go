@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 // What a client asks about itself has a defined answer for keys with and without a user.

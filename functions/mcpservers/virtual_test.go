@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/resource"
+	"gateway/shared/testkit/admintest"
 )
 
 // houseOfServers has two servers of the first workspace, a-server and b-server, and one of the

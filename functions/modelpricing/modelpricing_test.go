@@ -3,8 +3,8 @@ package modelpricing
 import (
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/pricing"
+	"gateway/shared/testkit/admintest"
 )
 
 func TestPricesAreReadByAnybody(t *testing.T) {

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 // guardrail stores one and gives its id and slug.

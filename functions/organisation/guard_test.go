@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
 	"gateway/shared/identity/membership"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 // The keys of tokens can authenticate any user, so only owners set them; and no caller grants a

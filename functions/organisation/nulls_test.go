@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 // null sets each setting back to what holds where nothing was ever set, and so

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/resource"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 var updateGolden = flag.Bool("update", false, "rewrite the golden files")

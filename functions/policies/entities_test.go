@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/ledger"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 // counters uses n buckets of a policy of rates and gives the path of its entities.

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/ledger"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

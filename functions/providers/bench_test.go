@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/ledger"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 // collection is below the maximum, for the resources that the benchmarks create.

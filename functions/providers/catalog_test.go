@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/provider"
+	"gateway/shared/testkit/admintest"
 )
 
 // The catalog lists every provider, and what it calls required is what an integration must

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
 	"gateway/shared/ledger"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 const (

@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/route/rotation"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 const probedKey = "sk-a-key-of-the-provider"

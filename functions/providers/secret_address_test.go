@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
 	"gateway/shared/identity/membership"
+	"gateway/shared/testkit/admintest"
 )
 
 // manager is a caller with the role manager, with every scope of the role.

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/provider"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 func TestVirtualKeyBringsItsIntegration(t *testing.T) {

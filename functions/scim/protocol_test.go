@@ -13,11 +13,11 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/sso"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 // newHouse serves the family; example.com is a verified domain of the first organisation,

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/resource"
+	"gateway/shared/testkit/admintest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

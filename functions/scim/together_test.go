@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 // together makes calls at the same time, and gives their answers in order.

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
-	"gateway/shared/seal/managertest"
 	"gateway/shared/seal/reference"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
+	"gateway/shared/testkit/managertest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

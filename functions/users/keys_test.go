@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
 	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin/sso"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 // TestTheLinkOfAnInvitationShowsNoKeyOfSomebodyElse checks that whoever has the link, such as

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
 	"gateway/shared/identity/membership"
 	"gateway/shared/notice"
@@ -21,6 +20,7 @@ import (
 	"gateway/shared/store"
 	"gateway/shared/store/sqlite"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 const chief = admintest.AdminKey

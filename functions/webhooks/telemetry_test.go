@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 const goodDestination = `{"name":"Ours","endpoint":"https://collector.example.com/otlp","headers":"authorization=Bearer%20very-secret-token","signals":["traces"],"include_content":true,"resource_attributes":{"service.name":"ai"}}`

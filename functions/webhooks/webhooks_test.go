@@ -14,13 +14,13 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/app/notices"
 	"gateway/shared/egress"
 	"gateway/shared/notice"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

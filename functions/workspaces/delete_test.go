@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/app/notices"
 	"gateway/shared/identity/membership"
 	"gateway/shared/ledger"
@@ -13,6 +12,7 @@ import (
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 	"gateway/shared/usage/export/exportrow"
 )
 

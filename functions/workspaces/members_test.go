@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
 	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 var org = store.Scope{Org: admintest.Org}

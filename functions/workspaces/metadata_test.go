@@ -3,9 +3,9 @@ package workspaces
 import (
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity/membership"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 func TestMetadataFollowsTheSchemaOfTheOrganisation(t *testing.T) {

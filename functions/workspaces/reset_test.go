@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/ledger"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 // exhaust uses a workspace's budgets up.

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 const key = admintest.AdminKey

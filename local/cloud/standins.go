@@ -8,9 +8,9 @@ import (
 	"os"
 
 	"gateway/local/source"
-	"gateway/local/standin"
 	"gateway/shared/app/onaws"
 	"gateway/shared/store/dynamo/emulator"
+	"gateway/shared/testkit/standin"
 )
 
 // StandIn starts AWS emulators unless the environment selects an AWS, by an endpoint or by the

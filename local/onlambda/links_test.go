@@ -44,7 +44,7 @@ func TestFunctionsLinkOnlyTheirOwn(t *testing.T) {
 func forbidden(name string, place placement.Place) []string {
 	const sdk = "github.com/aws/aws-sdk-go-v2/"
 	list := []string{sdk + "config", sdk + "service/sso", sdk + "service/ssooidc", sdk + "service/signin", sdk + "service/sts", sdk + "feature/ec2/imds", // only laptops and machines need them: package profiles
-		"modernc.org", "gateway/local", "gateway/shared/store/sqlite", "gateway/shared/store/storetest", "gateway/functions/assembly", "net/http/pprof", "testing", "text/template", "google.golang.org/protobuf", "github.com/tiktoken-go"}
+		"modernc.org", "gateway/local", "gateway/shared/store/sqlite", "gateway/shared/testkit/storetest", "gateway/functions/assembly", "net/http/pprof", "testing", "text/template", "google.golang.org/protobuf", "github.com/tiktoken-go"}
 	if !archives[name] {
 		list = append(list, "github.com/parquet-go/parquet-go", "gateway/shared/usage/segment")
 	}

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"gateway/local/standin"
 	"gateway/shared/host"
 	"gateway/shared/host/placement"
 	"gateway/shared/host/runtimeapi"
+	"gateway/shared/testkit/standin"
 )
 
 // TestTheDeployedMemoryHoldsTheLargestBody sends the largest body that a function accepts,

@@ -22,7 +22,6 @@ import (
 	"github.com/aws/aws-lambda-go/events"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"gateway/local/awstest"
 	"gateway/local/mockprovider"
 	"gateway/local/onlambda"
 	"gateway/shared/app"
@@ -32,10 +31,11 @@ import (
 	"gateway/shared/mcp"
 	"gateway/shared/prompt"
 	"gateway/shared/queue/sqs"
-	"gateway/shared/queue/sqstest"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/awstest"
+	"gateway/shared/testkit/sqstest"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
 )

@@ -19,13 +19,13 @@ import (
 	"testing"
 	"time"
 
-	"gateway/local/awstest"
-	"gateway/local/awstest/rights"
 	"gateway/local/mockprovider"
 	"gateway/local/onlambda"
-	"gateway/local/standin"
 	"gateway/shared/app/onaws"
 	"gateway/shared/queue/sqs"
+	"gateway/shared/testkit/awstest"
+	"gateway/shared/testkit/awstest/rights"
+	"gateway/shared/testkit/standin"
 )
 
 // keyInPolicies is what the policies of the templates call the key.

@@ -18,9 +18,9 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
-	"gateway/local/awstest/rights"
 	"gateway/shared/host/placement"
-	"gateway/shared/queue/sqstest"
+	"gateway/shared/testkit/awstest/rights"
+	"gateway/shared/testkit/sqstest"
 	"gateway/shared/usage"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"gateway/local/onlambda"
 	"gateway/shared/app/onaws"
-	"gateway/shared/mcp/mcptest"
+	"gateway/shared/testkit/mcptest"
 )
 
 // TestSessionsOutliveTheContainer: 200 sessions go on as they were after the container was

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"gateway/local/awstest"
 	"gateway/local/onlambda"
 	"gateway/shared/app"
 	"gateway/shared/app/onaws"
 	"gateway/shared/host/runtimeapi"
+	"gateway/shared/testkit/awstest"
 )
 
 // TestFirstKeys sets a fresh installation up as its owner does after the deploy:

@@ -9,12 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"gateway/local/idptest"
 	"gateway/shared/app/onaws"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/sso"
 	"gateway/shared/store"
+	"gateway/shared/testkit/idptest"
 )
 
 const clients = root + "/scripts/clients"

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"gateway/local/awstest"
 	"gateway/local/mockprovider"
 	"gateway/local/onlambda"
 	"gateway/shared/app/onaws"
@@ -24,6 +23,7 @@ import (
 	"gateway/shared/identity"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/testkit/awstest"
 )
 
 // edgeSecret is what the edge of these installations proves itself with.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"gateway/local/awstest/rights"
 	"gateway/shared/host/placement"
+	"gateway/shared/testkit/awstest/rights"
 )
 
 // kind groups functions that run the same code with the same rights.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/mcp/mcptest"
+	"gateway/shared/testkit/mcptest"
 )
 
 // client keeps a session with a server of the gateway.

@@ -17,7 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"gateway/local/standin"
+	"gateway/shared/testkit/standin"
 )
 
 func main() {

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 // The document is generated at its first read, while the routes that it describes serve:

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 // If a description says something of a type that the type does not have, the start fails,

@@ -14,11 +14,11 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/fault"
+	"gateway/shared/testkit/admintest"
 )
 
 // The family of the engine's doc page: README.md shows it, and the test below

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 // Whatever is sent, the answer is JSON and never a 5xx.

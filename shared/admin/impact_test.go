@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 // impactOf is the answer of a dry run.

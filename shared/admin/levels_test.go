@@ -9,10 +9,10 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/store/sqlite"
+	"gateway/shared/testkit/admintest"
 )
 
 // rule belongs to the organisation or to a workspace.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/ledger"
+	"gateway/shared/testkit/admintest"
 )
 
 // purse has one budget, chest several.

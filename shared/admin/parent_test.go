@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/fault"
 	"gateway/shared/resource"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 // box has items below it, which are written one by one or many at once.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 func TestErrorsOfTheWorkspaceAndOfFieldsComeTogether(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/fault"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 const (

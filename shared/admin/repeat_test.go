@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/fault"
 	"gateway/shared/resource"
+	"gateway/shared/testkit/admintest"
 )
 
 // repeating is an installation that recognizes repeated calls.

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/fault"
 	"gateway/shared/resource"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 // options are settings of which some are on unless they are set.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 // Members and query parameters that a route does not know are refused by name.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 // text is a stored template: its content has versions, of which one is published.

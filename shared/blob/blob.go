@@ -1,6 +1,6 @@
 // Package blob is the interface to large immutable objects: sealed bodies, usage
 // segments, exports. blob/files stores them in a directory, blob/s3 in a bucket; both
-// pass blob/blobtest.
+// pass testkit/blobtest.
 package blob
 
 import (

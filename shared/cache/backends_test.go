@@ -12,8 +12,8 @@ import (
 	seallocal "gateway/shared/seal/local"
 	"gateway/shared/store"
 	"gateway/shared/store/dynamo"
-	"gateway/shared/store/dynamo/dynamotest"
 	"gateway/shared/store/sqlite"
+	"gateway/shared/testkit/dynamotest"
 )
 
 // clock is a time that tests move.

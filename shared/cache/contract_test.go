@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"gateway/shared/cache"
-	"gateway/shared/cache/cachetest"
 	"gateway/shared/seal"
 	seallocal "gateway/shared/seal/local"
 	"gateway/shared/store"
 	"gateway/shared/store/dynamo"
-	"gateway/shared/store/dynamo/dynamotest"
 	"gateway/shared/store/sqlite"
+	"gateway/shared/testkit/cachetest"
+	"gateway/shared/testkit/dynamotest"
 )
 
 func TestFlatIsNeighbours(t *testing.T) {

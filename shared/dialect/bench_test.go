@@ -8,9 +8,9 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/gemini"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/dialect/responses"
+	"gateway/shared/testkit/golden"
 	"gateway/shared/wire"
 )
 

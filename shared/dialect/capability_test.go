@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/fault"
+	"gateway/shared/testkit/golden"
 )
 
 // wishes are bodies of each client that ask for one thing; each has what a target must be

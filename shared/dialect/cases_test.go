@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gateway/shared/dialect/golden"
+	"gateway/shared/testkit/golden"
 )
 
 // TestEveryCaseIsRun: the folders of cases are those that golden.Pairs and

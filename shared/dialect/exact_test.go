@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/golden"
+	"gateway/shared/testkit/golden"
 )
 
 // exactArguments are arguments that break when numbers become floats, when members are

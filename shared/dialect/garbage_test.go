@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/fault"
+	"gateway/shared/testkit/golden"
 )
 
 // streamsOf are complete streams by their dialect, for filters of that dialect.

@@ -6,8 +6,8 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/testkit/golden"
 )
 
 // TestHostileBodiesCostNoMoreThanTheirSize translates bodies that are made of

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/golden"
+	"gateway/shared/testkit/golden"
 )
 
 // loopTraits are what a model that signs its reasoning is known for.

@@ -14,8 +14,8 @@ import (
 	"gateway/shared/dialect/cohere"
 	"gateway/shared/dialect/converse"
 	"gateway/shared/dialect/gemini"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/pricing"
+	"gateway/shared/testkit/golden"
 )
 
 // told is an answer to which a member is added.

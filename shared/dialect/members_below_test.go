@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/fault"
+	"gateway/shared/testkit/golden"
 )
 
 // pixel is an image of one point.

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/fault"
+	"gateway/shared/testkit/golden"
 )
 
 // asked is a request of two turns with a tool, to which a member is added.

@@ -10,10 +10,10 @@ import (
 	"gateway/shared/dialect/cohere"
 	"gateway/shared/dialect/embedding"
 	"gateway/shared/dialect/gemini"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/image"
 	"gateway/shared/dialect/ocr"
 	"gateway/shared/dialect/rerank"
+	"gateway/shared/testkit/golden"
 )
 
 // carriers are all translators.

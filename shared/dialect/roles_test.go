@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/golden"
+	"gateway/shared/testkit/golden"
 )
 
 // half are the dialects of providers that can also be read and written as a client's,

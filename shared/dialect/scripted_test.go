@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/fault"
+	"gateway/shared/testkit/golden"
 )
 
 // script is what a provider answers, in words that every provider has.

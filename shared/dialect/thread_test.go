@@ -5,8 +5,8 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/fault"
+	"gateway/shared/testkit/golden"
 )
 
 // TestThreadsAreRefusedWhereTheyAreNotKept sends a thread to providers of every shape: what

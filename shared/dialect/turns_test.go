@@ -11,8 +11,8 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/testkit/golden"
 	"gateway/shared/wire"
 )
 

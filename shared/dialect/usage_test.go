@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/golden"
+	"gateway/shared/testkit/golden"
 )
 
 // tokenCounts is the usage of an answer in no client's own words. Absent is -1.

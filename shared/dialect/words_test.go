@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/golden"
+	"gateway/shared/testkit/golden"
 )
 
 // TestWordsThatAreNotKnownPass sends values of enumerated members that no table has: no

@@ -7,8 +7,8 @@ import (
 
 	"gateway/shared/store"
 	"gateway/shared/store/dynamo"
-	"gateway/shared/store/dynamo/dynamotest"
 	"gateway/shared/store/sqlite"
+	"gateway/shared/testkit/dynamotest"
 )
 
 // onEach runs a test on the model, on SQLite, and on a DynamoDB.

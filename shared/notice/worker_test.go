@@ -20,8 +20,8 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/store"
 	"gateway/shared/store/dynamo"
-	"gateway/shared/store/dynamo/dynamotest"
 	"gateway/shared/store/sqlite"
+	"gateway/shared/testkit/dynamotest"
 )
 
 // onEach runs a test on SQLite and on a DynamoDB.

@@ -14,8 +14,8 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
-	"gateway/shared/seal/managertest"
 	"gateway/shared/seal/reference"
+	"gateway/shared/testkit/managertest"
 )
 
 // clock is a clock that tests move.

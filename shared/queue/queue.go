@@ -3,7 +3,7 @@
 // dead-letter queue after too many attempts.
 //
 // queue/sqs uses SQS standard queues, queue/local stores messages in a SQLite file; both pass
-// queue/queuetest.
+// testkit/queuetest.
 package queue
 
 import (

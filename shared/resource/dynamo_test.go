@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"gateway/shared/store"
-	"gateway/shared/store/dynamo/dynamotest"
+	"gateway/shared/testkit/dynamotest"
 )
 
 // What must hold on one store must hold on the other. Each test gets tables of

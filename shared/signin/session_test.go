@@ -14,9 +14,9 @@ import (
 	"gateway/shared/signin"
 	"gateway/shared/store"
 	"gateway/shared/store/dynamo"
-	"gateway/shared/store/dynamo/dynamotest"
 	"gateway/shared/store/sqlite"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/dynamotest"
 )
 
 var org = store.Scope{Org: "o1"}

@@ -2,7 +2,7 @@
 // a partition key and a sort key, with conditional writes and transactions.
 //
 // Two implementations are below it, store/dynamo (DynamoDB) and store/sqlite (one file).
-// Both pass store/storetest, and the second rejects what the first rejects. There is no
+// Both pass testkit/storetest, and the second rejects what the first rejects. There is no
 // index, scan, filter or SQL above this package: what must be found in another way has
 // its own row, written in the same transaction.
 //

@@ -13,8 +13,8 @@ import (
 	"gateway/functions/secretreferences"
 	"gateway/functions/workspaces"
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
+	"gateway/shared/testkit/admintest"
 )
 
 func guardHouse(t *testing.T) *admintest.House {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/shared/admin/admintest"
+	"gateway/shared/testkit/admintest"
 )
 
 // withVersions makes a prompt of three versions, of which the first is published, and

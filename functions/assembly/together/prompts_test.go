@@ -13,11 +13,11 @@ import (
 	"gateway/functions/prompts"
 	"gateway/functions/providers"
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 // key is a key of the first workspace.

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"gateway/shared/admin/admintest"
 	"gateway/shared/prompt"
 	"gateway/shared/store"
+	"gateway/shared/testkit/admintest"
 )
 
 const aTable = `[{"name":"greets","variables":{"name":"Ada"},"assertions":[{"type":"contains","value":"Ada"}]},{"name":"is short","render_only":true,"assertions":[{"type":"regex","value":"^.{1,99}$"}]}]`

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"gateway/functions/assembly"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/app"
 	"gateway/shared/app/console"
 	"gateway/shared/app/mux"
@@ -22,6 +21,7 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/relay"
 	"gateway/shared/store/sqlite"
+	"gateway/shared/testkit/admintest"
 	"gateway/shared/usage"
 )
 

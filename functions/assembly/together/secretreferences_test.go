@@ -15,12 +15,12 @@ import (
 	"gateway/functions/secretreferences"
 	"gateway/shared/a2a"
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/egress"
 	"gateway/shared/ledger"
 	"gateway/shared/mcp"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
+	"gateway/shared/testkit/admintest"
 )
 
 const (

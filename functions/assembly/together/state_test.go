@@ -9,8 +9,8 @@ import (
 	"gateway/functions/auditlogs"
 	"gateway/functions/configs"
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/audit"
+	"gateway/shared/testkit/admintest"
 )
 
 func withConfigs(t testing.TB) *admintest.House {

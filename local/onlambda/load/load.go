@@ -17,12 +17,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gateway/local/awstest/rights"
 	"gateway/local/mockprovider"
 	"gateway/local/onlambda"
-	"gateway/local/standin"
 	"gateway/shared/app"
 	"gateway/shared/app/onaws"
+	"gateway/shared/testkit/awstest/rights"
+	"gateway/shared/testkit/standin"
 )
 
 // Options of a run. The context limits its time.

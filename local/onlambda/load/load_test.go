@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"gateway/local/standin"
 	"gateway/shared/app/onaws"
 	"gateway/shared/store/dynamo/emulator"
+	"gateway/shared/testkit/standin"
 )
 
 const root = "../../.."

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/admin/usagequery"
+	"gateway/shared/testkit/admintest"
 )
 
 // echo is a route that answers with what it understood.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"gateway/shared/blob"
-	"gateway/shared/blob/blobtest"
+	"gateway/shared/testkit/blobtest"
 )
 
 func open(t testing.TB, dir string, o ...Option) *Bucket {

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"gateway/shared/blob"
-	"gateway/shared/blob/blobtest"
+	"gateway/shared/testkit/blobtest"
 )
 
 // TestContractAtEndpoint runs the contract on buckets at AWS_ENDPOINT_URL.

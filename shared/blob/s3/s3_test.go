@@ -17,8 +17,8 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"gateway/shared/blob"
-	"gateway/shared/blob/blobtest"
 	"gateway/shared/fault"
+	"gateway/shared/testkit/blobtest"
 )
 
 func config() aws.Config {

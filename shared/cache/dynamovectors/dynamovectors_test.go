@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"gateway/shared/cache"
-	"gateway/shared/cache/cachetest"
 	"gateway/shared/cache/dynamovectors/layout"
 	"gateway/shared/store"
+	"gateway/shared/testkit/cachetest"
 )
 
 func serve(t *testing.T, dimensions ...int) (*service, *Index) {

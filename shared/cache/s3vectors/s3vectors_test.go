@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"gateway/shared/cache"
-	"gateway/shared/cache/cachetest"
 	"gateway/shared/store"
+	"gateway/shared/testkit/cachetest"
 )
 
 func serve(t *testing.T) (*service, *Index) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"gateway/shared/dialect/cohere"
-	"gateway/shared/dialect/golden"
+	"gateway/shared/testkit/golden"
 )
 
 func TestPairs(t *testing.T) { golden.Pairs(t) }

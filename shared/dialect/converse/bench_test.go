@@ -7,8 +7,8 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/converse"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/testkit/golden"
 	"gateway/shared/wire"
 )
 

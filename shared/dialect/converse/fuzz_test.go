@@ -7,9 +7,9 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/converse"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/fault"
+	"gateway/shared/testkit/golden"
 	"gateway/shared/wire"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"gateway/shared/dialect/embedding"
-	"gateway/shared/dialect/golden"
+	"gateway/shared/testkit/golden"
 )
 
 func TestOperations(t *testing.T) {

@@ -3,8 +3,8 @@ package image_test
 import (
 	"testing"
 
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/image"
+	"gateway/shared/testkit/golden"
 )
 
 func TestOperations(t *testing.T) {

@@ -3,8 +3,8 @@ package ocr_test
 import (
 	"testing"
 
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/ocr"
+	"gateway/shared/testkit/golden"
 )
 
 func TestOperations(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/testkit/golden"
 )
 
 // TestPromptCacheKeyIsOfTheConversation: the key that is made for a host that accepts one

@@ -3,7 +3,7 @@ package openai_test
 import (
 	"testing"
 
-	"gateway/shared/dialect/golden"
+	"gateway/shared/testkit/golden"
 )
 
 func TestPairs(t *testing.T) { golden.Pairs(t) }

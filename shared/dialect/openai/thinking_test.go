@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"gateway/shared/chat"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/hosts"
+	"gateway/shared/testkit/golden"
 )
 
 // thinkingAsked are requests of clients that say whether the model is to think.

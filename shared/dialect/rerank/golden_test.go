@@ -3,8 +3,8 @@ package rerank_test
 import (
 	"testing"
 
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/rerank"
+	"gateway/shared/testkit/golden"
 )
 
 func TestOperations(t *testing.T) {

@@ -7,10 +7,10 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/dialect/responses"
 	"gateway/shared/fault"
+	"gateway/shared/testkit/golden"
 	"gateway/shared/wire"
 )
 

@@ -9,9 +9,9 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/dialect/responses"
+	"gateway/shared/testkit/golden"
 )
 
 // TestItemsPrefixIsStableBetweenTurns: a list of items that continues is sent with the

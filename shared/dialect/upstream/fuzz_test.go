@@ -9,7 +9,6 @@ import (
 	"gateway/shared/dialect/bedrock"
 	"gateway/shared/dialect/bytez"
 	"gateway/shared/dialect/cohere"
-	"gateway/shared/dialect/golden"
 	"gateway/shared/dialect/oci"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/dialect/palm"
@@ -17,6 +16,7 @@ import (
 	"gateway/shared/dialect/triton"
 	"gateway/shared/dialect/upstream"
 	"gateway/shared/dialect/workersai"
+	"gateway/shared/testkit/golden"
 	"gateway/shared/wire"
 )
 

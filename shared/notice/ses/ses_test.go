@@ -13,7 +13,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/notice"
 	"gateway/shared/notice/ses"
-	"gateway/shared/notice/sestest"
+	"gateway/shared/testkit/sestest"
 )
 
 const sender = "gateway@example.com"

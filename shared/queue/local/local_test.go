@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"gateway/shared/queue"
-	"gateway/shared/queue/queuetest"
+	"gateway/shared/testkit/queuetest"
 )
 
 var bg = context.Background()

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"gateway/shared/queue"
-	"gateway/shared/queue/queuetest"
+	"gateway/shared/testkit/queuetest"
 )
 
 // TestContractAtEndpoint runs the contract on queues at AWS_ENDPOINT_URL.

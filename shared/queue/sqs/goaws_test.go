@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
-	"gateway/shared/queue/queuetest"
+	"gateway/shared/testkit/queuetest"
 )
 
 const goawsDir = "../../../scripts/goaws"

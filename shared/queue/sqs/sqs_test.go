@@ -19,8 +19,8 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/queue"
-	"gateway/shared/queue/queuetest"
-	"gateway/shared/queue/sqstest"
+	"gateway/shared/testkit/queuetest"
+	"gateway/shared/testkit/sqstest"
 )
 
 var bg = context.Background()

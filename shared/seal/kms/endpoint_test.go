@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms"
 
 	"gateway/shared/seal"
-	"gateway/shared/seal/sealtest"
+	"gateway/shared/testkit/sealtest"
 )
 
 // TestContractAtEndpoint runs the contract on keys at AWS_ENDPOINT_URL.

@@ -12,8 +12,8 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/seal"
-	"gateway/shared/seal/kmstest"
-	"gateway/shared/seal/sealtest"
+	"gateway/shared/testkit/kmstest"
+	"gateway/shared/testkit/sealtest"
 )
 
 var (

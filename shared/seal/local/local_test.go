@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gateway/shared/seal"
-	"gateway/shared/seal/sealtest"
+	"gateway/shared/testkit/sealtest"
 )
 
 func open(t testing.TB, path string) *Wrapper {

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"gateway/shared/store/dynamo"
-	"gateway/shared/store/dynamo/dynamotest"
+	"gateway/shared/testkit/dynamotest"
 )
 
 // A table of that name with another key belongs to another application.

@@ -7,8 +7,8 @@ import (
 
 	"gateway/shared/store"
 	"gateway/shared/store/dynamo"
-	"gateway/shared/store/dynamo/dynamotest"
-	"gateway/shared/store/storetest"
+	"gateway/shared/testkit/dynamotest"
+	"gateway/shared/testkit/storetest"
 )
 
 func TestContract(t *testing.T) {

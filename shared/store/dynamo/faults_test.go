@@ -18,8 +18,8 @@ import (
 
 	"gateway/shared/store"
 	"gateway/shared/store/dynamo"
-	"gateway/shared/store/dynamo/dynamotest"
-	"gateway/shared/store/storetest"
+	"gateway/shared/testkit/dynamotest"
+	"gateway/shared/testkit/storetest"
 )
 
 // fault is what happens to one call on its way to DynamoDB.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"gateway/shared/store"
-	"gateway/shared/store/storetest"
+	"gateway/shared/testkit/storetest"
 )
 
 func openTest(t *testing.T, o Options) *Store {

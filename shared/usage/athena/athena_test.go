@@ -13,10 +13,10 @@ import (
 	"gateway/shared/blob"
 	"gateway/shared/pricing"
 	"gateway/shared/store"
+	"gateway/shared/testkit/usagetest"
 	"gateway/shared/usage"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
-	"gateway/shared/usage/usagetest"
 )
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

@@ -25,10 +25,10 @@ import (
 	"gateway/shared/seal"
 	"gateway/shared/seal/local"
 	"gateway/shared/store"
+	"gateway/shared/testkit/usagetest"
 	"gateway/shared/usage"
 	"gateway/shared/usage/report"
 	"gateway/shared/usage/segment"
-	"gateway/shared/usage/usagetest"
 )
 
 var (

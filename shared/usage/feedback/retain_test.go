@@ -11,8 +11,8 @@ import (
 
 	"gateway/shared/store"
 	"gateway/shared/store/dynamo"
-	"gateway/shared/store/dynamo/dynamotest"
 	"gateway/shared/store/sqlite"
+	"gateway/shared/testkit/dynamotest"
 	"gateway/shared/usage"
 )
 

@@ -13,9 +13,9 @@ import (
 	"gateway/shared/blob"
 	"gateway/shared/pricing"
 	"gateway/shared/store"
+	"gateway/shared/testkit/usagetest"
 	"gateway/shared/usage"
 	"gateway/shared/usage/segment"
-	"gateway/shared/usage/usagetest"
 )
 
 // house is an archive on an embedded store with a fake clock.

@@ -10,9 +10,9 @@ import (
 	"gateway/shared/blob"
 	"gateway/shared/pricing"
 	"gateway/shared/store"
-	"gateway/shared/store/dynamo/dynamotest"
+	"gateway/shared/testkit/dynamotest"
+	"gateway/shared/testkit/usagetest"
 	"gateway/shared/usage"
-	"gateway/shared/usage/usagetest"
 )
 
 type shelf struct {

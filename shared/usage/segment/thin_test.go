@@ -19,7 +19,7 @@ import (
 	"gateway/shared/blob"
 	"gateway/shared/blob/s3"
 	"gateway/shared/store"
-	"gateway/shared/store/dynamo/dynamotest"
+	"gateway/shared/testkit/dynamotest"
 	"gateway/shared/usage"
 )
 

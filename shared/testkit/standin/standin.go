@@ -14,9 +14,9 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"gateway/shared/app/onaws"
-	"gateway/shared/queue/sqstest"
-	"gateway/shared/seal/kmstest"
 	"gateway/shared/store/dynamo/emulator"
+	"gateway/shared/testkit/kmstest"
+	"gateway/shared/testkit/sqstest"
 )
 
 // Services are the services of one process.

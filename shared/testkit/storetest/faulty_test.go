@@ -8,7 +8,7 @@ import (
 
 	"gateway/shared/store"
 	"gateway/shared/store/sqlite"
-	"gateway/shared/store/storetest"
+	"gateway/shared/testkit/storetest"
 )
 
 func open(t *testing.T) store.Store {

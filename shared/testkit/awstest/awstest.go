@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gateway/local/standin"
 	"gateway/shared/store/dynamo/emulator"
+	"gateway/shared/testkit/standin"
 )
 
 // Services are the services of one test.

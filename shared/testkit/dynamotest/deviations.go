@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"gateway/shared/store/storetest"
+	"gateway/shared/testkit/storetest"
 )
 
 // Deviations are the places where the emulator, dynoxide 1.2.1, differs from

@@ -131,7 +131,7 @@ func (g *run) compare() {
 func Cases(pattern string) []string {
 	var all []string
 	for _, root := range []string{".", ".."} { // from the package, and from a dialect
-		if _, err := os.Stat(filepath.Join(root, "golden")); err == nil {
+		if _, err := os.Stat(filepath.Join(root, "openai", "testdata")); err == nil {
 			found, _ := filepath.Glob(filepath.Join(root, "*", "testdata", pattern, "*.txtar"))
 			all = append(all, found...)
 		}

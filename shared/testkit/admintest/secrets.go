@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"gateway/shared/resource"
-	"gateway/shared/seal/managertest"
 	"gateway/shared/seal/reference"
 	"gateway/shared/store"
+	"gateway/shared/testkit/managertest"
 )
 
 // SecretReference makes a secret reference of Org that is open to all workspaces.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gateway/local/standin"
+	"gateway/shared/testkit/standin"
 )
 
 const table = "arn:aws:dynamodb:us-east-1:123456789012:table/gateway-"

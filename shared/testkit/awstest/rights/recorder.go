@@ -13,7 +13,7 @@ import (
 	"slices"
 	"sync"
 
-	"gateway/local/standin"
+	"gateway/shared/testkit/standin"
 )
 
 // Grant is one right of a policy: an action on a resource, under the conditions of

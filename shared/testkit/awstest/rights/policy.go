@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"gateway/local/standin"
+	"gateway/shared/testkit/standin"
 )
 
 // Use is one action on one resource, as IAM checks it.
