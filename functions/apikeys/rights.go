@@ -23,10 +23,9 @@ func rankOfNew(c *admin.Call, k *identity.Key) identity.Rank {
 	return c.Caller.Rank
 }
 
-// owns reports whether the key is one of the caller's user.
-func owns(c *admin.Call, k *identity.Key) bool {
-	return k.UserID != "" && k.UserID == c.Caller.UserID
-}
+// owns reports whether the caller is the user of the key, beyond doubt: a credential that others
+// may know receives no secret of its user, with which they could act for the user.
+func owns(c *admin.Call, k *identity.Key) bool { return c.Caller.Is(k.UserID) }
 
 // rights returns what a key allows: its scopes, with the lower of its creator's rank and the
 // present rank of its user.

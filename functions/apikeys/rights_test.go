@@ -59,6 +59,46 @@ func TestOnlyTheUserSeesTheSecretOfItsKey(t *testing.T) {
 	}
 }
 
+// A key that others may know, from before ranks were stored, may rotate itself, but its user alone
+// gets the new secret, and it creates keys of its user as it creates those of others: a key of
+// which only the user can know the secret acts for the user.
+func TestKeysThatOthersKnowGetNoSecretsOfTheirUser(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.Govern(tenant.Settings{})
+	ann := addUser(t, h, "ann@example.com", membership.Member, h.One)
+	signIn(h, "ann", ann, identity.RankMember)
+	id := h.Do("POST", userPath, admintest.AdminKey, userKey(h, ann, "")).OK().Text("id")
+	at := "/api-keys/" + id
+	h.Do("POST", at+"/collect", "ann", nil).OK()
+	shared := h.Caller("ann")
+	shared.Shared, shared.KeyID = true, id
+	shared.Scopes = identity.NewScopeSet("configs.list", "workspace_user_api_keys.create", "workspace_user_api_keys.rotate", "workspace_user_api_keys.update")
+	h.SetCaller("known to others", shared)
+
+	if got := h.Do("POST", at+"/rotate", "known to others", nil).OK(); got.At("key") != nil {
+		t.Errorf("it gets its own new secret: %s", got.Body)
+	}
+	h.Do("POST", at+"/collect", "known to others", nil).Refused(403, "AB03", "id")
+	h.Do("POST", userPath, "known to others", userKey(h, ann, "")).Refused(403, "AB03", "")
+	shared = shared.As(identity.RankManager) // who may create keys of others
+	h.SetCaller("known to others", shared)
+	made := h.Do("POST", userPath, "known to others", userKey(h, ann, "")).OK()
+	if made.At("key") != nil {
+		t.Errorf("it gets a key of its user: %s", made.Body)
+	}
+	own := "/api-keys/" + made.Text("id")
+	h.Do("POST", own+"/collect", "known to others", nil).Refused(403, "AB03", "id")
+	if got := h.Do("POST", own+"/rotate", "known to others", nil); got.Status == 200 && got.At("key") != nil {
+		t.Errorf("it rotates a key of its user for itself: %s", got.Body)
+	}
+	for _, key := range []string{at, own} {
+		if raw := h.Do("POST", key+"/collect", "ann", nil).OK().Text("key"); len(raw) < 30 {
+			t.Errorf("the user collects %q", raw)
+		}
+	}
+}
+
 // Keys store the rank of their creator. A caller with a lower one neither rotates nor resumes
 // them, nor adds to them.
 func TestKeysCarryTheRankOfTheirCreator(t *testing.T) {
