@@ -63,11 +63,13 @@ PLAIN = $(NICE) $(GO) test -vet=off -timeout $(TIMEOUT)
 # are made of, and would tell of a run before they changed.
 PROGRAMS = ^gateway/(local|scripts)(/|$$)
 UNRACED = sed -n 's|^[a-z]|gateway/&|p' scripts/unraced.txt
-# Tests that do one thing behind the other, many hundred times: plays, deaths at each
-# write, the same question in two ways, measured memory. The race detector has seen what
-# they run by the other tests of their packages, and makes them five times slower.
-PLAYS = TestPlayedWindowsAreDividedFairly|TestExhaustedIsWhatNoUsualRequestFits|TestTheSameSeedIsTheSamePlay|TestThinningLosesNothingOfOthersWhereverItIsKilled|TestQuestionsAreAnsweredWithinTheirMemory|TestWeightsAreHonest|TestAthenaAnswersTheSame|TestAthenaPutsManyGroupsInOrder
-PLAYED = grep -rlE --include='*_test.go' '^func ($(PLAYS))[(]' shared functions | xargs -rn1 dirname | sed 's|^|gateway/|' | sort -u
+# Tests say by a directive in their comment, //lane:plays, that they run in another lane
+# than their package; a test of shared/ knows the lanes and finds what is misplaced.
+# plays: one thing many hundred times (deaths at each write, the same question in two
+# ways, measured memory). tables: every route, one question at a time. The race detector
+# has seen what both run by other tests, and makes them five times slower.
+# standard: wire, streams, faults, kills and books, for net/http as server and client.
+PLAYED = grep -rl --include='*_test.go' '^//lane:plays$$' shared functions | xargs -rn1 dirname | sed 's|^|gateway/|' | sort -u
 # What has no test was compiled in lint, and is not again for the race detector.
 TESTED = $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(PKG)
 
@@ -75,26 +77,22 @@ calm: deps ## tests of the packages in which nothing runs at once: scripts/unrac
 	@all=$$($(TESTED)) && p=$$(grep -xF "$$($(UNRACED))" <<<"$$all" || true) && { [ -z "$$p" ] || $(PLAIN) $$p; }
 
 plays: deps ## tests that do one thing many hundred times, without the race detector
-	@all=$$($(TESTED)) && p=$$(grep -xF "$$($(PLAYED))" <<<"$$all" || true) && { [ -z "$$p" ] || $(PLAIN) -run '^($(PLAYS))$$' $$p; }
+	@all=$$($(TESTED)) && p=$$(grep -xF "$$($(PLAYED))" <<<"$$all" || true) && { [ -z "$$p" ] || $(PLAIN) -run "$$(scripts/lane.sh plays shared functions)" $$p; }
 
 race-packages: deps ## tests of all other packages of shared/ and functions/, with the race detector
-	@all=$$($(TESTED)) && p=$$(grep -vxF "$$($(UNRACED))" <<<"$$all" | grep -vE '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) -skip '^($(PLAYS))$$' $$p; }
+	@all=$$($(TESTED)) && p=$$(grep -vxF "$$($(UNRACED))" <<<"$$all" | grep -vE '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) -skip "$$(scripts/lane.sh plays shared functions)" $$p; }
 
 programs: deps ## tests that build programs of this project and talk to them
 	@all=$$($(TESTED)) && p=$$(grep -vxF "$$($(UNRACED))"$$'\n'gateway/local <<<"$$all" | grep -E '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) -count=1 $$p; }
-
-# Tables of ./local that ask every route, one question behind the other: the race
-# detector has seen what they run by the other tests, and makes them five times slower.
-TABLES = TestAdministrationIsNeverPassedThrough|TestCompressedAnswers|TestEveryRouteRefusesCallers|TestHostileBodiesAreRefused|TestMatrix$$|TestAnotherOrganisationsThings|TestAnotherWorkspacesThings|TestEveryRouteHasEveryCheck|TestEveryPathOfTheOpenAISDK|TestEveryDocumentedRoute|TestEveryShapeToEveryShape|TestBodiesAreBounded|TestPagesAreBounded|TestTheDocumentIs
 
 # Where other packages were asked for it is left out.
 LOCAL = all=$$($(GO) list $(PKG)) && { grep -qx gateway/local <<<"$$all" || exit 0; } &&
 
 tables: deps ## tests of ./local that ask every route
-	@$(LOCAL) $(PLAIN) -run '$(TABLES)' ./local
+	@$(LOCAL) $(PLAIN) -run "$$(scripts/lane.sh tables local/*_test.go)" ./local
 
 race-local: deps ## the other tests of ./local, with the race detector
-	@$(LOCAL) $(RACE) -skip '$(TABLES)' ./local
+	@$(LOCAL) $(RACE) -skip "$$(scripts/lane.sh tables local/*_test.go)" ./local
 
 # What is left out here: the emulators of DynamoDB and SQS, the race detector, ./local.
 quick: ## while you work: vet what changed since main, test shared/ and its golden files in short mode
@@ -103,20 +101,14 @@ quick: ## while you work: vet what changed since main, test shared/ and its gold
 	$(PLAIN) -short ./shared/...
 BASE ?= main
 
-# What of the end-to-end tests shows that net/http serves and calls as the engines of
-# this project do: wire, streams, faults, kills and books.
-STANDARD = RefusalsDoNotWait|TargetsThat|Hostile|HeadersEndHere|ByteForByte|PassThroughBodies|WhatReachesAProvider|FilesComeBack|LongUpload|CutUpload|BrokenForms|BrokenStreams|ErrorsBeforeAStream|FallbackCovers|AClientThatLeaves|SilentStreams|DiesUnderManyStreams|LeaveAreBilled|KilledAtTwenty|StopLetsStreams|OurBooks|TwoHundredCallers|CompressedAnswers|LargeAnswers|TestTheDocumentIs
-# And of the real clients: a stream, an upload, a WebSocket, a signed request, an error.
-CLIENTS = TestClients/^(go|node|curl|a_stream.*)$$/^(openai_chat|openai_stored|anthropic|bedrock|realtime|errors)[.]
-
 # On amd64 assembly is switched off where it is chosen when the program starts, so that
 # nothing is compiled anew; elsewhere nothing is chosen then, and the tag leaves it out, of
 # programs that tests build, too. That the tag leaves all of it out is a test of ./shared.
 NOASM = $(if $(filter amd64,$(shell $(GO) env GOARCH)),GODEBUG=cpu.avx2=off,GOFLAGS="$$GOFLAGS -tags=purego")
 standard: deps ## end-to-end tests with net/http as server and client, without assembly and the mapped ring
 	$(PLAIN) -tags purego ./shared/wire/...
-	GATEWAY_HTTP=standard GATEWAY_RING=off $(NOASM) $(PLAIN) -run '$(STANDARD)' ./local
-	GATEWAY_HTTP=standard $(NOASM) $(PLAIN) -count=1 -run '$(CLIENTS)' ./scripts/clients
+	GATEWAY_HTTP=standard GATEWAY_RING=off $(NOASM) $(PLAIN) -run "$$(scripts/lane.sh standard local/*_test.go)" ./local
+	GATEWAY_HTTP=standard $(NOASM) $(PLAIN) -count=1 -run "$$(scripts/lane.sh standard scripts/clients/*_test.go)" ./scripts/clients
 
 lint: ## gofmt, vet, staticcheck, and the limit of methods of a type
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt wants to change:"; echo "$$out"; exit 1; fi

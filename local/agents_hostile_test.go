@@ -89,6 +89,8 @@ func TestTasksBelongToTheirWorkspace(t *testing.T) {
 
 // TestHostileAgentsAndClients: when clients or agents do something wrong, the client gets
 // the error that the protocol names, and nothing that the agent said.
+//
+//lane:standard
 func TestHostileAgentsAndClients(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -52,6 +52,7 @@ var traffic = []struct{ path, body string }{
 	{"/embeddings", `{"model":"@mock/text-embedding-3-small","input":["a","b"]}`},
 }
 
+//lane:standard
 func TestOurBooksEqualTheProvidersBill(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -98,6 +99,7 @@ func leave(r *running, path, body string, n int, headers ...string) error {
 	return nil
 }
 
+//lane:standard
 func TestClientsThatLeaveAreBilledInFull(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -130,6 +132,7 @@ func TestClientsThatLeaveAreBilledInFull(t *testing.T) {
 	}
 }
 
+//lane:standard
 func TestBrokenStreamsNeverLookWhole(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -191,6 +194,7 @@ func TestBrokenStreamsNeverLookWhole(t *testing.T) {
 	}
 }
 
+//lane:standard
 func TestErrorsBeforeAStreamHaveTheirOwnStatus(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -10,6 +10,8 @@ import (
 // An answer that is passed through reaches the client as the provider compressed it. It is
 // booked by the usage that it reports, streamed or plain; if it cannot be read and a budget
 // is in force, its usage is estimated.
+//
+//lane:standard
 func TestPassedThroughCompressedAnswersAreBooked(t *testing.T) {
 	t.Parallel()
 	var coding atomic.Pointer[compressor]

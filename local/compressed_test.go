@@ -100,6 +100,9 @@ var compressedCalls = []struct {
 }
 
 // In a row: it measures what this process allocates.
+//
+//lane:tables
+//lane:standard
 func TestCompressedAnswers(t *testing.T) {
 	r := start(t)
 	var coding atomic.Pointer[compressor]
@@ -150,6 +153,8 @@ func TestCompressedAnswers(t *testing.T) {
 }
 
 // TestLargeAnswersShareOneBudget: what does not fit is refused, and given back.
+//
+//lane:standard
 func TestLargeAnswersShareOneBudget(t *testing.T) {
 	t.Parallel()
 	r := start(t)

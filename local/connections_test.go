@@ -32,6 +32,8 @@ func inBothVariants(t *testing.T, test func(t *testing.T, r *running)) {
 
 // Callers whose key is missing or wrong are told so before their body arrives, even if it
 // never does. In a row: it sets the environment.
+//
+//lane:standard
 func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 	inBothVariants(t, func(t *testing.T, r *running) {
 		addr := r.g.server.Addr().String()
@@ -69,6 +71,8 @@ func TestRefusalsDoNotWaitForBodies(t *testing.T) {
 
 // A request line that names the server means the plain path, also if the path is passed on
 // as it came. In a row: it sets the environment.
+//
+//lane:standard
 func TestTargetsThatNameTheServerAreServed(t *testing.T) {
 	inBothVariants(t, func(t *testing.T, r *running) {
 		body := chatBody("gpt-4o-mini", "hello", "")
@@ -117,6 +121,8 @@ func TestCompressedBodiesAreNotInflated(t *testing.T) {
 }
 
 // Who has the document is told so in a few bytes, and who has not gets it small.
+//
+//lane:tables
 func TestTheDocumentIsKeptByItsReaders(t *testing.T) {
 	t.Parallel()
 	r := start(t)

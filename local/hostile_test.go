@@ -46,6 +46,8 @@ var hostile = []struct {
 
 // TestHostileAnswers gives every client every bad answer in every dialect.
 // In a row: it counts the goroutines of this process.
+//
+//lane:standard
 func TestHostileAnswers(t *testing.T) {
 	m := newMatrix(t)
 	before := runtime.NumGoroutine()

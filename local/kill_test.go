@@ -82,6 +82,8 @@ func (p *process) ask(client *http.Client, mock, body string) (trace string, err
 // TestKilledAtTwentyPointsNothingAcknowledgedIsLost kills the process while it
 // answers, twenty times over, and then looks for every request whose answer was
 // received whole.
+//
+//lane:standard
 func TestKilledAtTwentyPointsNothingAcknowledgedIsLost(t *testing.T) {
 	t.Parallel()
 	mock := mockprovider.New(mockprovider.Options{})
@@ -151,6 +153,8 @@ func TestKilledAtTwentyPointsNothingAcknowledgedIsLost(t *testing.T) {
 }
 
 // TestStopLetsStreamsFinish asks the process to stop while streams run.
+//
+//lane:standard
 func TestStopLetsStreamsFinish(t *testing.T) {
 	t.Parallel()
 	mock := mockprovider.New(mockprovider.Options{})

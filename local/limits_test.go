@@ -35,6 +35,7 @@ func burst(r *running, n int, body, key string) map[int]int {
 	return counts
 }
 
+//lane:standard
 func TestTwoHundredCallersOnALimitOfAHundred(t *testing.T) {
 	t.Parallel()
 	r := start(t)

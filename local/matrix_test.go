@@ -30,6 +30,8 @@ const matrixFile = "../shared/provider/MATRIX.md"
 
 // TestMatrix asks every provider of the catalogue for every operation through one
 // gateway, and holds what came back against the matrix in the repository.
+//
+//lane:tables
 func TestMatrix(t *testing.T) {
 	t.Parallel()
 	everyOperationIsTried(t)

@@ -52,6 +52,9 @@ func operations(t *testing.T, document string) map[string]map[string]any {
 
 // The document that is served tells of every route, and of no other: those of
 // the administration's families, and those of the data plane.
+//
+//lane:tables
+//lane:standard
 func TestTheDocumentIsTheRouter(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -101,6 +104,8 @@ func TestTheDocumentIsTheRouter(t *testing.T) {
 
 // Every documented route answers a caller without a key with 401, in the form of
 // its plane: none of them falls through to another route.
+//
+//lane:tables
 func TestEveryDocumentedRouteAsksForAKey(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -27,6 +27,7 @@ func (r *running) last() (method, path, body string, header http.Header) {
 	return all[0].Method, all[0].Path, string(all[0].Body), all[0].Headers
 }
 
+//lane:standard
 func TestFilesComeBackAsTheyWent(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -90,6 +91,7 @@ func TestFormsAreSentOnWithTheModelThatWasDecidedOn(t *testing.T) {
 	}
 }
 
+//lane:standard
 func TestBrokenFormsAreRefusedBeforeTheProvider(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -157,6 +159,8 @@ func pairs(n int) string {
 
 // TestALongUploadIsNotHeldInMemory: what is uploaded goes on as it comes.
 // In a row: it measures the heap of this process.
+//
+//lane:standard
 func TestALongUploadIsNotHeldInMemory(t *testing.T) {
 	const size = 64 << 20
 	var got atomic.Int64
@@ -236,6 +240,8 @@ func (g *generated) Read(p []byte) (int, error) {
 }
 
 // TestACutUploadNeverLooksWhole: the provider must not keep half a file.
+//
+//lane:standard
 func TestACutUploadNeverLooksWhole(t *testing.T) {
 	t.Parallel()
 	var whole atomic.Int64
@@ -276,6 +282,7 @@ func TestACutUploadNeverLooksWhole(t *testing.T) {
 	}
 }
 
+//lane:standard
 func TestSpeechIsPassedOnByteForByte(t *testing.T) {
 	t.Parallel()
 	r := start(t)

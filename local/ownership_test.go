@@ -58,6 +58,7 @@ func (n neighbours) own(key string) map[string]string {
 	return ids
 }
 
+//lane:tables
 func TestAnotherWorkspacesThingsAreMissing(t *testing.T) {
 	t.Parallel()
 	othersAreMissing(t, share(t))

@@ -65,6 +65,7 @@ func (r *running) rawRequest(line, body string, headers ...string) reply {
 	return reply{resp.StatusCode, resp.Header, string(got)}
 }
 
+//lane:standard
 func TestPassThroughIsByteForByte(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -83,6 +84,7 @@ func TestPassThroughIsByteForByte(t *testing.T) {
 	}
 }
 
+//lane:standard
 func TestPassThroughBodiesAreUntouched(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -129,6 +131,7 @@ func TestPassThroughBodiesAreUntouched(t *testing.T) {
 	}
 }
 
+//lane:standard
 func TestWhatReachesAProvider(t *testing.T) {
 	t.Parallel()
 	r := start(t)

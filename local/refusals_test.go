@@ -151,6 +151,8 @@ func TestFinalRefusalsAreSentAsEvents(t *testing.T) {
 
 // TestBrokenStreamsEndAsTheirClientsNeed: Codex reads response.failed alone, Gemini CLI asks
 // again after an orderly end.
+//
+//lane:standard
 func TestBrokenStreamsEndAsTheirClientsNeed(t *testing.T) {
 	t.Parallel()
 	r, _ := startGoogle(t)

@@ -69,6 +69,8 @@ func spellings(path string) []string {
 // TestAdministrationIsNeverPassedThrough walks the families that are reserved and
 // the paths that are served over methods and spellings, in each place that passes
 // paths through: this process, the container, and the function.
+//
+//lane:tables
 func TestAdministrationIsNeverPassedThrough(t *testing.T) {
 	t.Parallel()
 	r := start(t)

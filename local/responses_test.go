@@ -134,6 +134,8 @@ func TestResponsesOfEveryKindOfProvider(t *testing.T) {
 
 // TestNativeResponsesAreForwardedByteForByte: but for the model, a provider of
 // the same shape gets the client's bytes and the client gets the provider's.
+//
+//lane:standard
 func TestNativeResponsesAreForwardedByteForByte(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -274,6 +276,7 @@ func TestResponsesErrors(t *testing.T) {
 	}
 }
 
+//lane:standard
 func TestResponsesClientsThatLeaveAreBilledInFull(t *testing.T) {
 	t.Parallel()
 	r := startHosts(t)

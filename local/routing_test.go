@@ -82,6 +82,7 @@ func fallbackOf(targets ...string) string {
 	return `{"strategy":{"mode":"fallback"},"targets":[` + strings.Join(targets, ",") + `]}`
 }
 
+//lane:standard
 func TestFallbackCoversEveryFault(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -166,6 +167,7 @@ func TestRetriesRepeatTheSameBytes(t *testing.T) {
 	}
 }
 
+//lane:standard
 func TestAClientThatLeavesEndsTheWait(t *testing.T) {
 	t.Parallel()
 	r := start(t) // waits by the machine's clock: 16 s before the fifth retry
@@ -309,6 +311,7 @@ func TestFirstEventsOfMessagesGoOutAtOnce(t *testing.T) {
 	}
 }
 
+//lane:standard
 func TestSilentStreamsEnd(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -447,6 +450,8 @@ func TestPassthroughTargetsTakeTheProviderOfTheRequest(t *testing.T) {
 }
 
 // In a row: it counts the goroutines of this process.
+//
+//lane:standard
 func TestAProviderThatDiesUnderManyStreams(t *testing.T) {
 	r := start(t)
 	warm := r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "Hello", `,"stream":true`))

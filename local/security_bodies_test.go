@@ -55,6 +55,7 @@ func (r *running) takers() (all []taker) {
 	return all
 }
 
+//lane:tables
 func TestBodiesAreBoundedOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -112,6 +113,8 @@ func (r *running) endless(path, key, begin string, megabytes int) (status int) {
 	return resp.StatusCode
 }
 
+//lane:tables
+//lane:standard
 func TestHostileBodiesAreRefusedOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -192,6 +195,8 @@ func TestTextOfAnyKindIsServedAndItsLogCanBeRead(t *testing.T) {
 
 // TestConnectionHeadersEndHere sends headers that belong to a single connection, or that
 // reveal something of the client, in both directions.
+//
+//lane:standard
 func TestConnectionHeadersEndHere(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -286,6 +291,8 @@ func TestTheGatewaysKeyStaysHere(t *testing.T) {
 }
 
 // TestPagesAreBoundedOnEveryList asks each list for more than a page may hold.
+//
+//lane:tables
 func TestPagesAreBoundedOnEveryList(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -168,6 +168,8 @@ var cells = []struct {
 
 // TestEveryRouteHasEveryCheck is the matrix of routes and what holds for them;
 // no cell is empty.
+//
+//lane:tables
 func TestEveryRouteHasEveryCheck(t *testing.T) {
 	t.Parallel()
 	r := start(t)

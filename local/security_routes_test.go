@@ -108,6 +108,7 @@ func (r *running) expiringKey() string {
 	return ""
 }
 
+//lane:tables
 func TestEveryRouteRefusesCallersWithoutAValidKey(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -429,6 +430,7 @@ func (r *running) mailed() (id string) {
 // those of another organisation.
 var notThings = regexp.MustCompile(`\{(type|subType|groupBy|metadataKey|family|guide|provider|file|token|sessionId|scimId|resourceType|schemaUrn|organisationId)\}|^/\.well-known/`)
 
+//lane:tables
 func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 	t.Parallel()
 	r := start(t)

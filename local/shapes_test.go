@@ -136,6 +136,8 @@ func startShapes(t *testing.T) (*running, *mockprovider.Server) {
 }
 
 // TestEveryShapeToEveryShape asks every shape of provider in every shape of client.
+//
+//lane:tables
 func TestEveryShapeToEveryShape(t *testing.T) {
 	t.Parallel()
 	r, google := startShapes(t)

@@ -123,6 +123,7 @@ func missing(t *testing.T, what string) {
 	t.Skipf("SKIPPED: %s", what)
 }
 
+//lane:standard
 func TestClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: starts a gateway and client programs, which -short leaves out")
@@ -144,6 +145,13 @@ func goProgram(t *testing.T, p *process) {
 	t.Logf("%s", bytes.TrimSpace(run(t, p, 2*time.Minute, binary)))
 }
 
+// standardFiles are run when net/http serves and calls instead of the engines of this project:
+// a stream, an upload, a WebSocket, a signed request, an error.
+var standardFiles = []string{
+	"test/anthropic.test.mjs", "test/bedrock.test.mjs", "test/errors.test.mjs",
+	"test/openai_chat.test.mjs", "test/openai_stored.test.mjs", "test/realtime.test.mjs",
+}
+
 // nodePrograms runs each file of test/ with node's own test runner.
 func nodePrograms(t *testing.T, p *process) {
 	if _, err := exec.LookPath("node"); err != nil {
@@ -157,6 +165,9 @@ func nodePrograms(t *testing.T, p *process) {
 	files, err := filepath.Glob("test/*.test.mjs")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no node tests found: %v", err)
+	}
+	if os.Getenv("GATEWAY_HTTP") == "standard" {
+		files = standardFiles
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 
 // A budget with a remainder that is too small for a usual request reads exhausted, and its
 // alert is sent once, although the budget is never spent completely.
+//
+//lane:plays
 func TestExhaustedIsWhatNoUsualRequestFits(t *testing.T) {
 	t.Parallel()
 	type call struct {

@@ -54,6 +54,8 @@ func draw(random *rand.Rand, limit int64) (players []*player) {
 // to 20 instances. The limit is never exceeded, and at least 95 percent of it is used. A caller
 // that sends steadily, or early, is admitted up to its share, less a statistical tolerance: the
 // square root of the share, and two.
+//
+//lane:plays
 func TestPlayedWindowsAreDividedFairly(t *testing.T) {
 	t.Parallel()
 	seeds := uint64(60)

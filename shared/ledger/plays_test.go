@@ -98,6 +98,8 @@ func TestPlaysThatOnceFailed(t *testing.T) {
 
 // A failure can be looked into only when it comes again. Coroutines and goroutines
 // play the same.
+//
+//lane:plays
 func TestTheSameSeedIsTheSamePlay(t *testing.T) {
 	t.Parallel()
 	c := newCrew(t)

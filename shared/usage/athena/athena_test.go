@@ -145,6 +145,8 @@ func filters(rnd *rand.Rand) (list []report.Filter) {
 // The engine and the process return the same: every graph and every group, for every filter,
 // with duplicate records, replaced files, records that are only in the store, and workspaces
 // with different retention.
+//
+//lane:plays
 func TestAthenaAnswersTheSame(t *testing.T) {
 	t.Parallel()
 	h, rnd, ctx := newHouse(t), rand.New(rand.NewPCG(3, 5)), context.Background()
@@ -220,6 +222,8 @@ func (h *house) sameGroups(t *testing.T, sc store.Scope, q *report.GroupQuery) {
 
 // Groups that are too many to be gathered are put in order by the engine, those of the
 // last hour, which it does not know, among them.
+//
+//lane:plays
 func TestAthenaPutsManyGroupsInOrder(t *testing.T) {
 	t.Parallel()
 	h, rnd := newHouse(t), rand.New(rand.NewPCG(9, 9))

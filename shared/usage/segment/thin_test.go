@@ -251,6 +251,8 @@ func (h *shelf) traces(t *testing.T, text string) (keys []string) {
 // However often and wherever a process is killed while it deletes what a workspace does not
 // keep: nothing of other workspaces is lost at any time, and at the end nothing remains of
 // what had to go.
+//
+//lane:plays
 func TestThinningLosesNothingOfOthersWhereverItIsKilled(t *testing.T) {
 	for name, c := range map[string]struct {
 		inline int
