@@ -369,7 +369,8 @@ func changeResponse(t *testing.T, f url.Values, from, to string) {
 }
 
 // TestSignInsThatBeginAtTheIdentityProvider are refused unless the organisation allows
-// them, and an assertion is good once.
+// them and the user confirms them on a page of the gateway, since any site can have a browser
+// post a response of any organization. An assertion is good once.
 func TestSignInsThatBeginAtTheIdentityProvider(t *testing.T) {
 	t.Parallel()
 	e := newSAMLEntrance(t)
@@ -383,10 +384,18 @@ func TestSignInsThatBeginAtTheIdentityProvider(t *testing.T) {
 	e.wantStatus("not allowed", e.post(to, begin(good), map[string]string{}), 403, "begin at the identity provider")
 	e.admin("PUT", "/auth/sso-configurations/"+e.configured, `{"allow_idp_initiated":true}`)
 	form, jar := begin(good), map[string]string{}
-	if got := e.post(to, form, jar); got.status != 303 || got.header.Get("Location") != "/" || jar[browser.Cookie] == "" {
+	page := e.post(to, form, jar)
+	if page.status != 200 || jar[browser.Cookie] != "" || !strings.Contains(page.body, "ann@example.com") || !strings.Contains(page.header.Get("Set-Cookie"), "SameSite=Strict") {
+		t.Fatalf("without the user's confirmation: %d %s %v", page.status, page.body, page.header)
+	}
+	e.wantStatus("confirmed by another site", e.submit(page, jar, "Sec-Fetch-Site", "cross-site"), 403, "own page")
+	e.wantStatus("confirmed in another browser", e.submit(page, map[string]string{}), 403, "own page")
+	forged := url.Values{"SAMLResponse": form["SAMLResponse"], "confirmation": {"x.99999999999"}}
+	e.wantStatus("confirmed without the page", e.post(to, forged, jar), 403, "own page")
+	if got := e.submit(page, jar); got.status != 303 || got.header.Get("Location") != "/" || jar[browser.Cookie] == "" {
 		t.Fatalf("%d %s %v", got.status, got.body, got.header)
 	}
-	e.wantStatus("a second time", e.post(to, form, map[string]string{}), 401, "used before")
+	e.wantStatus("a second time", e.submit(e.post(to, form, jar), jar), 401, "used before")
 	e.wantStatus("of an issuer that nobody knows", e.post(to, begin(e.options("audience", e.shown("sp_entity_id"), "issuer", "urn:other")), map[string]string{}), 401, "not begun")
 	e.wantStatus("for another audience", e.post(to, begin(e.options("audience", "urn:other")), map[string]string{}), 401, "another audience")
 	e.wantStatus("garbage", e.post(to, url.Values{"SAMLResponse": {"AAAA"}}, map[string]string{}), 400, "SAMLResponse")

@@ -101,7 +101,7 @@ var visited = map[string]string{
 	"GET /auth/login":                      shows, // or starts a sign-in; TestLoginAsksBeforeItReplacesASession
 	"POST /auth/login":                     value,
 	"GET /auth/callback/{organisationId}":  provider,
-	"POST /auth/saml/{organisationId}/acs": provider,
+	"POST /auth/saml/{organisationId}/acs": provider, // or shows a page; TestSignInsThatBeginAtTheIdentityProvider
 	"GET /oauth/authorize":                 shows,
 	"POST /oauth/postAuthorizeConsent":     token,
 	"GET /oauth/device":                    shows,

@@ -52,7 +52,7 @@ func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 			{Name: "first_name_attribute", Doc: "For saml: name of the attribute with the first name; default: common attributes."},
 			{Name: "last_name_attribute", Doc: "For saml: name of the attribute with the last name; default: common attributes."},
 			{Name: "sign_requests", In: "sign_requests", Absent: false, Default: false, Doc: "For saml: sign requests even if the metadata do not require it."},
-			{Name: "allow_idp_initiated", In: "allow_idp_initiated", Absent: false, Default: false, Doc: "For saml: accept sign-ins started at the identity provider. They are not bound to the browser that started them."},
+			{Name: "allow_idp_initiated", In: "allow_idp_initiated", Absent: false, Default: false, Doc: "For saml: accept sign-ins started at the identity provider. The user confirms each on a page of the gateway."},
 		},
 		Shown:  append([]admin.Shown[sso.Connection]{f.redirectShown()}, bySAML{f}.serviceShown()...),
 		Before: f.checkConnection,

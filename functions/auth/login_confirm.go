@@ -63,22 +63,28 @@ func otherSession(f *family, c *admin.Call, a *loginRequest) (email string, err 
 // askLogin shows the confirmation page of a sign-in. signedIn is the address of the user of the
 // session that would be replaced, or "".
 func (f *family) askLogin(c *admin.Call, a *loginRequest, signedIn string) admin.Answer {
-	rows := [][2]string{{"Organization", a.by.Scope.Org}, {"You sign in as", a.email}, {"You are signed in as", signedIn}}
+	value, cookie := confirm.Begin(a.action(), c.Now)
+	fields := a.query()
+	fields.Set(confirm.Field, value)
+	// The form redirects to the identity provider, on any host.
+	return confirmPage(a.by.Scope.Org, a.email, signedIn, admin.Address(f.PublicURL, c.Request)+pathLogin, fields, cookie, "https:", "http:")
+}
+
+// confirmPage returns the page that asks whether to sign in to an organization. Its form posts
+// fields to an address, which may redirect to the sources in leads. cookie holds the confirmation.
+func confirmPage(org, email, signedIn, to string, fields url.Values, cookie *http.Cookie, leads ...string) admin.Answer {
+	rows := [][2]string{{"Organization", org}, {"You sign in as", email}, {"You are signed in as", signedIn}}
 	body := "<p>Continue only if you want to sign in here. A session that you have in this browser is replaced.</p><dl>"
 	for _, row := range rows {
 		if row[1] != "" {
 			body += "<dt>" + row[0] + "</dt><dd>" + page.Escape(row[1]) + "</dd>"
 		}
 	}
-	value, cookie := confirm.Begin(a.action(), c.Now)
-	fields := a.query()
-	fields.Set(confirm.Field, value)
-	body += `</dl><form method="post" action="` + page.Escape(admin.Address(f.PublicURL, c.Request)+pathLogin) + `">`
+	body += `</dl><form method="post" action="` + page.Escape(to) + `">`
 	for name, v := range fields {
 		body += `<input type="hidden" name="` + page.Escape(name) + `" value="` + page.Escape(v[0]) + `">`
 	}
-	// The form redirects to the identity provider, on any host.
-	out := page.New(http.StatusOK, "Sign in?", body+"<button>Sign in</button></form>", "https:", "http:")
+	out := page.New(http.StatusOK, "Sign in?", body+"<button>Sign in</button></form>", leads...)
 	out.Header.Set("Cache-Control", "no-store")
 	out.Header.Add("Set-Cookie", cookie.String())
 	return out

@@ -3,12 +3,16 @@ package auth
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"gateway/shared/admin"
+	"gateway/shared/admin/page"
 	"gateway/shared/fault"
+	"gateway/shared/identity"
 	"gateway/shared/signin"
 	"gateway/shared/signin/browser"
+	"gateway/shared/signin/confirm"
 	"gateway/shared/signin/oidc"
 	"gateway/shared/signin/saml"
 	"gateway/shared/signin/sso"
@@ -35,10 +39,11 @@ func (f bySAML) samlRoutes() []admin.Route {
 			Doc: "The gateway's own SAML metadata for an organisation: its entity id, where responses go, and its certificate.", Query: []admin.Field{
 				{Name: "sso_client_id", Type: admin.String, Max: 64, Doc: "Id of the configuration, if the organization has several."},
 			}},
-		{Method: "POST", Path: samlPath + "{organisationId}" + acs, Name: "consumeSamlResponse", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{401, 403, 404, 429}, Consumes: []string{form}, MaxBody: maxForm, Do: f.consume,
-			Doc: "Receive the response of an identity provider from a browser. The session is set as a cookie.", Body: []admin.Field{
+		{Method: "POST", Path: samlPath + "{organisationId}" + acs, Name: "consumeSamlResponse", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{200, 401, 403, 404, 429}, Consumes: []string{form}, MaxBody: maxForm, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.consume,
+			Doc: "Receive the response of an identity provider from a browser. The session is set as a cookie. For a sign-in that began at the identity provider, a page asks for confirmation first.", Body: []admin.Field{
 				{Name: "SAMLResponse", Type: admin.String, Required: true, Max: maxPosted, Doc: "The response, in base64."},
 				{Name: "RelayState", Type: admin.String, Max: maxState, Doc: "As it was sent. It is never used for redirects."},
+				{Name: confirm.Field, Type: admin.String, Max: confirm.MaxValue, Doc: "Set by the page that asks for confirmation; valid once."},
 			}},
 	}
 	for i := range routes {
@@ -130,8 +135,9 @@ func failed(err error) error {
 	return fault.New(fault.Unauthorized, "", "The sign-in failed: "+told(err))
 }
 
-// unsolicited accepts an unsolicited response if that is allowed. Its target address is
-// ignored.
+// unsolicited accepts an unsolicited response if that is allowed, and if the user confirms it:
+// any site can have a browser post a response, and the session that it opens may be that of
+// another user of any organization. Its target address is ignored.
 func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 	m, err := saml.Open(c.Body.Text("SAMLResponse"))
 	if err != nil {
@@ -147,7 +153,36 @@ func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 	if !it.Form.Unsolicited {
 		return nil, f.family.refuse(c, it, "", fault.New(fault.NotAllowed, "", "Sign-ins that begin at the identity provider are not allowed: begin here"))
 	}
-	return f.enter(c, it, m, saml.Wanted{Now: c.Now}, "/")
+	w, value := saml.Wanted{Now: c.Now}, c.Body.Text(confirm.Field)
+	if value == "" {
+		who, err := f.believe(c, it, m, w)
+		if err != nil {
+			return nil, f.family.refuse(c, it, "", failed(err))
+		}
+		return f.askUnsolicited(c, it, who.Email), nil
+	}
+	action := confirmsResponse(c)
+	if err := confirm.Take(c.Context, c.Resources.Store().Table(store.Keys), c.Request, f.family.PublicURL, action, value, c.Now); err != nil {
+		return nil, err
+	}
+	got, err := f.enter(c, it, m, w, "/")
+	if out, ok := got.(admin.Answer); ok {
+		out.Header.Add("Set-Cookie", confirm.Clear(action).String())
+	}
+	return got, err
+}
+
+// confirmsResponse returns the action of a confirmation: the sign-in by exactly this response.
+func confirmsResponse(c *admin.Call) string {
+	return "log in by " + identity.HashToken(c.Body.Text("SAMLResponse"))
+}
+
+// askUnsolicited shows the confirmation page of a sign-in that began at the identity provider.
+// Its form posts the response again.
+func (f bySAML) askUnsolicited(c *admin.Call, it connection, email string) admin.Answer {
+	value, cookie := confirm.Begin(confirmsResponse(c), c.Now)
+	to := admin.Address(f.family.PublicURL, c.Request) + samlPath + it.Scope.Org + acs
+	return confirmPage(it.Scope.Org, email, "", to, url.Values{"SAMLResponse": {c.Body.Text("SAMLResponse")}, confirm.Field: {value}}, cookie)
 }
 
 // idOf returns the id of a configuration, or "" if it was not found.

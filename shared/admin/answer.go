@@ -232,7 +232,16 @@ func (r *Route) documentAnswers() map[string]any {
 			out[strconv.Itoa(s)] = map[string]any{"description": "Nothing to send."}
 			continue
 		}
-		out[strconv.Itoa(s)] = map[string]any{"description": "Refused.", "content": r.orBinary(map[string]any{media: map[string]any{"schema": refusal}})}
+		content := map[string]any{media: map[string]any{"schema": refusal}}
+		if page := r.produces(); strings.HasPrefix(page, "text/html") { // some errors are pages
+			content[page] = map[string]any{"schema": answer}
+		}
+		description := "Refused."
+		if s < http.StatusMultipleChoices {
+			delete(content, media)
+			description = "Done."
+		}
+		out[strconv.Itoa(s)] = map[string]any{"description": description, "content": r.orBinary(content)}
 	}
 	return out
 }
