@@ -47,7 +47,7 @@ func newHouseAt(t testing.TB, now func() time.Time) *admintest.House {
 	t.Cleanup(func() { egress.CloseIdle(via) })
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		return []admin.Family{New(Deps{
-			CheckURL: policy.CheckURL, PublicURL: "https://gateway.example.com/v1/",
+			Loader: resource.NewLoader(d.Resources), CheckURL: policy.CheckURL, PublicURL: "https://gateway.example.com/v1/",
 			Signing: signing.New(signing.Options{Table: d.Resources.Store().Table(store.Usage), Sealer: admintest.Sealer{}, Now: time.Now}),
 			Opener: &mcp.Opener{Sealer: admintest.Sealer{}, Via: via, Now: time.Now,
 				Secrets: &provider.Loaded{Secrets: provider.NewSecrets(admintest.Sealer{}, provider.NewTokens(via, now), via), Loader: resource.NewLoader(d.Resources)}},

@@ -364,6 +364,11 @@ func TestUserAccess(t *testing.T) {
 	h.Do("PUT", at, key, `{"default_user_access":"maybe"}`).Refused(400, "AB01", "default_user_access")
 	h.Do("PUT", at, key, `{}`).Refused(400, "AB01", "")
 	h.Do("PUT", at, admintest.MemberKey, `{"default_user_access":"deny"}`).Refused(403, "AB03", "")
+	for user, want := range map[string]bool{ann: true, bob: false, resource.NewID(): false, "nobody": false} {
+		if got := h.Do("GET", at+"/check?user_id="+user, key, nil).OK(); got.At("has_access") != want || want != (got.At("reason") == nil) {
+			t.Errorf("access of %s: %s", user, got.Body)
+		}
+	}
 	if got := h.Do("GET", at+"?search=BOB", key, nil).OK(); got.At("total") != 1.0 || got.Text("data", "0", "user_id") != bob || got.At("has_more") != false {
 		t.Errorf("%s", got.Body)
 	}

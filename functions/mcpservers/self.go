@@ -9,6 +9,7 @@ import (
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/identity/membership"
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/authz"
 	"gateway/shared/mcp/oauthclient"
@@ -103,6 +104,12 @@ func (f *family) checkUser(c *admin.Call) (any, error) {
 	who := &identity.Principal{Type: identity.WorkspaceService, Scope: it.Scope, Scopes: identity.NewScopeSet(authz.Invoke)}
 	if user != "" {
 		who.Type, who.UserID = identity.WorkspaceUser, user
+		if user != c.Caller.UserID {
+			if _, ok, err := membership.LoadRank(c.Context, v, it.Scope, user); err != nil || !ok {
+				out.Reason = admin.NullIfZero("the user is not a member of this workspace")
+				return out, err
+			}
+		}
 	}
 	facts, err := authz.Load(c.Context, v, who, it.Slug)
 	switch {

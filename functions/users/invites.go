@@ -219,8 +219,8 @@ func (f *family) inviteRoutes() []admin.Route {
 		Body: []admin.Field{token, {Name: "first_name", Type: admin.String, Max: 255}, {Name: "last_name", Type: admin.String, Max: 255}},
 	}
 	page := admin.Route{
-		Method: "GET", Path: accept.Path, Aliases: accepts, Name: "showInvite", Public: true, Produces: "text/html; charset=utf-8", Query: query,
-		Doc: "Show the page of an invitation link. Opening it does not accept the invitation.", Answer: admin.Schema{"type": "string"}, Do: f.page,
+		Method: "GET", Path: accept.Path, Aliases: accepts, Name: "showInvite", Public: true, Errors: []int{404}, Produces: "text/html; charset=utf-8", Query: query,
+		Doc: "Show the page of an invitation link, with status 404 if the link is not valid. Opening it does not accept the invitation.", Answer: admin.Schema{"type": "string"}, Do: f.page,
 	}
 	return append(routes, accept, page)
 }

@@ -112,15 +112,18 @@ document.getElementById('f').addEventListener('submit', async (e) => {
 `
 )
 
-// page shows an invitation to the person with its link. Any other token gets the same page, which
-// states that the link is dead.
+// page shows an invitation to the person with its link. Any other token gets the same page with
+// status 404, which states that the link is dead.
 func (f *family) page(c *admin.Call) (any, error) {
-	nonce := rand.Text()
+	nonce, status := rand.Text(), http.StatusOK
 	text, err := f.invitation(c, nonce)
 	if err != nil {
 		return nil, err
 	}
-	return admin.Answer{Body: []byte(pageHead + text), Header: http.Header{
+	if text == pageDead {
+		status = http.StatusNotFound
+	}
+	return admin.Answer{Status: status, Body: []byte(pageHead + text), Header: http.Header{
 		"Content-Security-Policy": {"default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; script-src 'nonce-" + nonce + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
 		"Referrer-Policy":         {"no-referrer"},
 	}}, nil

@@ -111,15 +111,20 @@ func (col *Collection[T]) place(c *Call, action string) error {
 		}
 		return PlaceByName(c, col.Kind, name, title(col.Object))
 	}
+	missing := workspaceRequired()
 	for field, kind := range col.PlacedBy {
+		word := title(strings.TrimSuffix(field, "_id"))
 		for _, name := range []string{c.Body.Text(field), c.Query.Text(field)} {
-			if err := PlaceByName(c, kind, name, title(strings.TrimSuffix(field, "_id"))); err != nil {
+			if err := PlaceByName(c, kind, name, word); err != nil {
 				return err
+			}
+			if name != "" {
+				missing = fault.Invalid(field, "names no %s of any workspace; send the id or slug of one", word)
 			}
 		}
 	}
 	if action == "create" && c.Scope.Workspace == "" {
-		return workspaceRequired()
+		return missing
 	}
 	return nil
 }
