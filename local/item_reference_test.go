@@ -135,15 +135,22 @@ func TestReferencesToTranslatedItems(t *testing.T) {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/responses") {
+			_, _ = io.WriteString(w, `{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"gpt-4o-mini","output":[],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`)
+			return
+		}
 		_, _ = io.WriteString(w, `{"id":"x","object":"chat.completion","created":1,"model":"deepseek-chat","choices":[{"index":0,"message":{"role":"assistant","content":"Look",`+call+`},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)
 	}))
 	t.Cleanup(host.Close)
 	n := neighbours{running: start(t)}
 	n.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Common","slug":"common","ai_provider_id":"deepseek","key":"k","configurations":{"custom_host":%q}}`, host.URL))
-	n.admin("PUT", "/integrations/common/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
+	n.admin("POST", "/integrations", fmt.Sprintf(`{"name":"Native","slug":"native","ai_provider_id":"openai","key":"k","configurations":{"custom_host":%q}}`, host.URL))
+	for _, slug := range []string{"common", "native"} {
+		n.admin("PUT", "/integrations/"+slug+"/workspaces", `{"workspaces":[],"global_workspace_access":{"enabled":true},"override_existing_workspace_access":true}`)
+	}
 	for i, key := range []*string{&n.mine, &n.theirs} {
 		ws := n.admin("POST", "/workspaces", fmt.Sprintf(`{"name":"Neighbor %d"}`, i))
-		*key = n.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"]}`, ws["id"]))["key"].(string)
+		*key = n.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"],"usage_limits":{"type":"cost","credit_limit":0.001}}`, ws["id"]))["key"].(string)
 	}
 	const tools = `"tools":[{"type":"function","name":"f","parameters":{"type":"object","properties":{}}}]`
 	for _, stream := range []bool{false, true} {
@@ -175,6 +182,15 @@ func TestReferencesToTranslatedItems(t *testing.T) {
 				}
 			} else if got.status != 400 || body != "" || !strings.Contains(got.body, "set store to false") {
 				t.Errorf("stream %v, not stored: %d %s: sent %s", stream, got.status, got.body, body)
+			}
+			// The next step may reach a provider of the dialect, which has never seen the items.
+			native := append(as(n.mine), "X-Gateway-Provider", "@native")
+			got = n.call("POST", "/responses", strings.Replace(second, "deepseek-chat", "gpt-4o-mini", 1), native...)
+			mu.Lock()
+			body = sent
+			mu.Unlock()
+			if store && (got.status != 200 || strings.Contains(body, "item_reference") || !strings.Contains(body, `"Look"`) || !strings.Contains(body, `"call_id":"c1","name":"f"`)) || !store && got.status != 404 {
+				t.Errorf("stream %v, store %v, natively: %d %s: sent %s", stream, store, got.status, got.body, body)
 			}
 			if got := n.call("POST", "/responses", second, as(n.theirs)...); got.status != 400 || !strings.Contains(got.body, "input[1]") {
 				t.Errorf("another workspace: %d %s", got.status, got.body)

@@ -25,9 +25,11 @@ type Referring interface {
 	// Output returns the items of an encoded response and the id under which they are stored,
 	// or "" if it has none.
 	Output(response []byte) (id string, items []byte)
-	// Resolve replaces references by the items that they name. find returns the items that were
-	// stored under an id, or nil. Other references stay, and Portable rejects them.
-	Resolve(r *Request, find func(id string) ([]byte, error)) error
+	// Inline returns a body with the items that its references name in place of them; nil if
+	// nothing is replaced. find returns the items that were stored under an id, or nil. Other
+	// references stay: they are the provider's own, and Portable rejects them. native: the
+	// provider speaks the dialect, and gets no signed reasoning of others.
+	Inline(body []byte, native bool, find func(id string) ([]byte, error)) ([]byte, error)
 }
 
 // Translate appends the provider's body for r, which client has decoded. It rejects what t does

@@ -13,6 +13,7 @@ import (
 	"gateway/shared/dialect/anthropic"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/dialect/responses"
+	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
 
@@ -112,10 +113,15 @@ func TestReferencesAreTheItemsTheyName(t *testing.T) {
 		return output, nil
 	}
 	encode := func(list []string) (string, error) {
-		q, err := client.DecodeRequest([]byte(head + strings.Join(list, ",") + tail))
-		if err == nil {
-			err = client.Resolve(q, find)
+		body := []byte(head + strings.Join(list, ",") + tail)
+		whole, err := client.Inline(body, false, find)
+		if err != nil {
+			t.Fatal(err)
 		}
+		if whole == nil {
+			whole = body
+		}
+		q, err := client.DecodeRequest(whole)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,6 +134,30 @@ func TestReferencesAreTheItemsTheyName(t *testing.T) {
 	}
 	if got, err := encode(named); err != nil || got != want || found != 1 || !strings.Contains(got, "c2ln") {
 		t.Errorf("%v, %d reads\n got %s\nwant %s", err, found, got, want)
+	}
+	// A provider of the dialect gets the items, but no reasoning that another has signed.
+	body := []byte(head + strings.Join(named, ",") + tail)
+	own := head + strings.Join(inline[1:], ",") + tail
+	if got, err := client.Inline(body, true, find); err != nil || string(got) != own {
+		t.Errorf("natively: %v\n got %s\nwant %s", err, got, own)
+	}
+	for _, same := range []string{
+		head + inline[0] + tail, `{"input":"x"}`, `{"input":[{"id":"fc_gw-1_2","role":"user","content":"x"}]}`, `{"input":[{"id":7,"type":"item_reference"}]}`,
+		`{"input":[{"id":"fc_gw-1_2","type":"function_call","call_id":"c","name":"f","arguments":""}]}`, `[]`, `{"input":[{"type":"item_reference"`,
+	} {
+		if got, err := client.Inline([]byte(same), true, find); err != nil || got != nil {
+			t.Errorf("%s: %v %s", same, err, got)
+		}
+	}
+	if got, err := client.Inline([]byte(`{"input":[{"id":"fc_gw-1_2"}]}`), true, find); err != nil || string(got) != `{"input":[`+inline[2]+`]}` {
+		t.Errorf("a reference without a type: %v %s", err, got)
+	}
+	// Many references to a large item do not make a request of any size.
+	large := func(string) ([]byte, error) {
+		return []byte(`[{"id":"msg_gw-1_0","type":"message","content":"` + strings.Repeat("x", 1<<18) + `"}]`), nil
+	}
+	if _, err := client.Inline([]byte(`{"input":[{"id":"msg_gw-1_0"}`+strings.Repeat(`,{"id":"msg_gw-1_0"}`, 100)+`]}`), true, large); !fault.Is(err, fault.BodyTooLarge) {
+		t.Errorf("%v", err)
 	}
 	for _, unknown := range []string{"fc_gw-2_0", "fc_gw-1_9", "msg_1", "x"} {
 		if _, err := encode([]string{fmt.Sprintf(`{"type":"item_reference","id":%q}`, unknown)}); err == nil || !strings.Contains(err.Error(), "set store to false") {

@@ -179,9 +179,6 @@ func translated(relay *Relay, tg *target.Target, up *outbound, log *record.Log, 
 	if tg.InPath() {
 		r.Stream = tg.Stream
 	}
-	if err := target.ResolveItems(tg, r); err != nil {
-		return nil, err
-	}
 	r.Renamed, r.Recall = nil, nil
 	r.Fits = func(schema, value []byte) bool { return guard.Fits(tg.Req.Ctx, schema, value) }
 	if tg.Strict() {

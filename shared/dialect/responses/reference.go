@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
 
@@ -45,89 +46,121 @@ func responseOf(item string) string {
 	return rest[:n]
 }
 
-// Resolve implements chat.Referring. References to items that are not found stay.
-func (Responses) Resolve(r *chat.Request, find func(id string) ([]byte, error)) error {
-	outputs := map[string][]byte{}
-	for i := range r.Messages {
-		m := &r.Messages[i]
-		if !hasReference(m) {
-			continue
+// maxReference is the length of an item in bytes up to which it may be a reference.
+const maxReference = 1024
+
+// maxInlined limits a body in which references were replaced.
+const maxInlined = 20 << 20
+
+// Inline implements chat.Referring.
+func (Responses) Inline(body []byte, native bool, find func(id string) ([]byte, error)) ([]byte, error) {
+	d := wire.NewDecoder(body)
+	if d.Kind() != wire.KindObject {
+		return nil, nil
+	}
+	var input []byte
+	var at wire.Span
+	for key := range d.Object {
+		if string(key) == "input" && d.Kind() == wire.KindArray {
+			input = d.Raw()
+			at = wire.Span{Start: d.Offset() - len(input), End: d.Offset()}
 		}
-		var parts []chat.Part
-		for j := range m.Parts {
-			p := &m.Parts[j]
-			id := referenced(p)
+	}
+	list, err := inlined(input, native, len(body), find)
+	if list == nil || err != nil {
+		return nil, err
+	}
+	return wire.Splice(nil, body, wire.Replace(at, list)), nil
+}
+
+// inlined returns a list of items with the items that it names in place of references; nil if there
+// are none. References to items that are not found stay.
+func inlined(input []byte, native bool, length int, find func(id string) ([]byte, error)) (list []byte, err error) {
+	d := wire.NewDecoder(input)
+	if len(input) == 0 {
+		return nil, nil
+	}
+	outputs := map[string][]byte{}
+	list, found := []byte{'['}, false
+	for range d.Array {
+		raw := d.Raw()
+		if id := referenced(raw); id != "" {
 			of := responseOf(id)
-			if of == "" {
-				parts = append(parts, *p)
-				continue
-			}
 			items, known := outputs[of]
-			if !known {
-				var err error
+			if of != "" && !known {
 				if items, err = find(of); err != nil {
-					return err
+					return nil, err
 				}
 				outputs[of] = items
 			}
-			found, ok := itemParts(items, id, p.At)
-			if !ok {
-				found = []chat.Part{*p}
+			if item, kind := itemOf(items, id); item != nil {
+				found = true
+				if native && kind == "reasoning" {
+					continue // the provider has no such item, and does not read what another has signed
+				}
+				raw = item
 			}
-			parts = append(parts, found...)
 		}
-		m.Parts, m.Plain = parts, false
-	}
-	return nil
-}
-
-func hasReference(m *chat.Message) bool {
-	for i := range m.Parts {
-		if referenced(&m.Parts[i]) != "" {
-			return true
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		if list = append(list, raw...); len(list)+length > maxInlined {
+			return nil, fault.Newf(fault.BodyTooLarge, "input", "input refers to items of more than %d MiB together; send those that the model needs", maxInlined>>20)
 		}
 	}
-	return false
+	if !found || d.Err() != nil {
+		return nil, nil
+	}
+	return append(list, ']'), nil
 }
 
-// referenced returns the id of the item that a part names, "" if it is no reference.
-func referenced(p *chat.Part) (id string) {
-	if p.Kind != chat.Foreign || p.Type != "item_reference" {
+// referenced returns the id of the item that an item names, "" if it is no reference.
+func referenced(raw []byte) string {
+	if len(raw) > maxReference || wire.KindOf(raw) != wire.KindObject {
 		return ""
 	}
-	d := wire.NewDecoder(p.Raw)
+	id, kind, own := "", "", false
+	d := wire.NewDecoder(raw)
 	for key := range d.Object {
-		if string(key) == "id" {
+		switch string(key) {
+		case "id":
 			id = optString(d)
+		case "type":
+			kind = optString(d)
+		case "role", "content":
+			own = true
 		}
+	}
+	if d.End() != nil || kind != "item_reference" && (kind != "" || own) {
+		return ""
 	}
 	return id
 }
 
-// itemParts returns the parts of the item with an id in a list of items. at is where the client
-// named it.
-func itemParts(items []byte, id string, at int) (parts []chat.Part, ok bool) {
+// itemOf returns the item with an id in a list of items, and its type; nil if there is none.
+func itemOf(items []byte, id string) (raw []byte, kind string) {
 	d := wire.NewDecoder(items)
-	if d.Kind() != wire.KindArray {
-		return nil, false
+	if len(items) == 0 || d.Kind() != wire.KindArray {
+		return nil, ""
 	}
 	for range d.Array {
-		q := requestDecoder{d: wire.NewDecoder(d.Raw()), r: new(chat.Request)}
-		it := item{q: &q}
-		if q.d.Kind() != wire.KindObject {
+		raw = d.Raw()
+		if wire.KindOf(raw) != wire.KindObject {
 			continue
 		}
-		if it.read(); it.id != id || q.d.End() != nil {
-			continue
+		its, kind := "", ""
+		of := wire.NewDecoder(raw)
+		for key := range of.Object {
+			switch string(key) {
+			case "id":
+				its = optString(of)
+			case "type":
+				kind = optString(of)
+			}
 		}
-		l := itemList{q: &q, turn: -1}
-		if l.add(&it); len(q.r.Messages) == 1 {
-			parts = q.r.Messages[0].Parts
+		if its == id && of.End() == nil {
+			return raw, kind
 		}
-		for i := range parts {
-			parts[i].At = at
-		}
-		return parts, true
 	}
-	return nil, false
+	return nil, ""
 }

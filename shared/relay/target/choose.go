@@ -227,6 +227,9 @@ func speak(tg *Target) error {
 	tg.Means.plainer.apply(tg, tg.Req.Now)
 	tg.To.Upstream = tg.To.Target.UpstreamModel(tg.To.Model)
 	tg.Loss.Strict, tg.Loss.StrictAnswer = tg.Req.Ask.NoLoss, tg.Strict()
+	if err := inlineItems(tg); err != nil {
+		return err
+	}
 	return mayRefer(tg)
 }
 

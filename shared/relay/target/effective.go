@@ -18,8 +18,11 @@ func effective(tg *Target) error {
 		body.SetUnits(&tg.Demands, *tg.To.order)
 	}
 	body, other := tg.Body.In, tg.To.Prompt != tg.Body.Filled
-	if other {
+	switch {
+	case other:
 		body = tg.To.Prompt.Body
+	case tg.To.inlined != nil:
+		body, other = tg.To.inlined, true
 	}
 	if len(body) == 0 || tg.To.Leaf.Plain() && !other {
 		if err := byWay(tg, body); err != nil {

@@ -47,18 +47,19 @@ func StoreItems(tg *Target, response []byte) {
 	}
 }
 
-// ResolveItems replaces references by the items of earlier responses of the workspace. A
-// reference without an item remains.
-func ResolveItems(tg *Target, r *chat.Request) error {
+// inlineItems replaces references by the items of earlier responses of the workspace that the gateway
+// stores, because they were translated. Other references remain.
+func inlineItems(tg *Target) (err error) {
 	client, ok := tg.Req.Route.Client.(chat.Referring)
-	if !ok {
+	if !ok || tg.Req.Route.Operation != provider.ResponsesCreate {
 		return nil
 	}
-	return client.Resolve(r, func(id string) ([]byte, error) {
+	tg.To.inlined, err = client.Inline(tg.Body.In, tg.SameDialect(), func(id string) ([]byte, error) {
 		items, err := tg.Means.Memory.Output(tg.Req.Ctx, tg.Req.Who.Scope, id)
 		if err != nil {
 			return nil, fault.Unavailable(err)
 		}
 		return items, nil
 	})
+	return err
 }

@@ -88,6 +88,7 @@ type Choice struct {
 	lenient     bool
 	Timeout     time.Duration
 	Body        []byte // the client's body after the config; nil: it is sent unchanged
+	inlined     []byte // the client's body with the items that it refers to; nil: it has no such references
 	Forward     []string
 	Subjects    []*ledger.Subject  // limits of the provider and of its integration
 	form        *form.Form         // of a passed-through request, if it was read

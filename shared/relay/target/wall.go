@@ -120,13 +120,17 @@ func mayRefer(tg *Target) error {
 	if tg.Req.Route.Client == nil || tg.To.Saved == nil || !tg.To.Wall.On {
 		return nil
 	}
-	if err := mayUseItems(tg, tg.Body.In); err != nil {
+	src := tg.Body.In
+	if tg.To.inlined != nil {
+		src = tg.To.inlined
+	}
+	if err := mayUseItems(tg, src); err != nil {
 		return err
 	}
-	if !reference.MayNameObjects(tg.Body.In) {
+	if !reference.MayNameObjects(src) {
 		return check(tg, nil)
 	}
-	ids, err := ownership.IDsIn(tg.Body.In)
+	ids, err := ownership.IDsIn(src)
 	if err != nil {
 		return err
 	}
