@@ -389,6 +389,62 @@ func TestModelsOfGoogleAndAzurePathsAreHeldToTheList(t *testing.T) {
 	})
 }
 
+// TestModelsAreListedForGooglesClients: Google's SDK 3 reads the models at /v1/models, which others
+// read in OpenAI's format.
+func TestModelsAreListedForGooglesClients(t *testing.T) {
+	t.Parallel()
+	r, mock := startGoogle(t)
+	key, agent := []string{"X-Goog-Api-Key", workspaceKey}, []string{"X-Goog-Api-Client", "google-genai-sdk/3.3.0 gl-node/v24"}
+	const mini = `{"name":"models/@mock/gpt-4o-mini","displayName":"gpt-4o-mini","inputTokenLimit":128000,"outputTokenLimit":16384,"supportedGenerationMethods":["generateContent","countTokens"]}`
+	const flash = `{"name":"models/gemini-2.5-flash","displayName":"gemini-2.5-flash","inputTokenLimit":1048576,`
+	to := func(headers []string, slug string) []string {
+		return append(headers[:len(headers):len(headers)], "X-Gateway-Provider", slug)
+	}
+	for _, c := range []struct {
+		path    string
+		headers []string
+		status  int
+		want    string
+		sent    string // to Google
+	}{
+		{"/models", nil, 200, `{"object":"list","data":[{"id":"@`, ""},
+		{"/models", key, 200, mini, ""},
+		{"/v1/models/", agent, 404, ``, ""},
+		{"/models?pageSize=1", agent, 200, `"nextPageToken":"@`, ""},
+		{"/models?pageSize=x", agent, 400, `"status":"INVALID_ARGUMENT"`, ""},
+		{"/models?pageToken=@mock/gpt-4o-mini&pageSize=1", agent, 200, `{"models":[` + mini + `],"nextPageToken":"@`, ""},
+		{"/models?pageToken=nothing", agent, 400, `"status":"INVALID_ARGUMENT"`, ""},
+		{"/models/@mock/gpt-4o-mini", agent, 200, mini, ""},
+		{"/models/@mock%2Fgpt-4o-mini", to(agent, "@google"), 200, mini, ""},
+		{"/models/gpt-4o-mini", agent, 200, `{"name":"models/gpt-4o-mini","displayName":"gpt-4o-mini",`, ""},
+		{"/models/unknown", agent, 404, `"status":"NOT_FOUND"`, ""},
+		{"/models", to(agent, "@mock"), 200, `{"name":"models/gpt-4o-mini","displayName":"gpt-4o-mini",`, ""},
+		{"/models/gpt-4o-mini", to(agent, "@mock"), 200, `{"name":"models/gpt-4o-mini","displayName":"gpt-4o-mini",`, ""},
+		{"/models/unknown", to(agent, "@mock"), 404, `"status":"NOT_FOUND"`, ""},
+		{"/models?pageSize=3&pageToken=x&key=secret", to(key, "@google"), 200, `{"models":[{"name":"models/gemini-2.0-flash",`, "/v1beta/models?pageSize=3&pageToken=x"},
+		{"/models/gemini-2.5-flash", to(key, "@google"), 200, flash, "/v1beta/models/gemini-2.5-flash"},
+		{"/models/does-not-exist", to(key, "@google"), 404, `"status":"NOT_FOUND"`, "/v1beta/models/does-not-exist"},
+		{"/models", to(nil, "@google"), 200, `{"object":"list","data":[{"id":"gemini-2.0-flash"`, "/v1beta/models?pageSize=1000"},
+		{"/models", to(append(agent, "Anthropic-Version", "2023-06-01"), "@mock"), 200, `"has_more":false`, ""},
+	} {
+		mock.Reset()
+		got := r.call("GET", c.path, "", c.headers...)
+		if got.status != c.status || !strings.Contains(got.body, c.want) {
+			t.Errorf("%s %v: %d, want %d and %s\n%.600s", c.path, c.headers, got.status, c.status, c.want, got.body)
+		}
+		sent := ""
+		for _, req := range mock.Requests(9) {
+			sent = req.Path
+			if req.Query != "" {
+				sent += "?" + req.Query
+			}
+		}
+		if sent != c.sent {
+			t.Errorf("%s %v: sent %q, want %q", c.path, c.headers, sent, c.sent)
+		}
+	}
+}
+
 // TestGeminiSDKWithoutBeta asks as Google's SDK 3 does, whose paths begin with v1, at the
 // provider itself and at one of another shape.
 func TestGeminiSDKWithoutBeta(t *testing.T) {

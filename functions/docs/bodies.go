@@ -219,7 +219,7 @@ var bodies = map[string]body{
 		}),
 	},
 	"models": {
-		doc: "List the models that the workspace can call, as @slug/model, with known prices in US cents, context windows, input modalities and end of life. If the request names a provider, that provider's list is returned. With anthropic-version, in Anthropic's format.",
+		doc: "List the models that the workspace can call, as @slug/model, with known prices in US cents, context windows, input modalities and end of life. If the request names a provider, that provider's list is returned. With anthropic-version, in Anthropic's format; with x-goog-api-key or x-goog-api-client, in Google's.",
 		query: []parameter{
 			{"ai_service", text}, {"provider", text}, {"limit", admin.Schema{"type": "integer", "minimum": 0}}, {"offset", admin.Schema{"type": "integer", "minimum": 0}},
 			{"sort", admin.Schema{"type": "string", "enum": []string{"name", "provider", "ai_service"}}}, {"order", admin.Schema{"type": "string", "enum": []string{"asc", "desc"}}},

@@ -23,19 +23,30 @@ import (
 
 // Routes are the family's routes.
 func Routes() []relay.Route {
-	return []relay.Route{{
-		Method: "GET", Path: "/models", Endpoint: "models", Shape: relay.Listing,
-		Scope: "models.list", OrScopes: []string{"completions.write", "virtual_keys.list"},
-		Operation: provider.ModelsList, NoOutput: true, Handler: &relay.ModelList{List: list},
-	}, one("GET", "retrieveModel"), one("DELETE", "deleteModel")}
+	return []relay.Route{listed(), one("GET", "retrieveModel"), one("DELETE", "deleteModel")}
 }
 
 // one is a route to a provider's own model, which @slug/model names with its
-// saved provider.
+// saved provider. Google's clients read a model in their format, and never delete one.
 func one(method, name string) relay.Route {
-	return relay.Route{
+	own := relay.Route{
 		Method: method, Path: "/models/{model}", Name: name, Endpoint: "proxy", Shape: relay.Raw, Scope: "completions.write",
 		Free: true, NoOutput: true,
+	}
+	if method == "GET" {
+		google := listed()
+		google.Path, google.Name = own.Path, name
+		own.Google = &google
+	}
+	return own
+}
+
+// listed is the route of the list.
+func listed() relay.Route {
+	return relay.Route{
+		Method: "GET", Path: "/models", Endpoint: "models", Shape: relay.Listing,
+		Scope: "models.list", OrScopes: []string{"completions.write", "virtual_keys.list"},
+		Operation: provider.ModelsList, NoOutput: true, Handler: &relay.ModelList{List: list},
 	}
 }
 
@@ -62,8 +73,11 @@ func list(c *relay.Caller) ([]byte, error) {
 			c.Slugs != nil && !slices.Contains(c.Slugs, m.slug)
 	})
 	slices.SortFunc(all, q.compare)
-	if c.Anthropic {
+	switch {
+	case c.Anthropic:
 		return anthropicPage(all, c.Slugs != nil, c.Query)
+	case c.Google:
+		return googlePage(all, c.Model, c.Query)
 	}
 	total := len(all)
 	all = all[min(q.offset, total):]
@@ -171,6 +185,41 @@ func encode(models []model, total int) []byte {
 		out = append(m.appendKnown(m.appendPrice(out)), '}')
 	}
 	return fmt.Appendf(out, `],"total_count":%d}`, total)
+}
+
+// googlePage answers as Google's own list does: {models:[{name,displayName,...}], nextPageToken},
+// or with one model. The token is the name of the next model.
+func googlePage(all []model, only string, q url.Values) ([]byte, error) {
+	size, err := number(q, "pageSize")
+	if err != nil {
+		return nil, err
+	}
+	id := func(m *model) string { return "@" + m.slug + "/" + m.name }
+	from := 0
+	if token := q.Get("pageToken"); token != "" {
+		if from = slices.IndexFunc(all, func(m model) bool { return id(&m) == token }); from < 0 {
+			return nil, fault.Invalid("pageToken", "must be the nextPageToken of the page before")
+		}
+	}
+	out := []byte(`{"models":[`)
+	for i := from; i < len(all); i++ {
+		m := &all[i]
+		switch {
+		case only == id(m), only == m.name:
+			return relay.AppendGoogleModel(nil, m.service, only, m.name), nil
+		case only != "":
+			continue
+		case size > 0 && i == from+size:
+			return append(wire.AppendJSONString(append(out, `],"nextPageToken":`...), id(m)), '}'), nil
+		case i > from:
+			out = append(out, ',')
+		}
+		out = relay.AppendGoogleModel(out, m.service, id(m), m.name)
+	}
+	if only != "" {
+		return nil, relay.NoModel(only)
+	}
+	return append(out, `]}`...), nil
 }
 
 // appendPrice adds the list price, in US cents per token or unit.

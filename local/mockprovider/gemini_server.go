@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -182,6 +183,9 @@ func gemini(x *exchange, p geminiPath) *apiError {
 	if x.model = name; name == "mock-missing" || strings.Contains(name, "does-not-exist") {
 		return &apiError{status: http.StatusNotFound, message: "models/" + name + " is not found for API version v1beta, or is not supported for generateContent. Call ListModels to see the list of available models and their supported methods."}
 	}
+	if x.r.Method == http.MethodGet && p.method == "" && slices.Contains(geminiModels, name) {
+		return listed(x, appendGeminiModel(nil, name))
+	}
 	if x.r.Method != http.MethodPost {
 		return &apiError{status: http.StatusNotFound, message: "Requested entity was not found."}
 	}
@@ -223,11 +227,15 @@ func geminiModelList(x *exchange) *apiError {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = appendString(append(b, `{"name":`...), "models/"+id)
-		b = appendString(append(b, `,"displayName":`...), id)
-		b = append(b, `,"inputTokenLimit":1048576,"outputTokenLimit":65536,"supportedGenerationMethods":["generateContent","countTokens"]}`...)
+		b = appendGeminiModel(b, id)
 	}
 	return listed(x, append(b, `]}`...))
+}
+
+func appendGeminiModel(b []byte, id string) []byte {
+	b = appendString(append(b, `{"name":`...), "models/"+id)
+	b = appendString(append(b, `,"displayName":`...), id)
+	return append(b, `,"inputTokenLimit":1048576,"outputTokenLimit":65536,"supportedGenerationMethods":["generateContent","countTokens"]}`...)
 }
 
 // vertexAnthropic serves a publisher's model. The body names the API version; it names the

@@ -330,6 +330,9 @@ func unifiedURL(r *Relay, tg *target.Target, up *outbound) (*url.URL, error) {
 	if tg.Req.Route.Shape != routes.Listing && tg.Req.Route.Client == nil && (tg.Body.Nameless() || tg.Through()) {
 		return tg.OperationURL(asks(tg, up))
 	}
+	if tg.ListsAsGoogle() {
+		return tg.GoogleListURL()
+	}
 	if s := tg.To.Saved; s != nil {
 		if u := s.KnownURL(tg.To.Op, tg.To.Model, tg.Stream); u != nil {
 			return u, nil

@@ -1,10 +1,14 @@
 package relay
 
 import (
+	"bytes"
 	"net/http"
+	"net/url"
 	"strconv"
+	"strings"
 
 	"gateway/shared/egress/buffer"
+	"gateway/shared/fault"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/routes"
@@ -15,12 +19,17 @@ func list(c *call, own func(*routes.Caller) ([]byte, error)) error {
 	// Clients with Anthropic's dialect wait three seconds for a list: it is not fetched if the
 	// gateway has one.
 	anthropic := admission.SingleHeader(c.req.Req.Header, "Anthropic-Version") != ""
-	lists := !c.plan.Routed() || anthropic && c.plan.SlugsOfRoute() != nil || admission.SingleHeader(c.req.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.plan.Walker.FetchIntegrated()
+	google := routes.GoogleClient(c.req.Req.Header)
+	model, err := url.PathUnescape(c.req.PathID)
+	if err != nil {
+		return fault.Invalid("model", "the path has a percent sign without two hexadecimal digits")
+	}
+	lists := !c.plan.Routed() || strings.HasPrefix(model, "@") || anthropic && c.plan.SlugsOfRoute() != nil || admission.SingleHeader(c.req.Req.Header, "X-Gateway-Fetch-Integrated-Models") == "true" || c.plan.Walker.FetchIntegrated()
 	if !lists {
 		return relay(c)
 	}
-	caller := &routes.Caller{Context: c.req.Ctx, Scope: c.req.Who.Scope, View: c.req.View, Query: c.req.Req.URL.Query(), Anthropic: anthropic}
-	if c.plan.Routed() {
+	caller := &routes.Caller{Context: c.req.Ctx, Scope: c.req.Who.Scope, View: c.req.View, Query: c.req.Req.URL.Query(), Anthropic: anthropic, Google: google, Model: model}
+	if c.plan.Routed() && !strings.HasPrefix(model, "@") {
 		caller.Slugs = c.plan.SlugsOfRoute()
 	}
 	body, err := own(caller)
@@ -70,7 +79,19 @@ func sendList(c *call, resp *http.Response) error {
 	if err := readWhole(&c.req, buf, resp, maxPlainAnswer); err != nil {
 		return brokenAnswer(c, err, buf.B)
 	}
-	out, err := OpenAIModels(buf.B, c.target.To.Target.Provider)
+	var out []byte
+	var err error
+	switch p := c.target.To.Target.Provider; {
+	case c.target.ListsAsGoogle():
+		out = bytes.Clone(buf.B)
+	case routes.GoogleClient(c.req.Req.Header):
+		out, err = GoogleModels(buf.B, p, c.req.PathID)
+	default:
+		out, err = OpenAIModels(buf.B, p)
+	}
+	if fault.Is(err, fault.NotFound) {
+		return err
+	}
 	if err != nil {
 		return unusable(&c.target, &c.bill, &c.log, &c.mask, err, buf.B)
 	}

@@ -39,5 +39,8 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		m.Refuse(w, req)
 		return
 	}
+	if rt.Google != nil && routes.GoogleClient(req.Header) {
+		rt = rt.Google
+	}
 	m.relay.serve(w, req, rt, id)
 }

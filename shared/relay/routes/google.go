@@ -31,3 +31,20 @@ func googleModel(method, below string) (path string, ok bool) {
 	}
 	return googleVersion + below, true
 }
+
+// GoogleClient reports whether a request comes from a client of Google's API, which is told by
+// its headers where its paths are those of OpenAI's: GET /v1/models and /v1/models/{model}.
+func GoogleClient(h http.Header) bool {
+	return h["Anthropic-Version"] == nil && (h["X-Goog-Api-Key"] != nil || h["X-Goog-Api-Client"] != nil)
+}
+
+// googleListed returns the path of a model that a Google client reads, with a name of several
+// segments (@slug/model) as one.
+func googleListed(req *http.Request, below string) (path string, ok bool) {
+	below = strings.TrimPrefix(below, BasePath)
+	rest, ok := strings.CutPrefix(below, "/models/")
+	if !ok || req.Method != http.MethodGet || !strings.Contains(rest, "/") || !GoogleClient(req.Header) {
+		return "", false
+	}
+	return "/models/" + strings.ReplaceAll(rest, "/", "%2F"), true
+}

@@ -31,8 +31,8 @@ type Model struct{}
 // Handle implements Handler.
 func (Model) Handle(p Pipeline) error { return p.Model() }
 
-// ModelList lists from the gateway's own data, or a provider's list in OpenAI's format if the
-// request names a provider.
+// ModelList lists from the gateway's own data, or a provider's list in the client's format if the
+// request names a provider. On a path with a variable it responds with that model.
 type ModelList struct {
 	List func(*Caller) ([]byte, error)
 }

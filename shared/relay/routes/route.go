@@ -89,6 +89,8 @@ type Route struct {
 	shadowed *Table // of the route of AnyPath: the routes that shadow it
 	// Handler serves the requests; nil: Model.
 	Handler Handler
+	// Google serves requests of Google's clients instead; nil: this route does.
+	Google *Route
 	// Native are, for the route of AnyPath, the conversations of clients with a provider's own
 	// dialect. A target with that dialect gets the request unchanged, by the route of AnyPath;
 	// other targets get it translated. {model+} in a path also matches slashes.
@@ -134,8 +136,9 @@ type Caller struct {
 	View    *resource.View
 	Query   url.Values
 	Slugs   []string // saved providers that the request's route is limited to; nil: all
-	// Anthropic: the client reads the list in Anthropic's format.
-	Anthropic bool
+	// Anthropic, Google: the client reads the list in that format.
+	Anthropic, Google bool
+	Model             string // the only one to respond with; "": all
 }
 
 // Form is the input of a route's check: the parsed fields.

@@ -30,6 +30,9 @@ func (t *Table) Spelled(req *http.Request) *http.Request {
 	if google, ok := googleModel(req.Method, below); ok && t.any != nil {
 		return respelled(req, google, req.URL.RawQuery)
 	}
+	if one, ok := googleListed(req, below); ok && t.means(req.Method, one) {
+		return respelled(req, one, req.URL.RawQuery)
+	}
 	if op, deployment, ok := azure.Below(below, req.URL.RawQuery); ok && t.means(req.Method, op) {
 		return respelled(req, op, azure.Query(req.URL.RawQuery, deployment))
 	}

@@ -2,6 +2,7 @@ package target
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -14,13 +15,38 @@ import (
 func ErrorDialect(tg *Target) string {
 	switch tg.Req.Route.Shape {
 	case routes.Listing:
-		if tg.Req.Req.Header["Anthropic-Version"] != nil {
+		switch {
+		case tg.Req.Req.Header["Anthropic-Version"] != nil:
 			return provider.AnthropicMessages
+		case routes.GoogleClient(tg.Req.Req.Header):
+			return provider.Gemini
 		}
 	case routes.Raw:
 		return sdkDialect(tg.To.asked, tg.Req.Req.Header, tg.Body.RawPath())
 	}
 	return ""
+}
+
+// ListsAsGoogle reports whether the response of a Listing route goes unchanged from Google to its
+// client.
+func (tg *Target) ListsAsGoogle() bool {
+	return tg.Req.Route.Shape == routes.Listing && tg.To.Target.Provider.ID == "google" && routes.GoogleClient(tg.Req.Req.Header)
+}
+
+// GoogleListURL returns the address of a list, or of a model, that is read as Google's client asks.
+func (tg *Target) GoogleListURL() (*url.URL, error) {
+	from := tg.Req.Req.URL.Query()
+	page := url.Values{}
+	for _, name := range [...]string{"pageSize", "pageToken"} {
+		if from.Has(name) {
+			page.Set(name, from.Get(name))
+		}
+	}
+	raw, err := tg.To.Target.PassthroughURL("/v1beta"+tg.Body.RawPath(), page.Encode())
+	if err != nil {
+		return nil, err
+	}
+	return provider.ExactURL(raw)
 }
 
 // googleVersions are the versions with which only paths of Google's APIs begin.
