@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -10,14 +11,25 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"gateway/functions/assembly"
+	"gateway/functions/docs/components"
 	"gateway/shared/relay"
 	"gateway/shared/usage/segment"
 )
 
+// resolved is the document without references.
+func resolved(t *testing.T, document string) []byte {
+	t.Helper()
+	out, err := components.Resolve([]byte(document))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // schemaOf compiles the schema of an answer of the served document.
 func schemaOf(t *testing.T, document, path, method string) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(document))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(resolved(t, document)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +50,7 @@ func operations(t *testing.T, document string) map[string]map[string]any {
 	var doc struct {
 		Paths map[string]map[string]map[string]any
 	}
-	if err := json.Unmarshal([]byte(document), &doc); err != nil {
+	if err := json.Unmarshal(resolved(t, document), &doc); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]map[string]any{}

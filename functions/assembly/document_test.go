@@ -21,6 +21,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the document that the function serves")
 
+// maxDocument is the size below which the served document stays.
+const maxDocument = 1 << 20
+
 // TestTheDocumentOfTheFunctionIsCurrent compares what the function docs serves
 // with what the families and routes say.
 func TestTheDocumentOfTheFunctionIsCurrent(t *testing.T) {
@@ -37,6 +40,9 @@ func TestTheDocumentOfTheFunctionIsCurrent(t *testing.T) {
 		built, err := f.Routes[0].Do(nil)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if size := len(built.(*admin.Document).JSON()); size >= maxDocument {
+			t.Errorf("the document has %d bytes, %d are allowed: describe repeated parts equally, so that they share a component", size, maxDocument)
 		}
 		var pretty bytes.Buffer
 		if err := json.Indent(&pretty, built.(*admin.Document).JSON(), "", " "); err != nil {

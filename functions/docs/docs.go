@@ -108,7 +108,7 @@ func build(routes []relay.Route, families []admin.Family) (json.RawMessage, erro
 	tags, _ := doc["tags"].([]any) // null without families
 	doc["tags"] = append(tags, map[string]any{"name": tag, "description": "Requests to models, by any provider."})
 	shared := doc["components"].(map[string]any)
-	shared["schemas"].(map[string]any)[errorName] = errorSchema
+	maps.Copy(shared["schemas"].(map[string]any), map[string]any{errorName: errorSchema, "EmptyObject": admin.Nothing, "JSONObject": admin.Schema{"type": "object"}})
 	shared["parameters"] = headerParameters()
 	paths := doc["paths"].(map[string]any)
 	for i := range routes {
@@ -283,7 +283,7 @@ func parameters(path string, b *body) []any {
 		out = append(out, map[string]any{"name": q.name, "in": "query", "schema": q.schema})
 	}
 	for _, h := range headers {
-		out = append(out, map[string]any{"$ref": "#/components/parameters/" + h.name})
+		out = append(out, map[string]any{"$ref": "#/components/parameters/" + strings.TrimPrefix(h.name, components.HeaderPrefix)})
 	}
 	return out
 }
@@ -305,7 +305,7 @@ func pathParameters(path string) (out []any) {
 func headerParameters() map[string]any {
 	out := make(map[string]any, len(headers))
 	for _, h := range headers {
-		out[h.name] = map[string]any{"name": h.name, "in": "header", "description": h.doc, "schema": admin.Schema{"type": "string"}}
+		out[strings.TrimPrefix(h.name, components.HeaderPrefix)] = map[string]any{"name": h.name, "in": "header", "description": h.doc, "schema": admin.Schema{"type": "string"}}
 	}
 	return out
 }

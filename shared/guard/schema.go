@@ -18,8 +18,6 @@ func Document() map[string]any {
 		ids := append([]string{c.ID}, c.Aliases...)
 		row := map[string]any{"type": "object", "description": c.Doc, "properties": map[string]any{
 			"id": map[string]any{"enum": ids}, "parameters": parameters,
-			"name": map[string]any{"type": "string", "maxLength": 255}, "is_enabled": map[string]any{"type": "boolean", "default": true},
-			"forward_headers": map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
 		}}
 		row["required"] = []string{"id"}
 		if len(required) > 0 {
@@ -27,7 +25,11 @@ func Document() map[string]any {
 		}
 		rows[i] = row
 	}
-	return map[string]any{"type": "array", "minItems": 1, "maxItems": MaxChecks, "items": map[string]any{"anyOf": rows}}
+	check := map[string]any{"type": "object", "anyOf": rows, "properties": map[string]any{
+		"name": map[string]any{"type": "string", "maxLength": 255}, "is_enabled": map[string]any{"type": "boolean", "default": true},
+		"forward_headers": map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
+	}}
+	return map[string]any{"type": "array", "minItems": 1, "maxItems": MaxChecks, "items": check}
 }
 
 func (p *Param) schema() map[string]any {

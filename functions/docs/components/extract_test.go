@@ -3,7 +3,9 @@ package components
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -11,10 +13,10 @@ import (
 const sample = `{"openapi":"3.1.0","components":{"schemas":{"Error":{"type":"object"}}},"paths":{
 "/things":{"post":{"operationId":"createThing","parameters":[` + page + `],
  "requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{"limits":` + limits + `}}}}},
- "responses":{"200":{"description":"Done.","content":{"application/json":{"schema":` + thing + `}}},"400":` + refused + `}},
-"get":{"operationId":"listThings","parameters":[` + page + `],
+ "security":[{"Key":[]}],"responses":{"200":{"description":"Done.","content":{"application/json":{"schema":` + thing + `}}},"400":` + refused + `,"404":` + refused + `}},
+"get":{"operationId":"listThings","security":[],"parameters":[` + page + `],
  "responses":{"200":{"description":"Done.","content":{"application/json":{"schema":{"type":"array","items":` + thing + `}},"text/csv":{"schema":{"type":"string"}}}},"400":` + refused + `}}},
-"/things/{id}":{"get":{"operationId":"getThing","responses":{"200":{"description":"Done.","content":{"application/json":{"schema":` + thing + `}}},"400":` + refused + `}}}}}`
+"/things/{id}":{"get":{"operationId":"getThing","security":[{"Key":[]}],"responses":{"200":{"description":"Done.","content":{"application/json":{"schema":` + thing + `}}},"400":` + refused + `,"404":` + refused + `,"409":{"description":"It changed."},"503":` + refused + `}}}}}`
 
 const (
 	limits  = `{"type":"object","properties":{"credit_limit":{"type":"number","description":"The most that may be spent in a period, in US dollars."},"type":{"type":"string"}}}`
@@ -46,7 +48,7 @@ func TestExtractNamesSchemasAfterTheirOperations(t *testing.T) {
 	if err := json.Unmarshal(extracted(t), &doc); err != nil {
 		t.Fatal(err)
 	}
-	for kind, names := range map[string][]string{"schemas": {"Error", "Thing", "ThingLimits", "CreateThingRequest", "ListThingsResponse"}, "parameters": {"page"}, "responses": {"Error"}} {
+	for kind, names := range map[string][]string{"schemas": {"Error", "Thing", "Limits", "CreateThingRequest", "ListThingsResponse"}, "parameters": {"page"}, "responses": {"Error", "Error2", "Thing"}} {
 		if len(doc.Components[kind]) != len(names) {
 			t.Errorf("%s: %v", kind, doc.Components[kind])
 		}
@@ -64,6 +66,34 @@ func TestExtractNamesSchemasAfterTheirOperations(t *testing.T) {
 		if again := extracted(t); !bytes.Equal(first, again) {
 			t.Fatalf("the names differ from run to run:\n%s\n%s", first, again)
 		}
+	}
+}
+
+// Errors of a range share a response that lists their statuses, and most operations the security
+// of the document.
+func TestExtractSharesErrorsAndSecurity(t *testing.T) {
+	t.Parallel()
+	var doc struct {
+		Security   []map[string]any
+		Paths      map[string]map[string]map[string]any
+		Components struct {
+			Responses map[string]map[string]any
+		}
+	}
+	if err := json.Unmarshal(extracted(t), &doc); err != nil {
+		t.Fatal(err)
+	}
+	read, listed := doc.Paths["/things/{id}"]["get"], doc.Paths["/things"]["get"]
+	if len(doc.Security) != 1 || read["security"] != nil || listed["security"] == nil {
+		t.Errorf("the document has the security %v, operations %v and %v", doc.Security, read["security"], listed["security"])
+	}
+	responses := read["responses"].(map[string]any)
+	if statuses := slices.Sorted(maps.Keys(responses)); !slices.Equal(statuses, []string{"200", "409", "4XX", "503"}) {
+		t.Errorf("responses have the statuses %v", statuses)
+	}
+	of := doc.Components.Responses[strings.TrimPrefix(responses["4XX"].(map[string]any)["$ref"].(string), "#/components/responses/")]
+	if !reflect.DeepEqual(of[statusList], []any{"400", "404"}) || !strings.HasSuffix(of["description"].(string), statusText+"400, 404.") {
+		t.Errorf("the statuses of a range are not listed: %v", of)
 	}
 }
 

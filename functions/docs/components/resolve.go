@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Resolve returns a document with references to its components replaced by what they refer to,
-// for readers that do not follow references. Circular references are an error.
+// Resolve undoes Extract: it returns a document with references to its components replaced by
+// what they refer to, each status with its response and each operation with its security, for
+// readers that do not follow references. Circular references are an error.
 func Resolve(raw []byte) (json.RawMessage, error) {
 	var doc map[string]any
 	if err := json.Unmarshal(raw, &doc); err != nil {
@@ -20,6 +21,14 @@ func Resolve(raw []byte) (json.RawMessage, error) {
 		return nil, fmt.Errorf("components: %w", err)
 	}
 	doc["paths"] = paths
+	all, _ := paths.(map[string]any)
+	each(all, func(op map[string]any) {
+		unfold(op)
+		if _, ok := op["security"]; !ok && doc["security"] != nil {
+			op["security"] = doc["security"]
+		}
+	})
+	delete(doc, "security")
 	return json.Marshal(doc)
 }
 
