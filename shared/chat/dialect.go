@@ -248,6 +248,9 @@ type Meter struct {
 	Model, ID string // from the provider
 	Finish    string // the provider's stop reason
 	Usage     pricing.Usage
+	// Prompt is the number of tokens of the largest prompt if Usage sums several, as of the rows
+	// of a batch; 0: Usage is that of one.
+	Prompt int64
 	// ReportedTotal is the provider's total if it is not the sum of Usage, or if the provider
 	// reported nothing else.
 	ReportedTotal int64

@@ -46,6 +46,9 @@ type Job struct {
 	// target. It rejects models that the caller may not use.
 	Talk  func(client, model string) (*Talk, error)
 	Files JobFiles
+	// Tier returns the size that a prompt of so many tokens exceeds and by which its price in a
+	// batch is determined; 0: prompts of all sizes have the same.
+	Tier func(model string, prompt int64) int64
 	// Call sends one request to the provider. Statuses other than 2xx are errors, as
 	// DecodeError decodes them.
 	Call func(ctx context.Context, c *JobCall) (*http.Response, error)

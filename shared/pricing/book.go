@@ -165,9 +165,9 @@ func (b *Book) Price(provider, model string, o Options) (p Price, ok bool) {
 	if e == nil || e.unpriced {
 		return p, false
 	}
-	r, sure := e.pick(&o)
+	r, above, sure := e.pick(&o)
 	r.resolve(&p, &o)
-	p.unsure = !sure
+	p.above, p.unsure = above, !sure
 	if provider == "anthropic" && o.Region == regionUS {
 		p.inUS()
 	}

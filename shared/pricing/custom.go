@@ -229,13 +229,16 @@ func (c *Custom) Depends(u Usage) bool {
 const ownLine = "integration"
 
 // Applies reports whether there is a price under the options.
-func (c *Custom) Applies(o Options) bool { return c.at(&o) != nil }
+func (c *Custom) Applies(o Options) bool {
+	r, _ := c.at(&o)
+	return r != nil
+}
 
 // at is the price under the options: of those that apply, the one for the longest prompts,
-// then the one that began last. nil: none applies.
-func (c *Custom) at(o *Options) *rates {
+// then the one that began last. nil: none applies. above is the size of those prompts.
+func (c *Custom) at(o *Options) (r *rates, above int64) {
 	if len(c.parts) == 0 {
-		return &c.rates
+		return &c.rates, 0
 	}
 	var best *part
 	for i := range c.parts {
@@ -247,16 +250,17 @@ func (c *Custom) at(o *Options) *rates {
 		}
 	}
 	if best == nil {
-		return nil
+		return nil, 0
 	}
-	return &best.rates
+	return &best.rates, best.over
 }
 
 // Price is the custom price under the options; zero if none applies. Mode and region do not
 // change it.
 func (c *Custom) Price(o Options) (p Price) {
-	if r := c.at(&o); r != nil {
+	if r, above := c.at(&o); r != nil {
 		r.resolve(&p, &o)
+		p.above = above
 	}
 	p.line = ownLine
 	return p

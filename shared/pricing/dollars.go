@@ -2,6 +2,7 @@ package pricing
 
 import (
 	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -22,6 +23,10 @@ const (
 
 // USD returns the amount in US dollars as an exact decimal number.
 func (n NanoDollars) USD() json.Number { return decimal(int64(n), nanoPlaces) }
+
+// Plus returns the sum of two amounts, none of which is negative. It saturates at the largest
+// amount.
+func (n NanoDollars) Plus(m NanoDollars) NanoDollars { return n + min(m, math.MaxInt64-n) }
 
 // decimal returns n * 10^-places as the shortest decimal number that equals it.
 func decimal(n int64, places int) json.Number {

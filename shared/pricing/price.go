@@ -29,10 +29,15 @@ type Price struct {
 	minute   int64             // femto-dollars per 60 seconds
 	byMinute bool
 	perImage bool
-	unsure   bool // the list has no price for this mode, and no rule gives one
+	unsure   bool  // the list has no price for this mode, and no rule gives one
+	above    int64 // see Above
 	line     string
 	defaults Defaults
 }
+
+// Above returns the size that a prompt must exceed for the price to apply, in tokens; 0: the price
+// applies to all smaller prompts as well.
+func (p Price) Above() int64 { return p.above }
 
 // Line names the line of the price list with these rates, and what changed them:
 // "openai/gpt-5.6 priority", "openai/gpt-5.6 standard>272000 (adjusted)".
@@ -231,9 +236,9 @@ func (p *Price) dearest(classes uint64) int64 {
 // the region (or for any region), for the time and for a prompt of this size: first one that
 // names the region, then one that is limited in time, then the one with the highest context
 // tier; of several with the same, the last one in the list. Without a variant it takes the batch
-// or base rates. sure is false if those replace a mode that is not priced like the standard
-// one.
-func (e *entry) pick(o *Options) (r *rates, sure bool) {
+// or base rates. above is the context tier. sure is false if those replace a mode that is not
+// priced like the standard one.
+func (e *entry) pick(o *Options) (r *rates, above int64, sure bool) {
 	mode := cmp.Or(o.Mode, Standard)
 	var best *variant
 	most := int64(-1)
@@ -258,11 +263,11 @@ func (e *entry) pick(o *Options) (r *rates, sure bool) {
 	}
 	switch {
 	case best != nil:
-		return &best.rates, true
+		return &best.rates, best.over, true
 	case mode == Batch && e.batch != nil:
-		return e.batch, true
+		return e.batch, 0, true
 	}
-	return &e.base, mode != Fast && mode != ultrafast && mode != scaled
+	return &e.base, 0, mode != Fast && mode != ultrafast && mode != scaled
 }
 
 // What makes a variant fit better than any context tier.

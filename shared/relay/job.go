@@ -57,6 +57,7 @@ func runJob(c *call, body []byte, at *usage.Attempt) (*chat.Job, error) {
 		Header: func(name string) string { return admission.SingleHeader(c.req.Req.Header, name) },
 		Talk:   func(client, model string) (*chat.Talk, error) { return talk(c.relay, &c.target, client, model) },
 		Files:  c.relay.rooms.Of(c.req.Who.Scope),
+		Tier:   c.bill.TierOf,
 		Call: func(ctx context.Context, call *chat.JobCall) (*http.Response, error) {
 			return callJob(c.relay, &c.target, &c.log, &c.mask, ctx, call, at)
 		},

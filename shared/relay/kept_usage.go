@@ -43,6 +43,7 @@ func settleBatch(c *call, answer []byte) {
 		c.bill.Reported.PricedAs(b.Model)
 	}
 	c.bill.Reported.InMode("batch")
+	c.bill.Reported.OfRows(b.Usage, b.Rows)
 	c.bill.Charge(b.Usage)
 	c.bill.Spend()
 }
@@ -173,7 +174,7 @@ func rowsUsage(c *call, id string, batch []byte) {
 		c.req.Fail("usage of a batch", err)
 		return
 	}
-	used, err := job.RowsUsage(resp.Body)
+	used, err := job.RowsUsage(resp.Body, c.bill.TierOf)
 	if err != nil {
 		c.req.Fail("usage of a batch", err)
 		return

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -328,11 +329,34 @@ func TestAvroRowsOfNoBytesAreRefused(t *testing.T) {
 // What a host claims to have used never becomes less than nothing.
 func TestUsageOfRowsDoesNotRunOver(t *testing.T) {
 	row := `{"custom_id":"a","response":{"status_code":200,"body":{"model":"m","usage":{"prompt_tokens":9000000000000000000,"completion_tokens":1,"total_tokens":9000000000000000001}}}}` + "\n"
-	used, err := RowsUsage(io.NopCloser(strings.NewReader(strings.Repeat(row, 3))))
+	used, err := RowsUsage(io.NopCloser(strings.NewReader(strings.Repeat(row, 3))), nil)
 	if err != nil || len(used) != 1 {
 		t.Fatalf("%v %v", used, err)
 	}
 	if in, out := used[0].Usage.N(pricing.Input), used[0].Usage.N(pricing.Output); in < 0 || in > pricing.MaxUnits || out < 0 || out > 3 {
 		t.Errorf("%d in, %d out", in, out)
+	}
+}
+
+// The rows of a batch are summed by model and by the size of prompts that their price depends on:
+// many small rows are no long prompt.
+func TestUsageOfRowsIsSummedByTier(t *testing.T) {
+	var rows string
+	for _, in := range []int{60, 100, 90, 101, 4000} {
+		rows += fmt.Sprintf(`{"custom_id":"a","response":{"status_code":200,"body":{"model":"m","usage":{"prompt_tokens":%d,"completion_tokens":1,"total_tokens":%d}}}}`+"\n", in, in+1)
+	}
+	used, err := RowsUsage(io.NopCloser(strings.NewReader(rows)), func(model string, prompt int64) int64 {
+		if model == "m" && prompt > 100 {
+			return 100
+		}
+		return 0
+	})
+	if err != nil || len(used) != 2 {
+		t.Fatalf("%v %v", used, err)
+	}
+	for i, want := range [][2]int64{{250, 100}, {4101, 4000}} {
+		if in := used[i].Usage.N(pricing.Input); in != want[0] || used[i].Prompt != want[1] {
+			t.Errorf("%d: %d tokens, the largest prompt %d; want %d", i, in, used[i].Prompt, want)
+		}
 	}
 }

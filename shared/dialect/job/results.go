@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,31 +155,44 @@ func usageOf(ctx context.Context, j *chat.Job, open opener) ([]chat.Meter, error
 		return nil, err
 	}
 	defer got.src.Close()
-	return got.sum()
+	return got.sum(j.Tier)
 }
 
 // RowsUsage sums what the rows of a file of results in OpenAI's shape used, one
-// entry for each model. It closes src.
-func RowsUsage(src io.ReadCloser) ([]chat.Meter, error) {
+// entry for each model and tier (see chat.Job). It closes src.
+func RowsUsage(src io.ReadCloser, tier func(model string, prompt int64) int64) ([]chat.Meter, error) {
 	defer src.Close()
 	got := &results{src: src, read: readHostRow, meter: meteredBy(openai.Chat{})}
-	return got.sum()
+	return got.sum(tier)
 }
 
-// sum sums what all rows used.
-func (r *results) sum() ([]chat.Meter, error) {
-	sum := make(map[string]pricing.Usage)
+// sum sums what all rows used, by model and by the size of prompts that determines their price.
+func (r *results) sum(tier func(model string, prompt int64) int64) ([]chat.Meter, error) {
+	type group struct {
+		model string
+		above int64
+	}
+	sum := make(map[group]*chat.Meter)
 	err := r.each(func(row *result) {
-		if model := orElse(row.model, r.model); row.good() {
-			sum[model] = sum[model].Plus(r.meter(row).Usage.Limit(pricing.Usage{})).Bounded()
+		if !row.good() {
+			return
 		}
+		used := r.meter(row).Usage.Limit(pricing.Usage{})
+		g, prompt := group{model: orElse(row.model, r.model)}, used.InputTokens()
+		if tier != nil {
+			g.above = tier(g.model, prompt)
+		}
+		if sum[g] == nil {
+			sum[g] = &chat.Meter{Model: g.model, Complete: true}
+		}
+		sum[g].Usage, sum[g].Prompt = sum[g].Usage.Plus(used).Bounded(), max(sum[g].Prompt, prompt)
 	})
 	if err != nil {
 		return nil, err
 	}
 	all := make([]chat.Meter, 0, len(sum))
-	for _, model := range slices.Sorted(maps.Keys(sum)) {
-		all = append(all, chat.Meter{Model: model, Usage: sum[model], Complete: true})
+	for _, g := range slices.SortedFunc(maps.Keys(sum), func(a, b group) int { return cmp.Or(strings.Compare(a.model, b.model), cmp.Compare(a.above, b.above)) }) {
+		all = append(all, *sum[g])
 	}
 	return all, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
+	"gateway/shared/pricing"
 	"gateway/shared/relay/routes"
 	"gateway/shared/tenant"
 )
@@ -107,9 +108,10 @@ func boundOfRows(b *Bill) (sum ledger.Bound, unmeasured bool) {
 	sum = ledger.Bound{Priced: true, Rerouted: b.rerouted}
 	for i := range b.rows {
 		r := &b.rows[i]
-		price, known := b.priceOf(r.Model, priceOptions(b, 0, batchMode), false)
+		price, known := b.priceOf(r.Model, priceOptions(b, r.Prompt, batchMode), false)
 		if known {
-			sum.Cost += price.Bound(r.In, r.Out)
+			most := mostBelow(b, r.Model, r.Prompt, batchMode, false, func(p pricing.Price) pricing.NanoDollars { return p.Bound(r.In, r.Out) })
+			sum.Cost = sum.Cost.Plus(most)
 			unmeasured = unmeasured || price.Bound(r.In, r.Out) == 0 && !price.OnlyTools()
 		}
 		sum.Priced = sum.Priced && (known || b.Target.Req.Org.Settings.Unpriced == tenant.UnpricedAllow)

@@ -2,10 +2,19 @@ package accounting
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/pricing"
+	"gateway/shared/provider"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/target"
+	"gateway/shared/route/saved"
+	"gateway/shared/tenant"
 )
 
 // Input that a provider has stored or fetches is bounded by the model's window in every wire
@@ -159,12 +168,12 @@ func TestABatchIsBoundedByItsRows(t *testing.T) {
 		return sum.Rows()
 	}
 	got, err := rows(file, "default", 0)
-	want := []BatchRows{{"default", int64(len(bare)), 5, false}, {"gpt-4o", 2 * int64(len(chat)), 400, false}, {"gpt-4o-mini", int64(len(other)), 7, false}}
+	want := []BatchRows{{"default", int64(len(bare)), 5, int64(len(bare)), false}, {"gpt-4o", 2 * int64(len(chat)), 400, int64(len(chat)), false}, {"gpt-4o-mini", int64(len(other)), 7, int64(len(other)), false}}
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%+v %v, want %+v", got, err, want)
 	}
 	vectors := `{"model":"text-embedding-3-small","input":"x"}`
-	if got, err = rows(row("1", "/v1/embeddings", vectors), "", 0); err != nil || got[0] != (BatchRows{"text-embedding-3-small", int64(len(vectors)), 0, false}) {
+	if got, err = rows(row("1", "/v1/embeddings", vectors), "", 0); err != nil || got[0] != (BatchRows{"text-embedding-3-small", int64(len(vectors)), 0, int64(len(vectors)), false}) {
 		t.Errorf("%+v %v", got, err)
 	}
 	open := row("1", "/v1/responses", `{"model":"gpt-4o","input":"x"}`)
@@ -180,4 +189,70 @@ func TestABatchIsBoundedByItsRows(t *testing.T) {
 			t.Errorf("%s has a bound", bad)
 		}
 	}
+}
+
+// tiered is a bill of a model with prices by the size of the prompt, in dollars per token.
+func tiered(t *testing.T, prices string) *Bill {
+	t.Helper()
+	own, bad := pricing.ParseCustom([]byte(prices), "pricing_config")
+	if len(bad) > 0 {
+		t.Fatal(bad)
+	}
+	tg := &target.Target{Req: &admission.Request{Caller: admission.Caller{Org: &tenant.Organisation{}}, Start: time.Now()}, Body: &body.Body{}}
+	tg.To.Model, tg.To.Target.Provider = "m", &provider.Provider{ID: "openai"}
+	tg.To.Saved = &saved.Provider{Prices: map[string]*pricing.Custom{"m": own}}
+	return &Bill{Target: tg, Prices: pricing.Default()}
+}
+
+// What is reserved covers what any size of the prompt up to the bound costs, at exact limits and
+// where longer prompts have lower prices.
+func TestBoundsCoverEveryTier(t *testing.T) {
+	t.Parallel()
+	const token = `"pay_as_you_go":{"request_token":{"price":%s}}`
+	price := func(cents, above string) string {
+		return strings.TrimSuffix("{"+fmt.Sprintf(token, cents)+above, ",") + "}"
+	}
+	for name, prices := range map[string]string{
+		"longer is dearer":   "[" + price("100", "") + "," + price("300", `,"above_tokens":1000`) + "," + price("500", `,"above_tokens":2000`) + "]",
+		"longer is cheaper":  "[" + price("500", "") + "," + price("300", `,"above_tokens":1000`) + "," + price("100", `,"above_tokens":2000`) + "]",
+		"the middle is dear": "[" + price("100", "") + "," + price("500", `,"above_tokens":1000`) + "," + price("1", `,"above_tokens":2000`) + "]",
+	} {
+		b := tiered(t, prices)
+		for _, most := range []int64{1, 999, 1000, 1001, 1999, 2000, 2001, 5000} {
+			bound := mostBelow(b, "m", most, "", true, func(p pricing.Price) pricing.NanoDollars { return p.Bound(most, 0) })
+			for _, in := range []int64{1, 999, 1000, 1001, 1999, 2000, 2001, 5000} {
+				var u pricing.Usage
+				u.Set(pricing.Input, in)
+				if cost := b.costOf(u); in <= most && cost > bound {
+					t.Errorf("%s: %d of at most %d tokens cost %d, and %d are reserved", name, in, most, cost, bound)
+				}
+			}
+		}
+		b.rows = []BatchRows{{Model: "m", In: 6000, Prompt: 600}} // ten small rows
+		reserved, _ := boundOfRows(b)
+		var u pricing.Usage
+		u.Set(pricing.Input, 6000)
+		b.Reported.OfRows(u, 10)
+		if cost := b.costOf(u); cost > reserved.Cost || cost != 6000*b.costOf(oneToken()) {
+			t.Errorf("%s: ten rows of 600 tokens cost %d, reserved are %d", name, cost, reserved.Cost)
+		}
+	}
+	// Sums of the largest amounts do not become negative.
+	huge := tiered(t, price("900000", ""))
+	huge.rows = []BatchRows{{Model: "m", In: 1 << 60, Prompt: 1 << 60}, {Model: "m", In: 1 << 60, Prompt: 1 << 60}}
+	if reserved, _ := boundOfRows(huge); reserved.Cost != math.MaxInt64 {
+		t.Errorf("%d are reserved for rows without a limit", reserved.Cost)
+	}
+}
+
+func oneToken() (u pricing.Usage) {
+	u.Set(pricing.Input, 1)
+	return u
+}
+
+// costOf is what a use is charged.
+func (b *Bill) costOf(u pricing.Usage) pricing.NanoDollars {
+	before := b.Purse.Cost
+	b.Charge(u)
+	return b.Purse.Cost - before
 }

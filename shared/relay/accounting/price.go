@@ -24,6 +24,7 @@ type Reported struct {
 	Served        chat.Served
 	Sized, Pixels int64  // of images, see chat.Meter
 	Size          string // of a video; "": as the request states it
+	Prompt        int64  // see chat.Meter
 }
 
 // Hear records the model and the service mode of a response before it is charged.
@@ -32,7 +33,14 @@ func (h *Reported) Hear(m chat.Meter) {
 		h.Model = m.Model
 	}
 	h.Served = m.Served
-	h.Sized, h.Pixels = m.Sized, m.Pixels
+	h.Sized, h.Pixels, h.Prompt = m.Sized, m.Pixels, m.Prompt
+}
+
+// OfRows has the sum of a number of rows priced by the size of a row; 0: the number is unknown.
+func (h *Reported) OfRows(sum pricing.Usage, rows int64) {
+	if rows > 0 {
+		h.Prompt = (sum.InputTokens() + rows - 1) / rows
+	}
 }
 
 // AsPriced is Hear for a response that is charged as the model that it names.
@@ -53,7 +61,7 @@ func (b *Bill) ModelOf() string { return cmp.Or(b.Reported.Priced, b.Target.To.M
 // models used on the same bill.
 func (b *Bill) Charge(u pricing.Usage) {
 	u = plausible(b, u)
-	price, known := b.priceOf(b.ModelOf(), priceOptions(b, u.InputTokens(), cmp.Or(b.Reported.Mode, b.Reported.Served.Mode, b.Target.Wanted.Mode)), true)
+	price, known := b.priceOf(b.ModelOf(), priceOptions(b, cmp.Or(b.Reported.Prompt, u.InputTokens()), cmp.Or(b.Reported.Mode, b.Reported.Served.Mode, b.Target.Wanted.Mode)), true)
 	u = price.CountPixels(u, pricing.ImageSizes{Pixels: b.Reported.Pixels, Read: b.Reported.Sized, Each: b.Target.Wanted.Pixels, Steps: b.Target.Wanted.Steps})
 	b.Purse.Charge(u, price, known)
 	for _, line := range b.Reported.Served.Also {
@@ -160,10 +168,12 @@ func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 	price, known := b.priceOf(b.ModelOf(), priceOptions(b, in, b.Target.Wanted.Mode), true)
 	most = ledger.Bound{Tokens: in + out, Priced: known, Assumed: b.Target.OutAssumed, Rerouted: b.rerouted}
 	if known {
-		most.Cost = price.Bound(in, out) + price.Cost(price.BoundOfPixels(b.Target.Wanted.Most, b.Target.Wanted.Steps))
+		cost := func(p pricing.Price) pricing.NanoDollars {
+			return p.Bound(in, out).Plus(p.Cost(p.BoundOfPixels(b.Target.Wanted.Most, b.Target.Wanted.Steps)))
+		}
+		most.Cost = mostBelow(b, b.ModelOf(), in, b.Target.Wanted.Mode, true, cost)
 		if b.Target.Wanted.Mode != "" { // the provider may serve it as a standard one
-			plain, _ := b.priceOf(b.ModelOf(), priceOptions(b, in, pricing.Standard), true)
-			most.Cost = max(most.Cost, plain.Bound(in, out)+plain.Cost(plain.BoundOfPixels(b.Target.Wanted.Most, b.Target.Wanted.Steps)))
+			most.Cost = max(most.Cost, mostBelow(b, b.ModelOf(), in, pricing.Standard, true, cost))
 		}
 		switch units := price.Measures(b.Target.Wanted.Most); {
 		case price.Bound(in, out) > 0 || price.Free():
@@ -177,6 +187,28 @@ func boundOf(b *Bill) (most ledger.Bound, unmeasured bool) {
 		most.Priced = true
 	}
 	return most, unmeasured
+}
+
+// mostBelow returns the most that something costs by the prices of prompts of at most so many
+// tokens: the size of a prompt is known exactly only after it was answered, and its price may be
+// one for smaller prompts, which can be higher.
+func mostBelow(b *Bill, model string, tokens int64, mode string, named bool, cost func(pricing.Price) pricing.NanoDollars) (most pricing.NanoDollars) {
+	for {
+		price, known := b.priceOf(model, priceOptions(b, tokens, mode), named)
+		if known {
+			most = max(most, cost(price))
+		}
+		if tokens = price.Above(); tokens == 0 {
+			return most
+		}
+	}
+}
+
+// TierOf returns the size that a prompt in a batch exceeds and that determines its price, as
+// chat.Job.Tier.
+func (b *Bill) TierOf(model string, prompt int64) int64 {
+	price, _ := b.priceOf(model, priceOptions(b, prompt, batchMode), true)
+	return price.Above()
 }
 
 // Clear drops the previous target's response metadata, except the model that it was priced as.

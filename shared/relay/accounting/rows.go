@@ -17,6 +17,7 @@ import (
 type BatchRows struct {
 	Model   string
 	In, Out int64 // tokens
+	Prompt  int64 // tokens of the largest row
 	Assumed bool  // a row states no output limit
 }
 
@@ -52,7 +53,7 @@ func (s *BatchSum) Add(line []byte) bool {
 		return false
 	}
 	sum := s.rows[one.Model]
-	s.rows[one.Model] = BatchRows{one.Model, sum.In + one.In, sum.Out + one.Out, sum.Assumed || one.Assumed}
+	s.rows[one.Model] = BatchRows{one.Model, sum.In + one.In, sum.Out + one.Out, max(sum.Prompt, one.In), sum.Assumed || one.Assumed}
 	return true
 }
 

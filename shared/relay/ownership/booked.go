@@ -9,7 +9,7 @@ import (
 	"gateway/shared/wire"
 )
 
-var bookingKeys = wire.NewKeySet("object", "id", "status", "usage", "model", "endpoint")
+var bookingKeys = wire.NewKeySet("object", "id", "status", "usage", "model", "endpoint", "request_counts")
 
 // ended are the final states of a batch, with no further usage.
 var ended = map[string]bool{"completed": true, "expired": true, "cancelled": true, "failed": true}
@@ -19,7 +19,8 @@ type Ended struct {
 	ID           string
 	ReportsUsage bool // it reports usage: otherwise its rows do
 	Usage        pricing.Usage
-	Known        bool // Usage could be read
+	Known        bool  // Usage could be read
+	Rows         int64 // rows that Usage sums; 0: unknown
 	Model        string
 }
 
@@ -37,6 +38,14 @@ func EndedBatch(answer []byte) (b Ended, ok bool) {
 	b.ID = id
 	if b.ReportsUsage = w.Spans[3].Present(answer); b.ReportsUsage {
 		b.Usage, b.Known = batchUsage(w.Spans[3].Of(answer))
+	}
+	if counts := w.Spans[6]; counts.Present(answer) && wire.KindOf(counts.Of(answer)) == wire.KindObject {
+		d := wire.NewDecoder(counts.Of(answer))
+		for k := range d.Object {
+			if string(k) == "completed" && d.Kind() == wire.KindNumber {
+				b.Rows = d.Int()
+			}
+		}
 	}
 	if w.Spans[4].Present(answer) {
 		if model, err := wire.ScanString(w.Spans[4].Of(answer), "model"); err == nil {

@@ -39,6 +39,17 @@ func TestBatchesThatHaveEnded(t *testing.T) {
 	}
 }
 
+// The number of rows tells how long the prompts of a batch are, if its usage is a sum.
+func TestEndedBatchesStateTheirRows(t *testing.T) {
+	t.Parallel()
+	for counts, want := range map[string]int64{`{"total":9,"completed":7,"failed":2}`: 7, `{"total":9}`: 0, `7`: 0, `null`: 0, `{"completed":"7"}`: 0} {
+		b, ok := EndedBatch([]byte(`{"id":"b","object":"batch","status":"completed","usage":{"input_tokens":10,"output_tokens":5},"request_counts":` + counts + `}`))
+		if !ok || !b.Known || b.Rows != want {
+			t.Errorf("%s: %+v", counts, b)
+		}
+	}
+}
+
 func TestOneRequestClaimsAnEnd(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
