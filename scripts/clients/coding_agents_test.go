@@ -39,7 +39,7 @@ func TestCodingAgents(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		missing(t, "node is not installed")
 	}
-	for _, name := range []string{"claude", "pi"} {
+	for _, name := range []string{"claude", "pi", "gemini", "qwen"} {
 		if _, err := os.Stat(agents + name); err != nil {
 			missing(t, "the npm packages are not installed: npm ci --ignore-scripts --prefix scripts/agents")
 		}
@@ -49,6 +49,10 @@ func TestCodingAgents(t *testing.T) {
 	claude := []string{"ANTHROPIC_AUTH_TOKEN=" + workspaceKey, "DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"}
 	claudeArgs := []string{"--permission-mode", "acceptEdits", "--output-format", "json", "-p"}
 	with := func(env []string, more ...string) []string { return append(append([]string{}, env...), more...) }
+	const writeFile = `call=write_file {"file_path":%q,"content":"made by an agent"}`
+	gemini := []string{"GEMINI_API_KEY=" + workspaceKey, "GOOGLE_GEMINI_BASE_URL=" + root}
+	geminiArgs := []string{"--approval-mode", "yolo", "--skip-trust", "-m"}
+	geminiArgs = geminiArgs[:len(geminiArgs):len(geminiArgs)]
 	const write = `call=Write {"file_path":%q,"content":"made by an agent"}`
 	for _, s := range []session{
 		{"messages", "claude", write, claudeArgs, with(claude, "ANTHROPIC_BASE_URL="+root, "ANTHROPIC_CUSTOM_HEADERS=x-gateway-provider: @mock-anthropic", "ANTHROPIC_MODEL=claude-sonnet-4-5"), `"session_id"`},
@@ -58,6 +62,9 @@ func TestCodingAgents(t *testing.T) {
 		{"chat", "pi", `call=write {"path":%q,"content":"made by an agent"}`, []string{"--provider", "chat", "--model", "@mock/gpt-4o-mini", "-p"}, nil, `gpt-4o-mini`},
 		{"messages of another agent", "pi", `call=write {"path":%q,"content":"made by an agent"}`, []string{"--provider", "messages", "--model", "@mock-anthropic/claude-sonnet-4-5", "-p"}, nil, `claude-sonnet-4-5`},
 		{"responses to Anthropic's shape", "pi", `call=write {"path":%q,"content":"made by an agent"}`, []string{"--provider", "responses", "--model", "@mock-anthropic/claude-sonnet-4-5", "-p"}, nil, `claude-sonnet-4-5`},
+		{"Gemini's shape to OpenAI's", "gemini", writeFile, append(geminiArgs, "@mock/gpt-4o-mini", "-p"), gemini, `gpt-4o-mini`},
+		{"Gemini's shape to Anthropic's", "gemini", writeFile, append(geminiArgs, "@mock-anthropic/claude-sonnet-4-5", "-p"), gemini, `claude-sonnet-4-5`},
+		{"chat of another agent", "qwen", writeFile, []string{"--auth-type", "openai", "--approval-mode", "yolo", "-p"}, []string{"OPENAI_API_KEY=" + workspaceKey, "OPENAI_BASE_URL=" + p.url, "OPENAI_MODEL=@mock/gpt-4o-mini"}, `gpt-4o-mini`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.run(t, p, root) })
 	}
@@ -73,6 +80,13 @@ func (s *session) run(t *testing.T, p *process, root string) {
 	file := fmt.Sprintf(`{"providers":{"responses":{"baseUrl":%[1]q,"apiKey":%[2]q,"api":"openai-responses",%[3]s},"chat":{"baseUrl":%[1]q,"apiKey":%[2]q,"api":"openai-completions",%[3]s},"messages":{"baseUrl":%[4]q,"apiKey":%[2]q,"api":"anthropic-messages",%[3]s}}}`,
 		p.url, workspaceKey, models, root)
 	if err := os.WriteFile(filepath.Join(settings, "models.json"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings = filepath.Join(home, ".gemini") // of the form of authentication, which it asks for at a terminal
+	if err := os.Mkdir(settings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(settings, "settings.json"), []byte(`{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	program, err := filepath.Abs(agents + s.program)
