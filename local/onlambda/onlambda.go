@@ -223,9 +223,6 @@ func (s *Shim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		place = route.Without
 	}
 	if place == placement.Refused {
-		if route.Status == placement.NoUpgrade {
-			w.Header().Set("Upgrade", "websocket") // API Gateway leaves the header out
-		}
 		refuse(w, refused(route.Status))
 		return
 	}

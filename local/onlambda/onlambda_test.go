@@ -371,7 +371,8 @@ func (in *installation) withoutContainer(t *testing.T) {
 		status       int
 	}{{"POST", "/realtime", 501}, {"GET", "/responses", 426}, {"POST", "/files", 413}, {"POST", "/audio/speech", 413}} {
 		res := in.do(t, c.method, c.path, workspaceKey, "{}", "x-gateway-provider", "@mock")
-		if body := whole(t, res); res.StatusCode != c.status || !strings.Contains(body, "container") || c.status == 426 && res.Header.Get("Upgrade") != "websocket" {
+		// API Gateway leaves the header Upgrade of a 426 out: clients go by the status.
+		if body := whole(t, res); res.StatusCode != c.status || !strings.Contains(body, "container") || res.Header.Get("Upgrade") != "" {
 			t.Errorf("%s: %d %v %s", c.path, res.StatusCode, res.Header, body)
 		}
 	}

@@ -197,6 +197,16 @@ func TestEventsOfGuardrailsStayReadable(t *testing.T) {
 	}
 }
 
+// TestSessionsAreSuccesses: a session that ended as it should counts as no error; a response that
+// was cut has the status of its failure.
+func TestSessionsAreSuccesses(t *testing.T) {
+	for status, want := range map[int]bool{101: true, 200: true, 299: true, 0: false, 100: false, 300: false, 446: false, 499: false, 502: false} {
+		if r := (Record{ClientStatus: status}); r.Success() != want {
+			t.Errorf("%d: %v", status, !want)
+		}
+	}
+}
+
 func TestFallbackIsTheLastIndexOfTheOption(t *testing.T) {
 	for option, want := range map[string]bool{"config": false, "config.targets[0]": false, "config.targets[1]": true, "config.targets[1].targets[0]": false, "config.targets[0].targets[10]": true, "": false} {
 		r := Record{Mode: "fallback", ClientStatus: 200, OptionIndex: option}
