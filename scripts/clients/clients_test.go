@@ -157,7 +157,7 @@ func nodePrograms(t *testing.T, p *process) {
 	if _, err := exec.LookPath("node"); err != nil {
 		missing(t, "node is not installed")
 	}
-	for _, name := range []string{"openai", "@anthropic-ai/sdk", "@a2a-js/sdk", "@openai/agents-realtime", "@ai-sdk/openai", "portkey-ai"} {
+	for _, name := range []string{"openai", "@anthropic-ai/sdk", "@a2a-js/sdk", "@openai/agents-realtime", "@ai-sdk/openai", "portkey-ai", "openapi-typescript"} {
 		if _, err := os.Stat(filepath.Join("node_modules", name, "package.json")); err != nil {
 			missing(t, "the npm packages are not installed: npm ci --prefix scripts/clients")
 		}
@@ -172,7 +172,7 @@ func nodePrograms(t *testing.T, p *process) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			// A client may leave a connection open; the tests are over all the same.
-			out := run(t, p, 2*time.Minute, "node", "--test", "--test-force-exit", "--test-reporter=tap", file)
+			out := run(t, p, 5*time.Minute, "node", "--test", "--test-force-exit", "--test-reporter=tap", file)
 			if !bytes.Contains(out, []byte("\n# fail 0\n")) || bytes.Contains(out, []byte("\n# pass 0\n")) || !bytes.Contains(out, []byte("\n# skipped 0\n")) {
 				t.Errorf("not all tests ran and passed:\n%s", out)
 			}
