@@ -2,6 +2,7 @@ package content
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -31,6 +32,39 @@ func TestNamesThatTheModelReadsAreJudged(t *testing.T) {
 		})
 		if !seen {
 			t.Errorf("%s: its name is not judged", name)
+		}
+	}
+}
+
+// A name that no format knows is judged unless it can be that of a field, wherever it is, and its
+// redaction leaves the rest as it is.
+func TestUnknownNamesAreJudged(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"tell me about " + marker: true, "ann@example.com": true, "123-45-6789": true, "+15550100": true, "größe": true, strings.Repeat("a", maxFieldName+1): true, "a,b": true,
+		"new_field": false, "NewField": false, "@type": false, "$schema": false, "application/json": false, "urn:ietf:x": false, "50256": false, "v1.2": false, "": false,
+	} {
+		for _, form := range []string{
+			`{"messages":[{"role":"user","content":"x"}],NAME:1}`,
+			`{"messages":[{"role":"user","content":[{"type":"new","payload":{NAME:1}}]}]}`,
+			`{"contents":[{"role":"user","parts":[{"newPart":{NAME:true}}]}]}`,
+			`{"model":"m","input":[{"type":"new_item","role":"user",NAME:null}]}`,
+		} {
+			body := []byte(strings.Replace(form, "NAME", strconv.Quote(name), 1))
+			found := InRequest("", body, AllMessages)
+			at := slices.Index(found.Texts, name)
+			if got := name != "" && at >= 0; got != want {
+				t.Errorf("%q in %s: judged %v", name, form, got)
+				continue
+			}
+			if !want {
+				continue
+			}
+			to, text := make([]*string, len(found.Texts)), "{{X}}"
+			to[at] = &text
+			if got, want := string(found.With(body, to)), strings.Replace(form, "NAME", `"{{X}}"`, 1); got != want {
+				t.Errorf("redacted %s, want %s", got, want)
+			}
 		}
 	}
 }

@@ -84,9 +84,14 @@ func (r *reading) add(raw []byte, at place, f form) {
 		return
 	}
 	end := r.d.Offset()
+	r.addSpan(wire.Span{Start: end - len(raw), End: end}, at, f)
+}
+
+// addSpan records a part of the body.
+func (r *reading) addSpan(span wire.Span, at place, f form) {
 	r.pieces = append(r.pieces, piece{
 		message: at.message, last: at.message == beside && !at.system && !at.definition, system: at.system || at.definition, definition: at.definition,
-		again: at.again, media: at.media, class: at.class, form: f, at: wire.Span{Start: end - len(raw), End: end}, path: at.path,
+		again: at.again, media: at.media, class: at.class, form: f, at: span, path: at.path,
 	})
 }
 
@@ -274,6 +279,9 @@ func (r *reading) object(at place) (o object) {
 		sub.media = at.media || isMediaName(name)
 		if !r.answer && at.class != arguments && r.d.Kind() == wire.KindArray && isTokens(string(name), *r.d) {
 			r.unread, r.tokens = true, string(key)
+		}
+		if does == judged && !isFieldName(key) {
+			r.addSpan(r.d.KeySpan(), sub, formText)
 		}
 		switch {
 		case r.d.Kind() == wire.KindNumber:

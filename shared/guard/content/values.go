@@ -38,6 +38,25 @@ func isName(s []byte) bool {
 	return len(s) <= maxIdentifier
 }
 
+// maxFieldName is the length limit of a name that no format knows, in bytes.
+const maxFieldName = 64
+
+// isFieldName reports whether a name that no format knows can be that of a field: words, a path or
+// a number. Other names are text.
+func isFieldName(s []byte) bool {
+	digits := 0
+	for i, c := range s {
+		switch {
+		case '0' <= c && c <= '9':
+			digits++
+		case (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '_' && c != '-' && c != '.' && c != ':' && c != '/' && (i > 0 || c != '$' && c != '@'):
+			return false
+		}
+	}
+	first := len(s) > 0 && '0' <= s[0] && s[0] <= '9'
+	return len(s) <= maxFieldName && (!first || digits == len(s)) // a number with separators may be personal data
+}
+
 // isOpaque reports whether a value has only printable ASCII characters and no white space.
 func isOpaque(s []byte) bool {
 	for _, c := range s {
