@@ -55,6 +55,9 @@ func (f *family) listConnections(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	user, err := whose(c)
+	if err == nil && user == "" && !c.Caller.AtLeast(admin.Manager) {
+		err = admin.Denied() // a service key of a member's rank has no sign-ins of its own
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gateway/shared/identity"
 	"gateway/shared/mcp"
 	"gateway/shared/resource"
 	"gateway/shared/store"
@@ -400,6 +401,9 @@ func TestConnections(t *testing.T) {
 	total(key, 2)
 	total(admintest.ManagerKey, 2)
 	total(admintest.MemberKey, 1)
+	service := h.Caller(admintest.WorkspaceA)
+	h.SetCaller("service of a member", service.As(identity.RankMember))
+	h.Do("GET", at, "service of a member", nil).Refused(403, "AB03", "")
 	h.Do("GET", at+"?user_id="+other, admintest.MemberKey, nil).Refused(403, "AB03", "")
 	h.Do("DELETE", at+"?user_id="+other, admintest.MemberKey, nil).Refused(403, "AB03", "")
 	h.Do("DELETE", at, key, nil).Refused(400, "AB01", "user_id")
