@@ -61,6 +61,7 @@ func made(org, workspace, slug string, i int) usage.Record {
 		r.CacheStatus, r.CacheSaved, r.Cost = "HIT", 50_000_000, 0
 	case 4:
 		r.RetryCount, r.Mode, r.OptionIndex = 2, "fallback", "config.targets[1]"
+		r.Agent = usage.Agent{Session: "s1", ID: fmt.Sprintf("a%d", i), Parent: "a0"}
 	}
 	r.Usage.Set(pricing.Input, 10)
 	r.Usage.Set(pricing.Output, int64(i))
@@ -291,6 +292,9 @@ func TestGroups(t *testing.T) {
 		"/analytics/groups/users?" + day:                                          `[{"cost":15,"cost_unit":"cents","cost_usd":0.15,"object":"analytics-group","requests":4,"user":"user-0"},{"cost":12,"cost_unit":"cents","cost_usd":0.12,"object":"analytics-group","requests":3,"user":"user-1"},{"cost":7,"cost_unit":"cents","cost_usd":0.07,"object":"analytics-group","requests":3,"user":"user-2"}]`,
 		"/analytics/groups/ai-models?" + day:                                      `[{"ai_model":"m0","object":"analytics-group","requests":5},{"ai_model":"m1","object":"analytics-group","requests":5}]`,
 		"/analytics/groups/metadata/team?" + day + "&order_by=requests:asc":       `[{"avg_tokens":14,"avg_weighted_feedback":0,"cost":12,"cost_unit":"cents","cost_usd":0.12,"last_seen":"2026-03-10T12:00:00.000Z","metadata_value":"t0","object":"analytics-group","requests":5,"requests_with_feedback":0},{"avg_tokens":15,"avg_weighted_feedback":0,"cost":22,"cost_unit":"cents","cost_usd":0.22,"last_seen":"2026-03-10T11:59:00.000Z","metadata_value":"t1","object":"analytics-group","requests":5,"requests_with_feedback":0}]`,
+		"/analytics/groups/session?" + day:                                        `[{"object":"analytics-group","requests":2,"session":"s1"}]`,
+		"/analytics/groups/agent?session_id=s1&" + day:                            `[{"agent":"a4","object":"analytics-group","requests":1},{"agent":"a9","object":"analytics-group","requests":1}]`,
+		"/analytics/groups/parent_agent?" + day + "&columns=error_count":          `[{"error_count":0,"object":"analytics-group","parent_agent":"a0","requests":2}]`,
 		"/analytics/groups/metadata/none?" + day:                                  `[]`,
 		"/analytics/groups/status_code?" + day + "&columns=error_count":           `[{"error_count":0,"object":"analytics-group","requests":6,"status_code":200},{"error_count":2,"object":"analytics-group","requests":2,"status_code":429},{"error_count":2,"object":"analytics-group","requests":2,"status_code":500}]`,
 		"/logs/groups/config?" + day:                                              `[{"config":"pc-a","object":"analytics-group","requests":2}]`,

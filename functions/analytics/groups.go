@@ -26,7 +26,7 @@ const maxKey = 255
 
 // byName are the groupings of the generic route, which are also the names of
 // the member that holds a row's value.
-var byName = []string{"ai_service", "api_key", "config", "model", "prompt", "provider", "status_code", "workspace"}
+var byName = []string{"agent", "ai_service", "api_key", "config", "model", "parent_agent", "prompt", "provider", "session", "status_code", "workspace"}
 
 // grouping is what one route groups by.
 type grouping struct {

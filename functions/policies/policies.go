@@ -14,12 +14,13 @@ import (
 func New(l *ledger.Ledger) admin.Family {
 	f := &family{ledger: l}
 	f.usage, f.rates = f.usagePolicies(), f.ratePolicies()
-	return admin.Family{Name: "policies", Doc: "Policies: limits for requests of a workspace that meet conditions.", Routes: slices.Concat(f.usage.Routes(), f.rates.Routes(), f.entities())}
+	return admin.Family{Name: "policies", Doc: "Policies: limits for requests of a workspace that meet conditions.", Routes: slices.Concat(f.usage.Routes(), f.rates.Routes(), f.entities(), []admin.Route{f.limitsRoute()})}
 }
 
 type family struct {
 	ledger       *ledger.Ledger
 	usage, rates *admin.Collection[ledger.PolicyForm]
+	seen         recentCounters
 }
 
 // item and change are a policy and what happens to it.

@@ -3,9 +3,11 @@ package providers
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"gateway/shared/admin"
 	"gateway/shared/provider"
+	"gateway/shared/provider/modelmeta"
 )
 
 // catalogSlug is the last segment of the catalog's path. No provider can have it as its slug.
@@ -21,6 +23,14 @@ type catalogEntry struct {
 	Auth         []authForm     `json:"auth" doc:"Ways to authenticate, of which an integration uses one."`
 	Fields       []catalogField `json:"fields" doc:"Configurations besides api_key, custom_host and custom_headers, which all providers accept."`
 	Operations   []string       `json:"operations" doc:"What it serves; empty for providers that only pass-through reaches."`
+	Ending       []endingModel  `json:"ending_models" doc:"Models with an announced end of life, by its day; others are unknown or have none."`
+}
+
+// endingModel is a model with an announced end of life.
+type endingModel struct {
+	Model       string  `json:"model"`
+	Deprecation *string `json:"deprecation_date" doc:"Day of the notice, such as 2026-06-11."`
+	Shutdown    *string `json:"shutdown_date" doc:"Day from which the provider rejects it."`
 }
 
 // authForm is a way to authenticate at a provider.
@@ -61,7 +71,10 @@ func catalogRoute() admin.Route {
 func describeProvider(p *provider.Provider) catalogEntry {
 	e := catalogEntry{
 		ID: p.ID, Aliases: listed(p.Aliases), Name: p.Name, BaseURL: admin.NullIfZero(p.Base), DefaultModel: admin.NullIfZero(p.Model),
-		Auth: authForms(p), Fields: []catalogField{}, Operations: []string{},
+		Auth: authForms(p), Fields: []catalogField{}, Operations: []string{}, Ending: []endingModel{},
+	}
+	for _, m := range modelmeta.EndingOf(p.ID) {
+		e.Ending = append(e.Ending, endingModel{m.Name, dayOf(m.Deprecated), dayOf(m.Shutdown)})
 	}
 	for i := range p.Fields {
 		f := &p.Fields[i]
@@ -74,6 +87,15 @@ func describeProvider(p *provider.Provider) catalogEntry {
 	}
 	slices.Sort(e.Operations)
 	return e
+}
+
+// dayOf returns a day as text; nil for none.
+func dayOf(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	day := t.Format(time.DateOnly)
+	return &day
 }
 
 var schemes = map[provider.Scheme]string{

@@ -52,6 +52,21 @@ func TestCatalogMatchesTheValidationOfIntegrations(t *testing.T) {
 			}
 		}
 	}
+	of := func(id string) []endingModel {
+		return list.Data[slices.IndexFunc(list.Data, func(e catalogEntry) bool { return e.ID == id })].Ending
+	}
+	openai, days := of("openai"), []string{}
+	for _, m := range openai {
+		if m.Shutdown != nil {
+			days = append(days, *m.Shutdown)
+		}
+		if m.Model == "gpt-4o-mini" && (*m.Deprecation != "2026-10-14" || *m.Shutdown != "2027-01-14") {
+			t.Errorf("%+v", m)
+		}
+	}
+	if !slices.IsSorted(days) || !slices.ContainsFunc(openai, func(m endingModel) bool { return m.Model == "gpt-4o-mini" }) || slices.ContainsFunc(openai, func(m endingModel) bool { return m.Model == "gpt-realtime" }) || of("groq") == nil {
+		t.Errorf("models that end: %+v", openai)
+	}
 	if forms <= len(list.Data) {
 		t.Errorf("%d ways to authenticate of %d providers", forms, len(list.Data))
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 // mainClick clicks the main button with a text, where a tab has the same text.
@@ -256,5 +257,72 @@ func TestLargeAndDeepContentStaysText(t *testing.T) {
 	}
 	if b.eval("document.querySelectorAll('main b').length") != "0" {
 		t.Error("content became markup")
+	}
+}
+
+// The overview shows the limits closest to their end and the alerts about them, to those who may
+// see them; usage is shown by session and by the agents in it, and the catalog shows which models
+// end.
+func TestLimitsAlertsAndAgents(t *testing.T) {
+	b := startBrowser(t)
+	base := startGateway(t)
+	made := must(t, base, adminKey, "POST", "/api-keys/workspace/service", object{"name": "search", "workspace_id": "default", "scopes": []string{"completions.write"},
+		"usage_limits": object{"type": "tokens", "credit_limit": 1_000_000}})
+	search := made["key"].(string)
+	must(t, base, adminKey, "POST", "/policies/usage-limits", object{"name": "Team budget", "workspace_id": "default", "type": "requests", "credit_limit": 4, "alert_threshold": 3, "conditions": []object{{"key": "metadata.team", "value": "*"}}, "group_by": []object{{"key": "metadata.team"}}})
+	agent := func(id, parent string) []string {
+		return []string{"x-gateway-api-key", search, "x-claude-code-session-id", "session-1", "x-claude-code-agent-id", id, "x-claude-code-parent-agent-id", parent, "x-gateway-metadata", `{"team":"blue"}`}
+	}
+	send(t, base, "Hello", agent("main-agent", "")...)
+	send(t, base, "Hello", agent("reader-agent", "main-agent")...)
+	send(t, base, "Hello", agent("writer-agent", "main-agent")...)
+	logged(t, base, 3)
+	day := time.Now().UTC()
+	until(t, "the alert", func() bool {
+		got := must(t, base, adminKey, "GET", "/audit-logs?resource_type=budgets&start_time="+day.Add(-time.Hour).Format(time.RFC3339)+"&end_time="+day.Add(time.Hour).Format(time.RFC3339), nil)
+		return len(got["records"].([]any)) == 1
+	})
+	b.size(1440, "light")
+	b.open(base + "/console/")
+	b.signIn(adminKey)
+	text := func(label string) string {
+		return "document.querySelector('[aria-label=\"" + label + "\"]')?.innerText"
+	}
+	b.want(text("Alerts") + "?.includes('threshold reached') && " + text("Alerts") + ".includes('3 requests') && " + text("Alerts") + ".includes('Team budget')")
+	b.want(text("Limits closest to their end") + "?.includes('search') && " + text("Limits closest to their end") + ".includes('75%') && " + text("Limits closest to their end") + ".includes('metadata.team:blue')")
+	b.shoot("overview-limits-1440-light")
+	b.eval("[...document.querySelectorAll('[aria-label=\"Limits closest to their end\"] a')].find((x) => x.innerText==='search').click()")
+	b.want(heading + "==='search' && document.querySelector('main').innerText.includes('1M tokens')")
+
+	b.open(base + "/console/usage?by=session")
+	b.want(text("Usage") + "?.includes('session-1')")
+	b.eval("document.querySelector('[aria-label=Usage] tbody a').click()")
+	b.want("location.search.includes('session=session-1') && document.querySelectorAll('[aria-label=Usage] tbody tr').length===3")
+	b.eval("[...document.querySelectorAll('[aria-label=Usage] tbody tr')].find((x) => x.innerText.includes('main-agent')).querySelector('a').click()")
+	b.want("location.search.includes('above=main-agent') && document.querySelectorAll('[aria-label=Usage] tbody tr').length===2 && !" + text("Usage") + ".includes('main-agent')")
+	b.open(base + "/console/usage?by=config")
+	b.want("document.querySelector('.empty')?.innerText.startsWith('No request of this time has a value')")
+
+	b.open(base + "/console/providers/catalog?find=openai")
+	b.eval("1")
+	b.want("[...document.querySelectorAll('main button')].some((x) => x.ariaLabel==='Details of OpenAI')")
+	b.eval("[...document.querySelectorAll('main button')].find((x) => x.ariaLabel==='Details of OpenAI').click()")
+	b.want(text("Models that end") + "?.includes('gpt-4o-mini') && " + text("Models that end") + ".includes('2027-01-14')")
+
+	// A key without the scopes of policies and of the audit log sees neither.
+	b.do("Network.clearBrowserCookies", nil)
+	b.open(base + "/console/none")
+	b.signIn(must(t, base, adminKey, "POST", "/api-keys/workspace/service", object{"name": "analyst", "workspace_id": "default", "scopes": []string{"analytics.view"}})["key"].(string))
+	b.take()
+	b.open(base + "/console/")
+	b.want(heading + "==='What does the gateway do?' && document.querySelectorAll('canvas').length===4")
+	_, asked := b.take()
+	for _, a := range asked {
+		if strings.Contains(a, "/policies/") || strings.Contains(a, "/audit-logs") {
+			t.Error("asks ", a)
+		}
+	}
+	if b.eval("!!("+text("Alerts")+" || "+text("Limits closest to their end")+")") != "false" {
+		t.Error("limits or alerts are shown")
 	}
 }

@@ -98,7 +98,8 @@ func startGateway(t *testing.T) string {
 // hostile is a prompt that must stay text.
 const hostile = `<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>`
 
-func send(t *testing.T, base, content string) {
+// send sends a request with a prompt, and more headers or other values of those that it has.
+func send(t *testing.T, base, content string, header ...string) {
 	t.Helper()
 	r, err := http.NewRequest("POST", base+"/v1/chat/completions", strings.NewReader(`{"model":"gpt-4o-mini","messages":[{"role":"user","content":"`+content+`"}]}`))
 	if err != nil {
@@ -106,6 +107,9 @@ func send(t *testing.T, base, content string) {
 	}
 	for k, v := range map[string]string{"x-gateway-api-key": workspaceKey, "x-gateway-provider": "@mock", "content-type": "application/json"} {
 		r.Header.Set(k, v)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
 	}
 	got, err := http.DefaultClient.Do(r)
 	if err != nil {

@@ -19,7 +19,7 @@ function Runs({ prompt }: { prompt: any }) {
     e.preventDefault();
     work(true); fail(undefined); show([]);
     try {
-      if (!keyForModels()) throw new Failure(400, "no_key", "Enter a workspace key.", "model-key", "");
+      keyForModels();
       const one = async (model: string) => {
         const begin = performance.now();
         try {
@@ -50,14 +50,14 @@ const sources: Record<string, string> = { workspace: "set here", organisation: "
 // Section shows a part of settings, and where each value comes from if origins tell. With
 // them a change leaves inherited values inherited.
 export function Section({ name, value, at, saved, origins }: { name: string; value: any; at: string; saved: () => void; origins?: Record<string, string> }) {
-  const [draft, edit] = useState(json(value)), [failure, fail] = useState<Failure>(), [open, show] = useState(false);
+  const [draft, edit] = useState(json(value)), [failure, fail] = useState<Failure>(), [open, show] = useState(false), [busy, work] = useState(false);
   const writes = origins ? can(["workspaces.update"], "admin") : can(["organisation_settings.update"], "admin");
-  const save = async () => { fail(undefined); try { await call(at, {}, { method: "PUT", body: { [name]: JSON.parse(draft), origins } }); saved(); } catch (e) { fail(failureOf(e)); } };
+  const save = async () => { work(true); fail(undefined); try { await call(at, {}, { method: "PUT", body: { [name]: JSON.parse(draft), origins } }); saved(); } catch (e) { fail(failureOf(e)); } work(false); };
   const entries = Array.isArray(value) ? [] : Object.entries(value);
   return <section class="panel" aria-label={title(name)}><header><h2>{title(name)}</h2>{writes && <button type="button" onClick={() => { edit(json(value)); show(!open); }} aria-expanded={open} aria-label={(open ? "Close" : "Edit") + " " + title(name)}>{open ? "Close" : "Edit"}</button>}</header>
     {!open && <dl class="pairs">{entries.map(([k, v]) => <><dt>{title(k)}</dt><dd>{v === null ? <span class="quiet">{origins ? "not set" : "standard"}</span> : Array.isArray(v) && v.length === 0 ? "none" : typeof v === "object" ? <code>{JSON.stringify(v)}</code> : typeof v === "boolean" ? (v ? "yes" : "no") : String(v)}{origins?.[name + "." + k] && <> <small>{sources[origins[name + "." + k]]}</small></>}</dd></>)}</dl>}
     {open && <><label for={"s-" + name} class="quiet">Section as JSON</label><JSONText id={"s-" + name} rows={Math.min(16, draft.split("\n").length + 1)} value={draft} change={edit} />{failure && <ErrorView failure={failure} />}</>}
-    {writes && open && <p class="row"><button type="button" class="main" disabled={draft === json(value)} onClick={save}>Save</button></p>}</section>;
+    {writes && open && <p class="row"><button type="button" class="main" disabled={busy || draft === json(value)} onClick={save}>Save</button></p>}</section>;
 }
 
 const filters: [string, string][] = [["action", "Action"], ["resource_type", "Resource"], ["user_id", "Actor"], ["response_status_code", "Status"]];
@@ -67,11 +67,11 @@ export function Audit() {
   const [seen, show] = useState<any>();
   const asked = Object.fromEntries(filters.map(([n]) => [n, q.get(n) ?? ""]));
   const t = between(range);
-  const got = useCalls("audit " + q, (s) => call("/audit-logs", { start_time: t.time_of_generation_min, end_time: t.time_of_generation_max, ...asked, page_size: "50", current_page: page }, { signal: s }));
+  const got = useCalls("audit " + q, (s) => call("/audit-logs", { start_time: t.time_of_generation_min, end_time: t.time_of_generation_max, ...asked, page_size: "50", cursor: page }, { signal: s }));
   const object = (v: any) => { try { return typeof v === "string" ? JSON.parse(v) : v; } catch { return v; } };
   return <><Head title="Who changed what?"><Range value={range} /></Head>
     <form class="filters" key={String(q)} onSubmit={(e) => e.preventDefault()}>{filters.map(([n, l]) => <label>{l} <input value={asked[n]} onChange={(e: any) => setQuery(n, e.target.value.trim())} /></label>)}</form>
-    <State of={got}>{(v) => v.records.length === 0 ? <p class="empty">Nothing was changed in this time.</p> : <><Table label="Audit log" rows={v.records} columns={[["Time", (r: any) => <span title={r.created_at}>{moment(r.created_at ?? r.timestamp ?? "")}</span>], ["Action", (r: any) => r.action], ["Resource", (r: any) => r.resource_type], ["Request", (r: any) => <code>{r.method} {r.uri}</code>], ["Status", (r: any) => <Status code={r.response_status_code} />], ["Actor", (r: any) => <code>{r.user_id ?? "–"}</code>], ["", (r: any) => <button type="button" onClick={() => show(r)}>Details</button>]]} />
-      <p class="row">{page && <button type="button" onClick={() => history.back()}>Previous page</button>}{v.records.length === 50 && <button type="button" onClick={() => setQuery("cursor", String(Number(page || "0") + 1))}>Next page</button>}</p>
+    <State of={got}>{(v) => v.records.length === 0 ? <p class="empty">Nothing was changed in this time.</p> : <><Table label="Audit log" rows={v.records} columns={[["Time", (r: any) => <span title={r.timestamp}>{moment(r.timestamp)}</span>], ["Action", (r: any) => r.action], ["Resource", (r: any) => r.resource_type], ["Request", (r: any) => <code>{r.method} {r.uri}</code>], ["Status", (r: any) => <Status code={r.response_status_code} />], ["Actor", (r: any) => <code>{r.user_id ?? "–"}</code>], ["", (r: any) => <button type="button" onClick={() => show(r)}>Details</button>]]} />
+      <p class="row">{page && <button type="button" onClick={() => history.back()}>Previous page</button>}{v.next_cursor && <button type="button" onClick={() => setQuery("cursor", v.next_cursor)}>Next page</button>}</p>
       {seen && <section class="panel" aria-label="Record"><h2>{seen.method} {seen.uri}</h2><p class="row"><Badge text={seen.action} tone="off" /><button type="button" onClick={() => show(undefined)}>Close</button></p>{seen.diff && <><h3>Changes</h3><Text label="Changes" value={object(seen.diff)} /></>}{seen.changes && <><h3>Changes</h3><Text label="Changes" value={object(seen.changes)} /></>}<h3>Body</h3><Text label="Body" value={object(seen.request_body)} /><h3>Record</h3><Text label="Record" value={seen} /></section>}</>}</State></>;
 }

@@ -64,9 +64,10 @@ export async function call(path: string, params?: Params, o: Options = {}): Prom
   if (o.key) headers["x-gateway-api-key"] = o.key;
   else if (method !== "GET" && session.csrf_token) headers["x-gateway-csrf"] = session.csrf_token;
   if (o.body !== undefined) headers["content-type"] = "application/json";
-  let r: Response;
+  let r: Response, sent: Headers;
+  try { sent = new Headers(headers); } catch { throw new Failure(400, "header", "The key or a name contains characters that a header cannot have.", "", ""); }
   try {
-    r = await fetch(address(path, params), { method, headers, signal: o.signal, credentials: o.key ? "omit" : "same-origin", body: o.body === undefined ? undefined : JSON.stringify(o.body) });
+    r = await fetch(address(path, params), { method, headers: sent, signal: o.signal, credentials: o.key ? "omit" : "same-origin", body: o.body === undefined ? undefined : JSON.stringify(o.body) });
   } catch (e) {
     if (o.signal?.aborted) throw e;
     throw new Failure(0, "offline", "The gateway cannot be reached. Check the connection.", "", "");

@@ -11,13 +11,14 @@ type P = { row: any; again: () => void };
 export function KeyDetail({ row, again }: P) {
   const [secret, show] = useState(""), [overlap, set] = useState("1800000"), [failure, fail] = useState<any>();
   const family = row.type.replaceAll("-", "_") + "_api_keys", limit = row.usage_limits;
+  const amount = (n: number) => (limit.type ?? "cost") === "cost" ? dollars(n) : count(n) + " " + limit.type;
   const rotate = async () => {
     const r = await call("/api-keys/" + row.id + "/rotate", {}, { method: "POST", body: { key_transition_period_ms: Number(overlap) } });
     show(r.key); again();
   };
   const state = async (status: string) => { fail(undefined); try { await call("/api-keys/" + row.id, {}, { method: "PUT", body: { status } }); again(); } catch (e) { fail(failureOf(e)); } };
   return <>{secret && <Shown name="The new secret" secret={secret} done={() => show("")} />}{failure && <ErrorView failure={failure} />}
-    <Facts of={[["Last used", row.last_used_at ? <span title={row.last_used_at}>{since(row.last_used_at)}</span> : "never"], ["Expires", row.expires_at ? date(row.expires_at) : "never"], ["Budget", limit ? dollars(limit.credit_limit) : "none"], ["Settled", limit && dollars(limit.current_usage)], ["Reserved", limit && dollars(limit.reserved_usage)], ["Left", limit && dollars(limit.available)], ["Former secret ends", row.key_transition_expires_at && date(row.key_transition_expires_at)], ["Scopes", (row.scopes ?? []).join(", ")]]} />
+    <Facts of={[["Last used", row.last_used_at ? <span title={row.last_used_at}>{since(row.last_used_at)}</span> : "never"], ["Expires", row.expires_at ? date(row.expires_at) : "never"], ["Budget", limit ? amount(limit.credit_limit) : "none"], ["Settled", limit && amount(limit.current_usage)], ["Reserved", limit && amount(limit.reserved_usage)], ["Left", limit && amount(limit.available)], ["Former secret ends", row.key_transition_expires_at && date(row.key_transition_expires_at)], ["Scopes", (row.scopes ?? []).join(", ")]]} />
     <div class="cards">{can([family + ".update"]) && (row.status === "active" || row.status === "paused") && <div class="panel"><h2>{row.status === "active" ? "Pause" : "Resume"}</h2><p>{row.status === "active" ? "Rejects requests with this key until it is resumed. Nothing else changes." : "The key is paused: requests with it are rejected."}</p>
       <p class="row">{row.status === "active" ? <Confirm label="Pause" title="Pause this key?" tone="plain" action={() => state("paused")}><p>Requests with this key are rejected within 2 seconds.</p><h3>Used in the last 24 hours</h3><RecentUse id={row.id} /></Confirm> : <button type="button" onClick={() => state("active")}>Resume</button>}</p></div>}
     {can([family + ".rotate"]) && row.status === "active" && <div class="panel"><h2>Rotate</h2><p>Creates a new secret. The former one stays valid for a time, so that no request fails.</p>
@@ -26,13 +27,27 @@ export function KeyDetail({ row, again }: P) {
     <h2>Used in the last 24 hours</h2><RecentUse id={row.id} /></>;
 }
 
+// periodStart is when the present period of a limit began.
+function periodStart(row: any, reset?: string): number {
+  const begun = Math.max(Date.parse(row.created_at), Date.parse(row.last_reset_at ?? row.created_at));
+  if (!reset) return begun;
+  const at = new Date(reset);
+  if (row.periodic_reset === "monthly") at.setUTCMonth(at.getUTCMonth() - 1);
+  else at.setUTCDate(at.getUTCDate() - (row.periodic_reset_days ?? 7));
+  return Math.max(begun, at.getTime());
+}
+
 export function BudgetDetail({ row, again }: P) {
   const at = "/policies/usage-limits/" + row.id;
   const got = useCalls("entities " + row.id, (s) => call(at + "/entities", { workspace_id: room() }, { signal: s }));
   const show = (n: number) => row.type === "cost" ? dollars(n) : count(n);
-  const start = Date.parse(row.last_reset_at ?? row.created_at), days = Math.max((now() - start) / 86400_000, 1 / 24);
-  const runway = (e: any) => e.current_usage > 0 ? (e.available / (e.current_usage / days)).toFixed(1) + " days" : "–";
-  return <><Facts of={[["Limit", show(row.credit_limit)], ["Next reset", (row.next_reset_at ?? row.next_usage_reset_at) ? date((row.next_reset_at ?? row.next_usage_reset_at)) : "never"], ["Temporary raise", row.temporary_raise ? json(row.temporary_raise) : "none"]]} />
+  const reset = row.next_reset_at ?? row.next_usage_reset_at, days = Math.max((now() - periodStart(row, reset)) / 86400_000, 1 / 24);
+  const runway = (e: any) => {
+    if (e.available <= 0) return "used up";
+    const left = e.available / (e.current_usage / days);
+    return !(e.current_usage > 0) ? "–" : reset && now() + left * 86400_000 > Date.parse(reset) ? "until the reset" : left.toFixed(1) + " days";
+  };
+  return <><Facts of={[["Limit", show(row.credit_limit)], ["Next reset", reset ? date(reset) : "never"], ["Temporary raise", row.temporary_raise ? json(row.temporary_raise) : "none"]]} />
     {maySimulate() && <details class="panel"><summary>Try the limit on recorded traffic</summary><Simulation change={() => ({ usage_limits: [{ name: row.name || "This limit", conditions: row.conditions, group_by: row.group_by, type: row.type, credit_limit: row.credit_limit, ...(row.periodic_reset ? { periodic_reset: row.periodic_reset } : {}) }] })} /></details>}
     <h2>Counters</h2><State of={got}>{(e) => e.data.length === 0 ? <p class="quiet">Nothing has been counted yet.</p> : <Table label="Counters" rows={e.data} columns={[
       ["For", (r: any) => <code>{r.value_key}</code>], ["Status", (r: any) => <Badge text={r.status} />], ["Settled", (r: any) => show(r.current_usage), "n"], ["Reserved", (r: any) => show(r.reserved_usage), "n"], ["Left", (r: any) => show(r.available), "n"], ["Runway", runway, "n"],

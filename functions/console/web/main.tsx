@@ -4,7 +4,7 @@ import { call, can, Failure, ofOrganisation, room, Session, setSession, signedIn
 import { kinds } from "./kinds";
 import { Logs, Overview, Request, Usage } from "./pages";
 import { Item, kindOf, List, New, sees, Tabs } from "./resources";
-import { ErrorView, failureOf, go, here, lazy, Link, setQuery, Shown } from "./ui";
+import { Boundary, ErrorView, failureOf, go, here, lazy, Link, setQuery, Shown } from "./ui";
 import "uplot.css";
 import "./style.css";
 
@@ -103,7 +103,7 @@ function Denied() {
 
 function App() {
   const [, moved] = useState(0), [menu, open] = useState(false);
-  const [state, set] = useState<"in" | "out" | "ended" | "asking">("asking"), [failure, fail] = useState<Failure>();
+  const [state, set] = useState<"in" | "out" | "ended" | "asking">("asking"), [failure, fail] = useState<Failure>(), [refused, refuse] = useState<Failure>();
   const ask = () => { fail(undefined); call("/session").then((s) => { setSession(s); set(signedIn() ? "in" : "out"); }, (e) => fail(failureOf(e))); };
   useEffect(() => {
     let n = 0;
@@ -127,8 +127,23 @@ function App() {
   if (state === "asking") return <p class="loading" role="status">Loading…</p>;
   if (state !== "in") return <SignIn ended={state === "ended"} done={(s) => { setSession(s); set("in"); }} />;
   const out = async () => {
-    try { const r = await call("/session", {}, { method: "DELETE" }); if (r.logout_url) location.assign(r.logout_url); } catch { /* it has ended already */ }
+    refuse(undefined);
+    try {
+      const r = await call("/session", {}, { method: "DELETE" });
+      if (/^https?:/.test(r.logout_url ?? "")) location.assign(r.logout_url);
+    } catch (e) {
+      if (failureOf(e).status !== 401) return refuse(failureOf(e)); // the session is still open
+    }
     setSession(null); set("out");
+  };
+  const enter = async (id: string) => {
+    refuse(undefined);
+    setQuery("workspace", id, false);
+    if (all) return;
+    try {
+      const s = await call("/session", { workspace_id: id });
+      if (workspace() === id) { setSession(s); moved(-1); }
+    } catch (e) { refuse(failureOf(e)); }
   };
   const visible = sections.map(([title, pages]) => [title, pages.filter((p) => p[3]())] as const).filter(([, pages]) => pages.length > 0);
   const section = visible.find(([, pages]) => pages.some((p) => p === page))?.[0];
@@ -137,11 +152,11 @@ function App() {
   return <div class="shell"><a class="skip" href="#content">Skip to content</a>
     <div class="bar" role="banner"><Link class="brand" to="/console/"><Mark /> AI gateway</Link><button type="button" class="menu" aria-expanded={menu} aria-controls="side" onClick={() => open(!menu)}>Menu</button></div>
     <aside aria-label="Navigation" class={"side" + (menu ? " open" : "")} id="side">
-      {rooms.length > 0 && <label class="rooms">Workspace <select value={workspace() || (all ? "" : room())} onChange={async (e: any) => { const id = e.target.value; setQuery("workspace", id, false); if (!all) setSession(await call("/session", { workspace_id: id })); moved(-1); }}>{all && <option value="">All workspaces</option>}{rooms.map((w) => <option value={w.id}>{w.name}</option>)}</select></label>}
+      {rooms.length > 0 && <label class="rooms">Workspace <select value={workspace() || (all ? "" : room())} onChange={(e: any) => enter(e.target.value)}>{all && <option value="">All workspaces</option>}{rooms.map((w) => <option value={w.id}>{w.name}</option>)}</select></label>}
       <nav aria-label="Pages">{visible.map(([title, pages]) => <Link to={"/console/" + pages[0][0]} aria-current={title === section ? "page" : undefined}>{title}</Link>)}<a href="/v1/docs">API reference</a></nav>
       {can(["logs.list"]) && <form role="search" onSubmit={(e: any) => { e.preventDefault(); const id = e.target.elements.find.value.trim(); if (id) go(here(addressOf(id))); }}><label for="find">Find by id</label><input id="find" name="find" placeholder="Press / to search" /></form>}
       <p class="who">{who().type === "session" ? who().role : who().type.replaceAll("-", " ").replace("organisation", "organization") + " key"}<button type="button" onClick={out}>Sign out</button></p></aside>
-    <main id="content" tabIndex={-1}><Tabs at={page?.[0] ?? ""} tabs={seen.map((p: Page) => [p[0], p[1]])} />{shown ?? <><h1>There is no such page</h1><p><Link to="/console/">Go to the overview</Link></p></>}
+    <main id="content" tabIndex={-1}><Tabs at={page?.[0] ?? ""} tabs={seen.map((p: Page) => [p[0], p[1]])} />{refused && <ErrorView failure={refused} />}<Boundary key={location.pathname}>{shown ?? <><h1>There is no such page</h1><p><Link to="/console/">Go to the overview</Link></p></>}</Boundary>
       <footer>{who().organisation_id && <>Organization {who().organisation_id}. </>}Times are in {Intl.DateTimeFormat("en-US").resolvedOptions().timeZone}.</footer></main></div>;
 }
 

@@ -61,15 +61,40 @@ function FirstRequest({ arrived }: { arrived: () => void }) {
     <p role="status" class="arrival">{seen ? <><Badge text="Your request arrived" tone="good" /> <Link to={"/console/logs/" + encodeURIComponent(seen.id)}>See what happened to it</Link> <button type="button" onClick={arrived}>Show all requests</button></> : state === "open" ? <Badge text="Waiting for a request" tone="wait" /> : <span class="quiet">Refresh after the request.</span>}</p></section>;
 }
 
+// useOverview makes the calls of the overview: graphs, limits, and the alerts that the audit log
+// has, for those who may read it.
+function useOverview(range: string) {
+  const t = between(range), nothing = { data: [], records: [] };
+  return useCalls("overview " + range + workspace(), (s) => Promise.all([
+    call("/analytics/graphs", { ...t, ...inRoom(), include: "requests,cost,latency,errors,tokens,cache/hit-rate", compare: "previous" }, { signal: s }),
+    can(["policies.list"]) && room() ? call("/policies/limits", { workspace_id: room(), page_size: "5" }, { signal: s }) : nothing,
+    can(["audit_logs.list"], "admin") && ofOrganisation() ? call("/audit-logs", { start_time: t.time_of_generation_min, end_time: t.time_of_generation_max, resource_type: "budgets", workspace_id: workspace(), page_size: "5" }, { signal: s }) : nothing,
+  ]));
+}
+
+const amount = (type: string, n: number) => type === "cost" ? dollars(n) : count(n) + " " + type;
+
+// holderLink leads to what has a limit.
+function holderLink(kind: string, id: string, name: string, counter?: string | null) {
+  const at = ({ policy: "budgets/", key: "keys/", workspace: "organization/", provider: "providers/", integration: "providers/integrations/" } as Record<string, string>)[kind];
+  const slugs = kind === "provider" || kind === "integration";
+  return <>{at ? <Link to={"/console/" + at + encodeURIComponent(slugs ? name : id)}>{name}</Link> : name}{counter && <> <code>{counter}</code></>}</>;
+}
+
+function Limits({ rows }: { rows: any[] }) {
+  return <><h2>Limits closest to their end</h2><Table label="Limits closest to their end" rows={rows} columns={[["Of", (r: any) => r.kind], ["Name", (r: any) => holderLink(r.kind, r.id, r.name ?? r.id, r.value_key)], ["Used", (r: any) => percent(r.used_share * 100), "n"], ["Left", (r: any) => amount(r.type, r.available), "n"], ["Limit", (r: any) => amount(r.type, r.credit_limit), "n"], ["Next reset", (r: any) => r.next_reset_at ? date(r.next_reset_at) : "never"], ["Status", (r: any) => <Badge text={r.status} />]]} /></>;
+}
+
+function Alerts({ rows, limits }: { rows: any[]; limits: any[] }) {
+  const name = (r: any) => limits.find((l) => l.id === r.resource_id)?.name ?? r.resource_id;
+  return <><h2>Alerts</h2><Table label="Alerts" rows={rows} columns={[["Time", (r: any) => <span title={r.timestamp}>{moment(r.timestamp)}</span>], ["Alert", (r: any) => r.details?.event === "exhausted" ? <Badge text="exhausted" /> : <Badge text="threshold reached" tone="wait" />], ["Of", (r: any) => r.details?.kind], ["Name", (r: any) => holderLink(["policy", "key", "workspace"].includes(r.details?.kind) ? r.details.kind : "", r.resource_id, name(r), r.details?.value_key)], ["Used", (r: any) => amount(r.details?.type, Number(r.details?.usage)), "n"], ["Limit", (r: any) => amount(r.details?.type, Number(r.details?.limit)), "n"]]} /></>;
+}
+
 export function Overview() {
   const range = rangeOf(query());
-  const limits = can(["policies.list"]) && room();
-  const got = useCalls("overview " + range + workspace(), (s) => Promise.all([
-    call("/analytics/graphs", { ...between(range), ...inRoom(), include: "requests,cost,latency,errors,tokens,cache/hit-rate", compare: "previous" }, { signal: s }),
-    limits ? call("/policies/usage-limits", { workspace_id: room() }, { signal: s }) : { data: [] },
-  ]));
+  const got = useOverview(range);
   return <><Head title="What does the gateway do?"><Range value={range} /></Head>
-    <State of={got}>{([all, policies]) => {
+    <State of={got}>{([all, limits, alerts]) => {
       const { requests, cost, latency, errors, tokens } = all.graphs, cache = all.graphs["cache/hit-rate"];
       if (!requests.summary.total) return <FirstRequest arrived={got.again} />;
       const saved = (g: any) => { const p = g?.data_points?.at(-1); return p ? p.cumulative_simple_cache_savings_usd + p.cumulative_semantic_cache_savings_usd : undefined; };
@@ -87,7 +112,7 @@ export function Overview() {
         <Plot title="Requests" points={requests.data_points.map((p: any) => [p.timestamp, p.total])} format={count} />
         <Plot title="Latency p50" points={latency.data_points.map((p: any) => [p.timestamp, p.p50])} format={millis} />
         <Plot title="Errors" points={errors.data_points.map((p: any) => [p.timestamp, p.total])} format={count} /></div>
-        {policies.data.length > 0 && <><h2>Limits</h2><Table label="Limits" rows={policies.data.slice(0, 5)} columns={[["Name", (r: any) => <Link to={"/console/budgets/" + r.id}>{r.name ?? r.id}</Link>], ["Limit", (r: any) => r.type === "cost" ? dollars(r.credit_limit) : count(r.credit_limit), "n"], ["When reached", (r: any) => r.on_exceeded], ["Next reset", (r: any) => (r.next_reset_at ?? r.next_usage_reset_at) ? date((r.next_reset_at ?? r.next_usage_reset_at)) : "never"], ["Status", (r: any) => <Badge text={r.status} />]]} /></>}</>;
+        {alerts.records.length > 0 && <Alerts rows={alerts.records} limits={limits.data} />}{limits.data.length > 0 && <Limits rows={limits.data} />}</>;
     }}</State></>;
 }
 
@@ -153,18 +178,33 @@ export function Request({ id }: { id: string }) {
     }}</State></>;
 }
 
-const groups: [string, string][] = [["model", "Model"], ["users", "User"], ["api_key", "API key"], ["config", "Config"], ["workspace", "Workspace"], ["provider", "Provider"], ["prompt", "Prompt"], ["status_code", "Status"], ["metadata", "Metadata"]];
+const groups: [string, string][] = [["model", "Model"], ["users", "User"], ["api_key", "API key"], ["config", "Config"], ["workspace", "Workspace"], ["provider", "Provider"], ["prompt", "Prompt"], ["session", "Agent session"], ["agent", "Sub-agent"], ["status_code", "Status"], ["metadata", "Metadata"]];
+
+const perPage = 50;
 
 export function Usage() {
-  const q = query(), range = rangeOf(q), asked = q.get("by") ?? "", key = q.get("key") ?? "";
+  const q = query(), range = rangeOf(q), asked = q.get("by") ?? "", key = q.get("key") ?? "", session = q.get("session") ?? "", above = q.get("above") ?? "", page = Number(q.get("cursor")) || 0;
   const by = groups.find(([k]) => k === asked && (k !== "workspace" || ofOrganisation())) ?? groups[0];
   const path = by[0] === "metadata" ? "/analytics/groups/metadata/" + encodeURIComponent(key || "_user") : "/analytics/groups/" + by[0];
-  const got = useCalls("usage " + range + path + workspace(), (s) => Promise.all([call(path, { ...between(range), ...inRoom(), columns: "cost,error_count,total_tokens,p95_latency,cache_hit_rate", order_by: "cost:desc" }, { signal: s }), call("/analytics/graphs/cost", { ...between(range), ...inRoom() }, { signal: s })]));
+  const where = { ...between(range), ...inRoom(), session_id: session, parent_agent_id: above };
+  const got = useCalls("usage " + path + q, (s) => Promise.all([call(path, { ...where, columns: "cost,error_count,total_tokens,p95_latency,cache_hit_rate", order_by: "cost:desc", page_size: String(perPage), current_page: String(page) }, { signal: s }), call("/analytics/graphs/cost", where, { signal: s })]));
   const value = (r: any) => String(r[by[0]] ?? r.user ?? r.metadata_value ?? "–");
-  const link = (r: any) => by[0] === "api_key" ? <Link to={"/console/keys/" + encodeURIComponent(value(r))}>{value(r)}</Link> : by[0] === "model" ? <Link to={"/console/logs?ai_model=" + encodeURIComponent(value(r))}>{value(r)}</Link> : value(r);
+  const to = (v: string): string | undefined => ({ api_key: "/console/keys/" + encodeURIComponent(v), model: "/console/logs?ai_model=" + encodeURIComponent(v), session: "/console/usage?by=agent&range=" + range + "&session=" + encodeURIComponent(v) } as Record<string, string>)[by[0]];
+  const link = (r: any) => { const v = value(r), at = to(v); return at ? <Link to={at}>{v}</Link> : v; };
+  const below = (r: any) => { const v = encodeURIComponent(value(r)), of = "&range=" + range + (session && "&session=" + encodeURIComponent(session)); return <span class="row"><Link to={"/console/usage?by=agent&above=" + v + of}>Below it</Link><Link to={"/console/logs?agent_id=" + v + of.replace("&session=", "&session_id=")}>Requests</Link></span>; };
+  const columns: any[] = [[by[1], link], ["Spend", (r: any) => dollars(r.cost / 100), "n"], ["Share", (r: any) => cost(r), "n"], ["Requests", (r: any) => count(r.requests), "n"], ["Errors", (r: any) => count(r.error_count), "n"], ["Tokens", (r: any) => count(r.total_tokens), "n"], ["Latency p95", (r: any) => millis(r.p95_latency), "n"], ["Cache hits", (r: any) => percent(r.cache_hit_rate), "n"]];
+  let total = 0;
+  const cost = (r: any) => total ? percent(r.cost / total * 100) : "–";
+  if (by[0] === "agent") columns.push(["", below]);
+  const narrowed = [session && "session " + session, above && "agents below " + above].filter(Boolean);
   return <><Head title="Who spends what?"><Views page="analytics" later /><label>By <select value={by[0]} onChange={(e: any) => setQuery("by", e.target.value)}>{groups.filter(([k]) => k !== "workspace" || ofOrganisation()).map(([k, t]) => <option value={k}>{t}</option>)}</select></label>{by[0] === "metadata" && <label>Key <input value={key} placeholder="_user" onChange={(e: any) => setQuery("key", e.target.value.trim())} /></label>}<Range value={range} /></Head>
-    <State of={got}>{([rows, cost]) => rows.data.length === 0 ? <FirstRequest arrived={got.again} /> : <>
-      <dl class="tiles"><div><dt>Spend</dt><dd>{dollars(cost.summary.total / 100)}</dd></div><div><dt>{by[1]}s</dt><dd>{count(rows.total)}</dd></div></dl>
-      <Plot title="Spend" points={cost.data_points.map((p: any) => [p.timestamp, p.total / 100])} format={dollars} />
-      <Table label="Usage" rows={rows.data} columns={[[by[1], link], ["Spend", (r: any) => dollars(r.cost / 100), "n"], ["Share", (r: any) => cost.summary.total ? percent(r.cost / cost.summary.total * 100) : "–", "n"], ["Requests", (r: any) => count(r.requests), "n"], ["Errors", (r: any) => count(r.error_count), "n"], ["Tokens", (r: any) => count(r.total_tokens), "n"], ["Latency p95", (r: any) => millis(r.p95_latency), "n"], ["Cache hits", (r: any) => percent(r.cache_hit_rate), "n"]]} /></>}</State></>;
+    {narrowed.length > 0 && <p class="row"><span class="quiet">Only {narrowed.join(", ")}.</span> <Link to={"/console/usage?by=" + by[0] + "&range=" + range}>Show all</Link></p>}
+    <State of={got}>{([rows, graph]) => {
+      total = graph.summary.total;
+      if (rows.data.length === 0) return by[0] === "model" && !narrowed.length && !page ? <FirstRequest arrived={got.again} /> : <p class="empty">No request of this time has {by[0] === "metadata" ? "this metadata key" : "a value to group by: " + by[1].toLowerCase()}. <Link to={"/console/usage?range=" + range}>Group by model</Link></p>;
+      return <><dl class="tiles"><div><dt>Spend</dt><dd>{dollars(total / 100)}</dd></div><div><dt>{by[1] === "Status" ? "Statuses" : by[1] === "Metadata" ? "Values" : by[1] + "s"}</dt><dd>{count(rows.total)}</dd></div></dl>
+        <Plot title="Spend" points={graph.data_points.map((p: any) => [p.timestamp, p.total / 100])} format={dollars} />
+        <Table label="Usage" rows={rows.data} columns={columns} />
+        {rows.total > perPage && <p class="row">{page > 0 && <button type="button" onClick={() => history.back()}>Previous page</button>}<span class="quiet">{count(page * perPage + 1)} to {count(page * perPage + rows.data.length)} of {count(rows.total)}, by spend</span>{(page + 1) * perPage < rows.total && <button type="button" onClick={() => setQuery("cursor", String(page + 1))}>Next page</button>}</p>}</>;
+    }}</State></>;
 }

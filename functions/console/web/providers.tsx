@@ -1,6 +1,6 @@
 // Health, credentials and models of providers.
 import { useState } from "preact/hooks";
-import { call, can, room } from "./api";
+import { call, can, now, room } from "./api";
 import { count, dollars, millis, since } from "./format";
 import { Remove } from "./remove";
 import { Badge, Confirm, ErrorView, Facts, failureOf, Head, Link, setQuery, State, Table, useCalls } from "./ui";
@@ -56,9 +56,9 @@ function Models({ row }: { row: any }) {
   const [prices, price] = useState<Record<string, any>>({});
   const at = "/integrations/" + encodeURIComponent(row.slug) + "/models", place: Record<string, string> = row.type === "workspace" ? { workspace_id: room() } : {};
   const got = useCalls("models " + row.slug, (s) => call(at, place, { signal: s })), [failure, fail] = useState<any>();
-  const writes = can(["organisation_integrations.update", "workspace_integrations.update"], "manager");
+  const writes = can(["organisation_integrations.update", "workspace_integrations.update"], "manager"), [busy, begin] = useState(false);
   const put = async (model: any) => { await call(at, place, { method: "PUT", body: { models: [model] } }); got.again(); };
-  const turn = (m: any) => { fail(undefined); put({ slug: m.slug, enabled: !m.enabled }).catch((e) => fail(failureOf(e))); };
+  const turn = async (m: any) => { begin(true); fail(undefined); try { await put({ slug: m.slug, enabled: !m.enabled }); } catch (e) { fail(failureOf(e)); } begin(false); };
   const ask = (m: string) => call("/model-configs/pricing/" + encodeURIComponent(row.ai_provider_id) + "/" + encodeURIComponent(m)).then((p) => price((was) => ({ ...was, [m]: p })), (e) => price((was) => ({ ...was, [m]: { error: e.message } })));
   return <State of={got}>{(v) => {
     const all = v.models.filter((m: any) => (m.slug + " " + (m.name ?? "")).toLowerCase().includes(find.toLowerCase()));
@@ -67,11 +67,12 @@ function Models({ row }: { row: any }) {
         ["Model", (m: any) => m.slug], ["Enabled", (m: any) => <Badge text={m.enabled ? "active" : "inactive"} />], ["Origin", (m: any) => m.is_custom ? "custom" : m.is_finetune ? "fine-tuned" : "catalog"],
         ["Input", (m: any) => prices[m.slug] ? perMillion(prices[m.slug].pay_as_you_go?.request_token) : <button type="button" onClick={() => ask(m.slug)} aria-label={"Price of " + m.slug}>Price</button>, "n"],
         ["Output", (m: any) => perMillion(prices[m.slug]?.pay_as_you_go?.response_token), "n"], ["Tariff", (m: any) => prices[m.slug]?.tariff ?? prices[m.slug]?.error ?? ""],
-        ["", (m: any) => writes && <span class="row"><button type="button" aria-label={(m.enabled ? "Disable " : "Enable ") + m.slug} onClick={() => turn(m)}>{m.enabled ? "Disable" : "Enable"}</button>{(m.is_custom || m.is_finetune) && <Remove name={m.slug} path={at} params={{ ...place, slugs: m.slug }} done={got.again} />}</span>],
+        ["", (m: any) => writes && <span class="row"><button type="button" aria-label={(m.enabled ? "Disable " : "Enable ") + m.slug} disabled={busy} onClick={() => turn(m)}>{m.enabled ? "Disable" : "Enable"}</button>{(m.is_custom || m.is_finetune) && <Remove name={m.slug} path={at} params={{ ...place, slugs: m.slug }} done={got.again} />}</span>],
       ]} />{all.length > most && <p><button type="button" onClick={() => more(most + 200)}>Show more</button></p>}</>;
   }}</State>;
 }
 
+const ended = (m: any) => m.shutdown_date && Date.parse(m.shutdown_date) <= now();
 const schemes = (p: any) => [...new Set(p.auth.map((a: any) => a.scheme))].join(" or ");
 
 // NewModel adds a model that the catalog does not list. A model without a price is not
@@ -98,7 +99,8 @@ export function Catalog() {
     return <><form class="filters" onSubmit={(e) => e.preventDefault()}><label>Find <input value={q.get("find") ?? ""} onChange={(e: any) => setQuery("find", e.target.value.trim())} /></label><label>Operation <select value={operation} onChange={(e: any) => setQuery("operation", e.target.value)}><option value="">Any</option>{operations.map((o) => <option value={o}>{o}</option>)}</select></label><span class="quiet">{count(rows.length)} of {count(v.data.length)} providers</span></form>
       {seen && <section class="panel" aria-label={seen.name}><header><h2>{seen.name}</h2><button type="button" onClick={() => show(undefined)}>Close</button></header>
         <Facts of={[["Type", <code>{seen.id}</code>], ["Address", seen.base_url], ["Default model", seen.default_model], ["Also called", seen.aliases.join(", ")], ["Sign-in", schemes(seen)], ["Operations", seen.operations.join(", ")]]} />
+        {seen.ending_models.length > 0 && <Table label="Models that end" rows={seen.ending_models} columns={[["Model", (m: any) => <code>{m.model}</code>], ["Announced", (m: any) => m.deprecation_date ?? "–"], ["Ends", (m: any) => m.shutdown_date ?? "not announced"], ["State", (m: any) => ended(m) ? <Badge text="ended" tone="off" /> : <Badge text={m.shutdown_date ? "ends soon" : "deprecated"} tone="wait" />]]} />}
         {seen.fields.length > 0 && <Table label="Fields" rows={seen.fields} columns={[["Field", (f: any) => <code>{f.name}</code>], ["Rule", (f: any) => f.rule || "–"], ["Secret", (f: any) => f.secret ? "yes" : "no"], ["Values", (f: any) => f.values?.join(", ") || "any"]]} />}</section>}
-      {rows.length === 0 ? <p class="empty">No provider passes these filters.</p> : <Table label="Catalog" rows={rows} columns={[["Name", (p: any) => p.name], ["Type", (p: any) => <code>{p.id}</code>], ["Sign-in", (p: any) => schemes(p)], ["Operations", (p: any) => count(p.operations.length), "n"], ["Address", (p: any) => p.base_url ?? "–"], ["", (p: any) => <button type="button" aria-label={"Details of " + p.name} onClick={() => { show(p); scrollTo(0, 0); }}>Details</button>]]} />}</>;
+      {rows.length === 0 ? <p class="empty">No provider passes these filters.</p> : <Table label="Catalog" rows={rows} columns={[["Name", (p: any) => p.name], ["Type", (p: any) => <code>{p.id}</code>], ["Sign-in", (p: any) => schemes(p)], ["Operations", (p: any) => count(p.operations.length), "n"], ["Models that end", (p: any) => count(p.ending_models.filter((m: any) => !ended(m)).length), "n"], ["Address", (p: any) => p.base_url ?? "–"], ["", (p: any) => <button type="button" aria-label={"Details of " + p.name} onClick={() => { show(p); scrollTo(0, 0); }}>Details</button>]]} />}</>;
   }}</State></>;
 }

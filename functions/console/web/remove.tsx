@@ -30,6 +30,7 @@ function Effect({ path, params, body, allow }: Where & { allow: (is: boolean) =>
 
 // RecentUse shows which models a key called in the last 24 hours.
 export function RecentUse({ id }: { id: string }) {
-  const used = useCalls("key use " + id, (s) => can(["analytics.view"]) ? call("/analytics/groups/model", { ...between("24h"), api_key_ids: id, columns: "cost,error_count,last_seen" }, { signal: s }) : Promise.resolve({ data: [] }));
-  return <State of={used}>{(u) => u.data.length === 0 ? <p class="quiet">No request used this key.</p> : <Table label="Use of the key" rows={u.data} columns={[["Model", (r: any) => r.model], ["Requests", (r: any) => count(r.requests), "n"], ["Errors", (r: any) => count(r.error_count), "n"], ["Spend", (r: any) => dollars(r.cost / 100), "n"], ["Last", (r: any) => since(r.last_seen)]]} />}</State>;
+  const sees = can(["analytics.view"]);
+  const used = useCalls("key use " + id, (s) => sees ? call("/analytics/groups/model", { ...between("24h"), api_key_ids: id, columns: "cost,error_count,last_seen" }, { signal: s }) : Promise.resolve({ data: [] }));
+  return <State of={used}>{(u) => u.data.length === 0 ? <p class="quiet">{sees ? "No request used this key." : "You may not see its requests."}</p> : <Table label="Use of the key" rows={u.data} columns={[["Model", (r: any) => r.model], ["Requests", (r: any) => count(r.requests), "n"], ["Errors", (r: any) => count(r.error_count), "n"], ["Spend", (r: any) => dollars(r.cost / 100), "n"], ["Last", (r: any) => since(r.last_seen)]]} />}</State>;
 }

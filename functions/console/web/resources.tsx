@@ -3,9 +3,9 @@ import { useState } from "preact/hooks";
 import { address, call, can, ofOrganisation, room, roomName } from "./api";
 import { Form } from "./form";
 import { factsOf, Kind, kinds, place, scopesOf } from "./kinds";
-import { since } from "./format";
+import { count, since } from "./format";
 import { Remove, RecentUse } from "./remove";
-import { Badge, Confirm, Copy, Facts, go, Head, here, Link, Shown, State, Table, Text, useCalls } from "./ui";
+import { Badge, Confirm, Copy, Facts, go, Head, here, Link, setQuery, Shown, State, Table, Text, useCalls } from "./ui";
 
 export const sees = (k: Kind) => can(scopesOf(k, "list"), k.role) && (k.where !== "organisation" || k.at === "organization" || ofOrganisation());
 const may = (k: Kind, action: string) => !k.without?.includes(action) && can(scopesOf(k, action), k.writeRole) && (k.where !== "organisation" || ofOrganisation());
@@ -20,17 +20,19 @@ function Where({ k }: { k: Kind }) {
   return k.where === "workspace" && room() ? <span class="quiet">in {roomName(room())}</span> : null;
 }
 
+const pageSize = 50;
+
 export function List({ k }: { k: Kind }) {
-  const cursor = new URLSearchParams(location.search).get("page") ?? "1";
+  const cursor = new URLSearchParams(location.search).get("cursor") ?? "";
   const got = useCalls("list " + k.at + JSON.stringify(place(k)) + cursor, async (s) => {
-    const list = call(k.path, { ...place(k), page_size: "50", current_page: cursor === "1" ? undefined : String(Number(cursor) - 1) }, { signal: s }).catch((e) => { if (e.status === 400 && /page/.test(e.field)) return call(k.path, place(k), { signal: s }); throw e; });
+    const list = call(k.path, { ...place(k), page_size: String(pageSize), current_page: cursor }, { signal: s }).catch((e) => { if (e.status === 400 && /page/.test(e.field)) return call(k.path, place(k), { signal: s }); throw e; });
     const [answer, add] = await Promise.all([list, k.beside?.(s)]);
     if (add) answer.data.forEach(add);
     return answer;
   });
   return <><Head title={k.question}><Where k={k} />{may(k, "create") && <Link class="button main" to={"/console/" + k.at + "/new"}>{"Create " + article(k.one)}</Link>}</Head>
-    <State of={got}>{(v) => v.data.length === 0 ? <div class="empty"><p>{k.empty}</p>{may(k, "create") && <p><Link to={"/console/" + k.at + "/new"}>{"Create " + article(k.one)}</Link></p>}</div>
-      : <><Table label={k.tab} rows={v.data} columns={k.columns} /><p class="quiet">{v.total ?? v.data.length} in all</p></>}</State></>;
+    <State of={got}>{(v) => v.data.length === 0 ? cursor ? <p class="empty">There is nothing on this page. <Link to={"/console/" + k.at}>Go to the first page</Link></p> : <div class="empty"><p>{k.empty}</p>{may(k, "create") && <p><Link to={"/console/" + k.at + "/new"}>{"Create " + article(k.one)}</Link></p>}</div>
+      : <><Table label={k.tab} rows={v.data} columns={k.columns} /><p class="row">{cursor && <button type="button" onClick={() => history.back()}>Previous page</button>}<span class="quiet">{count(v.total ?? v.data.length)} in all</span>{v.data.length === pageSize && (Number(cursor) + 1) * pageSize < v.total && <button type="button" onClick={() => setQuery("cursor", String(Number(cursor) + 1))}>Next page</button>}</p></>}</State></>;
 }
 
 export function New({ k }: { k: Kind }) {
@@ -52,7 +54,7 @@ const article = (word: string) => (/^(API|MCP|[aeioAEIO]|usage limit$)/.test(wor
 export function Item({ k, id }: { k: Kind; id: string }) {
   const [editing, edit] = useState(false), [raw, showRaw] = useState(false);
   const path = k.path + "/" + encodeURIComponent(id);
-  const got = useCalls("item " + k.at + id, async (s) => { const v = await call(path, place(k), { signal: s }); return k.unwrap ? k.unwrap(v) : v; });
+  const got = useCalls("item " + k.at + id + JSON.stringify(place(k)), async (s) => { const v = await call(path, place(k), { signal: s }); return k.unwrap ? k.unwrap(v) : v; });
   return <><p class="crumb"><Link to={"/console/" + k.at}>{k.tab}</Link></p><State of={got}>{(row) => {
     const Detail = k.detail;
     return <><Head title={nameOf(row)}><span class="row">

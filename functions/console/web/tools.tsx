@@ -1,6 +1,6 @@
 // The page of an MCP server.
 import { useState } from "preact/hooks";
-import { call, can, Failure, room } from "./api";
+import { call, can, room } from "./api";
 import { date, json, millis } from "./format";
 import { JSONText } from "./form";
 import { keyForModels, ModelKey } from "./modelkey";
@@ -10,19 +10,19 @@ type P = { row: any; again: () => void };
 
 export function MCPDetail({ row }: P) {
   const at = "/mcp-servers/" + row.id, place = { workspace_id: room() };
-  const got = useCalls("capabilities " + row.id, (s) => Promise.all([call(at + "/capabilities", place, { signal: s }), call(at + "/metadata", place, { signal: s })]));
-  const [tab, show] = useState("tools"), [result, set] = useState<any>(), [failure, fail] = useState<any>();
+  const got = useCalls("capabilities " + row.id, (s) => Promise.all([call(at + "/capabilities", { ...place, page_size: "500" }, { signal: s }), call(at + "/metadata", place, { signal: s })]));
+  const [tab, show] = useState("tools"), [result, set] = useState<any>(), [failure, fail] = useState<any>(), [busy, begin] = useState(false);
   const writes = can(["mcp_servers.update"], "manager");
-  const attempt = async (work: () => Promise<any>) => { fail(undefined); try { await work(); } catch (e) { fail(failureOf(e)); } };
-  const test = () => attempt(async () => { const begin = performance.now(); set({ ...await call(at + "/test", place, { method: "POST" }), took: performance.now() - begin }); got.again(); });
+  const attempt = async (work: () => Promise<any>) => { begin(true); fail(undefined); try { await work(); } catch (e) { fail(failureOf(e)); } begin(false); };
+  const test = () => attempt(async () => { const from = performance.now(); set({ ...await call(at + "/test", place, { method: "POST" }), took: performance.now() - from }); got.again(); });
   const turn = (c: any) => attempt(async () => { await call(at + "/capabilities", place, { method: "PUT", body: { capabilities: [{ name: c.name, type: c.type, enabled: !c.enabled }] } }); got.again(); });
   const tabs: [string, string][] = [["tools", "Tools, prompts and resources"], ["play", "Try a tool"], ["connections", "Connections"], ["access", "Access of users"]];
-  return <>{writes && <p class="row"><button type="button" onClick={test}>Test the connection</button><button type="button" onClick={() => attempt(async () => { await call(at + "/capabilities/sync", place, { method: "POST" }); got.again(); })}>Sync</button></p>}
+  return <>{writes && <p class="row"><button type="button" disabled={busy} onClick={test}>{busy ? "Waiting for the server…" : "Test the connection"}</button><button type="button" disabled={busy} onClick={() => attempt(async () => { await call(at + "/capabilities/sync", place, { method: "POST" }); got.again(); })}>Sync</button></p>}
     {failure && <ErrorView failure={failure} />}{result && <><Text label="Result of the test" value={result} /><p class="quiet">It took {millis(result.took)}.</p></>}
     <State of={got}>{([list, about]) => <><Facts of={[["Server", [about.server_name, about.server_version].filter(Boolean).join(" ")], ["Protocol", about.protocol_version], ["Sync", <Badge text={about.sync_status ?? "pending"} />], ["Synced", date(about.last_synced_at)], ["Reason", about.sync_error]]} />
       <p class="tabs">{tabs.map(([k, t]) => <button type="button" aria-pressed={tab === k} onClick={() => show(k)}>{t}</button>)}</p>
       {tab === "tools" && (!list.data?.length ? <p class="quiet">The server has not listed anything yet. Test the connection to see why.</p> : <Table label="Capabilities" rows={list.data} columns={[["Name", (r: any) => r.name], ["Type", (r: any) => r.type.replaceAll("_", " ")], ["Enabled", (r: any) => <Badge text={r.enabled ? "active" : "inactive"} />], ["Description", (r: any) => r.description ?? "–"],
-        ["", (r: any) => writes && r.type !== "resource_template" && r.integration_enabled !== false && <button type="button" aria-label={(r.enabled ? "Disable " : "Enable ") + r.name} onClick={() => turn(r)}>{r.enabled ? "Disable" : "Enable"}</button>]]} />)}
+        ["", (r: any) => writes && r.type !== "resource_template" && r.integration_enabled !== false && <button type="button" aria-label={(r.enabled ? "Disable " : "Enable ") + r.name} disabled={busy} onClick={() => turn(r)}>{r.enabled ? "Disable" : "Enable"}</button>]]} />)}
       {tab === "play" && <Play row={row} tools={(list.data ?? []).filter((c: any) => c.type === "tool" && c.enabled)} />}
       {tab === "connections" && <Connections at={at} />}{tab === "access" && <Access at={at} writes={writes} />}</>}</State></>;
 }
@@ -49,7 +49,6 @@ function Play({ row, tools }: { row: any; tools: any[] }) {
     work(true); fail(undefined); set(undefined);
     const begin = performance.now();
     try {
-      if (!keyForModels()) throw new Failure(400, "no_key", "Enter a workspace key.", "model-key", "");
       const r = await call("/mcp/" + encodeURIComponent(row.slug) + "/mcp", {}, {
         method: "POST", key: keyForModels(), headers: { accept: "application/json, text/event-stream", "mcp-protocol-version": version, "mcp-method": "tools/call", "mcp-name": name },
         body: { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name, arguments: JSON.parse(args), _meta: { "io.modelcontextprotocol/protocolVersion": version, "io.modelcontextprotocol/clientCapabilities": {} } } },

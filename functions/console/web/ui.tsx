@@ -1,3 +1,4 @@
+import { Component } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { Failure, now, workspace } from "./api";
@@ -35,7 +36,14 @@ export function Link({ to, children, ...rest }: any) {
 
 export type Loaded<T> = { value?: T; failure?: Failure; again: () => void };
 
-export const failureOf = (e: unknown) => e instanceof Failure ? e : new Failure(0, "console", String(e), "", "");
+export const failureOf = (e: unknown) => e instanceof Failure ? e : e instanceof SyntaxError ? new Failure(400, "json", "The text is not JSON: " + e.message, "", "") : new Failure(-1, "console", String(e), "", "");
+
+// Boundary shows an error in place of a page that cannot be drawn.
+export class Boundary extends Component<{ children?: any }, { failure?: Failure }> {
+  state: { failure?: Failure } = {};
+  static getDerivedStateFromError(e: unknown) { return { failure: failureOf(e) }; }
+  render({ children }: any) { return this.state.failure ? <ErrorView failure={this.state.failure} again={() => this.setState({ failure: undefined })} /> : children; }
+}
 
 // useCalls makes the calls of a page together and again when their names change. While it
 // loads again, the last value of the same name stays.
@@ -54,6 +62,7 @@ export function useCalls<T>(name: string, load: (signal: AbortSignal) => Promise
 }
 
 const advice: Record<number, string> = {
+  [-1]: "This is a fault of the console. Load the page again.",
   0: "Check that the gateway runs, then try again.", 400: "Correct the field that is named, then try again.",
   401: "Sign in again.", 403: "Ask an admin for a role or a key that allows this.", 404: "It may have been removed, or kept for a shorter time. Check the id.",
   409: "It conflicts with what is stored. Load the page again and compare.", 412: "A limit does not allow it. Raise the limit, or wait for its reset.", 429: "Wait a moment, then try again.",
@@ -90,8 +99,12 @@ export function lazy(load: () => Promise<any>, name: string) {
 }
 
 export function Copy({ text, label }: { text: string; label: string }) {
-  const [done, set] = useState(false);
-  return <button type="button" onClick={() => navigator.clipboard.writeText(text).then(() => { set(true); setTimeout(() => set(false), 2000); })}>{done ? "Copied" : label}</button>;
+  const [done, set] = useState("");
+  const copy = async () => {
+    try { await navigator.clipboard.writeText(text); set("Copied"); } catch { set("The browser does not allow copying"); } // such as without https
+    setTimeout(() => set(""), 2000);
+  };
+  return <button type="button" onClick={copy}><span role="status">{done || label}</span></button>;
 }
 
 // Text shows a value of any size as text.

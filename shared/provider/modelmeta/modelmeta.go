@@ -3,9 +3,11 @@
 package modelmeta
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -42,6 +44,26 @@ var table = sync.OnceValue(func() map[key]*Model {
 
 // Of returns the metadata of a provider's model; nil if there is none.
 func Of(provider, model string) *Model { return table()[key{provider, model}] }
+
+// Ending is a model of a provider with a known end of life.
+type Ending struct {
+	Name string
+	*Model
+}
+
+// EndingOf returns the models of a provider that have a notice or a day of shutdown, by that day
+// and name.
+func EndingOf(provider string) (out []Ending) {
+	for k, m := range table() {
+		if k.provider == provider && len(m.headers) > 0 {
+			out = append(out, Ending{k.model, m})
+		}
+	}
+	slices.SortFunc(out, func(a, b Ending) int {
+		return cmp.Or(a.Shutdown.Compare(b.Shutdown), a.Deprecated.Compare(b.Deprecated), strings.Compare(a.Name, b.Name))
+	})
+	return out
+}
 
 // SetHeaders announces the model's end of life, if known: Deprecation (RFC 9745) and
 // Sunset (RFC 8594). It preserves headers of the provider. A nil Model sets nothing.

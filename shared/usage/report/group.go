@@ -17,7 +17,7 @@ import (
 var groupings = map[string]segment.Dim{
 	"ai_service": segment.Provider, "model": segment.Model, "status_code": segment.Status, "api_key": segment.Key, "config": segment.Config,
 	"workspace": segment.WorkspaceSlug, "provider": segment.ProviderSlug, "prompt": segment.Prompt,
-	"users": segment.EndUser, "ai-models": segment.Model,
+	"users": segment.EndUser, "ai-models": segment.Model, "session": segment.Session, "agent": segment.Agent, "parent_agent": segment.ParentAgent,
 }
 
 // columnOf has the functions that compute the columns of a group's row, by their name in

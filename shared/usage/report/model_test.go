@@ -97,6 +97,7 @@ func drawRecords(t *rapid.T, most int) []usage.Record {
 		r.WorkspaceSlug = "slug-" + r.Workspace
 		r.KeyID, r.Provider, r.Model = pick("key", "k1", "k2", ""), pick("provider", "openai", "anthropic"), pick("model", "a", "b", "c")
 		r.ProviderSlug, r.ConfigSlug, r.PromptSlug = pick("slug", "main", "other", ""), pick("config", "", "c1"), pick("prompt", "", "p1")
+		r.Agent = usage.Agent{Session: pick("session", "", "s1", "s2"), ID: pick("agent", "", "a1", "a2"), Parent: pick("parent agent", "", "a1")}
 		r.CacheStatus, r.Endpoint = pick("cache", "HIT", "SEMANTIC HIT", "MISS", "DISABLED"), pick("endpoint", "chatComplete", "embed", usage.EndpointSpan)
 		r.ClientStatus = rapid.SampledFrom([]int{200, 201, 400, 429, 500}).Draw(t, "status")
 		r.RetryCount = rapid.SampledFrom([]int{0, 0, 1, 2, -1}).Draw(t, "retries")

@@ -149,7 +149,8 @@ func checkGroups(t *rapid.T, h *house, scope store.Scope, f *Filter, want []usag
 	}
 	value := func(r *usage.Record) (string, bool) {
 		v := map[string]string{"ai_service": r.Provider, "model": r.Model, "status_code": strconv.Itoa(r.ClientStatus), "api_key": r.KeyID, "config": r.ConfigSlug,
-			"workspace": r.WorkspaceSlug, "provider": r.ProviderSlug, "prompt": r.PromptSlug, "users": r.EndUser, "ai-models": r.Model, "metadata": r.Metadata["team"]}[by]
+			"workspace": r.WorkspaceSlug, "provider": r.ProviderSlug, "prompt": r.PromptSlug, "users": r.EndUser, "ai-models": r.Model, "metadata": r.Metadata["team"],
+			"session": r.Agent.Session, "agent": r.Agent.ID, "parent_agent": r.Agent.Parent}[by]
 		return v, v != "" && r.Endpoint != usage.EndpointSpan
 	}
 	byValue := make(map[string][]usage.Record)
