@@ -36,6 +36,7 @@ const keyInPolicies = "arn:aws:kms:us-east-1:123456789012:key/SealKey"
 type restricted struct {
 	*installation
 	t        *testing.T
+	mock     *mockprovider.Server
 	recorder *rights.Recorder
 	policies map[string][]standin.Statement
 	envOf    func(name string) []string // what a function, or the container, is given
@@ -70,6 +71,7 @@ func restrictTo(t *testing.T, names []string, more ...func(in *restricted) strin
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { mock.Close() })
+	in.mock = mock
 	in.fill(t, mock.URL()+"/v1")
 	if err := onlambda.Build(t.Context(), root, in.dir, names...); err != nil {
 		t.Fatal(err)

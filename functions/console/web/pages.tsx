@@ -67,7 +67,7 @@ function useOverview(range: string) {
   const t = between(range), nothing = { data: [], records: [] };
   return useCalls("overview " + range + workspace(), (s) => Promise.all([
     call("/analytics/graphs", { ...t, ...inRoom(), include: "requests,cost,latency,errors,tokens,cache/hit-rate", compare: "previous" }, { signal: s }),
-    can(["policies.list"]) && room() ? call("/policies/limits", { workspace_id: room(), page_size: "5" }, { signal: s }) : nothing,
+    can(["policies.list"]) ? call("/policies/limits", { workspace_id: workspace() || (ofOrganisation() ? "" : room()), page_size: "5" }, { signal: s }) : nothing,
     can(["audit_logs.list"], "admin") && ofOrganisation() ? call("/audit-logs", { start_time: t.time_of_generation_min, end_time: t.time_of_generation_max, resource_type: "budgets", workspace_id: workspace(), page_size: "5" }, { signal: s }) : nothing,
   ]));
 }
@@ -75,19 +75,19 @@ function useOverview(range: string) {
 const amount = (type: string, n: number) => type === "cost" ? dollars(n) : count(n) + " " + type;
 
 // holderLink leads to what has a limit.
-function holderLink(kind: string, id: string, name: string, counter?: string | null) {
+function holderLink(kind: string, id: string, name: string, counter?: string | null, inside?: string | null) {
   const at = ({ policy: "budgets/", key: "keys/", workspace: "organization/", provider: "providers/", integration: "providers/integrations/" } as Record<string, string>)[kind];
   const slugs = kind === "provider" || kind === "integration";
-  return <>{at ? <Link to={"/console/" + at + encodeURIComponent(slugs ? name : id)}>{name}</Link> : name}{counter && <> <code>{counter}</code></>}</>;
+  return <>{at ? <Link to={"/console/" + at + encodeURIComponent(slugs ? name : id) + (inside && inside !== room() && kind !== "workspace" ? "?workspace=" + inside : "")}>{name}</Link> : name}{counter && <> <code>{counter}</code></>}</>;
 }
 
 function Limits({ rows }: { rows: any[] }) {
-  return <><h2>Limits closest to their end</h2><Table label="Limits closest to their end" rows={rows} columns={[["Of", (r: any) => r.kind], ["Name", (r: any) => holderLink(r.kind, r.id, r.name ?? r.id, r.value_key)], ["Used", (r: any) => percent(r.used_share * 100), "n"], ["Left", (r: any) => amount(r.type, r.available), "n"], ["Limit", (r: any) => amount(r.type, r.credit_limit), "n"], ["Next reset", (r: any) => r.next_reset_at ? date(r.next_reset_at) : "never"], ["Status", (r: any) => <Badge text={r.status} />]]} /></>;
+  return <><h2>Limits closest to their end</h2><Table label="Limits closest to their end" rows={rows} columns={[["Of", (r: any) => r.kind], ["Name", (r: any) => holderLink(r.kind, r.id, r.name ?? r.id, r.value_key, r.workspace_id)], ["Used", (r: any) => percent(r.used_share * 100), "n"], ["Left", (r: any) => amount(r.type, r.available), "n"], ["Limit", (r: any) => amount(r.type, r.credit_limit), "n"], ["Next reset", (r: any) => r.next_reset_at ? date(r.next_reset_at) : "never"], ["Status", (r: any) => <Badge text={r.status} />]]} /></>;
 }
 
 function Alerts({ rows, limits }: { rows: any[]; limits: any[] }) {
   const name = (r: any) => limits.find((l) => l.id === r.resource_id)?.name ?? r.resource_id;
-  return <><h2>Alerts</h2><Table label="Alerts" rows={rows} columns={[["Time", (r: any) => <span title={r.timestamp}>{moment(r.timestamp)}</span>], ["Alert", (r: any) => r.details?.event === "exhausted" ? <Badge text="exhausted" /> : <Badge text="threshold reached" tone="wait" />], ["Of", (r: any) => r.details?.kind], ["Name", (r: any) => holderLink(["policy", "key", "workspace"].includes(r.details?.kind) ? r.details.kind : "", r.resource_id, name(r), r.details?.value_key)], ["Used", (r: any) => amount(r.details?.type, Number(r.details?.usage)), "n"], ["Limit", (r: any) => amount(r.details?.type, Number(r.details?.limit)), "n"]]} /></>;
+  return <><h2>Alerts</h2><Table label="Alerts" rows={rows} columns={[["Time", (r: any) => <span title={r.timestamp}>{moment(r.timestamp)}</span>], ["Alert", (r: any) => r.details?.event === "exhausted" ? <Badge text="exhausted" /> : <Badge text="threshold reached" tone="wait" />], ["Of", (r: any) => r.details?.kind], ["Name", (r: any) => holderLink(["policy", "key", "workspace"].includes(r.details?.kind) ? r.details.kind : "", r.resource_id, name(r), r.details?.value_key, r.workspace_id)], ["Used", (r: any) => amount(r.details?.type, Number(r.details?.usage)), "n"], ["Limit", (r: any) => amount(r.details?.type, Number(r.details?.limit)), "n"]]} /></>;
 }
 
 export function Overview() {
