@@ -42,7 +42,7 @@ func TestMetricsOfALaptop(t *testing.T) {
 	status, text := read("http://" + r.g.metrics.Addr().String() + "/metrics")
 	for _, want := range []string{
 		`gateway_requests_total{provider="openai",model="gpt-4o-mini`, `gateway_requests_total{provider="openai",model="other"} 1`,
-		`gateway_errors_total{provider="openai",model="other"} 0`, `gateway_latency_milliseconds_count{provider="openai",model="gpt-4o-mini`, `gateway_cost_total{provider="openai",model="gpt-4o-mini`,
+		`gateway_errors_total{provider="openai",model="other"} 0`, `gateway_latency_seconds_count{provider="openai",model="gpt-4o-mini`, `gateway_cost_total{provider="openai",model="gpt-4o-mini`,
 	} {
 		if status != 200 || !strings.Contains(text, want) {
 			t.Errorf("%d without %s:\n%s", status, want, text)

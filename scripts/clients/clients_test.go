@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -130,6 +131,7 @@ func TestClients(t *testing.T) {
 	}
 	p := startGateway(t)
 	t.Run("go", func(t *testing.T) { goProgram(t, p) })
+	t.Run("metrics", func(t *testing.T) { metrics(t, p) })
 	t.Run("node", func(t *testing.T) { nodePrograms(t, p) })
 	t.Run("curl", func(t *testing.T) { curlProgram(t, p) })
 	t.Run("a stream outlives SIGTERM, then the gateway ends well", func(t *testing.T) { stop(t, p) })
@@ -138,11 +140,51 @@ func TestClients(t *testing.T) {
 // goProgram is in its own module, so that commands for all packages of the gateway do not
 // go through the large client libraries.
 func goProgram(t *testing.T, p *process) {
+	t.Logf("%s", bytes.TrimSpace(run(t, p, 2*time.Minute, buildGoclient(t))))
+}
+
+func buildGoclient(t *testing.T) string {
+	t.Helper()
 	binary := filepath.Join(t.TempDir(), "goclient")
 	if out, err := goBuild("goclient", binary, ".").CombinedOutput(); err != nil {
 		t.Fatalf("building goclient: %v\n%s", err, out)
 	}
-	t.Logf("%s", bytes.TrimSpace(run(t, p, 2*time.Minute, binary)))
+	return binary
+}
+
+// metrics checks the metrics of the gateway by Prometheus' own rules, after requests of all formats.
+func metrics(t *testing.T, p *process) {
+	binary := buildGoclient(t)
+	run(t, p, 2*time.Minute, binary)
+	res, err := http.Get(strings.TrimSuffix(p.url, "/v1") + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK || bytes.Count(text, []byte("# TYPE ")) < len(comparableMetrics)+5 {
+		t.Fatalf("%d %v: %.2000s", res.StatusCode, err, text)
+	}
+	cmd := exec.Command(binary, "promlint")
+	cmd.Stdin = bytes.NewReader(text)
+	out, err := cmd.CombinedOutput()
+	found := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		name, _, problem := strings.Cut(strings.TrimPrefix(line, "FAIL "), ":")
+		if found[name] = problem; !problem || !slices.Contains(comparableMetrics, name) {
+			t.Errorf("%s", line)
+		}
+	}
+	if err != nil && len(found) == 0 {
+		t.Error(err)
+	}
+}
+
+// comparableMetrics have the names, units and labels that dashboards of comparable gateways read,
+// which the rules reject.
+var comparableMetrics = []string{
+	"request_count", "llm_cost_sum", "llm_token_sum", "http_request_duration_seconds", "gateway_request_duration_milliseconds", "llm_request_duration_milliseconds",
+	"gateway_processing_time_excluding_last_byte_ms", "llm_last_byte_diff_duration_milliseconds",
 }
 
 // standardFiles are run when net/http serves and calls instead of the engines of this project:

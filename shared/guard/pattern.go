@@ -251,6 +251,10 @@ func compileSchema(raw []byte) (*compiledSchema, error) {
 
 // schemaLocation returns the location of the fault in the schema.
 func schemaLocation(err error) string {
+	var load *jsonschema.LoadURLError
+	if errors.As(err, &load) {
+		return "it refers to " + clip(strings.TrimPrefix(load.URL, "mem:///")) + ", but no other documents are loaded; put them into $defs"
+	}
 	var wrong *jsonschema.SchemaValidationError
 	if !errors.As(err, &wrong) {
 		return clip(strings.ReplaceAll(err.Error(), "mem:///schema.json", "the schema"))
@@ -263,7 +267,7 @@ func schemaLocation(err error) string {
 type noLoader struct{}
 
 func (noLoader) Load(string) (any, error) {
-	return nil, errors.New("only what stands within the schema can be referred to")
+	return nil, errors.New("no other documents are loaded")
 }
 
 type schemaPattern struct {

@@ -61,41 +61,35 @@ function FirstRequest({ arrived }: { arrived: () => void }) {
     <p role="status" class="arrival">{seen ? <><Badge text="Your request arrived" tone="good" /> <Link to={"/console/logs/" + encodeURIComponent(seen.id)}>See what happened to it</Link> <button type="button" onClick={arrived}>Show all requests</button></> : state === "open" ? <Badge text="Waiting for a request" tone="wait" /> : <span class="quiet">Refresh after the request.</span>}</p></section>;
 }
 
-// useOverview makes the calls of the overview: graphs, limits, and the alerts that the audit log
-// has, for those who may read it.
-function useOverview(range: string) {
-  const t = between(range), nothing = { data: [], records: [] };
-  return useCalls("overview " + range + workspace(), (s) => Promise.all([
-    call("/analytics/graphs", { ...t, ...inRoom(), include: "requests,cost,latency,errors,tokens,cache/hit-rate", compare: "previous" }, { signal: s }),
-    can(["policies.list"]) ? call("/policies/limits", { workspace_id: workspace() || (ofOrganisation() ? "" : room()), page_size: "5" }, { signal: s }) : nothing,
-    can(["audit_logs.list"], "admin") && ofOrganisation() ? call("/audit-logs", { start_time: t.time_of_generation_min, end_time: t.time_of_generation_max, resource_type: "budgets", workspace_id: workspace(), page_size: "5" }, { signal: s }) : nothing,
-  ]));
-}
-
 const amount = (type: string, n: number) => type === "cost" ? dollars(n) : count(n) + " " + type;
 
-// holderLink leads to what has a limit.
-function holderLink(kind: string, id: string, name: string, counter?: string | null, inside?: string | null) {
-  const at = ({ policy: "budgets/", key: "keys/", workspace: "organization/", provider: "providers/", integration: "providers/integrations/" } as Record<string, string>)[kind];
-  const slugs = kind === "provider" || kind === "integration";
-  return <>{at ? <Link to={"/console/" + at + encodeURIComponent(slugs ? name : id) + (inside && inside !== room() && kind !== "workspace" ? "?workspace=" + inside : "")}>{name}</Link> : name}{counter && <> <code>{counter}</code></>}</>;
+// holder leads to what has a limit.
+function holder(r: any) {
+  const at = ({ policy: "budgets/", key: "keys/", workspace: "organization/", provider: "providers/", integration: "providers/integrations/" } as Record<string, string>)[r.kind];
+  const id = r.kind === "provider" || r.kind === "integration" ? r.name : r.id, inside = r.kind !== "workspace" && r.workspace_id && r.workspace_id !== room() ? "?workspace=" + r.workspace_id : "";
+  return <><Link to={"/console/" + at + encodeURIComponent(id) + inside}>{r.name ?? r.id}</Link>{r.value_key && <> <code>{r.value_key}</code></>}</>;
 }
 
 function Limits({ rows }: { rows: any[] }) {
-  return <><h2>Limits closest to their end</h2><Table label="Limits closest to their end" rows={rows} columns={[["Of", (r: any) => r.kind], ["Name", (r: any) => holderLink(r.kind, r.id, r.name ?? r.id, r.value_key, r.workspace_id)], ["Used", (r: any) => percent(r.used_share * 100), "n"], ["Left", (r: any) => amount(r.type, r.available), "n"], ["Limit", (r: any) => amount(r.type, r.credit_limit), "n"], ["Next reset", (r: any) => r.next_reset_at ? date(r.next_reset_at) : "never"], ["Status", (r: any) => <Badge text={r.status} />]]} /></>;
+  return <><h2>Limits closest to their end</h2><Table label="Limits closest to their end" rows={rows} columns={[["Of", (r: any) => r.kind], ["Name", holder], ["Used", (r: any) => percent(r.used_share * 100), "n"], ["Left", (r: any) => amount(r.type, r.available), "n"], ["Limit", (r: any) => amount(r.type, r.credit_limit), "n"], ["Next reset", (r: any) => r.next_reset_at ? date(r.next_reset_at) : "never"], ["Status", (r: any) => <Badge text={r.status} />]]} /></>;
 }
 
-function Alerts({ rows, limits }: { rows: any[]; limits: any[] }) {
-  const name = (r: any) => limits.find((l) => l.id === r.resource_id)?.name ?? r.resource_id;
-  return <><h2>Alerts</h2><Table label="Alerts" rows={rows} columns={[["Time", (r: any) => <span title={r.timestamp}>{moment(r.timestamp)}</span>], ["Alert", (r: any) => r.details?.event === "exhausted" ? <Badge text="exhausted" /> : <Badge text="threshold reached" tone="wait" />], ["Of", (r: any) => r.details?.kind], ["Name", (r: any) => holderLink(["policy", "key", "workspace"].includes(r.details?.kind) ? r.details.kind : "", r.resource_id, name(r), r.details?.value_key, r.workspace_id)], ["Used", (r: any) => amount(r.details?.type, Number(r.details?.usage)), "n"], ["Limit", (r: any) => amount(r.details?.type, Number(r.details?.limit)), "n"]]} /></>;
+// Alerts are the limits of which an alert was sent in their period.
+function Alerts({ rows }: { rows: any[] }) {
+  return <><h2>Alerts</h2><Table label="Alerts" rows={rows} columns={[["Alert", (r: any) => r.is_exhausted_alerts_sent ? <Badge text="exhausted" /> : <Badge text="threshold reached" tone="wait" />], ["Of", (r: any) => r.kind], ["Name", holder], ["Used", (r: any) => amount(r.type, r.current_usage), "n"], ["Limit", (r: any) => amount(r.type, r.credit_limit), "n"], ["Until", (r: any) => r.next_reset_at ? date(r.next_reset_at) : "the limit is raised"]]} />
+    {can(["audit_logs.list"], "admin") && ofOrganisation() && <p><Link to="/console/organization/audit?resource_type=budgets&range=30d">When alerts were sent</Link></p>}</>;
 }
 
 export function Overview() {
   const range = rangeOf(query());
-  const got = useOverview(range);
+  const got = useCalls("overview " + range + workspace(), (s) => Promise.all([
+    call("/analytics/graphs", { ...between(range), ...inRoom(), include: "requests,cost,latency,errors,tokens,cache/hit-rate", compare: "previous" }, { signal: s }),
+    can(["policies.list"]) ? call("/policies/limits", { workspace_id: workspace() || (ofOrganisation() ? "" : room()), page_size: "50" }, { signal: s }) : { data: [] },
+  ]));
   return <><Head title="What does the gateway do?"><Range value={range} /></Head>
-    <State of={got}>{([all, limits, alerts]) => {
+    <State of={got}>{([all, limits]) => {
       const { requests, cost, latency, errors, tokens } = all.graphs, cache = all.graphs["cache/hit-rate"];
+      const alerts = limits.data.filter((r: any) => r.is_threshold_alerts_sent || r.is_exhausted_alerts_sent).slice(0, 10);
       if (!requests.summary.total) return <FirstRequest arrived={got.again} />;
       const saved = (g: any) => { const p = g?.data_points?.at(-1); return p ? p.cumulative_simple_cache_savings_usd + p.cumulative_semantic_cache_savings_usd : undefined; };
       const tiles: [string, string, string][] = [
@@ -112,7 +106,7 @@ export function Overview() {
         <Plot title="Requests" points={requests.data_points.map((p: any) => [p.timestamp, p.total])} format={count} />
         <Plot title="Latency p50" points={latency.data_points.map((p: any) => [p.timestamp, p.p50])} format={millis} />
         <Plot title="Errors" points={errors.data_points.map((p: any) => [p.timestamp, p.total])} format={count} /></div>
-        {alerts.records.length > 0 && <Alerts rows={alerts.records} limits={limits.data} />}{limits.data.length > 0 && <Limits rows={limits.data} />}</>;
+        {alerts.length > 0 && <Alerts rows={alerts} />}{limits.data.length > 0 && <Limits rows={limits.data.slice(0, 5)} />}</>;
     }}</State></>;
 }
 

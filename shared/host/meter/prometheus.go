@@ -110,15 +110,15 @@ func (t *Totals) text() []byte {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s counter\n", name, m.help, name)
 		t.models.each(func(p pair, s *sums) { fmt.Fprintf(&b, "%s{%s} %s\n", name, labels(p), m.of(s)) })
 	}
-	name := prometheusName(metric.Latency) + "_milliseconds"
+	name := prometheusName(metric.Latency) + "_seconds"
 	fmt.Fprintf(&b, "# HELP %s From a request's arrival to its last byte.\n# TYPE %s histogram\n", name, name)
 	t.models.each(func(p pair, s *sums) {
 		sum := int64(0)
 		for i, bound := range bounds {
 			sum += s.buckets[i]
-			fmt.Fprintf(&b, "%s_bucket{%s,le=\"%s\"} %d\n", name, labels(p), number(bound), sum)
+			fmt.Fprintf(&b, "%s_bucket{%s,le=\"%s\"} %d\n", name, labels(p), number(bound/1000), sum)
 		}
-		fmt.Fprintf(&b, "%s_bucket{%s,le=\"+Inf\"} %d\n%s_sum{%s} %s\n%s_count{%s} %d\n", name, labels(p), s.requests, name, labels(p), number(milliseconds(s.latency)), name, labels(p), s.requests)
+		fmt.Fprintf(&b, "%s_bucket{%s,le=\"+Inf\"} %d\n%s_sum{%s} %s\n%s_count{%s} %d\n", name, labels(p), s.requests, name, labels(p), number(s.latency.Seconds()), name, labels(p), s.requests)
 	})
 	counts := maps.Clone(t.counts)
 	for n, count := range t.others {
