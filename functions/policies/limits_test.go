@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"gateway/shared/admin"
-	"gateway/shared/admin/admintest"
 	"gateway/shared/identity"
 	"gateway/shared/ledger"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
+	"gateway/shared/testkit/admintest"
 )
 
 // limited stores a resource with limits, used reserved requests of it are settled.
