@@ -52,5 +52,5 @@ func TestKeysThatOthersKnowChooseNoAccount(t *testing.T) {
 		}
 		return nil
 	})
-	r.wantStatus("deleting", r.call("DELETE", at, "", "X-Gateway-Api-Key", key), 403, "Others may know this key")
+	r.wantStatus("deleting", r.call("DELETE", at, "", "X-Gateway-Api-Key", key), 403, "Other users may have seen this key")
 }

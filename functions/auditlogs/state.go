@@ -95,7 +95,7 @@ func (f *family) state(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if !ok {
-		return nil, fault.New(fault.NotFound, "id", "The trail knows of no such resource at this time")
+		return nil, fault.New(fault.NotFound, "id", "The audit log contains no such resource at this time")
 	}
 	out := state{
 		Object: "resource-state", Type: typeName(s.Kind), ID: s.ID, Since: admin.Instant(time.Unix(0, s.At).UTC()), Deleted: s.Deleted,

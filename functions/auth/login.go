@@ -203,7 +203,7 @@ func told(err error) string {
 // callback ends a sign-in: with a session, or with a rejection in the audit log.
 func (f *family) callback(c *admin.Call) (any, error) {
 	if more := c.Request.URL.Query()["state"]; len(more) > 1 {
-		return nil, fault.Invalid("state", "was given %d times; give it once", len(more))
+		return nil, fault.Invalid("state", "was sent %d times; send it once", len(more))
 	}
 	org, err := organisation(c)
 	if err != nil {
@@ -246,7 +246,7 @@ func (f *family) callback(c *admin.Call) (any, error) {
 func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until time.Time) (token string, s *signin.Session, err error) {
 	email, domain := sso.DomainOf(who.Email)
 	if email == "" {
-		return "", nil, fault.New(fault.NotAllowed, "", "The identity provider tells no usable e-mail address")
+		return "", nil, fault.New(fault.NotAllowed, "", "The identity provider sent no valid email address")
 	}
 	allowed, err := sso.Allows(c.Context, c.Resources, it.Scope, domain)
 	if err != nil {

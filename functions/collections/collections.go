@@ -89,7 +89,7 @@ func before(_ *admin.Call, tx *resource.Tx, ch *change) error {
 	hold := rec.Ref()
 	for depth := 2; rec.Fields[prompt.FieldParent] != ""; depth++ {
 		if depth == maxNested {
-			return fault.Invalid("parent_collection_id", "collections may stand %d deep in each other", maxNested)
+			return fault.Invalid("parent_collection_id", "collections may be nested at most %d deep", maxNested)
 		}
 		if rec, ok, err = tx.Get(ch.Rec.Scope, prompt.KindCollection, rec.Fields[prompt.FieldParent]); err != nil || !ok {
 			return err

@@ -416,7 +416,7 @@ func (x *exports) download(c *admin.Call) (any, error) {
 	r := runs[it.ID]
 	if !r.Fetchable(c.Now) {
 		if r.Status == export.Success {
-			return nil, fault.New(fault.InvalidRequest, "exportId", "The file was kept for seven days, or as long as logs are where that is shorter; start the export again")
+			return nil, fault.New(fault.InvalidRequest, "exportId", "The file has expired: it is stored for seven days, or for the retention of logs if that is shorter; start the export again")
 		}
 		return nil, fault.Newf(fault.InvalidRequest, "exportId", "The status is %s: there is a file when it is success", r.Status)
 	}

@@ -174,7 +174,7 @@ func unpacked(c *admin.Call) ([]byte, error) {
 				return plain, nil
 			}
 		}
-		return nil, fault.Invalid("", "the body is no gzip, which its content-encoding says; where a gateway on AWS takes JSON as text, send it uncompressed, or protobuf").WithCause(err)
+		return nil, fault.Invalid("", "the body is not gzip, although its content-encoding is gzip; if the gateway on AWS treats JSON as text, send it uncompressed or as protobuf").WithCause(err)
 	default:
 		return nil, fault.Invalid("content-encoding", "must be gzip or none")
 	}

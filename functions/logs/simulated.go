@@ -80,7 +80,7 @@ func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "nu
 
 // needsWorkspace is the fault for a saved resource that is named without its workspace.
 func needsWorkspace(field string) *fault.Fault {
-	return fault.Invalid(field, "names something of a workspace: an organisation key says workspace_id, its id or slug")
+	return fault.Invalid(field, "refers to a resource of a workspace: with an organisation key, send workspace_id, its id or slug")
 }
 
 // config reads the config of the question.

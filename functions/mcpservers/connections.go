@@ -94,7 +94,7 @@ func (f *family) deleteConnection(c *admin.Call) (any, error) {
 	}
 	if user == "" {
 		if user = c.Caller.UserID; user == "" {
-			return nil, fault.Invalid("user_id", "is required: whose sign-in is to be forgotten")
+			return nil, fault.Invalid("user_id", "is required: the user with the sign-in to delete")
 		}
 	}
 	parent := c.ParentRecord()

@@ -234,7 +234,7 @@ func setTokens(f *family, c *admin.Call) (any, error) {
 
 // sharedKey returns the fault for a user's key that others may know, as on the MCP gateway.
 func sharedKey() error {
-	return fault.New(fault.NotAllowed, "", "Others may know this key, so that it does not act for its user at MCP servers; its user must rotate it first")
+	return fault.New(fault.NotAllowed, "", "Other users may have seen this key, so it cannot act for its user at MCP servers; its user must rotate it first")
 }
 
 // deleteTokens deletes the caller's tokens. The response is the same if there are none.

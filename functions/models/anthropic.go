@@ -76,7 +76,7 @@ func between(ids []string, q url.Values, limit int) (from, to int, err error) {
 	}
 	switch {
 	case q.Get("after_id") != "" && q.Get("before_id") != "":
-		return 0, 0, fault.Invalid("after_id", "must not stand beside before_id")
+		return 0, 0, fault.Invalid("after_id", "cannot be sent together with before_id")
 	case q.Get("after_id") != "":
 		if from, err = find("after_id"); err != nil {
 			return 0, 0, err

@@ -198,7 +198,7 @@ func (f *family) retire(c *admin.Call, tx *resource.Tx, it item) error {
 		return err
 	}
 	if shared {
-		return fault.New(fault.Conflict, "", "this prompt is shared with other workspaces; take the share back first")
+		return fault.New(fault.Conflict, "", "this prompt is shared with other workspaces; end the sharing first")
 	}
 	users, err := route.Users(c.Context, c.Resources, []store.Scope{it.Scope}, it.Record, func(refs route.Refs) []route.Ref { return refs.Prompts })
 	if err != nil {

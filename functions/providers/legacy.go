@@ -129,7 +129,7 @@ func legacyChange(body admin.Values, p *provider.Provider) (*provider.Change, er
 			continue
 		}
 		if _, twice := ch.Configurations[name]; twice {
-			return nil, fault.Invalid(sent, "is given under two names: send one of the two")
+			return nil, fault.Invalid(sent, "was sent under two names; send one of them")
 		}
 		var v any
 		if err := body.Into(sent, &v); err != nil {

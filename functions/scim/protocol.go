@@ -75,7 +75,7 @@ func (f *family) caller(ctx context.Context, r *http.Request, _ string) (admin.C
 	if err != nil {
 		return admin.Caller{}, err
 	}
-	refused := fault.New(fault.Unauthorized, "", "The token is none of an identity provider, or was taken back")
+	refused := fault.New(fault.Unauthorized, "", "The token is not a SCIM token, or it was revoked")
 	if len(token) != tokenLength || !strings.HasPrefix(token, tokenPrefix) {
 		return admin.Caller{}, refused
 	}
@@ -140,7 +140,7 @@ func (f *groups) protocol() []admin.Route {
 }
 
 func refuseBulk(c *admin.Call) (any, error) {
-	out := fault.New(fault.UnsupportedOperation, "", "Bulk operations are not taken; send each as a request of its own")
+	out := fault.New(fault.UnsupportedOperation, "", "Bulk operations are not supported; send each operation as a separate request")
 	out.StatusCode = http.StatusNotImplemented
 	return admin.Answer{Status: out.StatusCode, JSON: refusals.Body(c, out)}, nil // an answer all the same, not a failure
 }

@@ -148,7 +148,7 @@ func matches(c *admin.Call, row *resource.Row) bool {
 // bind finds workspace and group of a new mapping.
 func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if c.Body.Given("scim_group_id") == c.Body.Given("scim_group_name") {
-		return fault.Invalid("scim_group_id", "must be given, or scim_group_name: one of the two")
+		return fault.Invalid("scim_group_id", "or scim_group_name is required; send one of them")
 	}
 	ws, ok, err := c.Workspace(ch.Form.WorkspaceID)
 	if err != nil {

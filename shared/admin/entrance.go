@@ -62,7 +62,7 @@ func placeAsSent(c *Call, raw map[string]json.RawMessage, query []string) error 
 		return fault.Invalid(workspaceID, "must be a string")
 	}
 	if len(query) > 1 && c.where() != Shared {
-		return fault.Invalid(workspaceID, "was given %d times; give it once", len(query))
+		return fault.Invalid(workspaceID, "was sent %d times; send it once", len(query))
 	}
 	return place(c, append(query, textOf(raw, workspaceID)))
 }

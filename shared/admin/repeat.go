@@ -129,7 +129,7 @@ func repeatFault(err error) error {
 	case errors.Is(err, replay.ErrOtherBody):
 		return fault.New(fault.Conflict, strings.ToLower(idempotencyHeader), "was used with another body within 24 hours; send a new key with a new body")
 	case errors.Is(err, replay.ErrRunning):
-		return fault.New(fault.Conflict, "", "The same call is still running; repeat it to get its answer")
+		return fault.New(fault.Conflict, "", "The same call is still in progress; repeat it later to get its response")
 	}
 	return fault.Unavailable(err)
 }
@@ -143,7 +143,7 @@ func replayed(c *Call, was *replay.Answer) (any, error) {
 		for _, r := range was.Records {
 			ids = append(ids, r.ID)
 		}
-		return nil, fault.Newf(fault.Conflict, "", "The same call was made before and its answer was lost; read what it saved: %s", strings.Join(ids, ", "))
+		return nil, fault.Newf(fault.Conflict, "", "The same call was made before and its response was lost; read the saved resource: %s", strings.Join(ids, ", "))
 	}
 	header := was.Header.Clone()
 	if header == nil {

@@ -29,7 +29,7 @@ func checkSurrogates(body []byte) error {
 		default:
 			second, _ := escaped(body[at+escapeSize:])
 			if utf16.DecodeRune(first, second) == utf8.RuneError {
-				return fault.Invalid(wire.PathAt(body, at), "%s is half of a surrogate pair: it stands for no character", body[at:at+escapeSize])
+				return fault.Invalid(wire.PathAt(body, at), "%s is half of a surrogate pair and represents no character", body[at:at+escapeSize])
 			}
 			at += 2 * escapeSize
 		}

@@ -115,7 +115,7 @@ func parseForm(body []byte) (map[string]json.RawMessage, error) {
 	for name, values := range form {
 		switch {
 		case len(values) > 1:
-			return nil, fault.Invalid(name, "was given %d times; give it once", len(values))
+			return nil, fault.Invalid(name, "was sent %d times; send it once", len(values))
 		case !utf8.ValidString(name) || !utf8.ValidString(values[0]):
 			return nil, fault.Invalid("", "the body must be UTF-8")
 		}
@@ -193,7 +193,7 @@ func checkQuery(query string, fields []Field, p *problems) Values {
 		given := q[f.Name]
 		switch {
 		case len(given) > 1:
-			p.add(f.Name, "was given %d times; give it once", len(given))
+			p.add(f.Name, "was sent %d times; send it once", len(given))
 		case len(given) > 0 && !utf8.ValidString(given[0]):
 			p.add(f.Name, "must be UTF-8")
 		case len(given) == 0 || (given[0] == "" && f.Type != String):

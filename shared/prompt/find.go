@@ -213,7 +213,7 @@ func (s Shelf) Partials(ctx context.Context, sc store.Scope) Partials {
 }
 
 func noPartial(ref Reference) error {
-	return fault.Newf(fault.InvalidRequest, "prompt", "The template takes in the partial %q, which does not exist in the workspace, or not in that version", fault.Clip(ref.String(), 300))
+	return fault.Newf(fault.InvalidRequest, "prompt", "The template includes the partial %q, which does not exist in the workspace, or not in that version", fault.Clip(ref.String(), 300))
 }
 
 // unavailable makes sure that a failure of the store is not reported as the caller's

@@ -50,9 +50,9 @@ func (g Graph) Check(ctx context.Context, start Node) ([]resource.Record, []faul
 	case failed != nil:
 		return nil, nil, failed
 	case errors.Is(err, ErrNoPartial):
-		return nil, []fault.Detail{{Field: "string", Message: fmt.Sprintf("takes in the partial %q, which does not exist in the workspace, or takes in one that does not", clip(ref.String()))}}, nil
+		return nil, []fault.Detail{{Field: "string", Message: fmt.Sprintf("includes the partial %q, which does not exist in the workspace or includes one that does not exist", clip(ref.String()))}}, nil
 	case err != nil:
-		return nil, []fault.Detail{{Field: "string", Message: fmt.Sprintf("takes in the partial %q: %s", clip(ref.String()), err)}}, nil
+		return nil, []fault.Detail{{Field: "string", Message: fmt.Sprintf("includes the partial %q: %s", clip(ref.String()), err)}}, nil
 	}
 	return named, nil, nil
 }

@@ -20,7 +20,7 @@ const (
 // Errors of rendering; all are mistakes of the caller.
 var (
 	ErrTooLong    = fmt.Errorf("the rendered text has more than %d bytes", MaxRendered)
-	ErrTooDeep    = fmt.Errorf("partials stand more than %d deep in each other", maxDepth)
+	ErrTooDeep    = fmt.Errorf("partials are nested more than %d deep", maxDepth)
 	ErrTooLarge   = errors.New("the template repeats too much")
 	ErrNoPartial  = errors.New("a partial does not exist")
 	errNoPartials = func(Reference) (*Template, error) { return nil, ErrNoPartial }
@@ -131,7 +131,7 @@ func (r *renderer) partial(n *node) error {
 			return r.value(r.look(n.path), false)
 		}
 		if t, err = parseVariable(text); err != nil {
-			err = fault.Invalid("variables", "%s is a template of its own that cannot be read: %s", fault.Clip(strings.Join(n.path, "."), 64), err)
+			err = fault.Invalid("variables", "%s is itself a template, which is invalid: %s", fault.Clip(strings.Join(n.path, "."), 64), err)
 		}
 	}
 	if err == nil && n.indent != "" {

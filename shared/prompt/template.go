@@ -221,7 +221,7 @@ func (p *parser) add(out []node, t tag, indent string, depth int) ([]node, error
 		return out, nil
 	case '#', '^':
 		if depth == maxSections {
-			return nil, p.fail(t.start, "sections may stand %d deep in each other", maxSections)
+			return nil, p.fail(t.start, "sections may be nested at most %d deep", maxSections)
 		}
 		inner, err := p.nodesUntil(t.name, depth+1)
 		if err != nil {

@@ -120,7 +120,7 @@ func stageCounts(t *Tx) error {
 		var onFail error
 		if delta > 0 {
 			quota := t.r.quota(id.scope, id.kind)
-			full := fault.Newf(fault.QuotaReached, "", "this place holds at most %d of this kind (%s); delete some first", quota, word(id.kind))
+			full := fault.Newf(fault.QuotaReached, "", "at most %d resources of this kind (%s) are allowed here; delete some first", quota, word(id.kind))
 			it, ok, err := t.r.control.Get(t.ctx, key, true)
 			if err != nil {
 				return readError(err)

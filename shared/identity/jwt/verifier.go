@@ -184,7 +184,7 @@ func (v *Verifier) admit(ctx context.Context, view *resource.View, at Settings, 
 		return nil, reasonOf(err)
 	}
 	if len(c.Scopes) == 0 {
-		return nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "The token names no scope that a token may hold, in the claim scope")
+		return nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "The claim scope of the token contains no scope that a token may have")
 	}
 	orgScope := store.Scope{Org: c.Organisation}
 	ws, ok, err := resource.Load(ctx, view, orgScope, tenant.KindWorkspace, c.Workspace, tenant.DecodeWorkspace)

@@ -138,7 +138,7 @@ func group(tx *resource.Tx, org store.Scope, name string) (resource.Record, *Gro
 // role; they are counted in the group to ensure this for concurrent calls.
 func Map(tx *resource.Tx, rec *resource.Record, m *Mapping, of resource.Record, g *Group, actor string) error {
 	if g.Role != "" && g.Role != m.Role {
-		return fault.Newf(fault.Conflict, "role", "the group gives the role %s in other workspaces, and gives one role only", g.Role)
+		return fault.Newf(fault.Conflict, "role", "the group has the role %s in other workspaces; a group has the same role in all of them", g.Role)
 	}
 	m.GroupID, m.Group = of.ID, of.Name
 	rec.Slug, rec.Name = of.ID+"."+m.WorkspaceID, of.Name

@@ -166,7 +166,7 @@ var ErrForgotten = upstream.Fail(http.StatusUnauthorized, "the authorization ser
 func (f *Flow) Finish(ctx context.Context, via http.RoundTripper, answer url.Values, now time.Time) (*StoredTokens, error) {
 	for name, values := range answer {
 		if len(values) > 1 {
-			return nil, fault.Invalid(name, "was given %d times; give it once", len(values))
+			return nil, fault.Invalid(name, "was sent %d times; send it once", len(values))
 		}
 	}
 	a := &f.Authority

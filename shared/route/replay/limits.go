@@ -273,7 +273,7 @@ func (r *Run) counter(l *Limit, key string, t time.Time) (*counter, error) {
 	at, window := l.counters[key], l.window(t)
 	if at == nil {
 		if r.buckets == maxBuckets {
-			return nil, fault.Invalid("group_by", "gives limits more than %d counters in this time: narrow the time or the conditions", maxBuckets)
+			return nil, fault.Invalid("group_by", "needs more than %d counters in this time range: shorten the range or add conditions", maxBuckets)
 		}
 		r.buckets++
 		at = &counter{window: window}

@@ -87,7 +87,7 @@ func Load(ctx context.Context, v *resource.View, sc store.Scope, slug string, no
 		return nil, err
 	}
 	if !ok || s.status == provider.StatusArchived {
-		return nil, fault.Newf(fault.UnknownProvider, "provider", "There is no provider @%s in this workspace; GET /v1/providers lists those that there are", fault.Clip(slug, 300))
+		return nil, fault.Newf(fault.UnknownProvider, "provider", "There is no provider @%s in this workspace; GET /v1/providers lists the providers", fault.Clip(slug, 300))
 	}
 	if !s.enabled {
 		return nil, fault.Newf(fault.NotAllowed, "provider", "The integration of provider @%s is not enabled for this workspace", slug)
