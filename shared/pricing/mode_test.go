@@ -53,7 +53,7 @@ func TestWhatIsWrittenForTwelveHoursHasNoPriceButItsOwn(t *testing.T) {
 	var short, long Usage
 	short.Set(CacheWrite30m, 100)
 	long.Set(CacheWrite12h, 100)
-	if !p.Covers(short) || p.Cost(short) != 100*6250 || p.Covers(long) || p.Cost(long) != 0 {
+	if !p.Covers(short) || p.Cost(short) != 100*5000 || p.Covers(long) || p.Cost(long) != 0 {
 		t.Errorf("%v at %d, %v at %d", p.Covers(short), p.Cost(short), p.Covers(long), p.Cost(long))
 	}
 }
