@@ -12,9 +12,9 @@ import (
 const (
 	miniIn, miniCached, miniOut                               = 150, 75, 600 // gpt-4o-mini
 	miniFirstIn, miniFirstCached, miniFirstOut                = 250, 125, 1000
-	newIn, newCached, newWritten, newOut                      = 5000, 500, 6250, 30000 // gpt-5.6
-	newFirstIn, newFirstOut, newFlexIn, newFlexOut            = 10000, 60000, 2500, 15000
-	newLongIn, newLongCached, newLongOut                      = 10000, 1000, 45000
+	newIn, newCached, newWritten, newOut                      = 4000, 400, 5000, 20000 // gpt-5.6
+	newFirstIn, newFirstOut, newFlexIn, newFlexOut            = 8000, 40000, 2000, 10000
+	newLongIn, newLongCached, newLongOut                      = 8000, 800, 30000
 	search, fileSearch                                        = 10_000_000, 2_500_000
 	sonnetIn, sonnetRead, sonnet5m, sonnet1h, sonnetOut       = 3000, 300, 3750, 6000, 15000
 	haikuIn, haikuRead, haikuOut                              = 1000, 100, 5000
