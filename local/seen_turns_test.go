@@ -34,6 +34,16 @@ func TestTurnsThatWereSeenReserveWhatTheyAmountedTo(t *testing.T) {
 				}
 				before = fmt.Sprintf(`,"previous_response_id":%q`, idOf(got))
 			}
+			// The items of a response, by reference: a message has at most its bytes.
+			last := ask(path, "gpt-4o", stream)
+			_, rest, _ := strings.Cut(last.body, `"msg_`)
+			item, _, _ := strings.Cut(rest, `"`)
+			for id, refused := range map[string]bool{"msg_" + item: false, "msg_other": true} {
+				got := r.call("POST", path, `{"model":"gpt-4o","max_output_tokens":50,"input":[{"role":"user","content":"mock: say=words"},{"type":"item_reference","id":"`+id+`"}]`+stream+`}`, h...)
+				if (got.status == 412) != refused || item == "" {
+					t.Errorf("%s: the item %s: %d %s", name, id, got.status, got.body)
+				}
+			}
 			if got := ask(path, "gpt-4o-mini", stream+before); got.status != 412 {
 				t.Errorf("%s: another model: %d %s", name, got.status, got.body)
 			}

@@ -263,7 +263,15 @@ type Meter struct {
 	NextEvent     int64 // number of the next event, where a dialect numbers them
 	Sized         int64 // images with a readable size
 	Pixels        int64 // of those images
+	// Items are the items of the response that a later request may name in place of sending them.
+	Items []ItemSize
 	Served
+}
+
+// ItemSize is the most input tokens that a stored item amounts to.
+type ItemSize struct {
+	ID     string
+	Tokens int64 // negative: at most those of the response
 }
 
 // Served contains what the price of a response depends on besides its usage, as far as the

@@ -105,15 +105,17 @@ func Items(body []byte) (items []Item) {
 	return items
 }
 
-// HeldItem returns the path of the first item with content that is not in the body: the
-// provider looks it up, or it represents a compacted conversation. It returns "" if there
-// is none.
-func HeldItem(body []byte) (field string) {
+// HeldItem returns the path of the first item with content that is not in the body, and that known
+// does not have: the provider looks it up, or it represents a compacted conversation. It returns ""
+// if there is none.
+func HeldItem(body []byte, known func(id string) bool) (field string) {
 	if !bytes.Contains(body, []byte(`"id"`)) && !bytes.Contains(body, []byte("compact")) && !bytes.Contains(body, []byte(`\u00`)) && !bytes.Contains(body, []byte(`"ID"`)) {
 		return ""
 	}
 	eachItem(body, func(it *scanned) {
-		if field == "" && (slices.Contains(it.types, "compaction") || len(it.ids) > 0 && !carried(it.types, it.fields, it.filled)) {
+		switch compacted := slices.Contains(it.types, "compaction"); {
+		case field != "":
+		case compacted, len(it.ids) > 0 && !carried(it.types, it.fields, it.filled) && (len(it.ids) > 1 || !known(it.ids[0].text)):
 			field = it.at
 		}
 	})

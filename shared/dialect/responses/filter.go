@@ -186,7 +186,10 @@ func (f *filter) object(raw []byte) (end ending) {
 		return end
 	}
 	h := newHosted()
-	defer func() { h.bill(&f.m.Usage, &f.m.Served) }()
+	defer func() {
+		h.bill(&f.m.Usage, &f.m.Served)
+		f.m.Items = h.sizes
+	}()
 	for key := range d.Object {
 		if end.member(key, d) || h.member(key, d) {
 			continue

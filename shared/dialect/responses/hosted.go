@@ -1,8 +1,6 @@
 package responses
 
 import (
-	"bytes"
-
 	"gateway/shared/chat"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/pricing"
@@ -19,6 +17,7 @@ type hosted struct {
 	toldSearches    int64 // of tool_usage, which takes precedence over counted calls; -1: not given
 	imageModel      string
 	image           pricing.Usage // tokens of image_gen
+	sizes           []chat.ItemSize
 }
 
 // defaultImageModel is the model that draws if a tool does not name one.
@@ -90,30 +89,34 @@ func (h *hosted) used(tool string, d *wire.Decoder) {
 	}
 }
 
-var hostedCall = []byte(`_call"`)
-
-// items counts the calls of hosted tools in an output.
+// items counts the calls of hosted tools in an output, and reads the sizes of its items.
 func (h *hosted) items(output []byte) {
-	if !bytes.Contains(output, hostedCall) {
-		return
-	}
 	d := wire.NewDecoder(output)
 	if d.Kind() != wire.KindArray {
 		return
 	}
+	h.sizes = nil
 	for range d.Array {
 		if d.Kind() != wire.KindObject {
 			d.Skip()
 			continue
 		}
-		kind, action := "", ""
+		kind, action, id, start := "", "", "", d.Offset()
 		for key := range d.Object {
 			switch string(key) {
 			case "type":
 				kind = optString(d)
 			case "action":
 				action = actionOf(d)
+			case "id":
+				id = optString(d)
 			}
+		}
+		switch kind {
+		case "message", "function_call", "custom_tool_call": // a token has at least one byte
+			h.sizes = append(h.sizes, chat.ItemSize{ID: id, Tokens: int64(d.Offset() - start)})
+		case "reasoning":
+			h.sizes = append(h.sizes, chat.ItemSize{ID: id, Tokens: -1})
 		}
 		h.item(kind, action)
 	}

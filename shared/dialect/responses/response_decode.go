@@ -328,5 +328,6 @@ func meterPlain(body []byte) chat.Meter {
 		}
 	}
 	h.bill(&m.Usage, &m.Served)
+	m.Items = h.sizes
 	return m
 }

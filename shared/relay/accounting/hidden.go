@@ -25,7 +25,7 @@ type HiddenInput struct {
 // FindHiddenInput returns the hidden input of a JSON body. Bodies that are not JSON have none. seen returns
 // the size of earlier turns by id, if known.
 func FindHiddenInput(body []byte, seen EarlierTurns) (h HiddenInput) {
-	h.Field = reference.HeldItem(body)
+	h.Field = reference.HeldItem(body, func(id string) bool { return seen.add(id, &h.Turns) })
 	for _, t := range reference.FindHosted(body) {
 		switch {
 		case strings.HasPrefix(t.Label, approval.LabelPrefix): // the gateway runs it
@@ -53,7 +53,7 @@ func FindHiddenInput(body []byte, seen EarlierTurns) (h HiddenInput) {
 }
 
 // EarlierTurns returns the tokens of the response or interaction with an id and of all turns before
-// it; ok is false if they are not known.
+// it, or of an item with that id; ok is false if they are not known.
 type EarlierTurns func(id string) (tokens int64, ok bool)
 
 // add adds the tokens of a turn to a sum, if they are known. A nil Seen has none.

@@ -5,9 +5,12 @@ import (
 	"gateway/shared/relay/ownership"
 )
 
-// NoteTurn stores the size of a response that a later request may continue by its id, so that
-// the request reserves that instead of the model's full context window. It does so while a
-// budget is in force; m is as the provider reported it.
+// maxItems limits the items of a response with a recorded size.
+const maxItems = 64
+
+// NoteTurn stores the sizes of a response and of its items, which a later request may name by
+// their ids, so that the request reserves that instead of the model's full context window. It does
+// so while a budget is in force; m is as the provider reported it.
 func NoteTurn(b *Bill, m chat.Meter) {
 	if m.ID == "" || !m.Usage.Known() || m.Usage.Estimated || !b.Purse.Holds() && !b.Purse.Inherited() {
 		return
@@ -15,6 +18,16 @@ func NoteTurn(b *Bill, m chat.Meter) {
 	tokens := max(m.Usage.TotalTokens(), m.ReportedTotal)
 	if err := b.Target.Bookings().NoteTurn(m.ID, ownership.Turn{RequestedModel: b.Target.To.Model, Answered: m.Model, Tokens: tokens}); err != nil {
 		b.Target.Req.Fail("note a turn", err)
+	}
+	for _, it := range m.Items[:min(len(m.Items), maxItems)] {
+		amount := it.Tokens
+		if amount < 0 {
+			amount = tokens
+		}
+		if err := b.Target.Bookings().NoteTurn(it.ID, ownership.Turn{RequestedModel: b.Target.To.Model, Answered: m.Model, Tokens: amount}); err != nil {
+			b.Target.Req.Fail("note an item", err)
+			return
+		}
 	}
 }
 
