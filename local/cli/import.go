@@ -298,8 +298,10 @@ func keepKey(path string, k declare.Key, id, value string) error {
 	if err != nil {
 		return err
 	}
-	err = json.NewEncoder(file).Encode(map[string]string{"source": k.Source, "name": k.Name, "workspace": k.Workspace, "id": id, "key": value})
-	return errors.Join(err, file.Chmod(0o600), file.Close())
+	if err = file.Chmod(0o600); err == nil { // of a file that others could read before
+		err = json.NewEncoder(file).Encode(map[string]string{"source": k.Source, "name": k.Name, "workspace": k.Workspace, "id": id, "key": value})
+	}
+	return errors.Join(err, file.Close())
 }
 
 // printPlan prints the steps of a plan, and the variables that have no value.
