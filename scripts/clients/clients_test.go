@@ -180,11 +180,11 @@ func metrics(t *testing.T, p *process) {
 	}
 }
 
-// comparableMetrics have the names, units and labels that dashboards of comparable gateways read,
-// which the rules reject.
+// comparableMetrics have the names, units and labels that dashboards read, of comparable gateways
+// and of the gateway's earlier versions, which the rules reject.
 var comparableMetrics = []string{
 	"request_count", "llm_cost_sum", "llm_token_sum", "http_request_duration_seconds", "gateway_request_duration_milliseconds", "llm_request_duration_milliseconds",
-	"gateway_processing_time_excluding_last_byte_ms", "llm_last_byte_diff_duration_milliseconds",
+	"gateway_latency_milliseconds", "gateway_processing_time_excluding_last_byte_ms", "llm_last_byte_diff_duration_milliseconds",
 }
 
 // standardFiles are run when net/http serves and calls instead of the engines of this project:

@@ -100,6 +100,20 @@ var counted = map[string]string{
 	metric.Dropped:       "Records that were not exported to a telemetry destination, once for each destination and signal.",
 }
 
+// latency writes the histogram of latencies. unit is the length of its unit in milliseconds.
+func (t *Totals) latency(b *bytes.Buffer, suffix, help string, unit float64) {
+	name := prometheusName(metric.Latency) + suffix
+	fmt.Fprintf(b, "# HELP %s %s\n# TYPE %s histogram\n", name, help, name)
+	t.models.each(func(p pair, s *sums) {
+		sum := int64(0)
+		for i, bound := range bounds {
+			sum += s.buckets[i]
+			fmt.Fprintf(b, "%s_bucket{%s,le=\"%s\"} %d\n", name, labels(p), number(bound/unit), sum)
+		}
+		fmt.Fprintf(b, "%s_bucket{%s,le=\"+Inf\"} %d\n%s_sum{%s} %s\n%s_count{%s} %d\n", name, labels(p), s.requests, name, labels(p), number(milliseconds(s.latency)/unit), name, labels(p), s.requests)
+	})
+}
+
 // text returns the metrics: names are those of CloudWatch in Prometheus's spelling.
 func (t *Totals) text() []byte {
 	t.mu.Lock()
@@ -110,16 +124,8 @@ func (t *Totals) text() []byte {
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s counter\n", name, m.help, name)
 		t.models.each(func(p pair, s *sums) { fmt.Fprintf(&b, "%s{%s} %s\n", name, labels(p), m.of(s)) })
 	}
-	name := prometheusName(metric.Latency) + "_seconds"
-	fmt.Fprintf(&b, "# HELP %s From a request's arrival to its last byte.\n# TYPE %s histogram\n", name, name)
-	t.models.each(func(p pair, s *sums) {
-		sum := int64(0)
-		for i, bound := range bounds {
-			sum += s.buckets[i]
-			fmt.Fprintf(&b, "%s_bucket{%s,le=\"%s\"} %d\n", name, labels(p), number(bound/1000), sum)
-		}
-		fmt.Fprintf(&b, "%s_bucket{%s,le=\"+Inf\"} %d\n%s_sum{%s} %s\n%s_count{%s} %d\n", name, labels(p), s.requests, name, labels(p), number(s.latency.Seconds()), name, labels(p), s.requests)
-	})
+	t.latency(&b, "_seconds", "From a request's arrival to its last byte.", 1000)
+	t.latency(&b, "_milliseconds", "The same in milliseconds, for dashboards that read this name.", 1)
 	counts := maps.Clone(t.counts)
 	for n, count := range t.others {
 		counts[n] = count()
