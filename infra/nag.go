@@ -1,9 +1,14 @@
+// Command infra is the CDK app of the gateway: data, functions, workers and edge.
 package main
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 
 	"github.com/aws/aws-cdk-go/awscdk/v2"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
 	"github.com/aws/constructs-go/constructs/v10"
 	"github.com/aws/jsii-runtime-go"
 	"github.com/cdklabs/cdk-nag-go/cdknag/v2"
@@ -77,4 +82,71 @@ func suppress(in *installation) (noted []int) {
 		}
 	}
 	return noted
+}
+
+func main() {
+	defer jsii.Close()
+	app := awscdk.NewApp(&awscdk.AppProps{Outdir: outdir(os.Getenv("CDK_OUTDIR"))})
+	o, err := optionsOf(app)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	build(app, o)
+	app.Synth(nil)
+}
+
+// outdir is the folder for the templates. The CDK's command line names it as seen from the
+// folder above: cdk.json starts the app in infra.
+func outdir(named string) *string {
+	switch {
+	case named == "":
+		return nil
+	case filepath.IsAbs(named):
+		return &named
+	}
+	above := filepath.Join("..", named)
+	return &above
+}
+
+// installation are the stacks of one gateway.
+type installation struct {
+	exempt    []int // for each exemption, the number of resources that it is noted at
+	data      *dataStack
+	functions *functionStack
+	workers   *workerStack
+	edge      *edgeStack
+	firewall  awscdk.Stack // nil: the firewall is in the edge's stack, or there is none
+}
+
+// build makes the stacks. Each stack refers only to earlier ones.
+func build(app awscdk.App, o options) *installation {
+	props := func(what string) *awscdk.StackProps {
+		return &awscdk.StackProps{
+			StackName:   jsii.String(o.name + "-" + what),
+			Description: jsii.String("AI gateway: " + what),
+			Env:         &awscdk.Environment{Region: jsii.String(o.region)},
+		}
+	}
+	awscdk.Tags_Of(app).Add(jsii.String(installationTag), jsii.String(o.name), nil)
+	in := &installation{}
+	in.data = newDataStack(app, props("data"), o)
+	in.functions = newFunctionStack(app, props("functions"), o, in.data)
+	in.workers = newWorkerStack(app, props("workers"), o, in.data, in.functions)
+	in.edge, in.firewall = newEdgeStack(app, props, o, in.data, in.functions)
+	awscdk.Aspects_Of(app).Add(cdknag.NewAwsSolutionsChecks(&cdknag.NagPackProps{Verbose: jsii.Bool(true)}), nil)
+	in.exempt = suppress(in)
+	return in
+}
+
+// newSetupOutputs puts out, at the end of a deploy, how to make the first keys.
+func newSetupOutputs(stack awscdk.Stack, worker awslambda.Function) {
+	awscdk.NewCfnOutput(stack, jsii.String("SetupFunction"), &awscdk.CfnOutputProps{
+		Value: worker.FunctionName(), Description: jsii.String("The worker whose task setup makes the first keys"),
+	})
+	command := `aws lambda invoke --region ` + *stack.Region() + ` --function-name ` + *worker.FunctionName() +
+		` --cli-binary-format raw-in-base64-out --payload '{"task":"setup"}' keys.json`
+	awscdk.NewCfnOutput(stack, jsii.String("Setup"), &awscdk.CfnOutputProps{
+		Value: jsii.String(command), Description: jsii.String("Makes the first organisation and its keys, once, and writes them to keys.json"),
+	})
 }

@@ -3,11 +3,16 @@
 package analytics
 
 import (
+	"encoding/json"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
+	"time"
 
 	"gateway/shared/admin"
 	"gateway/shared/admin/usagequery"
+	"gateway/shared/fault"
 	"gateway/shared/store"
 	"gateway/shared/usage/feedback"
 	"gateway/shared/usage/report"
@@ -136,4 +141,214 @@ func shapeOf(summary, point reflect.Type) admin.Schema {
 	members := s["properties"].(map[string]admin.Schema)
 	members["summary"], members["data_points"]["items"] = admin.SchemaOfType(summary), admin.SchemaOfType(point)
 	return withPrevious(s)
+}
+
+// included is the parameter with the names of the graphs of one call.
+const included = "include"
+
+// maxGraphs is how many graphs one call returns.
+const maxGraphs = 8
+
+// severalGraphs returns several graphs in one call.
+func (f *family) severalGraphs(query []admin.Field) admin.Route {
+	names := admin.Field{
+		Name: included, Type: admin.Array, Of: &admin.Field{Type: admin.String}, Required: true, Max: maxGraphs,
+		Doc: "Names of graphs, as in their paths below /analytics/graphs: " + strings.Join(report.GraphNames(), ", ") + ". Several, comma-separated.",
+		Check: func(raw json.RawMessage) []fault.Detail {
+			var all []string
+			if err := json.Unmarshal(raw, &all); err != nil {
+				return []fault.Detail{{Message: "must be a list with commas"}}
+			}
+			for _, name := range all {
+				if !slices.Contains(report.GraphNames(), strings.TrimSpace(name)) {
+					return []fault.Detail{{Message: "must be of " + strings.Join(report.GraphNames(), ", ")}}
+				}
+			}
+			return nil
+		},
+	}
+	return admin.Route{
+		Method: "GET", Path: "/analytics/graphs", Name: "getGraphs", Doc: "Several graphs in one call, each as its own path returns it.",
+		Scopes: scopes, Where: admin.InEither, Query: append([]admin.Field{names}, comparing(query)...),
+		AnswerOf: func() admin.Schema {
+			graphs := map[string]admin.Schema{}
+			for _, name := range report.GraphNames() {
+				graphs[name] = graphSchema(name)
+			}
+			return admin.Closed(map[string]admin.Schema{
+				"object": {"type": "string", "enum": []string{"analytics-graphs"}},
+				"graphs": {"type": "object", "properties": graphs, "additionalProperties": false, "description": "The graphs by their names."},
+			})
+		},
+		Do: f.drawSeveral,
+	}
+}
+
+func (f *family) drawSeveral(c *admin.Call) (any, error) {
+	graphs := map[string]any{}
+	for _, name := range usagequery.Entries(c.Query, included) {
+		g, err := f.draw(c, func(sc store.Scope, filter *report.Filter) (report.Graph, error) {
+			g, _, err := f.reader.Graph(c.Context, sc, name, filter) // Check has seen the name
+			return g, usagequery.Failed(err)
+		})
+		if err != nil {
+			return nil, err
+		}
+		graphs[name] = g
+	}
+	return map[string]any{"object": "analytics-graphs", "graphs": graphs}, nil
+}
+
+// compare is the parameter that adds the previous period.
+const compare = "compare"
+
+// comparing are the parameters of questions that can be compared.
+func comparing(query []admin.Field) []admin.Field {
+	return append(slices.Clone(query), admin.Field{Name: compare, Type: admin.String, Enum: []string{"previous"},
+		Doc: "previous: adds the same data of the preceding period of equal length."})
+}
+
+// compared is a graph with the previous period, if requested.
+type compared struct {
+	report.Graph
+	Previous *previous `json:"previous,omitempty"`
+}
+
+// previous is the part of a response about the previous period.
+type previous struct {
+	Summary any           `json:"summary"`
+	Points  []any         `json:"data_points,omitempty"`
+	From    admin.Instant `json:"time_of_generation_min"`
+	To      admin.Instant `json:"time_of_generation_max"`
+}
+
+// draw returns the result of of for the requested period and, with compare, for the previous
+// one.
+func (f *family) draw(c *admin.Call, of func(store.Scope, *report.Filter) (report.Graph, error)) (any, error) {
+	sc, filter, err := ask(c)
+	if err != nil {
+		return nil, err
+	}
+	now := filter
+	if err := f.rate(c, sc, &now); err != nil {
+		return nil, err
+	}
+	var out compared
+	if out.Graph, err = of(sc, &now); err != nil || c.Query.Text(compare) == "" {
+		return out, err
+	}
+	filter.ShiftBack()
+	if wrong := fault.Invalids(filter.Validate(usagequery.From, usagequery.To)); wrong != nil {
+		return nil, wrong
+	}
+	before := &previous{From: admin.Instant(filter.From), To: admin.Instant(filter.To)}
+	if err := f.rate(c, sc, &filter); err != nil {
+		return nil, err
+	}
+	g, err := of(sc, &filter)
+	if err != nil {
+		return nil, err
+	}
+	before.Summary, before.Points = g.Summary, g.Points
+	out.Previous = before
+	return out, nil
+}
+
+// withPrevious is the schema of an answer that can be compared.
+func withPrevious(s admin.Schema) admin.Schema {
+	of := admin.SchemaOf[previous]()
+	members := of["properties"].(map[string]admin.Schema)
+	for name, m := range s["properties"].(map[string]admin.Schema) {
+		if name != "object" {
+			members[name] = m
+		}
+	}
+	out := maps.Clone(s)
+	all := maps.Clone(s["properties"].(map[string]admin.Schema))
+	all["previous"] = of
+	out["properties"] = all
+	return out
+}
+
+// feedbackGraphs returns the routes of graphs of client feedback.
+func (f *family) feedbackGraphs(query []admin.Field) (routes []admin.Route) {
+	for _, name := range report.FeedbackGraphs() {
+		r := f.graph(name, query)
+		r.AnswerOf = func() admin.Schema { return shapeOf(report.FeedbackGraphTypes(name)) }
+		r.Do = func(c *admin.Call) (any, error) {
+			return f.draw(c, func(sc store.Scope, filter *report.Filter) (report.Graph, error) {
+				marks, err := f.marks(c, sc, filter, name == "feedbacks/ai-models")
+				if err != nil {
+					return report.Graph{}, err
+				}
+				return report.FeedbackGraph(name, filter, marks), nil
+			})
+		}
+		routes = append(routes, r)
+	}
+	return routes
+}
+
+// marks is the feedback that was given in the time of the question. Where the question
+// filters by more than time and workspace, a feedback counts if its trace has a request of
+// that time which passes the filter; models are those of such requests.
+func (f *family) marks(c *admin.Call, sc store.Scope, filter *report.Filter, models bool) (marks []report.Feedback, err error) {
+	scopes, err := usagequery.Workspaces(c, sc)
+	if err != nil {
+		return nil, err
+	}
+	join := models || !timeAlone(filter)
+	var traces []string
+	wanted := map[string]struct{}{}
+	over := false
+	for _, in := range scopes {
+		from, err := f.reader.RetainedSince(c.Context, in, filter.From)
+		if err != nil {
+			return nil, usagequery.Failed(err)
+		}
+		err = f.feedback.Between(c.Context, in, from, filter.To.Add(time.Millisecond), func(r *feedback.Feedback) bool {
+			if over = len(marks) == usagequery.MaxFeedback; over {
+				return false
+			}
+			marks = append(marks, report.Feedback{At: r.Created, Value: r.Value, Weighted: r.Weighted()})
+			if join {
+				traces, wanted[r.Trace] = append(traces, r.Trace), struct{}{}
+			}
+			return true
+		})
+		if err != nil {
+			return nil, err
+		}
+		if over {
+			return nil, fault.Invalid("time_of_generation_max", "is so far from time_of_generation_min that there are more than %d feedbacks; narrow the time", usagequery.MaxFeedback)
+		}
+	}
+	if !join {
+		return marks, nil
+	}
+	of, err := f.reader.Models(c.Context, sc, filter, wanted)
+	if err != nil {
+		return nil, usagequery.Failed(err)
+	}
+	passed := marks[:0]
+	for i, trace := range traces {
+		if model, ok := of[trace]; ok {
+			marks[i].Model = model
+			passed = append(passed, marks[i])
+		}
+	}
+	return passed, nil
+}
+
+// timeAlone reports whether a filter restricts only the time.
+func timeAlone(f *report.Filter) bool {
+	rest := *f
+	rest.From, rest.To = report.Filter{}.From, report.Filter{}.To
+	v := reflect.ValueOf(rest)
+	for i := range v.NumField() {
+		if field := v.Field(i); !field.IsZero() && (field.Kind() != reflect.Slice && field.Kind() != reflect.Map || field.Len() > 0) {
+			return false
+		}
+	}
+	return true
 }

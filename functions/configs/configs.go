@@ -3,14 +3,18 @@
 package configs
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"strconv"
 
 	"gateway/shared/admin"
+	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/route"
+	"gateway/shared/tenant"
 )
 
 // Values that answers show for every config.
@@ -141,4 +145,202 @@ func (f *family) setContent(c *admin.Call, tx *resource.Tx, rec *resource.Record
 		return fault.Unavailable(err)
 	}
 	return nil
+}
+
+// configForm is the form of a config in the document. Members that it does not name are
+// described in the guide.
+func configForm() admin.Schema {
+	within := func(kind string, least, most float64) admin.Schema {
+		return admin.Schema{"type": kind, "minimum": least, "maximum": most}
+	}
+	open := admin.Schema{"type": "object"}
+	strategy := admin.Schema{
+		"type": "object", "required": []string{"mode"},
+		"properties": admin.Schema{
+			"mode": admin.Schema{"type": "string", "enum": []string{
+				route.ModeSingle, route.ModeLoadbalance, route.ModeFallback, route.ModeConditional, route.ModeLatency, route.ModeCost, route.ModeLeastBusy,
+			}},
+			"on_status_codes": admin.Schema{"type": "array", "items": within("integer", 100, 599)},
+			"conditions":      admin.Schema{"type": "array", "items": open},
+			"default":         admin.Schema{"type": "string"},
+			"sticky":          open,
+			"hedge": admin.Schema{"type": "object", "properties": admin.Schema{
+				"enabled":          admin.Schema{"type": "boolean"},
+				"after_ms":         within("integer", 1, float64(route.MaxHedgeAfter.Milliseconds())),
+				"after_percentile": within("number", route.MinHedgePercentile, route.MaxHedgePercentile),
+				"max_extra_cost":   admin.Schema{"type": "number", "minimum": 0, "maximum": 1, "description": "Cost of the attempts that were not used, as a share of that of the others."},
+				"stored_responses": admin.Schema{"type": "boolean"},
+			}},
+			"explore":          within("number", 0, route.MaxExplore),
+			"min_observations": within("integer", 1, route.MaxFloor),
+			"tie_break":        admin.Schema{"type": "string", "enum": []string{route.TieByWeight, route.TieByOrder}},
+		},
+	}
+	return admin.Schema{"type": "object", "properties": admin.Schema{"strategy": strategy, "targets": admin.Schema{"type": "array", "items": open}}}
+}
+
+// isDefault is the list field of the workspace's default config. Requests find
+// it through the workspace, which names it too.
+const isDefault = "is_default"
+
+// defaultFlag is 1 for the default config of its workspace, else 0.
+func defaultFlag(rec *resource.Record) int { return admin.Flag(rec.Fields[isDefault] == "1") }
+
+// setDefault sets or clears the config as the workspace's default. An archived config cannot be
+// the default.
+func setDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
+	wanted := c.Body.Given("isDefault") && c.Body.Int("isDefault") == 1
+	switch {
+	case wanted && rec.Archived():
+		return fault.Invalid("isDefault", "cannot be 1 for an archived config")
+	case wanted:
+		return becomeDefault(c, tx, rec)
+	case c.Body.Has("isDefault") || rec.Archived():
+		return leaveDefault(c, tx, rec)
+	}
+	return nil
+}
+
+// becomeDefault puts the config in the place of the default before it.
+func becomeDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
+	was := ""
+	err := ofWorkspace(c, tx, func(w *tenant.Workspace) { was, w.DefaultConfig = w.DefaultConfig, rec.ID })
+	if err != nil {
+		return err
+	}
+	if was != "" && was != rec.ID {
+		old, ok, err := tx.Get(c.Scope, route.KindConfig, was)
+		if err != nil {
+			return err
+		}
+		if ok {
+			delete(old.Fields, isDefault)
+			if err := tx.Update(&old); err != nil {
+				return err
+			}
+		}
+	}
+	if rec.Fields == nil {
+		rec.Fields = make(map[string]string, 1)
+	}
+	rec.Fields[isDefault] = "1"
+	return nil
+}
+
+// leaveDefault leaves the workspace without a default, where it was the config.
+func leaveDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
+	if defaultFlag(rec) == 0 {
+		return nil
+	}
+	delete(rec.Fields, isDefault)
+	return ofWorkspace(c, tx, func(w *tenant.Workspace) {
+		if w.DefaultConfig == rec.ID {
+			w.DefaultConfig = ""
+		}
+	})
+}
+
+// ofWorkspace changes the workspace of the call in the transaction.
+func ofWorkspace(c *admin.Call, tx *resource.Tx, change func(w *tenant.Workspace)) error {
+	ok, err := admin.Amend(tx, c.Organisation(), tenant.KindWorkspace, c.Scope.Workspace, change)
+	if err == nil && !ok {
+		return admin.Denied()
+	}
+	return err
+}
+
+// sealedConfig is the name under which a config with secrets is sealed; its body is then the
+// masked copy. Routing reads resource.Record.OpenSecrets(...)[sealedConfig] if HasSecret is
+// set.
+const sealedConfig = route.SealedConfig
+
+// secretFields are the members of a target that hold credentials: those of all
+// providers, under all their names.
+var secretFields = func() map[string]bool {
+	names := map[string]bool{"api_key": true, "custom_headers": true}
+	for _, p := range provider.All() {
+		for _, f := range p.Fields {
+			if !f.Secret {
+				continue
+			}
+			names[f.Name] = true
+			for _, alias := range f.Aliases {
+				names[alias] = true
+			}
+		}
+	}
+	return names
+}()
+
+// hookFields are the fields of a target with checks that may contain vendor credentials,
+// recognizable only by their field names.
+var hookFields = map[string]bool{
+	"input_guardrails": true, "output_guardrails": true, "before_request_hooks": true, "after_request_hooks": true,
+	"inputGuardrails": true, "outputGuardrails": true, "beforeRequestHooks": true, "afterRequestHooks": true,
+	"input_mutators": true, "output_mutators": true, "inputMutators": true, "outputMutators": true,
+}
+
+// maskSecrets gives a copy of a config to store and show, with its secrets
+// masked, and whether it has any. A config without secrets stays byte for byte.
+// A secret that is masked already is refused: it would be stored as the secret.
+func maskSecrets(raw json.RawMessage) (masked json.RawMessage, found bool, err error) {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var root map[string]any
+	if err := d.Decode(&root); err != nil {
+		return nil, false, fault.Invalid("config", "must be a JSON object")
+	}
+	m := &masker{}
+	m.node(root, "config")
+	if f := fault.Invalids(m.Bad); f != nil {
+		return nil, false, f
+	}
+	if !m.Found {
+		return raw, false, nil
+	}
+	masked, err = json.Marshal(root)
+	return masked, true, err
+}
+
+type masker struct {
+	audit.Texts
+}
+
+// node masks the secrets of the root or a target, and of the targets below.
+func (m *masker) node(n map[string]any, path string) {
+	for key, v := range n {
+		at := path + "." + key
+		switch {
+		case secretFields[key]:
+			n[key] = m.Hide(v, at)
+		case hookFields[key]:
+			n[key] = m.hook(v, at)
+		case key == "targets":
+			list, _ := v.([]any)
+			for i, e := range list {
+				if t, ok := e.(map[string]any); ok {
+					m.node(t, at+"["+strconv.Itoa(i)+"]")
+				}
+			}
+		}
+	}
+}
+
+// hook masks fields below v that have the name of a secret.
+func (m *masker) hook(v any, path string) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, e := range v {
+			if audit.SecretName(k) {
+				v[k] = m.Hide(e, path+"."+k)
+			} else {
+				v[k] = m.hook(e, path+"."+k)
+			}
+		}
+	case []any:
+		for i, e := range v {
+			v[i] = m.hook(e, path+"["+strconv.Itoa(i)+"]")
+		}
+	}
+	return v
 }

@@ -282,3 +282,78 @@ var errorSchema = object([]string{"error"}, map[string]admin.Schema{
 	"status": constant("failure"), "message": text, "type": constant("error"), "errors": list(text),
 	"error": object([]string{"message"}, map[string]admin.Schema{"message": text, "type": maybe, "param": maybe, "code": {}}),
 })
+
+// besideResponses are the bodies of the other operations on responses, by route name. These
+// requests are forwarded unchanged.
+var besideResponses = map[string]body{
+	"compactModelResponse": {
+		doc:     "Compact a conversation for further responses.",
+		request: ofResponses("model"),
+		answer: object([]string{"object"}, map[string]admin.Schema{
+			"id": text, "object": text, "created_at": integer, "output": list(open), "usage": oneOf(open, null),
+		}),
+	},
+	"countResponseInputTokens": {
+		doc: "Count the input tokens of a response before it is created. This is free.", request: ofResponses(),
+		answer: object([]string{"input_tokens"}, map[string]admin.Schema{"object": text, "input_tokens": integer}),
+	},
+	"createDecision": {
+		doc: "Create a decision, in OpenAI's format.", request: ofResponses("model"),
+		answer: object(nil, map[string]admin.Schema{"id": text, "object": text, "model": text, "usage": oneOf(open, null)}),
+	},
+}
+
+// ofResponses is a request with members that responses take. The provider judges any others.
+func ofResponses(required ...string) admin.Schema {
+	return request(required, map[string]admin.Schema{
+		"model": model, "input": oneOf(text, admin.Schema{"type": "array", "items": open}, null), "instructions": text, "previous_response_id": text,
+		"tools": list(open), "conversation": oneOf(text, open, null),
+	})
+}
+
+// sessionOfSecret are settings of a session; the provider decides what they may be.
+func sessionOfSecret(more map[string]admin.Schema) map[string]admin.Schema {
+	all := map[string]admin.Schema{
+		"model":        {"type": "string", "description": "A model, or @slug/model to name the saved provider too. If it is absent, the config must set it.", "example": "gpt-realtime"},
+		"instructions": {"type": "string", "example": "Answer in one sentence."},
+	}
+	for name, s := range more {
+		all[name] = s
+	}
+	return all
+}
+
+var (
+	transcriptionOfSecret = object(nil, map[string]admin.Schema{"model": {"type": "string", "example": "whisper-1"}})
+	secretOfSession       = object([]string{"value", "expires_at"}, map[string]admin.Schema{"value": {"type": "string", "description": "The secret; it is shown once."}, "expires_at": integer})
+)
+
+const geminiLive = "Open a Live session of Gemini over a WebSocket. Its first message, setup, names the model."
+
+var realtimeBodies = map[string]body{
+	"realtimeSecret": {
+		doc: "Create a short-lived secret for realtime sessions of one model, with the key, headers, config and settings of this request.",
+		request: request(nil, map[string]admin.Schema{
+			"expires_after": object(nil, map[string]admin.Schema{"anchor": constant("created_at"), "seconds": within("integer", 10, 7200)}),
+			"session": object(nil, sessionOfSecret(map[string]admin.Schema{
+				"type": {"type": "string", "enum": []any{"realtime", "transcription"}}, "audio": object(nil, map[string]admin.Schema{"input": object(nil, map[string]admin.Schema{"transcription": transcriptionOfSecret})}),
+			})),
+		}),
+		answer: object([]string{"value", "expires_at", "session"}, map[string]admin.Schema{"value": {"type": "string", "description": "The secret; it is shown once."}, "expires_at": integer, "session": open}),
+	},
+	"liveSession":               {doc: "Open a Live session of OpenAI over a WebSocket. Its first message, session.start, names the model.", request: open, answer: open},
+	"geminiLiveSession_v1alpha": {doc: geminiLive, request: open, answer: open},
+	"geminiLiveSession_v1beta":  {doc: geminiLive, request: open, answer: open},
+	"geminiLiveSession_v1":      {doc: geminiLive, request: open, answer: open},
+	"responsesSocket":           {doc: "Create responses over a WebSocket: each response.create is processed like POST /responses, and the events of its stream are sent as messages.", request: open, answer: open},
+	"realtimeSession": {
+		doc:     "Create a client secret in the format of the beta, valid for a minute.",
+		request: request(nil, sessionOfSecret(map[string]admin.Schema{"input_audio_transcription": transcriptionOfSecret})),
+		answer:  object([]string{"id", "client_secret"}, map[string]admin.Schema{"id": text, "object": text, "model": text, "client_secret": secretOfSession}),
+	},
+	"realtimeTranscriptionSession": {
+		doc:     "Create a client secret for a transcription session, in the format of the beta.",
+		request: object([]string{"input_audio_transcription"}, map[string]admin.Schema{"input_audio_transcription": transcriptionOfSecret}),
+		answer:  object([]string{"id", "client_secret"}, map[string]admin.Schema{"id": text, "object": text, "client_secret": secretOfSession}),
+	},
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"gateway/shared/admin"
 	"gateway/shared/app"
@@ -191,4 +192,152 @@ func encode(v any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("providers: encode: %w", err)
 	}
 	return raw, nil
+}
+
+// item and change are a provider and what happens to it.
+type (
+	item   = admin.Item[provider.Instance]
+	change = admin.Change[provider.Instance]
+	// instances are one of the two forms of providers.
+	instances = admin.Collection[provider.Instance]
+)
+
+// fields are those that both forms have.
+func fields(more ...admin.Field) []admin.Field {
+	slug := admin.SlugField(provider.MaxSlug)
+	slug.Doc = "Unique in the workspace; default: generated from the name."
+	slug.Check = reservedSlug
+	return append([]admin.Field{
+		admin.NameField(provider.MaxName), slug, {Name: "note"},
+		{Name: "expires_at", Doc: "When the provider stops working; null: never."},
+		admin.TagsField(),
+	}, more...)
+}
+
+// reservedSlug rejects the slugs of other routes below /providers.
+func reservedSlug(raw json.RawMessage) []fault.Detail {
+	switch string(raw) {
+	case `"` + catalogSlug + `"`, `"health"`:
+		return []fault.Detail{{Message: "is the name of a route; choose another"}}
+	}
+	return nil
+}
+
+func (f *family) limits() *admin.Limits[provider.Instance] {
+	return &admin.Limits[provider.Instance]{
+		Ledger: f.Ledger, Place: ledger.OnProvider, Status: true,
+		Budget: func(in *provider.Instance) **ledger.UsageLimit { return &in.UsageLimits },
+		Reset:  func(in *provider.Instance) **time.Time { return &in.LastResetAt },
+		Subject: func(it item) *ledger.Subject {
+			return provider.InstanceSubject(it.Scope, it.ID, it.Slug, it.Rev, it.Form)
+		},
+	}
+}
+
+// shown are members of reads beside the fields; decorate fills what the
+// integration says.
+func shown(more ...admin.Shown[provider.Instance]) []admin.Shown[provider.Instance] {
+	of := func(name string, t admin.Type, value func(c *admin.Call, it item) any) admin.Shown[provider.Instance] {
+		return admin.Shown[provider.Instance]{Field: admin.Field{Name: name, Type: t, Required: true}, Value: value}
+	}
+	config := admin.Field{Name: "model_config", Type: admin.Object, Open: true, Absent: map[string]any{}, Doc: "Configurations of the workspace's own integration, without secrets."}
+	return append([]admin.Shown[provider.Instance]{
+		of("integration_id", admin.String, func(_ *admin.Call, it item) any { return it.Form.IntegrationSlug }),
+		of("ai_provider_name", admin.String, func(_ *admin.Call, it item) any { return it.Form.AIProviderID }),
+		of("status", admin.String, func(c *admin.Call, it item) any {
+			if it.Form.ExpiresAt != nil && !it.Form.ExpiresAt.After(c.Now) {
+				return provider.StatusExpired
+			}
+			return it.Status
+		}),
+		{Field: config},
+		{Field: admin.Field{Name: "configurations", Type: admin.Object, Open: true, Optional: true}},
+	}, more...)
+}
+
+// statusDisabled is the status of a provider with an integration that is not open to the
+// workspace; it works again once it is.
+const statusDisabled = "disabled"
+
+// decorate adds what the integrations hold, which are read together.
+func decorate(c *admin.Call, items []item, objects []admin.Members) error {
+	if c.Query.Bool("include_configurations") && c.Caller.UserID != "" {
+		return admin.Denied()
+	}
+	found, err := integrationsOf(c, items)
+	if err != nil {
+		return err
+	}
+	for n, it := range items {
+		showIntegration(c, it, found[it.Form.IntegrationID], objects[n])
+	}
+	return nil
+}
+
+// integration is a record with its form.
+type integration struct {
+	rec  resource.Record
+	form *provider.Integration
+}
+
+// integrationsOf reads the integrations of a page of providers, by id.
+func integrationsOf(c *admin.Call, items []item) (map[string]integration, error) {
+	ids := make(map[store.Scope][]string, 2)
+	seen := make(map[string]bool, len(items))
+	for _, it := range items {
+		if id := it.Form.IntegrationID; !seen[id] {
+			seen[id] = true
+			sc := it.Form.IntegrationScope(it.Scope)
+			ids[sc] = append(ids[sc], id)
+		}
+	}
+	out := make(map[string]integration, len(seen))
+	for sc, of := range ids {
+		found, err := c.Resources.GetMany(c.Context, sc, provider.KindIntegration, of)
+		if err != nil {
+			return nil, err
+		}
+		for _, rec := range found {
+			form, err := provider.DecodeIntegration(rec)
+			if err != nil {
+				return nil, err
+			}
+			out[rec.ID] = integration{rec, form}
+		}
+	}
+	return out, nil
+}
+
+// showIntegration adds the integration's data to the provider. A workspace sees the
+// configurations of an organization's integration only on request.
+func showIntegration(c *admin.Call, it item, of integration, o admin.Members) {
+	in := it.Form
+	if of.form == nil || !of.form.OpenTo(&of.rec, it.Scope.Workspace) {
+		if o["status"] == provider.StatusActive || o["status"] == ledger.Exhausted {
+			o["status"] = statusDisabled
+		}
+	}
+	if of.form == nil {
+		return
+	}
+	o["integration_id"] = of.rec.Slug
+	if !in.IntegrationOrg {
+		o["model_config"] = legacyConfig(of.form)
+	}
+	if o["object"] == objectKey {
+		o["secret_mappings"] = []provider.SecretMapping{}
+		if !in.IntegrationOrg {
+			o["secret_mappings"] = legacyMappings(of.form.SecretMappings)
+		}
+		o["credentials"] = []provider.CredentialShown{}
+		if in.VirtualKey {
+			o["credentials"] = of.form.ShownCredentials()
+			if mask, ok := of.form.Masked[provider.SecretKey]; ok {
+				o["masked_key"] = mask
+			}
+		}
+	}
+	if c.Query.Bool("include_configurations") {
+		o["configurations"] = of.form.Shown()
+	}
 }

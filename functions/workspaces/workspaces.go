@@ -11,6 +11,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/identity/membership"
 	"gateway/shared/ledger"
+	"gateway/shared/provider"
 	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/store"
@@ -209,4 +210,9 @@ func useConfig(tx *resource.Tx, rec *resource.Record, was string, w *tenant.Work
 	cfg, err := admin.Refer(tx, rec.Ref(), inside(rec), route.KindConfig, "defaults.user_api_key_config", was, *ref)
 	*ref = cfg.Slug
 	return err
+}
+
+// openDefaults gives a new workspace its providers.
+func openDefaults(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
+	return provider.OpenDefaults(tx, c.Resources, rec, len(c.Body.Texts("users"))) // members of the new workspace take rows as well
 }

@@ -1,12 +1,15 @@
 package declare
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -119,4 +122,106 @@ func list(ctx context.Context, api API, path string, query url.Values) ([]map[st
 			return all, nil
 		}
 	}
+}
+
+// Place is the workspace that an import writes to.
+type Place struct {
+	Slug, Name string // Slug is empty if the workspace does not exist yet
+	Own        bool   // it is that of a workspace key
+}
+
+// FindWorkspace returns the workspace with a slug or name. Without one, it is that of a
+// workspace key, else the default one of the organization.
+func FindWorkspace(ctx context.Context, api API, want string) (Place, error) {
+	rows, err := list(ctx, api, "/admin/workspaces", url.Values{"name_format": {"plain"}})
+	var refused *Error
+	if errors.As(err, &refused) && (refused.Status == http.StatusForbidden || refused.Status == http.StatusNotFound) && want == "" {
+		return Place{Own: true}, nil
+	}
+	if err != nil {
+		return Place{}, err
+	}
+	for _, row := range rows {
+		slug, _ := row["slug"].(string)
+		name, _ := row["name"].(string)
+		if row["status"] != "archived" && (want == "" && flagNumber(row["is_default"]) == "1" || want != "" && (want == slug || want == name)) {
+			return Place{Slug: slug, Name: name}, nil
+		}
+	}
+	return Place{Name: want, Own: want == ""}, nil
+}
+
+// DefaultConfig returns the name of the default config of a workspace; "" if there is none,
+// or no such workspace. An empty slug is the workspace of a workspace key.
+func DefaultConfig(ctx context.Context, api API, slug string) (string, error) {
+	it := item{kind: kindOf("configs"), workspace: slug}
+	rows, err := list(ctx, api, it.kind.path, it.query())
+	var refused *Error
+	if errors.As(err, &refused) && (refused.Status == http.StatusForbidden || refused.Status == http.StatusNotFound) && slug != "" {
+		return "", nil // no such workspace
+	}
+	for _, row := range rows {
+		if flagNumber(row["is_default"]) == "1" {
+			name, _ := row["name"].(string)
+			return name, nil
+		}
+	}
+	return "", err
+}
+
+// inNameOrder returns the items of a kind that an export contains, by name. The order in which
+// a gateway lists them depends on when they were created, so two gateways with the same state
+// would have different exports.
+func inNameOrder(items []*item, k *kind) []*item {
+	var out []*item
+	for _, it := range items {
+		if it.kind == k && !it.builtIn {
+			out = append(out, it)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *item) int { return cmp.Compare(a.name(), b.name()) })
+	return out
+}
+
+// dependenciesFirst orders resources of one kind so that each comes after those that it
+// mentions: a collection after its parent, a partial after those that it includes. A cycle is
+// left in its order; the gateway rejects it.
+func dependenciesFirst(list []*Resource) []*Resource {
+	out := make([]*Resource, 0, len(list))
+	seen := map[*Resource]bool{}
+	var visit func(r *Resource)
+	visit = func(r *Resource) {
+		if seen[r] {
+			return
+		}
+		seen[r] = true
+		for _, o := range list {
+			if slug, _ := o.Fields["slug"].(string); o != r && slug != "" && mentions(r.Fields, slug) {
+				visit(o)
+			}
+		}
+		out = append(out, r)
+	}
+	for _, r := range list {
+		visit(r)
+	}
+	return out
+}
+
+// mentions reports whether a value is the slug or, if the gateway generated the slug, contains
+// it. Other slugs may be ordinary words of a text.
+func mentions(v any, slug string) bool {
+	switch v := v.(type) {
+	case string:
+		return v == slug || generated.MatchString(slug) && strings.Contains(v, slug)
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return mentions(e, slug) })
+	case map[string]any:
+		for _, e := range v {
+			if mentions(e, slug) {
+				return true
+			}
+		}
+	}
+	return false
 }

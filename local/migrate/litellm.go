@@ -1,9 +1,15 @@
 package migrate
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
+	"gateway/local/declare"
 	"gateway/local/document"
+	"gateway/shared/pricing"
 )
 
 // Limits of a source.
@@ -153,4 +159,227 @@ func requireMaps(n *document.Node, at string) error {
 		}
 	}
 	return nil
+}
+
+// readServers maps MCP servers. Those that are a process of the source's machine are not mapped.
+func readServers(l *importer) error {
+	servers := l.root.Get("mcp_servers")
+	if err := servers.Expect("mcp_servers", document.Map); err != nil {
+		return err
+	}
+	for _, f := range servers.Fields() {
+		at := "mcp_servers." + f.Name
+		if err := f.Value.Expect(at, document.Map); err != nil {
+			return err
+		}
+		if err := readServer(l, f, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readServer(l *importer, f document.Field, at string) error {
+	n := f.Value
+	address, transport := n.Get("url"), n.Get("transport")
+	if transport.Scalar() == "stdio" || address.Kind() == document.Null && n.Get("command").Kind() != document.Null {
+		l.not(n, "is a process on the source's machine; serve it over HTTP")
+		return nil
+	}
+	if n.Get("spec_path").Kind() != document.Null {
+		l.not(n, "an OpenAPI document is no MCP server; serve it over HTTP")
+		return nil
+	}
+	if address.Kind() != document.Text {
+		return document.Errorf(n.At, at+".url", "must be a text")
+	}
+	slug := l.origin + "-" + identifier(f.Name)
+	integration := map[string]any{"slug": slug, "name": f.Name, "url": l.text(address), "transport": "sse", "auth_type": "none"}
+	l.mapped(address, "MCP integration "+slug)
+	headers := map[string]any{}
+	token := ""
+	for _, p := range n.Fields() {
+		v := p.Value
+		switch p.Name {
+		case "url":
+		case "transport":
+			if v.Scalar() == "http" || v.Scalar() == "streamable_http" || v.Scalar() == "streamable-http" {
+				integration["transport"] = "http"
+			}
+			l.mapped(v, "transport of the integration")
+		case "description":
+			integration["description"] = l.text(v)
+			l.mapped(v, "description of the integration")
+		case "authentication_token", "auth_value":
+			token = l.secretText(v.Scalar(), at+"_"+p.Name)
+			l.mapped(v, "header of the integration, stored encrypted")
+		case "auth_type":
+			l.mapped(v, "authentication of the integration")
+		case "static_headers", "headers":
+			if err := v.Expect(at+"."+p.Name, document.Map); err != nil {
+				return err
+			}
+			for _, h := range v.Fields() {
+				headers[h.Name] = l.secretText(h.Value.Scalar(), at+"_"+p.Name+"_"+h.Name)
+			}
+			l.mapped(v, "headers of the integration, stored encrypted")
+		case "allowed_tools", "disallowed_tools", "allowed_params", "tool_name_to_display_name", "tool_name_to_description":
+			l.changed(v, "set capabilities of the MCP server")
+		case "extra_headers":
+			l.changed(v, "set forward_headers of the integration")
+		case "mcp_info", "alias", "server_id", "spec_version":
+			l.changed(v, "the server describes itself")
+		case "access_groups", "allow_all_keys", "available_on_public_internet", "teams", "users":
+			l.changed(v, "set user access of the MCP server")
+		case "client_id", "client_secret", "authorization_url", "token_url", "registration_url", "scopes", "oauth2_flow":
+			l.changed(v, "set oauth_metadata of the integration; users sign in again")
+		default:
+			l.not(v, "MCP integrations have no such field")
+		}
+	}
+	switch kind := n.Get("auth_type").Scalar(); kind {
+	case "oauth2", "oauth2_m2m":
+		integration["auth_type"] = "oauth_auto"
+	case "", "none":
+	default:
+		name, prefix := "Authorization", map[string]string{"bearer_token": "Bearer ", "basic": "Basic ", "token": "token "}[kind]
+		if kind == "api_key" {
+			name = "X-API-Key"
+		}
+		if token != "" {
+			headers[name] = headerValue(l, prefix, token)
+		}
+	}
+	if len(headers) > 0 {
+		integration["configurations"] = map[string]any{"custom_headers": headers}
+		if integration["auth_type"] == "none" {
+			integration["auth_type"] = "headers"
+		}
+	}
+	l.add("mcp_integrations", integration)
+	l.add("mcp_servers", map[string]any{"slug": identifier(f.Name), "name": f.Name, "mcp_integration_id": slug})
+	return nil
+}
+
+// headerValue is a secret as the value of a header. Basic needs it in base64.
+func headerValue(l *importer, prefix, form string) string {
+	name := strings.TrimSuffix(strings.TrimPrefix(form, "${"), "}")
+	if value, ok := l.Secrets(name); ok && prefix == "Basic " && strings.Contains(value, ":") {
+		l.literal[name] = base64.StdEncoding.EncodeToString([]byte(value))
+	}
+	return l.derived(prefix, form)
+}
+
+// OpenRouter imports the models and keys of an OpenRouter account. path may be empty: then
+// the models are those of the price list. Otherwise it is a response of OpenRouter's list of
+// models or of keys, or an object with both as models and keys.
+func OpenRouter(path string, getenv func(string) string) (*Result, error) {
+	l := newImporter("openrouter", getenv)
+	l.add("integrations", map[string]any{"slug": "openrouter", "name": "openrouter", "ai_provider_id": "openrouter", "allow_all_models": true, "key": "${OPENROUTER_API_KEY}"})
+	l.add("providers", map[string]any{"slug": "openrouter", "name": "openrouter", "integration_id": "openrouter"})
+	l.Report.Lines = append(l.Report.Lines, Line{Key: "OPENROUTER_API_KEY", Status: Mapped, Note: "key of the integration openrouter, stored encrypted"})
+	var roots []*document.Node
+	listed := false
+	if path != "" {
+		folder, name, err := document.Open(path, maxSource)
+		if err != nil {
+			return nil, err
+		}
+		defer folder.Close()
+		root, err := folder.Read(name, document.Place{})
+		if err != nil {
+			return nil, err
+		}
+		roots = []*document.Node{root}
+		for _, list := range []*document.Node{root.Get("data"), root.Get("models"), root.Get("keys"), root.Get("models").Get("data"), root.Get("keys").Get("data")} {
+			if list.Kind() != document.List {
+				continue
+			}
+			if err := requireMaps(list, "data"); err != nil {
+				return nil, err
+			}
+			for _, row := range list.Items() {
+				models, err := openRouterRow(l, row)
+				if err != nil {
+					return nil, err
+				}
+				listed = listed || models
+			}
+		}
+		if len(l.groups) == 0 && len(l.Access.Keys) == 0 {
+			return nil, document.Errorf(root.At, "", "must be a list of models or keys of OpenRouter")
+		}
+	}
+	if !listed {
+		for _, m := range pricing.Default().Models("openrouter") {
+			openRouterModel(l, m, nil)
+		}
+		l.Report.Lines = append(l.Report.Lines, Line{Key: "models", Status: Changed, Note: fmt.Sprintf("the %d models of the price list; others are asked for as @openrouter/<model>", len(l.groups))})
+	}
+	if err := writeRouter(l); err != nil {
+		return nil, err
+	}
+	return l.finish(roots...)
+}
+
+func openRouterModel(l *importer, model string, at *document.Node) {
+	if len(l.groups) >= maxGroups {
+		l.not(at, fmt.Sprint("a config has at most ", maxGroups, " names; ask for it as @openrouter/", model))
+		return
+	}
+	g := groupOf(l, model, at)
+	g.deployments = []*deployment{{slug: "openrouter", integrate: "openrouter", ai: "openrouter", model: model}}
+}
+
+// openRouterRow maps a model or a key.
+func openRouterRow(l *importer, row *document.Node) (model bool, err error) {
+	if id := row.Get("id"); id.Kind() == document.Text && row.Get("hash") == nil {
+		l.not(row, "describes the model; the price list has what counts")
+		l.mapped(id, "bare name of the model")
+		openRouterModel(l, id.Scalar(), id)
+		prices := map[string]any{}
+		for from, to := range map[string]string{"prompt": "request_token", "completion": "response_token", "input_cache_read": "cache_read_input_token", "input_cache_write": "cache_write_input_token"} {
+			v := row.Get("pricing").Get(from)
+			if cents, ok := centsOf(v.Scalar()); ok && v != nil {
+				prices[to] = map[string]any{"price": json.Number(cents)}
+				l.mapped(v, "price of the model, in US cents")
+			}
+		}
+		if len(prices) > 0 && l.byName[id.Scalar()] != nil {
+			in := l.space.Sections["integrations"][0]
+			list, _ := in.Fields["models"].([]any)
+			in.Fields["models"] = append(list, map[string]any{"slug": id.Scalar(), "enabled": true, "pricing_config": map[string]any{"type": "static", "pay_as_you_go": prices}})
+		}
+		return true, nil
+	}
+	name := row.Get("name")
+	if name.Kind() != document.Text {
+		return false, document.Errorf(row.At, "data[]", "must have an id, as models do, or a name, as keys do")
+	}
+	l.not(row, "describes the use of the key")
+	if row.Get("disabled").True() {
+		l.not(row, "is disabled")
+		return false, nil
+	}
+	l.changed(name, "a new key: clients get another value; see --keys-file")
+	fields := map[string]any{"scopes": importedScopes, "description": "imported"}
+	if limit := row.Get("limit"); limit.Kind() != document.Null {
+		n, ok := limit.Float()
+		if !ok || n < 0 {
+			return false, document.Errorf(limit.At, "data[].limit", "must be a number of at least 0")
+		}
+		budget := map[string]any{"credit_limit": max(n, 1e-9)}
+		l.mapped(limit, "budget of the key")
+		switch reset := row.Get("limit_reset"); reset.Scalar() {
+		case "daily":
+			budget["periodic_reset_days"] = 1
+			l.mapped(reset, "reset of the budget")
+		case "weekly", "monthly":
+			budget["periodic_reset"] = reset.Scalar()
+			l.mapped(reset, "reset of the budget")
+		}
+		fields["usage_limits"] = budget
+	}
+	l.Access.Keys = append(l.Access.Keys, declare.Key{Source: row.Get("hash").Scalar(), Workspace: MainWorkspace, Name: name.Scalar(), Fields: fields})
+	return false, nil
 }

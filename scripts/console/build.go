@@ -1,3 +1,5 @@
+// Command console builds the web console from functions/console/web into
+// functions/console/dist. `make console` runs it; the result is committed.
 package main
 
 import (
@@ -114,4 +116,11 @@ func write(name string, content []byte) error {
 		return err
 	}
 	return os.WriteFile(name+".gz", packed.Bytes(), 0o644)
+}
+
+func main() {
+	if err := build("functions/console", "functions/console/dist"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }

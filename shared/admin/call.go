@@ -2,13 +2,18 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	"gateway/shared/admin/replay"
 	"gateway/shared/audit"
 	"gateway/shared/resource"
 	"gateway/shared/seal"
+	"gateway/shared/seal/hostpin"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
 )
@@ -142,4 +147,121 @@ func (c *Call) where() Where {
 		return c.Route.WhereOf(c)
 	}
 	return c.Route.Where
+}
+
+// checkEach checks the objects of a list and gives the members that are ignored.
+func (c *Call) checkEach(list []map[string]json.RawMessage, p *problems) (ignored []string) {
+	for i, raw := range list {
+		var of problems
+		v, more := checkFields(raw, c.Route.Body, creating, &of)
+		p.addAll(fmt.Sprintf("[%d]", i), of.list)
+		c.Each, ignored = append(c.Each, v), append(ignored, more...)
+	}
+	slices.Sort(ignored)
+	return slices.Compact(ignored)
+}
+
+// SecretReferences returns what the caller may do with secret references: read them, as
+// their routes require it, or only map them.
+func (c *Call) SecretReferences() hostpin.Caller {
+	reads := c.Caller.OfOrganisation() && c.Caller.AtLeast(Admin) && c.Caller.HasAny([]string{hostpin.ScopeRead})
+	return hostpin.Caller{Reads: reads, Uses: reads || c.Caller.HasAny([]string{hostpin.ScopeUse})}
+}
+
+// checkAddresses returns a 400 if an update moves an Address while secrets of the record
+// stay as they are. It compares the records as they are stored before and after the update.
+func checkAddresses(fields []Field, in Values, old, rec *resource.Record) error {
+	var ch hostpin.Change
+	for i := range fields {
+		if f := &fields[i]; f.Secret && !in.Has(f.Name) && rec.HasSecret(f.Name) {
+			ch.Retained = append(ch.Retained, f.Name)
+		}
+	}
+	if len(ch.Retained) == 0 {
+		return nil
+	}
+	var was, now map[string]any
+	if err := json.Unmarshal(old.Body, &was); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(rec.Body, &now); err != nil {
+		return err
+	}
+	for i := range fields {
+		if f := &fields[i]; f.Address {
+			ch.Addresses = append(ch.Addresses, hostpin.Address{Field: f.Name, Was: textOfMember(was[f.member()]), Now: textOfMember(now[f.member()]), Open: true})
+		}
+	}
+	return ch.Check()
+}
+
+// changesDetail is the detail of an audit record with the changes of an update:
+// {"field":[before,after]}, secrets masked.
+const changesDetail = "changes"
+
+// maxChanges is the limit of that detail, in bytes; a longer one lists only the names of the
+// fields.
+const maxChanges = 4096
+
+// NoteChanges adds what an update changed to the audit record of the call.
+func NoteChanges(c *Call, diff map[string][2]any) {
+	if len(diff) == 0 {
+		return
+	}
+	raw, err := json.Marshal(diff)
+	if err != nil || len(raw) > maxChanges {
+		raw, _ = json.Marshal(sortedKeys(diff)) // texts
+	}
+	details := maps.Clone(c.details)
+	if details == nil {
+		details = make(map[string]string, 1)
+	}
+	details[changesDetail] = audit.MaskBody(raw)
+	c.details = details
+}
+
+// changes compares a record before and after, field by field.
+func changes(c *Call, fields []Field, old, rec *resource.Record) map[string][2]any {
+	was, now := bodyOf(old), bodyOf(rec)
+	out := map[string][2]any{}
+	put := func(name string, before, after any) {
+		a, errA := json.Marshal(before)
+		b, errB := json.Marshal(after)
+		if errA == nil && errB == nil && string(a) != string(b) {
+			out[name] = [2]any{before, after}
+		}
+	}
+	for i := range fields {
+		f := &fields[i]
+		switch {
+		case f.Trigger:
+		case f.Secret:
+			if c.Body.Has(f.Name) {
+				out["masked_"+f.Name] = [2]any{maskOf(was, f.Name), maskOf(now, f.Name)}
+			}
+		case f.Column:
+			put(f.Name, columnOf(old, f.Name), columnOf(rec, f.Name))
+		default:
+			put(f.Name, was[f.member()], now[f.member()])
+		}
+	}
+	return out
+}
+
+func bodyOf(rec *resource.Record) map[string]json.RawMessage {
+	var body map[string]json.RawMessage
+	_ = json.Unmarshal(rec.Body, &body) // no object: no members to compare
+	return body
+}
+
+func columnOf(rec *resource.Record, name string) any {
+	switch name {
+	case "name":
+		return rec.Name
+	case "slug":
+		return rec.Slug
+	case "status":
+		return rec.Status
+	}
+	return rec.Tags
 }

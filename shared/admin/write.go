@@ -2,9 +2,13 @@ package admin
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"maps"
+	"regexp"
+	"strings"
 
 	"gateway/shared/fault"
 	"gateway/shared/resource"
@@ -270,3 +274,70 @@ func emptyAll(c *Call, of resource.Ref, kinds []resource.Kind) error {
 func sameBody[T any](ch *Change[T]) bool {
 	return ch.Old != nil && bytes.Equal(ch.Old.Body, ch.Rec.Body)
 }
+
+// SlugPattern is what slugs that people choose must match.
+var SlugPattern = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+
+// Slugs is how a family makes slugs from names.
+type Slugs struct {
+	Prefix string // such as pc-
+	Max    int    // characters of the slugified name; default 6
+	Plain  bool   // no random end: the slug is the slugified name
+}
+
+// Make gives a new slug: prefix, slugified name, six random hex digits.
+func (s Slugs) Make(name string) string {
+	limit := s.Max
+	if limit == 0 {
+		limit = 6
+	}
+	base := slugify(name)
+	if len(base) > limit {
+		base = base[:limit]
+	}
+	base = strings.Trim(base, "-")
+	if s.Plain && base != "" {
+		return s.Prefix + base
+	}
+	var b [3]byte
+	_, _ = rand.Read(b[:]) // never fails (crypto/rand)
+	if base == "" {
+		return s.Prefix + hex.EncodeToString(b[:])
+	}
+	return s.Prefix + base + "-" + hex.EncodeToString(b[:])
+}
+
+// slugify retains ASCII letters and digits and joins the rest with single hyphens.
+func slugify(name string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(name) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	return strings.Trim(b.String(), "-")
+}
+
+// NameField, SlugField and TagsField are the columns that most resources have.
+func NameField(most int64) Field {
+	return Field{Name: "name", Type: String, Required: true, Min: 1, Max: most, Column: true}
+}
+
+// SlugField is a slug that the creator may choose.
+func SlugField(most int64) Field {
+	return Field{Name: "slug", Doc: "Default: generated from the name.", Type: String, Min: 1, Max: most, Pattern: SlugPattern, Column: true, CreateOnly: true}
+}
+
+// TagsField are the tags.
+func TagsField() Field {
+	return Field{Name: "tags", Type: Map, Of: &Field{Type: String, Max: maxTagValue}, Max: maxTags, Column: true}
+}
+
+// Bounds of tags.
+const (
+	maxTags     = 50
+	maxTagValue = 255
+)

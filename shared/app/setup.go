@@ -3,12 +3,19 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"net/http"
 
 	"gateway/shared/audit"
+	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/identity/jwt"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
+	"gateway/shared/route"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
+	"gateway/shared/usage"
 )
 
 // SetUp is what Setup made. It is the only place where the keys can be read.
@@ -71,4 +78,98 @@ func auditFirst(tx *resource.Tx, ws *resource.Record, made *Made) error {
 		}
 	}
 	return nil
+}
+
+// tokens accepts tokens signed by the keys that an organization configured.
+func (c *Core) tokens() *jwt.Verifier {
+	return jwt.New(jwt.Options{
+		Loader: c.Loader, Client: c.Transport, Now: c.Now, ConfigKind: route.KindConfig, Users: membership.Named{},
+		Settings: func(_ string, o *tenant.Organisation) jwt.Settings {
+			return jwt.Settings{URL: o.Settings.JWKSURL, Set: o.Settings.JWKS, MaxAge: o.Settings.MaxSession()}
+		},
+		Refused: c.refused,
+	})
+}
+
+// refused notes a token that was not accepted in the audit log. When the queue fails, the
+// record waits in the outbox.
+func (c *Core) refused(ctx context.Context, org string, r jwt.Refusal) {
+	if c.Records == nil {
+		return
+	}
+	e := audit.Entry{
+		Action: audit.Login, ResourceType: "auth", StatusCode: r.Status, RequestID: r.By.ID,
+		Details: map[string]string{"jwtToken": r.Masked, "error": r.Reason},
+	}
+	if r.By.Request != nil {
+		e.Describe(r.By.Request)
+	}
+	if err := c.Records.Record(context.WithoutCancel(ctx), org, e); err != nil {
+		slog.Error("a refused token is not in the audit log", "error", err)
+	}
+}
+
+// MayReadMetrics checks that a request has a key of the organization with analytics.view:
+// the metrics of a process are about all of its workspaces.
+func (c *Core) MayReadMetrics(r *http.Request) error {
+	token, _, err := identity.Token(r.Header)
+	if err != nil {
+		return err
+	}
+	who, err := c.Auth.Authenticate(r.Context(), token, identity.AuthenticationAttempt{})
+	if err != nil {
+		return err
+	}
+	if who.Scope.Workspace != "" || !who.Scopes.Has("analytics.view") {
+		return fault.New(fault.InsufficientScope, "", "The metrics need a key of the organization with the scope analytics.view")
+	}
+	return nil
+}
+
+// RetentionDays returns the log retention of the workspaces of an organization by their present
+// settings. A scope with a workspace covers only that workspace.
+func (c *Core) RetentionDays(ctx context.Context, sc store.Scope) (usage.WorkspaceRetention, error) {
+	of, err := tenant.FetchSettings(ctx, c.Resources, sc)
+	if err != nil {
+		return usage.WorkspaceRetention{}, err
+	}
+	kept := usage.WorkspaceRetention{Standard: int(of.Settings.LogDays)}
+	if sc.Workspace != "" || !of.Settings.Open.LoggingMode {
+		return kept, nil
+	}
+	view, err := c.Loader.Fresh(ctx, sc.Org)
+	if err != nil {
+		return kept, err
+	}
+	workspaces, err := c.Workspaces(ctx, sc.Org)
+	if err != nil {
+		return kept, err
+	}
+	for _, ws := range workspaces {
+		own, err := tenant.LoadSettings(ctx, view, store.Scope{Org: sc.Org, Workspace: ws})
+		if err != nil {
+			return kept, err
+		}
+		if days := int(own.Settings.LogDays); days != kept.Standard {
+			if kept.Of == nil {
+				kept.Of = make(map[string]int)
+			}
+			kept.Of[ws] = days
+		}
+	}
+	return kept, nil
+}
+
+// Workspaces gives the ids of an organisation's workspaces, archived ones too.
+func (c *Core) Workspaces(ctx context.Context, org string) (ids []string, err error) {
+	for _, list := range []func(context.Context, store.Scope, resource.Kind) ([]resource.Row, error){c.Resources.List, c.Resources.ListArchived} {
+		rows, err := list(ctx, store.Scope{Org: org}, tenant.KindWorkspace)
+		if err != nil {
+			return nil, err
+		}
+		for i := range rows {
+			ids = append(ids, rows[i].ID)
+		}
+	}
+	return ids, nil
 }

@@ -6,6 +6,7 @@ package blob
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 )
 
@@ -27,4 +28,48 @@ type Bucket interface {
 	// List returns at most limit keys with the prefix that sort after the key after, in
 	// order.
 	List(ctx context.Context, prefix, after string, limit int) ([]string, error)
+}
+
+// Span is a stretch of an object.
+type Span struct{ Offset, Length int64 }
+
+// Eraser is a Bucket that can erase stretches of an object in place, even while others
+// write to it.
+type Eraser interface {
+	Erase(ctx context.Context, key string, spans []Span) error
+}
+
+// Erase overwrites ranges of an object with zeros; the object keeps its size. Ranges
+// outside of the object and absent objects need no erasing. A bucket that is not an
+// Eraser writes the object again; then two calls must not erase in the same object
+// concurrently.
+func Erase(ctx context.Context, b Bucket, key string, spans []Span) error {
+	if e, ok := b.(Eraser); ok {
+		return e.Erase(ctx, key, spans)
+	}
+	body, err := b.Get(ctx, key, 0)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("blob: erase: %w", err)
+	}
+	for _, s := range spans {
+		if from, to, ok := s.Within(int64(len(body))); ok {
+			clear(body[from:to])
+		}
+	}
+	if err := b.Put(ctx, key, body); err != nil {
+		return fmt.Errorf("blob: erase: %w", err)
+	}
+	return nil
+}
+
+// Within returns the part of the range that is in an object of the given size; ok is
+// false if there is none.
+func (s Span) Within(size int64) (from, to int64, ok bool) {
+	if s.Offset < 0 || s.Length <= 0 || s.Offset >= size {
+		return 0, 0, false
+	}
+	return s.Offset, min(s.Offset+min(s.Length, size), size), true
 }

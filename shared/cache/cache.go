@@ -1,13 +1,34 @@
+// Package cache stores responses of providers so that an equal or semantically equivalent
+// request does not call the provider again.
+//
+// The exact cache finds a response by a SHA-256 over everything that determines it:
+// tenant, operation, provider, address, the body as it would be sent without its
+// streaming fields, and metadata or a namespace. The tenant is also in the key of the
+// row, so a response of another workspace cannot be addressed. Responses are customer
+// content and are always sealed with the data key of their organization.
+//
+// The semantic cache is consulted when the exact one has no entry: an Embedder computes a
+// vector of the user's text, which is compared with the vectors of earlier requests that
+// are equal otherwise. It finds keys of the exact cache.
+//
+// There is no copy in the process. If another process replaces a response, the next read
+// of the store returns it, on DynamoDB perhaps a second late. Rows expire automatically.
+// Responses too large for a row are stored below "cache/" in the bucket; Sweep, or a
+// lifecycle rule of more than MaxAge, removes those that no row refers to.
 package cache
 
 import (
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"gateway/shared/blob"
+	"gateway/shared/pricing"
 	"gateway/shared/seal"
 	"gateway/shared/store"
 )
@@ -184,4 +205,148 @@ func (c *Cache) sweep(ctx context.Context, name string) error {
 		}
 	}
 	return c.bucket.Delete(ctx, name)
+}
+
+// Seeking is a pending vector of a text. The embedding costs money once it is sent, so a
+// late vector is still used: later requests find this request's response by it.
+type Seeking struct {
+	counts *counters
+	done   chan struct{}
+	vector []float32 // both are valid when done is closed
+	err    error
+	late   sync.Once
+}
+
+// ErrLate is given for a vector that did not come in time.
+var ErrLate = errors.New("cache: the embedder did not answer in time")
+
+// Seek starts making a vector. The caller must call Wait before what e refers to ends.
+func (c *Cache) Seek(ctx context.Context, e Embedder, text string) *Seeking {
+	s := &Seeking{counts: &c.counts, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		defer func() {
+			if p := recover(); p != nil {
+				s.err = fmt.Errorf("cache: the embedder panicked: %v", p)
+			}
+			if s.err != nil {
+				s.vector = nil
+				c.counts.embedFailed.Add(1)
+			}
+		}()
+		if s.vector, s.err = e.Embed(ctx, text); s.err == nil {
+			s.err = CheckVector(s.vector)
+		}
+	}()
+	return s
+}
+
+// Vector waits for the vector for a while: ErrLate when it is not there by then.
+func (s *Seeking) Vector(wait time.Duration) ([]float32, error) {
+	if !s.Done() {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		select {
+		case <-s.done:
+		case <-t.C:
+			s.late.Do(func() { s.counts.embedLate.Add(1) })
+			return nil, ErrLate
+		}
+	}
+	return s.vector, s.err
+}
+
+// Done reports whether the embedder has answered.
+func (s *Seeking) Done() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// Wait waits until the embedder has answered.
+func (s *Seeking) Wait() { <-s.done }
+
+// Entry is a cached response.
+type Entry struct {
+	Body     []byte // complete JSON response, in the client's format
+	Provider string // type of the provider that gave it
+	Model    string // as the provider named it
+	Finish   string // stop reason in the provider's own word
+	Usage    pricing.Usage
+	Cost     pricing.NanoDollars // what the answer cost, so what a hit saves
+	Stored   time.Time           // precise to the second
+	Expires  time.Time           // the same
+}
+
+// head is the part of an entry that comes before its body.
+type head struct {
+	Provider  string           `json:"provider,omitempty"`
+	Model     string           `json:"model,omitempty"`
+	Finish    string           `json:"finish,omitempty"`
+	Usage     map[string]int64 `json:"usage,omitempty"`
+	Estimated bool             `json:"estimated,omitempty"`
+	Cost      int64            `json:"cost,omitempty"`
+	Stored    int64            `json:"stored"`
+	Expires   int64            `json:"expires"`
+}
+
+// entryVersion is the first byte of an entry.
+const entryVersion = 1
+
+// errCorrupt is given for bytes that are not an entry.
+var errCorrupt = errors.New("cache: a kept answer cannot be read")
+
+// append writes the entry: version, length of the head, head, body.
+func (e *Entry) append(dst []byte) ([]byte, error) {
+	h := head{
+		Provider: e.Provider, Model: e.Model, Finish: e.Finish, Estimated: e.Usage.Estimated, Cost: int64(e.Cost),
+		Stored: e.Stored.Unix(), Expires: e.Expires.Unix(),
+	}
+	for c := range pricing.NumClasses {
+		if n, ok := e.Usage.Get(c); ok {
+			if h.Usage == nil {
+				h.Usage = map[string]int64{}
+			}
+			h.Usage[c.String()] = n
+		}
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		return dst, err
+	}
+	dst = append(dst, entryVersion)
+	dst = binary.AppendUvarint(dst, uint64(len(text)))
+	dst = append(dst, text...)
+	return append(dst, e.Body...), nil
+}
+
+// parseEntry reads what append wrote. The body is part of raw.
+func parseEntry(raw []byte) (*Entry, error) {
+	if len(raw) < 2 || raw[0] != entryVersion {
+		return nil, errCorrupt
+	}
+	raw = raw[1:]
+	n, size := binary.Uvarint(raw)
+	if size <= 0 || n > uint64(len(raw)-size) {
+		return nil, errCorrupt
+	}
+	text, body := raw[size:size+int(n)], raw[size+int(n):]
+	var h head
+	if json.Unmarshal(text, &h) != nil || len(body) == 0 {
+		return nil, errCorrupt
+	}
+	e := &Entry{
+		Body: body, Provider: h.Provider, Model: h.Model, Finish: h.Finish, Cost: pricing.NanoDollars(h.Cost),
+		Stored: time.Unix(h.Stored, 0), Expires: time.Unix(h.Expires, 0),
+	}
+	for name, n := range h.Usage {
+		if c, ok := pricing.ClassNamed(name); ok {
+			e.Usage.Set(c, n)
+		}
+	}
+	e.Usage.Estimated = h.Estimated
+	return e, nil
 }

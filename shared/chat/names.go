@@ -1,10 +1,13 @@
 package chat
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 
 	"gateway/shared/fault"
+	"gateway/shared/wire"
 )
 
 // Rename changes the tool names of r for a host that accepts letters, digits, _ and - up to max
@@ -108,4 +111,159 @@ func LegalName(name string, max int) string {
 		b = append(b[:max-len(tail)], tail...)
 	}
 	return string(b)
+}
+
+// TextTool is the schema of a free-text tool for providers with tools that take JSON.
+const TextTool = `{"type":"object","properties":{"input":{"type":"string"}},"required":["input"],"additionalProperties":false}`
+
+// CustomTool reports whether the client's tool of this name takes free text. r may be nil.
+func (r *Request) CustomTool(name string) bool {
+	t := r.tool(name)
+	return t != nil && t.Custom
+}
+
+// tool returns the client's tool of this name, or nil.
+func (r *Request) tool(name string) *Tool {
+	if r == nil {
+		return nil
+	}
+	for i := range r.Tools {
+		if t := &r.Tools[i]; t.Name == name && t.Foreign == "" {
+			return t
+		}
+	}
+	return nil
+}
+
+// WrapText returns free text as JSON arguments.
+func WrapText(text string) string {
+	return string(append(wire.AppendJSONString([]byte(`{"input":`), text), '}'))
+}
+
+// UnwrapText returns the free text in arguments created by WrapText or by a model. It returns
+// other arguments unchanged.
+func UnwrapText(args string) string {
+	d := wire.NewDecoder([]byte(args))
+	text, ok := "", false
+	if d.Kind() == wire.KindObject {
+		for key := range d.Object {
+			if string(key) == "input" && d.Kind() == wire.KindString {
+				text, ok = d.Str(), true
+			}
+		}
+	}
+	if !ok || d.End() != nil {
+		return args
+	}
+	return text
+}
+
+// JoinNamespace returns the name of a tool of a namespace for providers without namespaces.
+func JoinNamespace(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "__" + name
+}
+
+// SplitNamespace returns the client's namespace of a tool, and its name there. r may be nil.
+func (r *Request) SplitNamespace(name string) (namespace, own string) {
+	if t := r.tool(name); t != nil && t.Namespace != "" {
+		return t.Namespace, name[len(JoinNamespace(t.Namespace, "")):]
+	}
+	return "", name
+}
+
+// threadMember is the field of a Messages request with which the provider stores the
+// conversation, so that the client sends only new messages.
+const threadMember = "thread"
+
+// RefuseThread returns the error by which Anthropic's clients recognize that a thread is not
+// stored, so that they send the complete conversation: thread_not_found if the request
+// continues one, thread_unsupported_request otherwise. It returns nil if the request has no
+// thread, or if the target supports threads. Without the error, a conversation would lose all
+// of its earlier turns.
+func (r *Request) RefuseThread(unsupported bool) error {
+	if !unsupported || r.Dialect != "anthropic.messages" {
+		return nil
+	}
+	thread := Fields(r.Extra).Find(threadMember)
+	switch {
+	case thread == nil:
+		return nil
+	case bytes.Contains(thread, []byte(`"previous_message_id"`)), bytes.Contains(thread, []byte(`"continue"`)):
+		return fault.New(fault.ThreadNotFound, threadMember, "thread is not kept by the provider of this target; send the whole conversation in messages")
+	}
+	return fault.New(fault.ThreadUnsupported, threadMember, "thread is not supported by the provider of this target; send the whole conversation in messages")
+}
+
+// NamesThread reports whether a body in a client's format may have a thread, without parsing
+// it.
+func NamesThread(client Dialect, body []byte) bool {
+	return client.Name() == "anthropic.messages" && bytes.Contains(body, []byte(`"`+threadMember+`"`))
+}
+
+// Member is a field of Request with its path in a client's body.
+type Member struct {
+	Field string // of Request
+	// Path is the path in chat completions, which encoders report; Named converts it to the
+	// client's. It is empty for fields that no client writes.
+	Path string
+	// said reports whether the client set the field. It is nil for fields with subfields and
+	// for fields that concern the entire request: each encoder handles those.
+	said func(r *Request) bool
+}
+
+// Members lists all fields of Request. A test checks that it is complete, and that no encoder
+// drops a field silently.
+var Members = []Member{
+	{"Temperature", "temperature", func(r *Request) bool { return r.Temperature.Set }},
+	{"TopP", "top_p", func(r *Request) bool { return r.TopP.Set }},
+	{"TopK", "top_k", func(r *Request) bool { return r.TopK.Set }},
+	{"FrequencyPenalty", "frequency_penalty", func(r *Request) bool { return r.FrequencyPenalty.Set }},
+	{"PresencePenalty", "presence_penalty", func(r *Request) bool { return r.PresencePenalty.Set }},
+	{"Seed", "seed", func(r *Request) bool { return r.Seed.Set }},
+	{"LogitBias", "logit_bias", func(r *Request) bool { return r.LogitBias != nil }},
+	{"Stop", "stop", func(r *Request) bool { return len(r.Stop) > 0 }},
+	{"User", "user", func(r *Request) bool { return r.User != "" }},
+	{"ServiceTier", "service_tier", func(r *Request) bool { return r.ServiceTier != "" }},
+
+	{"Model", "model", nil},
+	{"Messages", "messages", nil},
+	{"Tools", "tools", nil},
+	{"ToolChoice", "tool_choice", nil},
+	{"Parallel", "parallel_tool_calls", nil},
+	{"Format", "response_format", nil},
+	{"Reasoning", "reasoning_effort", nil},
+	{"MaxTokens", "max_tokens", nil},
+	{"N", "n", nil},
+	{"Logprobs", "logprobs", nil},
+	{"TopLogprobs", "top_logprobs", nil},
+	{"Stream", "stream", nil},
+	{"IncludeUsage", "stream_options", nil},
+	{"Completion", "suffix", nil},
+	{"Extra", "extra", nil}, // by their own names
+	{"Unread", "messages", nil},
+	{"Guessed", "response_format.type", nil},
+
+	{"Dialect", "", nil},
+	{"MaxTokensField", "", nil},
+	{"Legacy", "", nil},
+	{"Renamed", "", nil},
+	{"HiddenAnswer", "", nil},
+	{"UnboundJSON", "", nil},
+	{"Recall", "", nil},
+	{"Fits", "", nil},
+	{"Breakpoints", "", nil}, // how Messages are marked
+}
+
+// Lose reports, with reason, the fields that the client set and that are not in carried, which
+// contains paths of Members. An encoder that calls it also reports fields that are added later.
+func (r *Request) Lose(loss *Loss, reason string, carried ...string) {
+	for i := range Members {
+		m := &Members[i]
+		if m.said != nil && m.said(r) && !slices.Contains(carried, m.Path) {
+			loss.Add(m.Path, reason)
+		}
+	}
 }

@@ -1,10 +1,17 @@
 package host
 
 import (
+	"bytes"
 	"context"
+	"io"
+	"log"
+	"log/slog"
 	"maps"
 	"net/http"
+	"os"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/aws/aws-lambda-go/events"
 	"github.com/awslabs/aws-lambda-go-api-proxy/core"
@@ -117,4 +124,95 @@ func (w *trackedWriter) WriteHeader(status int) {
 func (w *trackedWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.ResponseWriter.Write(p)
+}
+
+// QuietLog removes bytes received from other hosts from the process's log: net/http logs
+// what a host sends on an idle connection, by the log package and in full.
+func QuietLog() { log.SetOutput(hostBytesFilter{to: log.Writer(), said: new(atomic.Int64)}) }
+
+// hostBytesFilter removes the quoted bytes of such lines. Lines that a host can cause
+// with unexpected HTTP/2 frames, at ten bytes each, are limited to one per second.
+type hostBytesFilter struct {
+	to   io.Writer
+	said *atomic.Int64 // Unix seconds of the last such line
+}
+
+var ofFrames = [][]byte{
+	[]byte("Transport: unhandled response frame type"), []byte("Transport received unsolicited DATA frame"), []byte("protocol error: received "),
+}
+
+// repeated reports whether a line exceeds that limit.
+func (w hostBytesFilter) repeated(line []byte) bool {
+	for _, text := range ofFrames {
+		if bytes.Contains(line, text) {
+			now := time.Now().Unix()
+			return w.said.Swap(now) == now
+		}
+	}
+	return false
+}
+
+var unsolicited, quoted, behind = []byte("Unsolicited response received on idle HTTP channel"), []byte(` starting with "`), []byte(`"; err=`)
+
+// Write implements io.Writer; p is one line of the log package.
+func (w hostBytesFilter) Write(p []byte) (int, error) {
+	if w.repeated(p) {
+		return len(p), nil
+	}
+	line := p
+	if at := bytes.Index(line, unsolicited); at >= 0 {
+		if from := bytes.Index(line[at:], quoted); from >= 0 {
+			cut := append([]byte(nil), line[:at+from]...)
+			if to := bytes.LastIndex(line, behind); to >= 0 {
+				cut = append(cut, line[to+1:]...)
+			}
+			line = append(bytes.TrimRight(cut, "\n"), '\n')
+		}
+	}
+	if _, err := w.to.Write(line); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// EnvLogLevel is the variable with the minimum level of the log: debug, info, warn or
+// error. On Lambda AWS_LAMBDA_LOG_LEVEL sets it.
+const EnvLogLevel = "GATEWAY_LOG_LEVEL"
+
+// LogJSON configures the log as one JSON object per line with the names that Lambda
+// reads: timestamp, level and message.
+func LogJSON() {
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{
+		Level: logLevel(os.Getenv(EnvLogLevel), os.Getenv("AWS_LAMBDA_LOG_LEVEL")),
+		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if len(groups) == 0 {
+				switch a.Key {
+				case slog.TimeKey:
+					a.Key = "timestamp"
+				case slog.MessageKey:
+					a.Key = "message"
+				}
+			}
+			return a
+		},
+	})))
+	QuietLog()
+}
+
+// logLevel returns the first of the names that is a level, or info. Lambda's two
+// additional levels map to the nearest level of slog.
+func logLevel(names ...string) slog.Level {
+	for _, name := range names {
+		switch strings.ToLower(name) {
+		case "trace", "debug":
+			return slog.LevelDebug
+		case "info":
+			return slog.LevelInfo
+		case "warn":
+			return slog.LevelWarn
+		case "error", "fatal":
+			return slog.LevelError
+		}
+	}
+	return slog.LevelInfo
 }

@@ -1,3 +1,36 @@
+// Package ledger enforces limits: request and token rates in fixed windows, and budgets
+// of money, tokens or requests that are reserved before a call and settled after it.
+//
+// A Subject is the owner of a limit: an API key, a workspace, a provider or an
+// integration in a workspace, one bucket of a policy. It contains its limits (Rates,
+// Budgets); its counters are rows of this package: one item in the rate table, one head
+// in the spend table. A subject without limits costs no store operation.
+//
+// Rates (Admit) are one conditional update per limited subject. The window is a pure
+// function of the unit and the time, its start is part of the row, and the next update of
+// a row with an older window rolls it.
+//
+// Callers of a subject share its requests of a minute and of an hour when these are
+// scarce; see fair.go.
+//
+// Budgets (Reserve, Raise, Settle) are one conditional update per budgeted subject and
+// step. In every spend row and for every kind of budget
+//
+//	available = limit - spent - sum(open)
+//
+// holds after every single write, whatever is lost or repeated: all changes of available
+// and spent are additions, and the update that moves an open entry's money removes the
+// entry. There is no reset job: the time of the next reset is part of the row, and the
+// next update after it rolls the row. The configuration of the limits (the plan) is part
+// of the row too; an update that finds another one migrates the row.
+//
+// An entry that is not settled within Due is settled at its bound by the next request
+// that updates the head, and reported as unconfirmed; RepairAll visits all heads. The row
+// stores a trace of it; see trace.go. A head with more than SplitAbove open entries
+// splits into shards, rows that hold a part of the budget; see shard.go.
+//
+// Rates fail open when the store is throttled (Hooks.FailedOpen), money fails closed.
+// This package must not contain prices, HTTP, or resources and their loading.
 package ledger
 
 import (
@@ -125,4 +158,87 @@ func closed(err error) error {
 		return f
 	}
 	return fault.Unavailable(err)
+}
+
+// attrBucket is the value key of the bucket of a rate row. The store's key does not
+// always contain it.
+var attrBucket = store.At("bucket")
+
+// RateState is a rate limit with the count of its current window.
+type RateState struct {
+	Limit    RateLimit
+	Used     int64
+	ResetsAt time.Time // the end of the window
+}
+
+// Full reports whether the window is full.
+func (r RateState) Full() bool { return r.Used >= r.Limit.Value }
+
+// RateStates returns the state of each of the subject's rate limits, in their order.
+func (l *Ledger) RateStates(ctx context.Context, s *Subject) ([]RateState, error) {
+	c := s.derive()
+	if len(c.counts) == 0 {
+		return nil, nil
+	}
+	row, _, err := l.rates.rate.Get(ctx, c.rate, true)
+	if err != nil {
+		return nil, closed(err)
+	}
+	out, _ := c.rates(row, l.rates.clock())
+	return out, nil
+}
+
+// RateBucket is a bucket of a policy with a count in a current window.
+type RateBucket struct {
+	ValueKey string
+	Rates    []RateState
+	Place    string // position at which a list continues after it
+}
+
+// RateBuckets lists the counts of a policy's buckets; see rates.RateBuckets.
+func (l *Ledger) RateBuckets(ctx context.Context, policy *Subject, after string, limit int) (list []RateBucket, next string, err error) {
+	return l.rates.RateBuckets(ctx, policy, after, limit)
+}
+
+// RateBuckets lists the buckets of a rate policy, in the order of their rows. policy is
+// the policy's subject without a Bucket; after is the next of the page before.
+func (l *rates) RateBuckets(ctx context.Context, policy *Subject, after string, limit int) (list []RateBucket, next string, err error) {
+	c := policy.derive()
+	q := store.Query{Partition: c.rate.Partition(), After: after, Limit: limit}
+	for {
+		page, err := l.rate.Query(ctx, q)
+		if err != nil {
+			return nil, "", closed(err)
+		}
+		for _, row := range page.Rows {
+			name := row.Item.String(attrBucket.Attr)
+			rates, any := c.rates(row.Item, l.clock())
+			if name == "" || !any {
+				continue
+			}
+			list = append(list, RateBucket{name, rates, row.Key.SK()})
+			if limit > 0 && len(list) == limit {
+				return list, row.Key.SK(), nil
+			}
+		}
+		if page.Next == "" {
+			return list, "", nil
+		}
+		q.After = page.Next
+	}
+}
+
+// rates returns the limits with the row's counts; any reports whether it has some.
+func (c *compiled) rates(row store.Item, now time.Time) (out []RateState, any bool) {
+	for i := range c.counts {
+		n := &c.counts[i]
+		w := n.current(now.Unix(), row)
+		state := RateState{Limit: n.RateLimit, ResetsAt: time.Unix(w+n.unit.length, 0).UTC()}
+		if row.Int(n.id.Attr) == w {
+			state.Used = row.Int(n.n.Attr)
+		}
+		any = any || state.Used > 0
+		out = append(out, state)
+	}
+	return out, any
 }

@@ -2,7 +2,13 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
 	"gateway/shared/pricing"
 	"gateway/shared/store"
@@ -160,4 +166,146 @@ func closeUpdate(u *store.Update, id string, value []byte, e *entry, actual amou
 			u.Add = append(u.Add, store.Increment{Path: slotAttr[i].spent, By: actual[i]})
 		}
 	}
+}
+
+// Repair leaves a trace of the entries that it settles, so that a process that wrote an
+// entry without receiving the result can distinguish a repaired entry from one that was
+// never written, regardless of the clocks of the two processes.
+const (
+	maxTraces = 8 // per row; more than a row needs unless many processes died simultaneously
+	traceLife = 24 * time.Hour
+)
+
+func tracePath(id string) store.Path { return store.At(attrTrace + id) }
+
+// leaveTraces adds the traces of entries to the update that settles them, and removes
+// those of the row that are old or excessive.
+func leaveTraces(u *store.Update, row store.Item, due []overdue, now time.Time) {
+	old := tracesOf(row)
+	slices.SortFunc(old, func(a, b string) int { return cmp.Or(cmp.Compare(row.Int(a), row.Int(b)), strings.Compare(a, b)) })
+	for len(old) > 0 && (len(old)+len(due) > maxTraces || row.Int(old[0]) <= now.Add(-traceLife).Unix()) {
+		u.Remove = append(u.Remove, store.At(old[0]))
+		old = old[1:]
+	}
+	for _, o := range due {
+		u.Set = append(u.Set, store.Assign{Path: tracePath(o.id), Value: now.Unix()})
+	}
+}
+
+func tracesOf(row store.Item) (names []string) {
+	for name := range row {
+		if strings.HasPrefix(name, attrTrace) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// missing returns why a row does not have an entry that only repair may have settled.
+func missing(row store.Item, id string) closing {
+	if row == nil {
+		return entryUnknown
+	}
+	if _, traced := row[attrTrace+id]; traced {
+		return entryRepaired
+	}
+	if len(tracesOf(row)) >= maxTraces {
+		return entryUnknown
+	}
+	return entryAbsent
+}
+
+// late is a context that outlives the caller's, for a limited time: money must be settled
+// and counts given back although the client has disconnected. It has a timer only if a
+// goroutine waits for its end.
+type late struct {
+	caller   context.Context
+	deadline time.Time
+
+	mu     sync.Mutex
+	timed  context.Context // nil until it is first waited for
+	cancel context.CancelFunc
+}
+
+func detach(ctx context.Context) *late {
+	return &late{caller: ctx, deadline: time.Now().Add(settleTime)}
+}
+
+// end releases the timer.
+func (c *late) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cancel != nil {
+		c.cancel()
+	}
+}
+
+func (c *late) Deadline() (time.Time, bool) { return c.deadline, true }
+
+func (c *late) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timed == nil {
+		c.timed, c.cancel = context.WithDeadline(context.WithoutCancel(c.caller), c.deadline)
+	}
+	return c.timed.Done()
+}
+
+func (c *late) Err() error {
+	if time.Now().Before(c.deadline) {
+		return nil
+	}
+	return context.DeadlineExceeded
+}
+
+// Value delegates to the timed context if there is one, so that derived contexts find the
+// timer.
+func (c *late) Value(key any) any {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timed != nil {
+		return c.timed.Value(key)
+	}
+	return c.caller.Value(key)
+}
+
+// doubtful is an entry that may have been written although the store reported an error,
+// and that could not be given back immediately.
+type doubtful struct {
+	key   store.Key
+	id    string
+	value []byte
+	entry entry
+	// forced marks an entry that was written for a charge; see open.
+	forced bool
+}
+
+// undo gives back an entry that may have been written although the store reported an
+// error. If that is unknown, the part retains the entry: the request must not hold, or be
+// charged for, the same amount twice.
+func undo(l *Ledger, ctx context.Context, p *part, d doubtful, cause error) {
+	if errors.Is(cause, store.ErrThrottled) || errors.Is(cause, store.ErrContended) {
+		return
+	}
+	p.lost = append(p.lost, d)
+	late := detach(ctx)
+	defer late.end()
+	l.base.failed(late, "give back a reservation", giveBack(l, late, p))
+}
+
+// giveBack settles the part's doubtful entries to zero. One that repair has settled, or
+// may have, counts as charged.
+func giveBack(l *Ledger, ctx context.Context, p *part) error {
+	for len(p.lost) > 0 {
+		d := &p.lost[0]
+		met, err := l.close(ctx, nil, d.key, d.id, d.value, amounts{})
+		if err != nil {
+			return err
+		}
+		if met == entryRepairs || met == entryRepaired || met == entryUnknown && entryPast(d.value, l.base.clock().Unix()) {
+			p.settledByRepair(&d.entry)
+		}
+		p.lost = p.lost[1:]
+	}
+	return nil
 }

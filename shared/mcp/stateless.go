@@ -1,15 +1,18 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strconv"
 
 	"gateway/shared/tenant/upstream"
+	"gateway/shared/wire"
 )
 
 // codeVersion is the error code of stateless servers for an unsupported version.
@@ -138,4 +141,145 @@ func (w *statelessClient) page(ctx context.Context, method, cursor string) (json
 			return answer.Result, nil
 		}
 	}
+}
+
+// Versions lists the supported protocol versions with sessions, the newest first.
+var Versions = []string{"2025-11-25", "2025-06-18", "2025-03-26"}
+
+// Error codes of JSON-RPC and of the protocol.
+const (
+	CodeParse            = -32700
+	CodeInvalidRequest   = -32600
+	CodeMethodNotFound   = -32601
+	CodeInvalidParams    = -32602
+	CodeInternal         = -32603
+	CodeResourceNotFound = -32002
+)
+
+// Message is a JSON-RPC message: a request has a method and an id, a notification only a
+// method, a response an id and either a result or an error.
+type Message struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Method  string          `json:"method,omitempty"`
+	Params  json.RawMessage `json:"params,omitempty"`
+	Result  json.RawMessage `json:"result,omitempty"`
+	Error   *Error          `json:"error,omitempty"`
+}
+
+// Error is the error of a response.
+type Error struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("mcp: %d: %s", e.Code, e.Message) }
+
+// IsRequest, IsNotification and IsResponse report the kind of a message.
+func (m *Message) IsRequest() bool      { return m.Method != "" && len(m.ID) > 0 }
+func (m *Message) IsNotification() bool { return m.Method != "" && len(m.ID) == 0 }
+func (m *Message) IsResponse() bool {
+	return m.Method == "" && len(m.ID) > 0 && (len(m.Result) > 0) != (m.Error != nil)
+}
+
+// DeclineRequest returns the response to a request from a server that no declared capability
+// allows. It answers a ping with success.
+func DeclineRequest(m *Message) []byte {
+	begin := append(append([]byte(`{"jsonrpc":"2.0","id":`), m.ID...), ',')
+	if m.Method == "ping" {
+		return append(begin, `"result":{}}`...)
+	}
+	return append(begin, `"error":{"code":-32601,"message":"the client has not declared this"}}`...)
+}
+
+// ReadMessage decodes one message. The caller must have validated its JSON.
+func ReadMessage(raw []byte) (*Message, *Error) {
+	m := new(Message)
+	if err := json.Unmarshal(raw, m); err != nil {
+		return nil, &Error{Code: CodeInvalidRequest, Message: "the message is not a JSON-RPC object"}
+	}
+	switch {
+	case m.Version != "2.0":
+		return nil, &Error{Code: CodeInvalidRequest, Message: `jsonrpc must be "2.0"`}
+	case len(m.ID) > 0 && !ValidID(m.ID):
+		return nil, &Error{Code: CodeInvalidRequest, Message: "id must be a string or an integer"}
+	case m.Method == "" && !m.IsResponse():
+		return nil, &Error{Code: CodeInvalidRequest, Message: "the message is not a request, a notification or a response"}
+	case len(m.Params) > 0 && m.Params[0] != '{':
+		return nil, &Error{Code: CodeInvalidRequest, Message: "params must be an object"}
+	}
+	return m, nil
+}
+
+// Fields returns the fields of a JSON object, or nil if raw is not an object. The values alias
+// raw. Of duplicate fields the last one wins; wire.CheckStrict rejects duplicates.
+func Fields(raw []byte) map[string]json.RawMessage {
+	if raw = bytes.TrimLeft(raw, " \t\r\n"); wire.KindOf(raw) != wire.KindObject {
+		return nil
+	}
+	d := wire.NewDecoder(raw)
+	out := make(map[string]json.RawMessage, 8)
+	for key := range d.Object {
+		out[string(key)] = d.Raw()
+	}
+	if d.End() != nil {
+		return nil
+	}
+	return out
+}
+
+// AppendFields appends a JSON object with the fields in the order of their names.
+func AppendFields(dst []byte, members map[string]json.RawMessage) []byte {
+	dst = append(dst, '{')
+	var room [16]string // most objects have fewer fields
+	names := room[:0]
+	for name := range members {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for i, name := range names {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(wire.AppendJSONString(dst, name), ':')
+		if raw := members[name]; raw != nil {
+			dst = append(dst, raw...)
+		} else {
+			dst = append(dst, "null"...)
+		}
+	}
+	return append(dst, '}')
+}
+
+// ParseString decodes a valid JSON string into s like json.Unmarshal: null leaves s unchanged.
+// ok is false for any other type.
+func ParseString(raw json.RawMessage, s *string) (ok bool) {
+	if len(raw) >= 2 && raw[0] == '"' && raw[len(raw)-1] == '"' && isPlain(raw[1:len(raw)-1]) {
+		*s = string(raw[1 : len(raw)-1])
+		return true
+	}
+	return len(raw) > 0 && json.Unmarshal(raw, s) == nil
+}
+
+// isPlain reports whether a quoted string has no escapes.
+func isPlain(inner []byte) bool {
+	for _, c := range inner {
+		if c < ' ' || c >= 0x80 || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// ValidID reports whether the id of a message, which is valid JSON, is a string or an integer.
+func ValidID(id json.RawMessage) bool {
+	if id[0] == '"' {
+		return true
+	}
+	if len(id) < 18 && len(bytes.Trim(id, "0123456789")) == 0 {
+		return true
+	}
+	var n int64
+	return id[0] != 'n' && json.Unmarshal(id, &n) == nil
 }

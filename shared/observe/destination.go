@@ -1,13 +1,17 @@
 package observe
 
 import (
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"gateway/shared/fault"
 	"gateway/shared/fault/bound"
+	"gateway/shared/observe/otlp"
 	"gateway/shared/resource"
 	"gateway/shared/store"
 )
@@ -128,4 +132,118 @@ func (t *Target) address(signal string) string {
 		return own
 	}
 	return strings.TrimRight(t.Endpoint, "/") + "/v1/" + signal
+}
+
+// FromEnvironment returns the destination that the standard variables of OpenTelemetry's
+// exporters name for the process, or nil without an endpoint. get returns a variable's
+// value. It gets every record, and no content. Errors name the variable.
+func FromEnvironment(get func(string) string) (*Target, error) {
+	t := &Target{ID: "environment", addresses: map[string]string{}}
+	t.Endpoint = get("OTEL_EXPORTER_OTLP_ENDPOINT")
+	for signal, name := range map[string]string{Traces: "TRACES", Metrics: "METRICS"} {
+		own := get("OTEL_EXPORTER_OTLP_" + name + "_ENDPOINT") // the complete URL, unlike the common one
+		if own == "" && t.Endpoint == "" || get("OTEL_"+name+"_EXPORTER") == "none" {
+			continue
+		}
+		if own == "" {
+			own = t.address(signal)
+		}
+		u, err := url.Parse(own)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+			return nil, fmt.Errorf("observe: the OTLP endpoint of %s must be a URL such as http://127.0.0.1:4318", signal)
+		}
+		t.addresses[signal] = own
+		t.Signals = append(t.Signals, signal)
+	}
+	if len(t.Signals) == 0 || strings.EqualFold(get("OTEL_SDK_DISABLED"), "true") {
+		return nil, nil
+	}
+	if p := get("OTEL_EXPORTER_OTLP_PROTOCOL"); p != "" && p != "http/protobuf" {
+		return nil, errors.New("observe: OTEL_EXPORTER_OTLP_PROTOCOL must be http/protobuf, or be left out")
+	}
+	switch p := strings.ToLower(get("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE")); p {
+	case "", Delta, "lowmemory":
+	case Cumulative:
+		t.Temporality = Cumulative
+	default:
+		return nil, errors.New("observe: OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE must be delta or cumulative, or be left out")
+	}
+	headers, bad := ParseHeaders(get("OTEL_EXPORTER_OTLP_HEADERS"))
+	if len(bad) > 0 {
+		return nil, errors.New("observe: OTEL_EXPORTER_OTLP_HEADERS " + bad[0].Message)
+	}
+	attributes, bad := ParseHeaders(get("OTEL_RESOURCE_ATTRIBUTES")) // the same form
+	if len(bad) > 0 {
+		return nil, errors.New("observe: OTEL_RESOURCE_ATTRIBUTES must be name=value pairs with commas between them")
+	}
+	t.Headers, t.Attributes = headers, map[string]string{}
+	for _, a := range attributes {
+		t.Attributes[a[0]] = a[1]
+	}
+	if name := get("OTEL_SERVICE_NAME"); name != "" {
+		t.Attributes["service.name"] = name
+	}
+	return t, nil
+}
+
+// Temporalities of metrics: whether points count from the point before, or from the start of
+// the process.
+const (
+	Delta      = "delta"
+	Cumulative = "cumulative"
+)
+
+// Limits of the metrics since the start of the process.
+const (
+	maxTotals = 1000   // destinations
+	maxSeries = 10_000 // of a destination
+)
+
+// totals are the metrics of destinations with cumulative temporality, since the start of
+// the process. Each process is an instance of the service with separate series.
+type totals struct {
+	mu       sync.Mutex
+	of       map[string]map[string]otlp.Point // by destination, then by metric and attributes
+	instance string
+}
+
+// add adds metrics to the totals of a destination, and returns those points that changed
+// with what they count since their start. Where a limit is reached, counting begins again,
+// which the starts of points show.
+func (t *totals) add(destination string, metrics []otlp.Metric) []otlp.Metric {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of == nil || t.of[destination] == nil && len(t.of) >= maxTotals {
+		t.of = map[string]map[string]otlp.Point{}
+	}
+	series := t.of[destination]
+	if series == nil || len(series) >= maxSeries {
+		series = map[string]otlp.Point{}
+		t.of[destination] = series
+	}
+	for i := range metrics {
+		m := &metrics[i]
+		m.Cumulative = true
+		for j := range m.Points {
+			p := &m.Points[j]
+			key := m.Name + " " + fmt.Sprint(p.Attrs)
+			if before, ok := series[key]; ok {
+				p.Add(&before)
+			}
+			kept := *p
+			kept.Buckets = slices.Clone(p.Buckets)
+			series[key] = kept
+		}
+	}
+	return metrics
+}
+
+// name returns the id of this process.
+func (t *totals) name() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.instance == "" {
+		t.instance = rand.Text()
+	}
+	return t.instance
 }

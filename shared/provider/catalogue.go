@@ -1,5 +1,9 @@
 package provider
 
+import (
+	"gateway/shared/fault/hint"
+)
+
 // Routes that only single rows have.
 var (
 	groqRoutes = append([]Route{
@@ -301,3 +305,17 @@ var catalogue = []Provider{
 const mantleAnthropic = "https://bedrock-mantle.{aws_region|us-east-1}.api.aws/anthropic/v1"
 
 const bedrockControl = "https://bedrock.{aws_region|us-east-1}.amazonaws.com"
+
+// NotKnown is the message for an id that no provider of the catalogue has. It suggests the
+// nearest one, or where to find them.
+func NotKnown(id string) string {
+	ids := make([]string, len(catalogue))
+	for i := range catalogue {
+		ids[i] = catalogue[i].ID
+	}
+	meant := hint.DidYouMean(id, ids)
+	if meant == "" {
+		meant = "; GET /v1/providers/catalog lists those that are"
+	}
+	return "is not a provider of this gateway" + meant
+}

@@ -1,8 +1,11 @@
 package provider
 
 import (
+	"net/url"
 	"slices"
 	"strings"
+
+	"gateway/shared/wire"
 )
 
 // Operation is an operation of a provider's API.
@@ -188,3 +191,127 @@ var (
 		{Op: ModelsList, Path: "/models"},
 	}
 )
+
+// Native returns the operation with which the target accepts a conversation in the caller's
+// format, client. The host of Bedrock's runtime has chat completions, Responses and Messages
+// besides the provider's dialect. It returns "" if none is known. A custom host may not have
+// these paths, so it is called as usual. So is Bedrock for an ARN, because these paths may not
+// accept ARNs.
+func (t *Target) Native(client, model string) Operation {
+	if t.Provider.ID != "bedrock" || t.ownHost() || strings.HasPrefix(model, "arn:") {
+		return ""
+	}
+	op := map[string]Operation{OpenAIChat: NativeChat, OpenAIResponses: NativeResponses, AnthropicMessages: NativeMessages}[client]
+	if w := wireOf(bedrockID(model)); w == nil || !slices.Contains(w.native, op) {
+		return ""
+	}
+	return op
+}
+
+// IsNative reports whether op may be a result of Native.
+func (op Operation) IsNative() bool {
+	return op == NativeChat || op == NativeResponses || op == NativeMessages
+}
+
+// ReasonsByResponses returns when a model supports function tools only by Responses, on
+// any host; see ToolsByResponses.
+func ReasonsByResponses(model string) ByResponses {
+	name, ours := strings.CutPrefix(bedrockID(model), "openai.")
+	if !ours {
+		return NeverByResponses
+	}
+	return reasons(name)
+}
+
+// HeaderRow returns the row with the headers that enable features of op's API: the
+// provider's row, or that of Anthropic's API if the host serves it too.
+func (t *Target) HeaderRow(op Operation) *Provider {
+	if op == NativeMessages {
+		return nativeMessages
+	}
+	return t.Provider
+}
+
+var nativeMessages = &Provider{Headers: []Header{{"anthropic-version", "{anthropic_version}"}, {"anthropic-beta", "{anthropic_beta}"}}}
+
+var boundKeys = wire.NewKeySet("max_tokens", "max_completion_tokens")
+
+// completionTokens renames the bound of a chat to the name that OpenAI's models accept at
+// Bedrock, which answers "Unsupported parameter: 'max_tokens'". If there are two bounds,
+// the one with the newer name stays.
+func completionTokens(body []byte) []byte {
+	var w wire.Walk
+	if boundKeys.Walk(body, &w) != nil || w.Spans[0].Absent() {
+		return body
+	}
+	edits := []wire.Edit{wire.DeleteKey(&w, 0)}
+	if !w.Spans[1].Present(body) {
+		edits = append(edits, boundKeys.SetKey(&w, 1, w.Spans[0].Of(body)))
+	}
+	return wire.Splice(make([]byte, 0, len(body)+16), body, edits...)
+}
+
+// ByResponses is the set of conversations that a model accepts only by Responses,
+// although its host also has chat completions.
+type ByResponses uint8
+
+const (
+	NeverByResponses          ByResponses = iota
+	ByResponsesWhenEffort                 // with function tools and an effort other than none
+	ByResponsesUnlessNoEffort             // with function tools, unless the effort is none
+)
+
+// reasonsByResponses are the models that reject function tools with reasoning at
+// /chat/completions, by name prefix. The first one reasons only on request; the others
+// also reason by default: "Function tools with reasoning_effort are not supported for
+// gpt-5.4 in /v1/chat/completions. Please use /v1/responses instead", as in
+// github.com/openai/openai-openapi/issues/541 (gpt-5.4),
+// github.com/charmbracelet/crush/issues/2913 and
+// github.com/jeffdafoe/llm-memory-api/pull/178 (gpt-5.5, also without reasoning_effort),
+// github.com/BerriAI/litellm/pull/34569 (gpt-5.6, which accepts tools only with the
+// effort none).
+var reasonsByResponses = []struct {
+	name string
+	when ByResponses
+}{{"gpt-5.4", ByResponsesWhenEffort}, {"gpt-5.5", ByResponsesUnlessNoEffort}, {"gpt-5.6", ByResponsesUnlessNoEffort}}
+
+// ToolsByResponses returns when a conversation with function tools must be sent to
+// /responses. A custom host may not have that path, and is called as usual.
+func (t *Target) ToolsByResponses(model string) ByResponses {
+	switch t.Provider.ID {
+	case "openai":
+		if t.customHost() != "" {
+			return NeverByResponses
+		}
+	case "azure-openai", "azure-ai":
+		if t.customHost() != "" || t.Provider.ID == "azure-ai" && !azureHost(t.Field("azure_foundry_url")) {
+			return NeverByResponses
+		}
+		if name := t.Field("azure_model_name"); name != "" { // the owner chooses the name of a deployment
+			model = name
+		}
+	default:
+		return NeverByResponses
+	}
+	if !t.Provider.Serves(ResponsesCreate) {
+		return NeverByResponses
+	}
+	return reasons(model)
+}
+
+// reasons is the row of a model in reasonsByResponses.
+func reasons(model string) ByResponses {
+	for _, m := range reasonsByResponses {
+		if version(model, m.name) && !strings.Contains(model, "-chat") {
+			return m.when
+		}
+	}
+	return NeverByResponses
+}
+
+// azureHost reports whether an address is one of Azure's own hosts, which have
+// /responses.
+func azureHost(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && (strings.HasSuffix(u.Hostname(), ".services.ai.azure.com") || strings.HasSuffix(u.Hostname(), ".openai.azure.com"))
+}

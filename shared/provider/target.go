@@ -1,10 +1,13 @@
 package provider
 
 import (
+	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
 
+	"gateway/shared/chat"
 	"gateway/shared/fault"
 )
 
@@ -253,4 +256,109 @@ func ExactURL(rawURL string) (*url.URL, error) {
 	u.Opaque, u.RawQuery = path, query
 	u.ForceQuery = strings.HasSuffix(target, "?")
 	return u, nil
+}
+
+// TakesRecordingURL reports whether the host may take the address of a recording in place
+// of a file. For a caller's own host that is not known.
+func (t *Target) TakesRecordingURL() bool { return t.Provider.ID == "groq" || t.customHost() != "" }
+
+// Hosts with limits wider than the specification's. Each row names its source. Other hosts have
+// the specification's limits.
+var rooms = map[string]chat.ExtendedLimits{
+	// "Up to 16 sequences": api-docs.deepseek.com, Create Chat Completion, stop.
+	"deepseek": {Stops: 16},
+	// "A list of up to 5 strings": docs.cohere.com, Chat, stop_sequences.
+	"cohere": {Stops: 5},
+	// "Up to 5": ai.google.dev, GenerationConfig, stopSequences. "At most 512 function
+	// declarations can be specified": the Gemini API's own refusal, as in
+	// github.com/google-gemini/gemini-cli/issues/19083 and 25440. "Maximum 512 function
+	// declarations can be provided": Vertex AI, REST reference, Tool (older ones say 64
+	// and 128).
+	"google":    {Stops: 5, Tools: 512},
+	"vertex-ai": {Stops: 5, Tools: 512},
+	// The Messages API does not bound its lists: docs.anthropic.com, Create a Message.
+	"anthropic":           {Tools: math.MaxInt},
+	"claude-platform-aws": {Tools: math.MaxInt},
+	// "Integer that controls the number of top logprobs, 0 to 20": docs.together.ai,
+	// Create Chat Completion, logprobs.
+	"together-ai": {CountedLogprobs: 20},
+}
+
+// room returns how much wider than the specification the target's limits are.
+func (t *Target) room(model string) chat.ExtendedLimits {
+	switch {
+	case t.ownHost():
+		return chat.Unbounded
+	case t.DialectOf(Chat, model) == AnthropicMessages:
+		return rooms["anthropic"] // for any host of Claude
+	case t.Provider.ID == "vertex-ai":
+		switch publisher, _ := vertexModel(model); publisher {
+		case "mistralai":
+			return chat.ExtendedLimits{}
+		case "endpoints":
+			return chat.Unbounded // a caller's own machine
+		case "meta":
+			return chat.ExtendedLimits{}
+		}
+	}
+	return rooms[t.Provider.ID]
+}
+
+// Object stores: providers that run in a cloud read and write the files of their jobs in
+// the object store of that cloud.
+
+// Objects is the target for the object store of its cloud: the same credential, signed for
+// the store.
+func (t Target) Objects() Target {
+	if t.Provider.Auth.Scheme == SigV4Auth {
+		t.Credential.Fields = maps.Clone(t.Credential.Fields)
+		if t.Credential.Fields == nil {
+			t.Credential.Fields = make(map[string]string, 1)
+		}
+		t.Credential.Fields["aws_service"] = "s3"
+	}
+	return t
+}
+
+// ObjectURL returns the address of an object, named as bucket/key, in the object store of
+// the target's cloud. For a custom host, the buckets are below it.
+func (t *Target) ObjectURL(object string) (string, error) {
+	bucket, key, _ := strings.Cut(object, "/")
+	if !HostLabels.fits(bucket) || key == "" {
+		return "", fault.Invalid("id", "id must name an object in a bucket")
+	}
+	segments := strings.Split(key, "/")
+	for i, s := range segments {
+		if s == "." || s == ".." || strings.ContainsAny(s, "\x00\r\n") {
+			return "", fault.Invalid("id", "id must not contain . or .. segments or control characters")
+		}
+		segments[i] = objectEscape(s)
+	}
+	path := strings.Join(segments, "/")
+	if own := t.customHost(); own != "" {
+		return strings.TrimRight(own, "/") + "/" + bucket + "/" + path, nil
+	}
+	if t.Provider.Auth.Scheme == GoogleOAuth {
+		return "https://storage.googleapis.com/" + bucket + "/" + path, nil
+	}
+	if t.Provider.Auth.Scheme != SigV4Auth {
+		return "", fault.Newf(fault.UnsupportedOperation, "", "%s has no store of objects", t.Provider.ID)
+	}
+	if awsMode((t)) == awsAPIKey {
+		return "", fault.New(fault.InvalidRequest, "aws_auth_type", "Files are stored in Amazon S3, which does not accept an API key of Bedrock: use access keys or a role")
+	}
+	region, err := awsRegion(t)
+	if err != nil {
+		return "", err
+	}
+	if strings.Contains(bucket, ".") { // the certificate of S3 is for one label only
+		return "https://s3." + region + ".amazonaws.com/" + bucket + "/" + path, nil
+	}
+	return "https://" + bucket + ".s3." + region + ".amazonaws.com/" + path, nil
+}
+
+// objectEscape escapes a segment of a key in the way that S3 signatures demand: every
+// character except unreserved ones.
+func objectEscape(s string) string {
+	return strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
 }

@@ -1,18 +1,34 @@
 package relay
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"net/url"
 	"runtime/debug"
+	"strings"
+	"time"
 
+	"gateway/shared/cache"
+	"gateway/shared/dialect/openai"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/provider"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/batch"
+	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
+	"gateway/shared/resource"
+	"gateway/shared/route"
 	"gateway/shared/store"
+	"gateway/shared/tenant"
+	"gateway/shared/wire"
 )
 
 // Admits reports whether the holder of a key may still run batches; maker is the creator of the
@@ -62,4 +78,195 @@ func (r *Relay) run(w http.ResponseWriter, req *http.Request, rt *routes.Route, 
 	}()
 	r.serveFor(w, req, rt, id, behalf)
 	return false
+}
+
+// embedRoute is the route of embeddings for the cache.
+var embedRoute = &routes.Route{
+	Method: http.MethodPost, Path: "/embeddings", Endpoint: "embed", Shape: routes.Unified, Scope: "completions.write",
+	Operation: provider.Embeddings, Check: openai.CheckEmbeddings, Meter: openai.MeterEmbeddings, NoOutput: true,
+}
+
+// embedLimit is the total time for an embedding. The request only waits for CacheTimes.Embed.
+const embedLimit = 5 * time.Second
+
+// maxEmbedding limits its response, in bytes.
+const maxEmbedding = 4 << 20
+
+// embedder serves the cache's embeddings as requests of the same caller: they count against its
+// budgets and have separate records, which name their parent. They have no cache and no
+// guardrails. It holds copies of the request's values, not the request, which continues
+// concurrently.
+type embedder struct {
+	relay *Relay
+	with  *route.CacheEmbedder
+	from  lineage
+}
+
+// lineage holds the values that a child request gets from its parent.
+type lineage struct {
+	who      *identity.Principal
+	view     *resource.View
+	ws       *tenant.Effective
+	org      *tenant.Organisation
+	token    string
+	metadata map[string]string
+	ask      admission.Headers
+}
+
+var _ cache.Embedder = (*embedder)(nil)
+
+// Embedder implements reused.Walk.
+func (c *call) Embedder(with *route.CacheEmbedder) cache.Embedder {
+	ask := admission.Headers{TraceID: c.req.Ask.TraceID, SpanID: admission.NewSpanID(), ParentSpanID: c.req.Ask.SpanID, NoBodies: c.req.Ask.NoBodies}
+	if ask.ParentSpanID == "" {
+		ask.ParentSpanID = c.req.ULID
+	}
+	return &embedder{relay: c.relay, with: with, from: lineage{c.req.Who, c.req.View, c.req.WS, c.req.Org, c.req.Token, maps.Clone(c.body.Metadata), ask}}
+}
+
+// Flush implements reused.Walk.
+func (c *call) Flush() { c.reply.flush() }
+
+// Embed implements cache.Embedder.
+func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
+	body := wire.AppendJSONString([]byte(`{"model":`), e.with.Model)
+	body = wire.AppendJSONString(append(body, `,"input":`...), text)
+	body = append(body, '}')
+	timeout := embedLimit.Milliseconds()
+	cfg := &route.Config{Path: "config", Weight: 1, Provider: "@" + e.with.Slug, RequestTimeout: &timeout}
+	tree, details := cfg.Compile()
+	if len(details) > 0 {
+		return nil, fmt.Errorf("relay: embedder: %s: %s", details[0].Field, details[0].Message)
+	}
+	req := (&http.Request{
+		Method: http.MethodPost, URL: &url.URL{Path: routes.BasePath + embedRoute.Path}, Header: http.Header{"Content-Type": jsonType},
+		Body: http.NoBody, ContentLength: int64(len(body)),
+	}).WithContext(context.WithoutCancel(ctx))
+	w := response.Recorder{Max: maxEmbedding}
+	e.relay.serveChild(&w, req, &e.from, body, tree)
+	if w.Status != http.StatusOK || w.Over {
+		return nil, fmt.Errorf("relay: the embedder responded with status %d", w.Status)
+	}
+	var answer struct {
+		Data []struct {
+			Embedding []float32 `json:"embedding"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || len(answer.Data) != 1 {
+		return nil, errors.New("relay: the embedder's response is not one vector")
+	}
+	return answer.Data[0].Embedding, nil
+}
+
+// serveChild sends a child request through the pipeline, starting after admission: its parent
+// has been admitted.
+func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *lineage, body []byte, tree *route.Tree) {
+	c := r.calls.Get().(*call)
+	c.begin(r, w, req, embedRoute)
+	c.req.Child = true
+	limit := time.AfterFunc(2*embedLimit, c.req.Stop)
+	c.req.Who, c.req.View, c.req.WS, c.req.Org = from.who, from.view, from.ws, from.org
+	c.req.Token, c.body.Metadata, c.req.Ask = from.token, from.metadata, from.ask
+	c.req.Trace()
+	err := c.body.ReadFrom(body)
+	if err == nil {
+		c.target.Demands = c.body.Own
+		c.plan.Follow(tree)
+		err = relay(c)
+	}
+	if err != nil {
+		refuse(c, err)
+	}
+	finish(c)
+	limit.Stop()
+	c.reset()
+	r.calls.Put(c)
+}
+
+// await has a background response polled until it has ended, so that it is charged even if its
+// client never reads it. The message is queued before the client gets the response's id.
+func (r *Relay) await(b target.Bookings, id string) {
+	if r.Runs == nil {
+		return
+	}
+	ctx := b.Target.Req.Base // the provider continues even if the client disconnects
+	hash := b.Target.Req.KeyHash()
+	a := &batch.Awaited{
+		ID: id, Key: hash, Headers: headersOfLooks(b.Target), Made: b.Target.Req.Now().Unix(),
+		Maker: batch.Maker{KeyID: b.Target.Req.Who.KeyID, Type: string(b.Target.Req.Who.Type), User: b.Target.Req.Who.UserID, Slug: b.Target.Req.Who.WorkspaceSlug},
+	}
+	a.Org, a.Place = b.At()
+	a.Path = b.PathOfLooks(id)
+	err := r.Auth.Entrust(ctx, b.Target.Req.Who, hash, b.Target.Req.Now().Add(batch.AwaitedFor))
+	if err == nil {
+		message, failed := r.batches.Await(ctx, b.Target.Req.Who.Scope, a)
+		if err = failed; err == nil {
+			err = r.Runs.Send(ctx, message)
+		}
+	}
+	b.Target.Req.Fail("await a background response", err)
+}
+
+// headersOfLooks returns the headers that route a later read to the provider of the background
+// response: they name the saved provider, even if a config chose it; with a credential of the
+// client's own they are the client's headers.
+func headersOfLooks(tg *target.Target) http.Header {
+	out := make(http.Header)
+	from := tg.Req.HeadersForProvider()
+	if tg.To.Saved != nil {
+		out[admission.Provider] = []string{"@" + tg.To.Saved.Slug}
+	} else {
+		for name, v := range from {
+			if leadsOn(name) {
+				out[name] = v
+			}
+		}
+		for _, name := range tg.Req.Ask.Forward {
+			if v := from[name]; len(v) > 0 {
+				out[name] = v
+			}
+		}
+	}
+	for _, name := range [...]string{"X-Gateway-Debug", "X-Gateway-Sensitive-Headers"} {
+		if v := from[name]; len(v) > 0 {
+			out[name] = v
+		}
+	}
+	out.Set(admission.TraceID, tg.Req.Ask.TraceID)
+	out.Set(admission.ParentSpanID, cmp.Or(tg.Req.Ask.SpanID, tg.Req.ULID))
+	if len(tg.Body.Metadata) > 0 {
+		b, _ := json.Marshal(tg.Body.Metadata) // texts
+		out.Set(admission.Metadata, string(b))
+	}
+	return out
+}
+
+// leadsOn reports whether a header of a client affects the choice of the provider or of the
+// account.
+func leadsOn(name string) bool {
+	switch name {
+	case "X-Gateway-Api-Key", "X-Gateway-Span-Id", "X-Gateway-Request-Timeout", admission.Translation:
+		return false
+	case "Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Openai-Organization", "Openai-Project":
+		return true
+	}
+	return strings.HasPrefix(name, "X-Gateway-")
+}
+
+// Charged reports whether an awaited response was charged.
+func (m *Mux) Charged(ctx context.Context, sc store.Scope, a *batch.Awaited) (bool, error) {
+	if a.Org {
+		sc = sc.Organisation()
+	}
+	return m.relay.owners.Claimed(ctx, sc, a.Place, a.ID)
+}
+
+// Settler returns the principal for polling an awaited response: the key that created it, even
+// if it is no longer valid, because the money is spent.
+func (m *Mux) Settler(ctx context.Context, sc store.Scope, a *batch.Awaited) (*Behalf, error) {
+	closing, _, err := m.Admits(ctx, sc, a.Key, &a.Maker)
+	if err != nil {
+		return nil, err
+	}
+	return &Behalf{Key: a.Key, Closing: closing, Settling: true}, nil
 }

@@ -3,14 +3,22 @@ package relay
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"gateway/shared/cache"
 	"gateway/shared/chat"
+	"gateway/shared/dialect/upstream"
 	"gateway/shared/egress/buffer"
+	"gateway/shared/fault"
+	"gateway/shared/relay/accounting"
+	"gateway/shared/relay/admission"
 	"gateway/shared/relay/guardrail"
+	"gateway/shared/relay/ownership"
+	"gateway/shared/relay/record"
 	"gateway/shared/relay/response"
 	"gateway/shared/relay/reused"
 	"gateway/shared/relay/target"
+	"gateway/shared/wire/mask"
 )
 
 // sendCached sends a cached response: no provider is called and nothing is charged.
@@ -81,4 +89,127 @@ func encodeWhole(tg *target.Target, dst []byte, a *answer, whole *chat.Response)
 	}
 	whole.Attribute(tg.To.Dialect.Name())
 	return tg.Req.Route.Client.EncodeResponse(dst, whole, o)
+}
+
+// A background response, or a stored one, reaches the client with a later request. Output
+// guardrails judge it there, on each read. They are those of the reading request, of its
+// workspace and of the organization. A response in progress has nothing to judge.
+
+// events reports whether a response is a stream of events.
+func events(resp *http.Response) bool {
+	return strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
+}
+
+// holdsRetold reports whether a stream that repeats an earlier response is read completely
+// before it is sent, because a guardrail may deny or change it. No client depends on receiving
+// it incrementally.
+func holdsRetold(q *admission.Request, gs *guardrail.State, resp *http.Response) bool {
+	return q.Route.Retold != nil && gs.Outputs() && gs.OnItsWay() && resp.StatusCode == http.StatusOK && events(resp)
+}
+
+// readRetold reads a stream that repeats an earlier response.
+func readRetold(tg *target.Target, bill *accounting.Bill, pn *plain, stream []byte) error {
+	p := pn
+	if p.retold = ownership.LastResponse(stream); p.retold == nil {
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The stream of %s was truncated", tg.To.Target.Provider.ID)
+		f.Source = fault.SourceProvider
+		return f
+	}
+	p.own, p.meter = true, chat.Meter{Complete: true, Started: true}
+	accounting.LearnOperation(bill, p.meter)
+	return nil
+}
+
+// sentRetold returns the client's version of such a stream: the stream itself, or another one if
+// guardrails have changed the response, with their results.
+func sentRetold(tg *target.Target, gs *guardrail.State, stream []byte) []byte {
+	out := gs.FirstEvent(tg.Req.Route.Endpoint, tg.Strict())
+	if !gs.Changed {
+		out = append(out, stream...)
+	} else if r, err := tg.Req.Route.Retold.Client.DecodeResponse(gs.Answer, &tg.To.Traits); err == nil {
+		out = append(out, response.Replay(r, tg.Req.Route.Retold.Client.NewStreamEncoder(target.Options(tg)))...)
+	}
+	return append(out, gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())...)
+}
+
+// judgeRetold runs the guardrails that judge streams once they have ended on it.
+func judgeRetold(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.State, stream []byte) {
+	if tg.Req.Route.Retold == nil || !gs.JudgesEnd() {
+		return
+	}
+	if whole := ownership.LastResponse(stream); whole != nil && !ownership.Unmade(whole) {
+		gs.End(whole)
+	}
+	told := gs.LastEvent(tg.Req.Route.Endpoint, tg.Strict())
+	log.Body(record.Response, told)
+	rw.write(told)
+}
+
+// Some hosts send a complete response when a stream was requested, or the reverse. The body
+// shows it, often in contradiction to its headers. The client gets the requested form.
+
+// pass passes the next bytes of a response to the stream's handler.
+func pass(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamState, a *answer, in []byte) ([]byte, error) {
+	if a.stream.ComesWhole(in) {
+		takeWhole(tg, gs, ca, st, a)
+	}
+	unnoted := a.made.Feed(in)
+	out, err := a.stream.Feed(in)
+	if unnoted != nil { // it must not be sent, but is charged completely
+		a.made = nil
+		return nil, unnoted
+	}
+	if err == nil {
+		err = st.backlog.Record(tg.Req.Ctx, tg.Req.Lease, len(in), len(out))
+	}
+	return out, err
+}
+
+// takeWhole turns a into a complete response that is replayed to the client as a stream.
+func takeWhole(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamState, a *answer) {
+	dec := upstream.NewWhole(tg.To.Dialect, &tg.To.Traits)
+	o := target.Options(tg)
+	if !a.stream.Translated() {
+		o.Request = tg.Body.LegacyOnly()
+	}
+	a.stream.Instead(translate(tg, gs, st, guardedDecoder(tg, gs, verified(tg, dec, o), o), o))
+	gather(tg, gs, ca, a)
+}
+
+// cameAsEvents reports whether the body of a conversation's response is a stream that was not
+// requested.
+func cameAsEvents(tg *target.Target, body []byte) bool {
+	if tg.Req.Route.Client == nil || tg.To.Dialect == nil {
+		return false
+	}
+	return response.IsEvents(body)
+}
+
+// decodeWhole reads a response in the provider's dialect: a complete one, or a stream that is
+// assembled.
+func decodeWhole(tg *target.Target, body []byte) (*chat.Response, chat.Meter, []chat.Signed, error) {
+	if !cameAsEvents(tg, body) {
+		r, err := tg.To.Dialect.DecodeResponse(body, &tg.To.Traits)
+		if err != nil {
+			return nil, chat.Meter{}, nil, err
+		}
+		return r, r.Meter(), r.Signed(), nil
+	}
+	return response.Collect(tg.To.Dialect.NewStreamDecoder(&tg.To.Traits), body)
+}
+
+// eventsBroke returns the error for a stream that was not requested and cannot be assembled. Its
+// content was created, and is charged.
+func eventsBroke(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *target.SecretMask, err error, m chat.Meter, body []byte) error {
+	f := tg.To.StreamBroke(err)
+	f.Source = fault.SourceProvider
+	mask.Bytes(body, mk.Secrets())
+	log.Body(record.Received, body)
+	if m.Usage.Known() || m.OutputEstimate() > 0 {
+		bill.Reported.Hear(m)
+		u := accounting.Used(bill, m)
+		response.EstimateOutput(&u, m)
+		bill.Charge(u)
+	}
+	return f
 }

@@ -1,6 +1,21 @@
 package relay
 
-import "gateway/shared/relay/routes"
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"time"
+
+	"gateway/shared/fault"
+	"gateway/shared/guard"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/guardrail"
+	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
+	"gateway/shared/route"
+)
 
 // pipeline serves one request for the handler of its route. It implements routes.Pipeline.
 type pipeline struct{ c *call }
@@ -90,4 +105,95 @@ func (p pipeline) Converse(turns *routes.Dialogue) error {
 		return err
 	}
 	return p.c.relay.Sessions.converse(p.c, turns)
+}
+
+// rendered responds with the body that a saved prompt renders; no provider is called.
+func rendered(c *call) error {
+	body, err := json.Marshal(map[string]any{"success": true, "data": json.RawMessage(c.body.Filled.Body)})
+	if err != nil {
+		return fault.Internal(err)
+	}
+	sendJSON(c, body, nil)
+	return nil
+}
+
+// passedOn are the headers of the caller that its child requests get too.
+var passedOn = []string{"X-Gateway-Config", "X-Gateway-Metadata", "X-Gateway-Debug"}
+
+// composed responds with the result that the route composes from other requests.
+func composed(c *call, how *routes.Composed) error {
+	desk := routes.Composition{
+		Context: guard.WithBudget(admission.ClientContext(&c.req), guard.NewBudget()), Scope: c.req.Who.Scope, View: c.req.View, Store: c.relay.Store, Now: c.relay.Now, ID: c.body.ID, Body: c.body.In,
+		Guard: func(ctx context.Context, name, endpoint string, request, response []byte) (bool, error) {
+			at := guardrail.Lone{View: c.req.View, Scope: c.req.Who.Scope, Endpoint: endpoint, Request: request, Response: response}
+			return c.relay.guards.Alone(ctx, name, &at)
+		},
+	}
+	// Values for other goroutines are copied here: the call is pooled.
+	relay, of, who, key, trace, from := c.relay, how.Of, c.req.Who, c.req.KeyHash(), c.req.Ask.TraceID, c.req.Req
+	desk.Ask = func(ctx context.Context, w http.ResponseWriter, id string, body []byte) (broken bool) {
+		req, err := http.NewRequestWithContext(ctx, of.Method, routes.BasePath+of.At(id), bytes.NewReader(body))
+		if err != nil {
+			return true // an id from a path is valid in one
+		}
+		for _, name := range passedOn {
+			if v := from.Header[name]; v != nil {
+				req.Header[name] = v
+			}
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Gateway-Trace-Id", trace)
+		return relay.run(w, req, of, url.PathEscape(id), &admission.Behalf{Key: key, Caller: who})
+	}
+	body, err := how.Answer(&desk)
+	if err != nil {
+		return err
+	}
+	sendJSON(c, body, nil)
+	return nil
+}
+
+// mint responds with a client secret. The objects that the secret refers to must exist now; each
+// session is admitted again.
+func mint(c *call) error {
+	leaf, f := c.plan.Walker.Next(route.Outcome{})
+	switch {
+	case f != nil:
+		return f
+	case leaf == nil:
+		return fault.New(fault.InvalidConfig, "x-gateway-config", "No provider selected, please check the weights")
+	}
+	fresh(c)
+	if err := target.Choose(&c.target, leaf); err != nil {
+		return err
+	}
+	if s := c.target.To.Saved; s != nil && c.body.Minting.Transcription != "" {
+		if err := s.Allows(c.body.Minting.Transcription); err != nil {
+			return err
+		}
+	}
+	s, err := c.body.Minting.Secret()
+	if err != nil {
+		return err
+	}
+	s.Key, s.Headers = c.req.KeyHash(), admission.Bind(c.req.HeadersForProvider(), c.req.Ask.Forward)
+	s.Until = c.relay.Now().Add(c.body.Minting.TTL).Truncate(time.Second)
+	if ends := c.req.Who.Until; !ends.IsZero() {
+		if ends.Before(s.Until) {
+			s.Until = ends
+		}
+		if err := c.relay.Auth.Entrust(c.req.Ctx, c.req.Who, s.Key, ends); err != nil {
+			return err
+		}
+	}
+	raw, err := c.relay.ephemeral.Keep(c.req.Ctx, c.req.Who.Scope, s)
+	if err != nil {
+		return err
+	}
+	body, err := c.body.Minting.Answer(raw, "sess_"+c.req.ULID, s.Until)
+	if err != nil {
+		return err
+	}
+	sendHidden(c, body, bytes.ReplaceAll(body, []byte(raw), []byte("ek_*****")))
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/openai"
+	"gateway/shared/egress"
 	"gateway/shared/egress/buffer"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
@@ -18,6 +19,7 @@ import (
 	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/target"
+	"gateway/shared/wire/mask"
 )
 
 // plain is the complete response to a unified request that is not streamed. It is read while
@@ -254,4 +256,77 @@ func encodePlain(tg *target.Target, log *record.Log, pn *plain, enc *buffer.Buff
 		target.StoreItems(tg, enc.B)
 	}
 	return nil
+}
+
+// readWhole reads a complete response, inflated if it was compressed without a request for it.
+// More than limit bytes is buffer.ErrTooLarge.
+func readWhole(q *admission.Request, buf *buffer.Buffer, resp *http.Response, limit int64) error {
+	if err := egress.Inflate(resp, 0); err != nil {
+		return err
+	}
+	return buf.ReadAll(q.Ctx, q.Lease, resp.Body, resp.ContentLength, limit)
+}
+
+// maxTranslated limits a response that is translated, in bytes: the translation needs a multiple
+// of its size in memory.
+const maxTranslated = 40 << 20
+
+// roomToDecode reserves the memory that the translation of n bytes needs.
+func roomToDecode(tg *target.Target, n int) error {
+	switch {
+	case n <= egress.Uncounted, tg.To.Carrier == nil && tg.SameDialect():
+		return nil
+	case n > maxTranslated:
+		return fault.Newf(fault.InvalidProviderResponse, "", "The response of %s is larger than the %d bytes that can be translated", tg.To.Target.Provider.ID, maxTranslated)
+	}
+	return tg.Req.Lease.Take(tg.Req.Ctx, int64(n))
+}
+
+// unreadableAnswer returns the fault for a response that the gateway does not accept: an
+// excessive compression ratio, an unknown compression, or not enough memory. It is nil if the
+// response was truncated.
+func unreadableAnswer(err error) *fault.Fault {
+	var f *fault.Fault
+	if !errors.As(err, &f) {
+		return nil
+	}
+	if f.Code == fault.InvalidProviderResponse {
+		f.Source = fault.SourceProvider
+	}
+	return f
+}
+
+// unusable returns the error for a success that cannot be used. Its usage is charged, because
+// the provider bills it, and created objects are recorded.
+func unusable(tg *target.Target, bill *accounting.Bill, log *record.Log, mk *target.SecretMask, err error, body []byte) error {
+	f := fault.From(err)
+	if f.Code == fault.InternalError {
+		f = fault.Newf(fault.InvalidProviderResponse, "", "Invalid response received from %s", tg.To.Target.Provider.ID).WithCause(err)
+	}
+	f.Source = fault.SourceProvider
+	mask.Bytes(body, mk.Secrets())
+	log.Body(record.Received, body)
+	accounting.ChargeWhatCame(bill, body)
+	return f
+}
+
+// brokenAnswer returns the error for a body that did not arrive completely. body is the part
+// received.
+func brokenAnswer(c *call, err error, body []byte) error {
+	mask.Bytes(body, c.mask.Secrets())
+	c.log.Body(record.Received, body)
+	if errors.Is(err, buffer.ErrTooLarge) {
+		// It is not parsed: that would need its size in memory again.
+		c.bill.Charge(accounting.Estimate(&c.bill, min(response.TokensOfBytes(len(body)), c.target.OutBound)))
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s is larger than %d bytes", c.target.To.Target.Provider.ID, int64(maxPlainAnswer))
+		f.Source = fault.SourceProvider
+		return f
+	}
+	accounting.GivenUp(&c.bill, !accounting.ChargeWhatCame(&c.bill, body) && gaveUp(&c.req, &c.out))
+	if f := unreadableAnswer(err); f != nil {
+		return f
+	}
+	f := fault.Newf(fault.InvalidProviderResponse, "", "The response of %s was truncated", c.target.To.Target.Provider.ID).WithCause(err)
+	f.Source = fault.SourceProvider
+	return f
 }

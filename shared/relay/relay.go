@@ -1,7 +1,10 @@
 package relay
 
 import (
+	"errors"
+	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,6 +12,7 @@ import (
 	"gateway/shared/cache"
 	"gateway/shared/chat"
 	"gateway/shared/egress"
+	"gateway/shared/fault"
 	"gateway/shared/guard/judge"
 	"gateway/shared/identity"
 	"gateway/shared/identity/signing"
@@ -181,4 +185,113 @@ func (r *Relay) Serve(w http.ResponseWriter, req *http.Request, rt *routes.Route
 // serve also has the value of the variable in the route's path, escaped.
 func (r *Relay) serve(w http.ResponseWriter, req *http.Request, rt *routes.Route, id string) {
 	r.serveFor(w, req, rt, id, nil)
+}
+
+// Behalf names the principal of a request that the gateway itself makes.
+type Behalf = admission.Behalf
+
+// Declarations of a family: see relay/routes.
+type (
+	Route  = routes.Route
+	Caller = routes.Caller
+	Get    = routes.Get
+	Demand = routes.Demand
+	Form   = routes.Form
+	Prompt = routes.Prompt
+	Retold = routes.Retold
+
+	Composed    = routes.Composed
+	Composition = routes.Composition
+	Protocol    = routes.Protocol
+	Calls       = routes.Calls
+	DryRun      = routes.DryRun
+	Secret      = routes.Secret
+	Realtime    = routes.Realtime
+	Live        = routes.Live
+	Dialogue    = routes.Dialogue
+	ModelList   = routes.ModelList
+	Governed    = routes.Governed
+)
+
+// Shapes of routes, and the prefix of their paths.
+const (
+	Unified   = routes.Unified
+	Raw       = routes.Raw
+	Listing   = routes.Listing
+	Resource  = routes.Resource
+	Multipart = routes.Multipart
+	Socket    = routes.Socket
+
+	AnyPath        = routes.AnyPath
+	BasePath       = routes.BasePath
+	DefaultMaxBody = routes.DefaultMaxBody
+)
+
+// Mux serves the routes of a table.
+type Mux struct {
+	*routes.Table
+	relay *Relay
+}
+
+// NewMux serves routes with r. Two routes with the same method and path are a
+// mistake of the program.
+func NewMux(r *Relay, all []routes.Route) *Mux {
+	for i := range all {
+		if of, ok := all[i].Protocol().(routes.Credentials); ok && r != nil {
+			r.Auth.Tokens = of.Credentials(r.Loader, r.Now, r.Auth.Tokens)
+			break
+		}
+	}
+	if r != nil && r.Sessions == nil {
+		all = slices.Clone(all)
+		for i := range all {
+			all[i] = all[i].WithoutSockets()
+		}
+	}
+	return &Mux{routes.NewTable(all), r}
+}
+
+// ServeHTTP implements http.Handler.
+func (m *Mux) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	req = m.Spelled(req)
+	rt, id := m.Match(req.Method, req.URL.EscapedPath())
+	if rt == nil {
+		m.Refuse(w, req)
+		return
+	}
+	if rt.Google != nil && routes.GoogleClient(req.Header) {
+		rt = rt.Google
+	}
+	m.relay.serve(w, req, rt, id)
+}
+
+// clipText truncates a caller's or provider's text for messages and records.
+func clipText(s string) string { return fault.Clip(s, 300) }
+
+// fault reports a failure that no caller sees; request is "" where it is of none.
+func (r *Relay) fault(where, request string, err error) {
+	if r.Faults != nil {
+		r.Faults(where, err)
+		return
+	}
+	slog.Error("gateway failure", "where", where, "request_id", request, "error", err.Error())
+}
+
+// brokeOff returns the recorded fault of a truncated response.
+func brokeOff() *fault.Fault {
+	return fault.New(fault.InvalidProviderResponse, "", "the response was truncated")
+}
+
+// recorded returns the recorded text of a fault. Providers repeat prompts in their errors, so
+// only their status, type and code are stored; the message is in the sealed bodies. The address
+// of a provider is not stored, because readers of logs may lack the right to see it.
+func recorded(f *fault.Fault) string {
+	if said := chat.ProviderErrorOf(f); said != nil {
+		return clipText(said.Error())
+	}
+	var none *target.NoAnswer
+	if errors.As(f, &none) {
+		return none.Error()
+	}
+	return clipText(f.Message)
 }

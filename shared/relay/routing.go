@@ -3,8 +3,10 @@ package relay
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"time"
 
+	"gateway/shared/fault"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/plan"
@@ -12,6 +14,7 @@ import (
 	"gateway/shared/relay/target"
 	"gateway/shared/route"
 	"gateway/shared/usage"
+	"gateway/shared/wire"
 )
 
 // tellBreakers shares the state of targets with other processes.
@@ -101,4 +104,107 @@ func beginPatience(tg *target.Target, up *outbound, ctx context.Context) context
 		tg.Req.After(release)
 	}
 	return ctx
+}
+
+// rotates reports whether the target is called again because another of its credentials can
+// replace the one that the provider rejected or limited. Each credential is tried at most once
+// before the target counts as failed.
+func rotates(c *call, a *answer) bool {
+	switch {
+	case !target.Rotates(&c.target, a.status()):
+		return false // before the budget is asked to cover another call
+	case c.reply.headSent || c.out.bodySpent || a.connectFailed():
+		return false // the request cannot be repeated, or the credential was not judged
+	case c.req.Req.Context().Err() != nil || c.req.Ctx.Err() != nil || c.bill.CoverAgain() != nil:
+		return false
+	}
+	return target.NextCredential(&c.target, a.status())
+}
+
+// askAgain retries at a host that rejected added parameters without them, once for each. ok is
+// false if there were none to omit.
+func askAgain(c *call, a *answer) (again answer, body []byte, ok bool) {
+	if a.fault == nil {
+		return *a, nil, false
+	}
+	again = *a
+	left := c.target.RefusedAdded(nil)
+	for again.fault != nil && !c.reply.headSent && !c.out.bodySpent && !again.refused() {
+		refused := c.target.RefusedAdded(again.fault)
+		if refused == 0 {
+			break
+		}
+		before := c.target.To
+		c.target.LeaveOut(refused)
+		plain, err := upstreamBody(c.relay, &c.target, &c.out, &c.log)
+		if err != nil { // the target requires it: its rejection remains
+			c.target.To = before
+			if restored, err := upstreamBody(c.relay, &c.target, &c.out, &c.log); err == nil { // the attempt may have overwritten it
+				body, ok = restored, true
+			}
+			break
+		}
+		again.drop()
+		again, body, ok = attempt(c, plain), plain, true
+		left |= refused
+	}
+	if ok && (again.fault == nil || c.reply.headSent) {
+		c.target.LearnRefused(left)
+	}
+	return again, body, ok
+}
+
+// withAttempts adds the earlier attempts to an error's body, for clients that accept extensions
+// of the schema. An error of a single attempt is unchanged.
+func withAttempts(tg *target.Target, bill *accounting.Bill, body []byte) []byte {
+	if tg.Plan.Walker == nil || tg.Strict() || len(body) == 0 || body[0] != '{' {
+		return body
+	}
+	refused, skips := 0, tg.Plan.Walker.Skips(nil)
+	for i := range skips {
+		if skips[i].Reason == usage.SkipRejected {
+			refused++
+		}
+	}
+	if len(bill.Purse.Attempts)+refused < 2 {
+		return body
+	}
+	return wire.Splice(nil, body, wire.InsertAt(0, "attempts", appendAttempts(bill, nil, skips)))
+}
+
+// appendAttempts writes the calls, then the targets that the gateway rejected.
+func appendAttempts(bill *accounting.Bill, dst []byte, skips []usage.Skip) []byte {
+	dst = append(dst, '[')
+	for i := range bill.Purse.Attempts {
+		a := &bill.Purse.Attempts[i]
+		dst = appendAttempt(dst, a.OptionIndex, a.Provider, a.Model, a.Status, a.ErrorCode)
+	}
+	for i := range skips {
+		if s := &skips[i]; s.Reason == usage.SkipRejected {
+			dst = appendAttempt(dst, s.Path, "", "", s.Status, s.Code)
+		}
+	}
+	return append(dst, ']')
+}
+
+func appendAttempt(dst []byte, option, provider, model string, status int, code string) []byte {
+	if dst[len(dst)-1] == '}' {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, `{"option_index":`...)
+	dst = wire.AppendJSONString(dst, option)
+	for _, f := range [...]struct{ name, value string }{{"provider", provider}, {"model", model}, {"code", code}} {
+		if f.value != "" {
+			dst = append(append(append(dst, `,"`...), f.name...), `":`...)
+			dst = wire.AppendJSONString(dst, f.value)
+		}
+	}
+	dst = append(dst, `,"status":`...)
+	dst = strconv.AppendInt(dst, int64(status), 10)
+	return append(dst, '}')
+}
+
+// refused reports whether the gateway itself rejected the target. A timeout is the target's.
+func (a *answer) refused() bool {
+	return a.fault != nil && a.fault.Source != fault.SourceProvider && a.fault.Code != fault.RequestTimeout
 }

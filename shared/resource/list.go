@@ -2,11 +2,16 @@ package resource
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"gateway/shared/seal"
 	"gateway/shared/store"
 )
 
@@ -144,4 +149,149 @@ func (r *Resources) listStamp(ctx context.Context, org string) (stamp, error) {
 		return stamp{}, err
 	}
 	return stamp{gen: gen, own: before.done, steady: before.writers == 0 && r.lists.own(org) == before}, nil
+}
+
+// Rehearsal collects what changes would do. See WithRehearsal.
+type Rehearsal struct {
+	Deleted []Ref // deleted or archived
+	Updated []Ref
+}
+
+type rehearsalKey struct{}
+
+// WithRehearsal returns a context in which changes are staged and never committed: what they
+// would do is added to h, and the closure of each runs once. It is not safe for concurrent
+// changes.
+func WithRehearsal(ctx context.Context, h *Rehearsal) context.Context {
+	return context.WithValue(ctx, rehearsalKey{}, h)
+}
+
+// Rehearses reports whether changes with the context are not committed.
+func Rehearses(ctx context.Context) bool { return rehearsalOf(ctx) != nil }
+
+func rehearsalOf(ctx context.Context) *Rehearsal {
+	h, _ := ctx.Value(rehearsalKey{}).(*Rehearsal)
+	return h
+}
+
+// rehearse runs the closure of a change and collects what it staged.
+func (r *Resources) rehearse(ctx context.Context, sc store.Scope, f func(*Tx) error, h *Rehearsal) error {
+	t := r.begin(ctx, sc)
+	if err := f(t); err != nil {
+		return err
+	}
+	h.Deleted = append(h.Deleted, t.deleted...)
+	for _, rec := range t.Changed() {
+		switch {
+		case rec.Deleted:
+		case rec.Archived():
+			h.Deleted = append(h.Deleted, rec.Ref())
+		default:
+			h.Updated = append(h.Updated, rec.Ref())
+		}
+	}
+	return nil
+}
+
+// Type returns the name of the referenced record's kind, such as mcp_server.
+func (r Ref) Type() string { return strings.ReplaceAll(word(r.Kind), " ", "_") }
+
+// UsedError is the cause of the fault of InUse.
+type UsedError struct{ Users []Ref }
+
+func (e *UsedError) Error() string { return "resource: in use" }
+
+// sealedSecret is one secret of a record. Each is sealed separately, so that writing one
+// does not require opening the others: a process that only writes needs no permission to
+// decrypt.
+type sealedSecret struct {
+	Version int64  `json:"v"`
+	Data    []byte `json:"d"`
+}
+
+// secretBinding ties a secret to its record and to its name.
+func (r *Record) secretBinding(name string, version int64) seal.Binding {
+	b := r.Binding(version)
+	b.SK += "#secret#" + name
+	return b
+}
+
+func (r *Record) secrets() (map[string]sealedSecret, error) {
+	m := make(map[string]sealedSecret)
+	if len(r.Sealed) == 0 {
+		return m, nil
+	}
+	if err := json.Unmarshal(r.Sealed, &m); err != nil {
+		return nil, fmt.Errorf("resource: secrets of %s %s: %w", r.Kind, r.ID, err)
+	}
+	return m, nil
+}
+
+func (r *Record) setSecrets(m map[string]sealedSecret) error {
+	if len(m) == 0 {
+		r.Sealed = nil
+		return nil
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("resource: encode secrets: %w", err)
+	}
+	r.Sealed = b
+	return nil
+}
+
+// SetSecret seals plain under name into the record, and replaces an earlier value. The
+// record must have its ID. A nil plain removes the secret.
+func (r *Record) SetSecret(ctx context.Context, s seal.Sealer, name string, plain []byte) error {
+	m, err := r.secrets()
+	if err != nil {
+		return err
+	}
+	if plain == nil {
+		delete(m, name)
+		return r.setSecrets(m)
+	}
+	if r.ID == "" {
+		return fmt.Errorf("resource: a secret needs the record's id first")
+	}
+	version := r.Rev + 1
+	data, err := s.Seal(ctx, r.secretBinding(name, version), plain)
+	if err != nil {
+		return fmt.Errorf("resource: seal %s of %s %s: %w", name, r.Kind, r.ID, err)
+	}
+	m[name] = sealedSecret{Version: version, Data: data}
+	return r.setSecrets(m)
+}
+
+// HasSecret reports whether a secret of that name is sealed in the record.
+func (r *Record) HasSecret(name string) bool {
+	m, err := r.secrets()
+	_, ok := m[name]
+	return err == nil && ok
+}
+
+// SecretNames returns the names of the secrets that are sealed in the record, sorted.
+func (r *Record) SecretNames() []string {
+	m, err := r.secrets()
+	if err != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(m))
+}
+
+// OpenSecrets opens all secrets of the record, by name. For the data plane only.
+func (r *Record) OpenSecrets(ctx context.Context, s seal.Sealer) (map[string][]byte, error) {
+	m, err := r.secrets()
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string][]byte, len(m))
+	for name, v := range m {
+		plain, err := s.Open(ctx, r.secretBinding(name, v.Version), v.Data)
+		if err != nil {
+			return nil, fmt.Errorf("resource: open %s of %s %s: %w", name, r.Kind, r.ID, err)
+		}
+		out[name] = plain
+	}
+	return out, nil
 }

@@ -1,6 +1,8 @@
 package route
 
 import (
+	"math"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -238,4 +240,112 @@ func parseGuardrail(r *reader, v value, form GuardrailForm) Guardrail {
 		return Guardrail{Field: v.path, Slug: id, Form: form}
 	}
 	return Guardrail{Field: v.path, Raw: slices.Clone(v.raw), Form: form}
+}
+
+// Retry states which responses cause another call to a target.
+type Retry struct {
+	Attempts      int   // calls beyond the first, 0 to MaxRetryAttempts
+	Codes         []int // statuses that are retried; empty: none
+	UseRetryAfter bool  // wait as long as a 429 says
+}
+
+var defaultRetryCodes = []int{429, 500, 502, 503, 504, 529}
+
+// maxRetryWait limits the waits that a provider requests, each and in sum, for one target.
+const maxRetryWait = time.Minute
+
+// Schedule is the state of the retries of one target.
+type Schedule struct {
+	retry  *Retry
+	used   int
+	waited time.Duration
+	told   bool // the provider named a wait: then there is no backoff any more
+	failed bool // retries were configured and did not help
+}
+
+// Start begins with the first call. A nil Retry never retries.
+func (r *Retry) Start() Schedule { return Schedule{retry: r} }
+
+// Next reports whether to retry after a response, and after which wait. unreachable: there was
+// no response; that is always retried. h are the headers of the response, which arrived at now.
+// Before retry k the wait is 2^(k-1) seconds.
+func (s *Schedule) Next(status int, h http.Header, unreachable bool, now time.Time) (wait time.Duration, again bool) {
+	r := s.retry
+	if r == nil || r.Attempts == 0 {
+		return 0, false
+	}
+	if !unreachable && !slices.Contains(r.Codes, status) {
+		return 0, false
+	}
+	if s.used >= r.Attempts {
+		s.failed = true
+		return 0, false
+	}
+	if !s.told {
+		wait = time.Second << s.used
+	}
+	if r.UseRetryAfter && status == http.StatusTooManyRequests && !unreachable {
+		if named, ok := RetryAfter(h, now, maxRetryWait); ok {
+			if named >= maxRetryWait || s.waited+named > maxRetryWait {
+				s.failed = true
+				return 0, false
+			}
+			wait, s.told = named, true
+		}
+	}
+	s.used++
+	s.waited += wait
+	return wait, true
+}
+
+// Used is how many retries have been made.
+func (s *Schedule) Used() int { return s.used }
+
+// Named reports whether the provider determined the waits.
+func (s *Schedule) Named() bool { return s.told }
+
+// Repeat makes one retry without a wait, for a response with a status set only by output
+// guardrails (246 or 446). It reports false when the status is not listed or no retry is left.
+func (s *Schedule) Repeat(status int) bool {
+	r := s.retry
+	if r == nil || !slices.Contains(r.Codes, status) || s.used >= r.Attempts {
+		return false
+	}
+	s.used++
+	return true
+}
+
+// Count is the value of the retry count header: 0 if the first call succeeded, n if retry n
+// did, -1 if the retries did not help.
+func (s *Schedule) Count() int {
+	if s.failed {
+		return -1
+	}
+	return s.used
+}
+
+// RetryAfter parses the wait that the provider requests, at most most: first as milliseconds, then as
+// seconds, then as a date, which is compared with now. A date in the past means no wait.
+func RetryAfter(h http.Header, now time.Time, most time.Duration) (time.Duration, bool) {
+	for _, source := range []struct {
+		name string
+		unit time.Duration
+	}{{"Retry-After-Ms", time.Millisecond}, {"X-Ms-Retry-After-Ms", time.Millisecond}, {"Retry-After", time.Second}} {
+		v := strings.TrimSpace(h.Get(source.name))
+		if v == "" {
+			continue
+		}
+		n, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsNaN(n) || n < 0 {
+			continue
+		}
+		if n*float64(source.unit) > float64(most) {
+			return most, true
+		}
+		return time.Duration(n * float64(source.unit)), true
+	}
+	if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
+		return min(max(at.Sub(now), 0), most), true
+	}
+	return 0, false
 }

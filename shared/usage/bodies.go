@@ -3,7 +3,11 @@ package usage
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
+	"strconv"
+	"time"
 
 	"github.com/klauspost/compress/s2"
 
@@ -173,4 +177,90 @@ func unpackPart(raw []byte, n uint64) (part, rest []byte, err error) {
 // BodiesBinding returns the location to which the record's sealed bodies are bound.
 func (r *Record) BodiesBinding() seal.Binding {
 	return seal.Binding{Org: r.Org, Table: "log", PK: r.Workspace, SK: r.ID}
+}
+
+// Retention is how long usage is stored; whole UTC days expire together. Zero means
+// forever.
+type Retention struct {
+	Bodies  time.Duration // requests and responses
+	Records time.Duration // records and their aggregates
+}
+
+// Defaults of an installation.
+const (
+	standardBodyDays   = 90
+	standardRecordDays = 365
+	maxRetentionDays   = 36_500
+)
+
+// ParseRetention parses the two settings of an installation, in days: "" is the default,
+// 0 means forever. Bodies cannot outlive their records.
+func ParseRetention(bodyDays, recordDays string) (Retention, error) {
+	bodies, err := days(bodyDays, standardBodyDays)
+	if err != nil {
+		return Retention{}, fmt.Errorf("retention of bodies: %w", err)
+	}
+	records, err := days(recordDays, standardRecordDays)
+	if err != nil {
+		return Retention{}, fmt.Errorf("retention of records: %w", err)
+	}
+	if records > 0 && (bodies == 0 || bodies > records) {
+		if bodyDays != "" {
+			return Retention{}, errors.New("retention of bodies: cannot be longer than that of records")
+		}
+		bodies = records
+	}
+	return Retention{Bodies: bodies, Records: records}, nil
+}
+
+func days(text string, standard int) (time.Duration, error) {
+	if text == "" {
+		return time.Duration(standard) * secondsOfDay * time.Second, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > maxRetentionDays {
+		return 0, fmt.Errorf("must be 0 (for ever) to %d days", maxRetentionDays)
+	}
+	return time.Duration(n) * secondsOfDay * time.Second, nil
+}
+
+// WorkspaceRetention is the number of days for which an organization's workspaces store
+// their logs, if that is shorter than the installation's retention of records; zero means
+// not shorter. As with Retention, whole UTC days expire together.
+type WorkspaceRetention struct {
+	Standard int            // of every workspace that is not in Of
+	Of       map[string]int // by workspace id
+}
+
+// HasOverrides reports whether any workspace has a retention shorter than the
+// installation's.
+func (k *WorkspaceRetention) HasOverrides() bool {
+	if k.Standard > 0 {
+		return true
+	}
+	for _, days := range k.Of {
+		if days > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Days returns for how many days a workspace stores its logs.
+func (k *WorkspaceRetention) Days(workspace string) int {
+	if days, ok := k.Of[workspace]; ok {
+		return days
+	}
+	return k.Standard
+}
+
+// Cutoff returns the time of a workspace's oldest retained record, in microseconds since
+// 1970.
+func (k *WorkspaceRetention) Cutoff(workspace string, now time.Time) int64 {
+	days := k.Days(workspace)
+	if days <= 0 {
+		return math.MinInt64
+	}
+	at := now.Unix() - int64(days)*secondsOfDay
+	return (at - at%secondsOfDay) * 1_000_000
 }

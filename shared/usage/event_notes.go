@@ -163,3 +163,166 @@ func (c *cursor) notes(r *Record) {
 		}
 	}
 }
+
+// append appends the fields of a call. New fields must be appended after them.
+func (c *Call) append(b []byte) []byte {
+	for _, s := range [...]string{c.Protocol, c.Server, c.Method, c.Name, c.Auth, c.Decision} {
+		b = appendString(b, s)
+	}
+	b = binary.AppendVarint(append(b, flags(c.Refreshed, false, false, false)), c.Code)
+	b = append(appendString(b, c.Version), flags(c.Failed, false, false, false))
+	later := [...]string{c.Virtual, c.Gateway, c.Scope}
+	told := len(later)
+	for told > 0 && later[told-1] == "" {
+		told--
+	}
+	for _, s := range later[:told] {
+		b = appendString(b, s)
+	}
+	return b
+}
+
+// call reads the output of append.
+func (c *cursor) call(r *Record) {
+	r.Call = new(Call)
+	for _, s := range [...]*string{&r.Call.Protocol, &r.Call.Server, &r.Call.Method, &r.Call.Name, &r.Call.Auth, &r.Call.Decision} {
+		*s = c.str()
+	}
+	c.flags(&r.Call.Refreshed)
+	r.Call.Code = c.int()
+	if c.rest == "" { // an older version without the remaining fields
+		return
+	}
+	r.Call.Version = c.str()
+	c.flags(&r.Call.Failed)
+	for _, s := range [...]*string{&r.Call.Virtual, &r.Call.Gateway, &r.Call.Scope} {
+		if c.rest == "" || c.bad {
+			break
+		}
+		*s = c.str()
+	}
+}
+
+// What a strategy compares.
+const (
+	ByLatency = "latency"
+	ByCost    = "cost"
+	ByLoad    = "least_busy"
+)
+
+// Why a strategy that compares figures chose a target.
+const (
+	ChosenBest      = "lowest"
+	ChosenTie       = "tie"              // one of several equals
+	ChosenToExplore = "explore"          // to measure it again
+	ChosenTooFew    = "too_few_observed" // to have enough observations
+	ChosenUnknown   = "no_figures"       // nothing was known of any target
+	ChosenAllFail   = "all_failing"      // all targets were failing
+	ChosenSticky    = "sticky"           // an earlier request with the same values went there
+	ChosenRecorded  = "as_recorded"      // a simulation repeats the choice
+)
+
+// Measured is one choice by figures: Path is the place of the strategy, By what it
+// compares, Chosen the index of the target.
+type Measured struct {
+	Path, By string
+	Chosen   int
+	Reason   string
+	Figures  []Figure
+}
+
+// Figure is the measured value of one target. Value is the compared number: nanoseconds
+// of latency, nano-dollars or requests in flight; -1 if unknown.
+type Figure struct {
+	Index    int
+	Value    int64
+	Observed int // latencies of the request's class
+	InFlight int
+	Avoided  bool // it had failed
+}
+
+// appendMeasured appends choices by figures. New fields must be appended after them.
+func appendMeasured(b []byte, list []Measured) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for i := range list {
+		m := &list[i]
+		b = binary.AppendVarint(appendString(appendString(appendString(b, m.Path), m.By), m.Reason), int64(m.Chosen))
+		b = binary.AppendUvarint(b, uint64(len(m.Figures)))
+		for j := range m.Figures {
+			f := &m.Figures[j]
+			b = binary.AppendVarint(binary.AppendVarint(b, int64(f.Index)), f.Value)
+			b = append(binary.AppendVarint(binary.AppendVarint(b, int64(f.Observed)), int64(f.InFlight)), flags(f.Avoided, false, false, false))
+		}
+	}
+	return b
+}
+
+// measured reads what appendMeasured wrote.
+func (c *cursor) measured(r *Record) {
+	n := c.count(5)
+	if n == 0 {
+		return
+	}
+	r.Measured = make([]Measured, n)
+	for i := range r.Measured {
+		m := &r.Measured[i]
+		m.Path, m.By, m.Reason, m.Chosen = c.str(), c.str(), c.str(), int(c.int())
+		if n := c.count(5); n > 0 {
+			m.Figures = make([]Figure, n)
+		}
+		for j := range m.Figures {
+			f := &m.Figures[j]
+			f.Index, f.Value, f.Observed, f.InFlight = int(c.int()), c.int(), int(c.int()), int(c.int())
+			c.flags(&f.Avoided)
+		}
+	}
+}
+
+// MeasuredShown is a choice by figures as the API shows it.
+type MeasuredShown struct {
+	Path     string        `json:"path"`
+	Strategy string        `json:"strategy" enum:"latency,cost,least_busy"`
+	Chosen   int           `json:"chosen"`
+	Reason   string        `json:"reason" enum:"lowest,tie,explore,too_few_observed,no_figures,all_failing,sticky,as_recorded"`
+	Figures  []FigureShown `json:"figures" doc:"Figures of up to 10 targets."`
+}
+
+// FigureShown is what a choice knew of one target.
+type FigureShown struct {
+	Index    int      `json:"index"`
+	Value    *float64 `json:"value" doc:"The compared figure; null: unknown."`
+	Unit     string   `json:"unit" enum:"ms,cents,requests"`
+	Observed int      `json:"observations" doc:"Latencies of requests of this size."`
+	InFlight int      `json:"in_flight"`
+	Avoided  bool     `json:"avoided" doc:"It was avoided because it had failed recently."`
+}
+
+// ShowMeasured shows choices by figures.
+func ShowMeasured(list []Measured) []MeasuredShown {
+	out := make([]MeasuredShown, len(list))
+	for i := range list {
+		m := &list[i]
+		out[i] = MeasuredShown{Path: m.Path, Strategy: m.By, Chosen: m.Chosen, Reason: m.Reason, Figures: make([]FigureShown, len(m.Figures))}
+		for j := range m.Figures {
+			out[i].Figures[j] = m.Figures[j].Show(m.By)
+		}
+	}
+	return out
+}
+
+// Show shows one figure of what a strategy compares.
+func (f Figure) Show(by string) FigureShown {
+	out := FigureShown{Index: f.Index, Unit: "requests", Observed: f.Observed, InFlight: f.InFlight, Avoided: f.Avoided}
+	scale := 1.0
+	switch by {
+	case ByLatency:
+		out.Unit, scale = "ms", 1e6
+	case ByCost:
+		out.Unit, scale = "cents", 1e7
+	}
+	if f.Value >= 0 {
+		v := float64(f.Value) / scale
+		out.Value = &v
+	}
+	return out
+}

@@ -1,15 +1,23 @@
+// Command lambda is the worker of scheduled tasks: reservations of requests that died, audit
+// records left in the outbox, expired keys and invitations, notices and webhook deliveries, and
+// merging of small segments. On request it also initializes an empty installation.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"os"
+
+	"github.com/aws/aws-lambda-go/lambda"
 
 	"gateway/functions/expiry"
 	"gateway/functions/originsecret"
 	"gateway/shared/app/exporting"
 	"gateway/shared/app/notices"
 	"gateway/shared/app/onaws"
+	"gateway/shared/app/onaws/mails"
 	"gateway/shared/host"
 	"gateway/shared/usage/export"
 	"gateway/shared/usage/feedback"
@@ -79,4 +87,22 @@ func questions(core *onaws.Installation) map[string]host.Query {
 	return map[string]host.Query{
 		"setup": func(ctx context.Context) (any, error) { return core.Setup(ctx) },
 	}
+}
+
+func main() {
+	host.LogJSON()
+	core, err := onaws.Open(context.Background(), onaws.Bucket, onaws.UsageQueue, onaws.AuditQueue, onaws.Keys)
+	if err != nil {
+		slog.Error("the function cannot start", "error", err.Error())
+		os.Exit(1)
+	}
+	if core.Mailer, err = mails.FromEnvironment(context.Background()); err != nil {
+		slog.Error("the function cannot start", "error", err.Error())
+		os.Exit(1)
+	}
+	run := host.Tasks(tasks(core), questions(core))
+	lambda.Start(func(ctx context.Context, event json.RawMessage) (any, error) {
+		out, err := run(ctx, event)
+		return out, onaws.Advise(err)
+	})
 }

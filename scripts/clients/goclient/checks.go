@@ -1,14 +1,25 @@
+// Command goclient uses a running gateway through the Go client libraries of OpenAI and
+// Anthropic, as a user's program would. It knows nothing of the gateway's code. GATEWAY_URL
+// (ends in /v1) and GATEWAY_KEY (a workspace key) say which gateway to call; goclient exits
+// with 1 if a check fails. goclient promlint checks the metrics on its standard input by the rules
+// of Prometheus instead.
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	anthropicoption "github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 )
 
 // gateway is the gateway to call: url ends in /v1, key is a workspace key.
@@ -208,6 +219,147 @@ func messagesStream(ctx context.Context, g gateway, t target) error {
 	}
 	if len(message.Content) != 1 || message.StopReason != anthropic.StopReasonEndTurn || message.Usage.OutputTokens != 40 {
 		return fmt.Errorf("stream adds up to %+v", message)
+	}
+	return nil
+}
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == "promlint" {
+		os.Exit(lint(os.Stdin))
+	}
+	g := gateway{url: os.Getenv("GATEWAY_URL"), key: os.Getenv("GATEWAY_KEY")}
+	if g.url == "" || g.key == "" {
+		fmt.Fprintln(os.Stderr, "GATEWAY_URL and GATEWAY_KEY must be set")
+		os.Exit(2)
+	}
+	failed := 0
+	for _, t := range targets {
+		for _, c := range checks {
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+			if err := c.run(ctx, g, t); err != nil {
+				failed++
+				fmt.Printf("FAIL %s of %s: %v\n", c.name, t.provider, err)
+			}
+			cancel()
+		}
+	}
+	fmt.Printf("%d checks, %d failures\n", len(targets)*len(checks), failed)
+	if failed > 0 {
+		os.Exit(1)
+	}
+}
+
+// lint checks metrics in the text format by the rules of Prometheus, and returns the exit code.
+func lint(from io.Reader) int {
+	problems, err := promlint.New(from).Lint()
+	if err != nil {
+		fmt.Println("FAIL", err)
+		return 1
+	}
+	for _, p := range problems {
+		fmt.Printf("FAIL %s: %s\n", p.Metric, p.Text)
+	}
+	return min(len(problems), 1)
+}
+
+func threadRun(ctx context.Context, client openai.Client) error {
+	assistant, err := client.Beta.Assistants.New(ctx, openai.BetaAssistantNewParams{Model: "gpt-4o-mini"})
+	if err != nil {
+		return err
+	}
+	thread, err := client.Beta.Threads.New(ctx, openai.BetaThreadNewParams{Messages: []openai.BetaThreadNewParamsMessage{{
+		Role: "user", Content: openai.BetaThreadNewParamsMessageContentUnion{OfString: openai.String("Hello")},
+	}}})
+	if err != nil {
+		return err
+	}
+	s := client.Beta.Threads.Runs.NewStreaming(ctx, thread.ID, openai.BetaThreadRunNewParams{AssistantID: assistant.ID})
+	text, last := "", ""
+	for s.Next() {
+		event := s.Current()
+		if last = event.Event; last == "thread.message.delta" {
+			for _, part := range event.AsThreadMessageDelta().Data.Delta.Content {
+				text += part.Text.Value
+			}
+		}
+	}
+	if err := s.Err(); err != nil || text != "A threaded answer to Hello" || last != "thread.run.completed" {
+		return fmt.Errorf("the run ended with %s, said %q: %v", last, text, err)
+	}
+	messages, err := client.Beta.Threads.Messages.List(ctx, thread.ID, openai.BetaThreadMessageListParams{})
+	if err != nil || len(messages.Data) != 2 {
+		return fmt.Errorf("messages: %v %v", messages, err)
+	}
+	_, err = client.Beta.Threads.Delete(ctx, thread.ID)
+	return err
+}
+
+// operations are checked with the provider that has them: files, batches, moderations,
+// images and sound.
+func operations(ctx context.Context, g gateway, t target) error {
+	if t.provider != "@mock" {
+		return nil
+	}
+	client := g.openai(t)
+	content := `{"custom_id":"one","method":"POST","url":"/v1/chat/completions","body":{"model":"gpt-4o-mini","messages":[{"role":"user","content":"Hello"}]}}` + "\n"
+	file, err := client.Files.New(ctx, openai.FileNewParams{File: openai.File(strings.NewReader(content), "rows.jsonl", "application/jsonl"), Purpose: openai.FilePurposeBatch})
+	if err != nil {
+		return err
+	}
+	resp, err := client.Files.Content(ctx, file.ID)
+	if err != nil {
+		return err
+	}
+	back, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || string(back) != content {
+		return fmt.Errorf("the file came back as %q, %v", back, err)
+	}
+	batch, err := client.Batches.New(ctx, openai.BatchNewParams{
+		InputFileID: file.ID, Endpoint: openai.BatchNewParamsEndpointV1ChatCompletions, CompletionWindow: openai.BatchNewParamsCompletionWindow24h,
+	})
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		if batch, err = client.Batches.Get(ctx, batch.ID); err != nil {
+			return err
+		}
+	}
+	if batch.Status != openai.BatchStatusCompleted || batch.OutputFileID == "" {
+		return fmt.Errorf("batch %s", batch.RawJSON())
+	}
+	if _, err := client.Files.Delete(ctx, file.ID); err != nil {
+		return err
+	}
+	var missing *openai.Error
+	if _, err := client.Files.Get(ctx, file.ID); !errors.As(err, &missing) || missing.StatusCode != 404 {
+		return fmt.Errorf("a deleted file: %v", err)
+	}
+	return media(ctx, client)
+}
+
+func media(ctx context.Context, client openai.Client) error {
+	verdict, err := client.Moderations.New(ctx, openai.ModerationNewParams{Input: openai.ModerationNewParamsInputUnion{OfString: openai.String("Hello")}})
+	if err != nil || len(verdict.Results) != 1 || verdict.Results[0].Flagged {
+		return fmt.Errorf("moderation: %v %v", verdict, err)
+	}
+	image, err := client.Images.Generate(ctx, openai.ImageGenerateParams{Prompt: "A fox", Model: "dall-e-3"})
+	if err != nil || len(image.Data) != 1 || image.Data[0].URL == "" {
+		return fmt.Errorf("image: %v %v", image, err)
+	}
+	resp, err := client.Audio.Speech.New(ctx, openai.AudioSpeechNewParams{Input: "Hello", Model: "tts-1", Voice: openai.AudioSpeechNewParamsVoiceUnion{OfString: openai.String("alloy")}})
+	if err != nil {
+		return err
+	}
+	sound, err := io.ReadAll(resp.Body)
+	resp.Body.Close()
+	if err != nil || len(sound) != 20 {
+		return fmt.Errorf("%d bytes of sound, %v", len(sound), err)
+	}
+	heard, err := client.Audio.Transcriptions.New(ctx, openai.AudioTranscriptionNewParams{File: openai.File(bytes.NewReader(sound), "a.mp3", "audio/mpeg"), Model: "whisper-1"})
+	if err != nil || heard.Text != "The sound has 20 bytes." {
+		return fmt.Errorf("transcription: %v %v", heard, err)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -135,4 +136,80 @@ func (b *Bucket) Abandon(ctx context.Context, key, id string) error {
 		return err
 	}
 	return b.root.RemoveAll(dir)
+}
+
+// Link makes a file an object without copying it. It is a hard link, so the file must be
+// on the bucket's file system. Data appended to the file later is part of the object, and
+// deleting one of the two leaves the other. Linking a file to its own object again
+// succeeds; a key that belongs to another object returns fs.ErrExist.
+func (b *Bucket) Link(ctx context.Context, key, file string) error {
+	if err := errors.Join(blob.CheckKey(key), ctx.Err()); err != nil {
+		return err
+	}
+	dir := path.Dir(key)
+	if err := b.root.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("blob/files: link %s: %w", key, err)
+	}
+	err := os.Link(file, filepath.Join(b.root.Name(), filepath.FromSlash(key)))
+	switch {
+	case errors.Is(err, fs.ErrExist) && b.is(key, file):
+		return nil
+	case err != nil:
+		return fmt.Errorf("blob/files: link %s: %w", key, err)
+	case b.durable:
+		return b.syncUp(dir)
+	}
+	return nil
+}
+
+// is reports whether an object is a link to the file.
+func (b *Bucket) is(key, file string) bool {
+	object, err := b.root.Stat(key)
+	if err != nil {
+		return false
+	}
+	info, err := os.Stat(file)
+	return err == nil && os.SameFile(object, info)
+}
+
+var _ blob.Eraser = (*Bucket)(nil)
+
+// blank is the content of erased ranges.
+var blank [64 << 10]byte
+
+// Erase writes zeros over stretches of an object in its file. The file may have other
+// names, and others may append to it.
+func (b *Bucket) Erase(ctx context.Context, key string, spans []blob.Span) error {
+	if err := errors.Join(blob.CheckKey(key), ctx.Err()); err != nil {
+		return err
+	}
+	f, err := b.root.OpenFile(key, os.O_WRONLY, 0)
+	if err != nil {
+		if notThere(err) {
+			return nil
+		}
+		return fmt.Errorf("blob/files: erase of %s: %w", key, err)
+	}
+	if err := errors.Join(erase(f, spans), f.Close()); err != nil {
+		return fmt.Errorf("blob/files: erase of %s: %w", key, err)
+	}
+	return nil
+}
+
+func erase(f *os.File, spans []blob.Span) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	for _, s := range spans {
+		from, to, ok := s.Within(info.Size())
+		for ok && from < to {
+			n, err := f.WriteAt(blank[:min(to-from, int64(len(blank)))], from)
+			if err != nil {
+				return err
+			}
+			from += int64(n)
+		}
+	}
+	return f.Sync() // so that erased bytes do not come back after a crash
 }

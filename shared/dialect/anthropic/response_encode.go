@@ -1,8 +1,14 @@
 package anthropic
 
 import (
+	"net/http"
+	"strings"
+
 	"gateway/shared/chat"
 	"gateway/shared/dialect/citation"
+	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
+	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -128,4 +134,177 @@ func appendBlock(dst []byte, p *chat.Part, o *chat.Options) []byte {
 		return dst
 	}
 	return append(dst, '}')
+}
+
+// Messages is the dialect of POST /messages.
+type Messages struct{}
+
+var (
+	_ chat.TwoWayDialect = Messages{}
+	_ chat.Named         = Messages{}
+)
+
+// name is the dialect's name.
+const name = "anthropic.messages"
+
+// Name implements chat.Dialect.
+func (Messages) Name() string { return name }
+
+// Check implements chat.RequestReader.
+func (Messages) Check(body []byte, c *chat.Checked) error { return check(body, c) }
+
+// DecodeRequest implements chat.RequestReader.
+func (Messages) DecodeRequest(body []byte) (*chat.Request, error) { return decodeRequest(body) }
+
+// EncodeResponse implements chat.AnswerWriter.
+func (Messages) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
+	return encodeResponse(dst, r, o)
+}
+
+// NewStreamEncoder implements chat.AnswerWriter.
+func (Messages) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return newStreamEncoder(o) }
+
+// AppendError implements chat.ErrorWriter.
+func (Messages) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	return appendError(dst, f, o)
+}
+
+// AppendStreamError implements chat.ErrorWriter.
+func (Messages) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	return appendStreamError(dst, f, o)
+}
+
+// EncodeRequest implements chat.RequestWriter.
+func (Messages) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
+	return encodeRequest(dst, r, t, loss)
+}
+
+// DecodeResponse implements chat.AnswerReader.
+func (Messages) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
+	r, f := decodeResponse(body)
+	if f != nil {
+		return nil, f
+	}
+	return r, nil
+}
+
+// NewStreamDecoder implements chat.AnswerReader.
+func (Messages) NewStreamDecoder(*chat.Traits) chat.StreamDecoder { return new(streamDecoder) }
+
+// DecodeError implements chat.ErrorReader.
+func (Messages) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	return decodeError(status, h, body)
+}
+
+// MeterResponse implements chat.Passer.
+func (Messages) MeterResponse(body []byte) chat.Meter { return meterPlain(body) }
+
+// NewStreamFilter implements chat.Passer.
+func (Messages) NewStreamFilter(o *chat.FilterOptions) chat.StreamFilter { return new(filter) }
+
+// Held implements chat.AnswerWriter.
+func (Messages) Held(*chat.Options) chat.Held {
+	return chat.Held{
+		Holds: chat.HoldsSequence | chat.HoldsRefusals | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted |
+			chat.HoldsCitations | chat.HoldsCalls | chat.HoldsMoreCalls,
+		Own:     name,
+		Cites:   func(cite []byte) bool { c := citation.Read(cite); return c.AppendMessages(nil) != nil },
+		Content: "content",
+		Broken:  chat.BrokenFail,
+	}
+}
+
+// clientNames are the client's names of members that encoders name otherwise.
+var clientNames = map[string]string{
+	"user": "metadata.user_id", "stop": "stop_sequences", "parallel_tool_calls": "tool_choice.disable_parallel_tool_use",
+	"reasoning_effort": "output_config.effort", "response_format": "output_config.format",
+	"response_format.json_schema.schema": "output_config.format.schema",
+}
+
+// ownOnly marks, in Request.Extra, a field unknown to this dialect with a name that
+// encoders use for something else.
+const ownOnly = "messages."
+
+// extraName is the name in Request.Extra of the member key.
+func extraName(key []byte) string {
+	if _, taken := clientNames[string(key)]; taken {
+		return ownOnly + string(key)
+	}
+	return string(key)
+}
+
+// ClientPath implements chat.Named: tools[0].function.parameters is
+// tools[0].input_schema, messages[1].tool_calls[2] is messages[1].content[2].
+func (Messages) ClientPath(path string) string {
+	if own, ok := clientNames[path]; ok {
+		return own
+	}
+	if unknown, ok := strings.CutPrefix(path, ownOnly); ok {
+		return unknown
+	}
+	switch {
+	case strings.HasPrefix(path, "tools["):
+		path = strings.Replace(path, ".function.parameters", ".input_schema", 1)
+		return strings.Replace(path, "].function.", "].", 1)
+	case strings.HasPrefix(path, "messages["):
+		path = strings.Replace(path, ".tool_calls[", ".content[", 1)
+		path = strings.Replace(path, ".file.filename", ".title", 1)
+		return strings.Replace(path, ".function.arguments", ".input", 1)
+	}
+	return path
+}
+
+// CountTokens carries POST /messages/count_tokens to providers that have it in
+// this shape: body and answer pass as they are, but for the model.
+type CountTokens struct{}
+
+var _ chat.Translator = CountTokens{}
+
+// Name implements chat.Translator: the dialect's own.
+func (CountTokens) Name() string { return name }
+
+var modelKey = wire.NewKeySet("model")
+
+// EncodeRequest implements chat.Translator.
+func (CountTokens) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
+	var w wire.Walk
+	if err := modelKey.Walk(body, &w); err != nil {
+		return dst, "", err
+	}
+	return wire.Splice(dst, body, modelKey.SetKey(&w, 0, wire.AppendJSONString(nil, a.Model))), "", nil
+}
+
+// DecodeResponse implements chat.Translator. Counting costs nothing.
+func (CountTokens) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
+	m := chat.Meter{Complete: true, Started: true}
+	m.Usage.Set(pricing.Input, 0)
+	d := wire.NewDecoder(answer)
+	counted, failed := false, false
+	for key := range d.Object {
+		switch string(key) {
+		case "type":
+			failed = upstream.OptString(d) == "error"
+		case "input_tokens":
+			counted = d.Kind() == wire.KindNumber
+		}
+	}
+	switch err := d.End(); {
+	case err == nil && failed:
+		return dst, "", m, inBandError(answer)
+	case err != nil || !counted:
+		return dst, "", m, upstream.Invalid("The provider's answer is not a count of tokens", err)
+	}
+	return append(dst, answer...), "", m, nil
+}
+
+// DecodeError implements chat.Translator.
+func (CountTokens) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	return decodeError(status, h, body)
+}
+
+// CheckCount tests the bounds of a body of /messages/count_tokens: those of a message,
+// except that the answer needs no bound.
+func CheckCount(body []byte) error {
+	var c chat.Checked
+	return checkBody(body, &c, false)
 }

@@ -1,6 +1,8 @@
 package image
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -180,4 +182,155 @@ func (r *request) loseRatio(loss *chat.Loss) {
 // given reports whether an extra member is there.
 func (r *request) given(name string) bool {
 	return slices.ContainsFunc(r.extra, func(x chat.Field) bool { return x.Name == name })
+}
+
+// Hyperbolic is /v1/image/generation of Hyperbolic. Answers are {images:
+// [{index, image, random_seed}], inference_time} with base64.
+type Hyperbolic struct{ errors }
+
+var _ chat.Translator = Hyperbolic{}
+
+// Name implements chat.Translator.
+func (Hyperbolic) Name() string { return "hyperbolic.images" }
+
+var hyperbolicNames = names{
+	"backend", "backend", "negative_prompt", "negative_prompt", "steps", "steps", "num_inference_steps", "steps",
+	"cfg_scale", "cfg_scale", "guidance_scale", "cfg_scale", "seed", "seed", "sampler", "sampler", "strength", "strength",
+	"enable_refiner", "enable_refiner", "prompt_2", "prompt_2", "negative_prompt_2", "negative_prompt_2",
+	"image", "image", "controlnet_name", "controlnet_name", "controlnet_image", "controlnet_image", "lora", "lora",
+}
+
+// EncodeRequest implements chat.Translator.
+func (Hyperbolic) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
+	r, err := read(body)
+	if err == nil {
+		err = r.atMost(1)
+	}
+	if err != nil {
+		return dst, "", err
+	}
+	r.bytesOnly(a.Loss)
+	r.loseRatio(a.Loss)
+	o := upstream.Begin(dst)
+	o.Str("model_name", a.Model)
+	o.Str("prompt", r.prompt)
+	if r.sized != "" {
+		o.Int("height", r.height)
+		o.Int("width", r.width)
+	}
+	if err := r.carry(hyperbolicNames, a.Loss, into(o)); err != nil {
+		return dst, "", err
+	}
+	o.Close('}')
+	return o.B, "", nil
+}
+
+// DecodeResponse implements chat.Translator.
+func (Hyperbolic) DecodeResponse(dst, answer []byte, h http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
+	return members{"images", "image"}.decode(dst, answer, h, a)
+}
+
+// SiliconFlow is /images/generations of SiliconFlow, which has the path of
+// OpenAI and other members. Answers are {images: [{url}], timings, seed}.
+type SiliconFlow struct{ errors }
+
+var _ chat.Translator = SiliconFlow{}
+
+// Name implements chat.Translator.
+func (SiliconFlow) Name() string { return "siliconflow.images" }
+
+var siliconflowNames = names{
+	"negative_prompt", "negative_prompt", "seed", "seed", "steps", "num_inference_steps", "num_inference_steps", "num_inference_steps",
+	"guidance_scale", "guidance_scale", "cfg_scale", "guidance_scale", "cfg", "cfg", "image", "image", "image2", "image2", "image3", "image3",
+	"prompt_enhancement", "prompt_enhancement", "output_format", "output_format",
+}
+
+// siliconflowMost is how many images one request makes.
+const siliconflowMost = 4
+
+// EncodeRequest implements chat.Translator.
+func (SiliconFlow) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
+	r, err := read(body)
+	if err == nil {
+		err = r.atMost(siliconflowMost)
+	}
+	if err != nil {
+		return dst, "", err
+	}
+	r.loseRatio(a.Loss)
+	if r.format == "b64_json" {
+		a.Loss.AddAnswer("response_format", "images are given by url")
+	}
+	o := upstream.Begin(dst)
+	o.Str("model", a.Model)
+	o.Str("prompt", r.prompt)
+	if r.sized != "" {
+		o.Str("image_size", fmt.Sprintf("%dx%d", r.width, r.height))
+	}
+	o.IntIf("batch_size", r.n)
+	if err := r.carry(siliconflowNames, a.Loss, into(o)); err != nil {
+		return dst, "", err
+	}
+	o.Close('}')
+	return o.B, "", nil
+}
+
+// DecodeResponse implements chat.Translator.
+func (SiliconFlow) DecodeResponse(dst, answer []byte, h http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
+	return members{"images", "url"}.decode(dst, answer, h, a)
+}
+
+// Fal is /{model} of fal.ai in its synchronous mode. Responses are {images: [{url, width,
+// height, content_type}], seed}; with sync_mode the url is a data: URL.
+type Fal struct{ errors }
+
+var _ chat.Translator = Fal{}
+
+// Name implements chat.Translator.
+func (Fal) Name() string { return "fal.images" }
+
+var falNames = names{
+	"negative_prompt", "negative_prompt", "seed", "seed", "steps", "num_inference_steps", "num_inference_steps", "num_inference_steps",
+	"guidance_scale", "guidance_scale", "cfg_scale", "guidance_scale", "image_url", "image_url", "strength", "strength",
+	"output_format", "output_format", "enable_safety_checker", "enable_safety_checker", "safety_tolerance", "safety_tolerance",
+	"acceleration", "acceleration", "loras", "loras", "style", "style",
+}
+
+// falMost is how many images one request makes.
+const falMost = 4
+
+// EncodeRequest implements chat.Translator.
+func (Fal) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byte, string, error) {
+	r, err := read(body)
+	if err == nil {
+		err = r.atMost(falMost)
+	}
+	if err != nil {
+		return dst, "", err
+	}
+	r.dropStyle(a.Loss)
+	o := upstream.Begin(dst)
+	o.Str("prompt", r.prompt)
+	o.StrIf("aspect_ratio", r.ratio)
+	if r.sized != "" {
+		o.Key("image_size")
+		o.Open('{')
+		o.Int("width", r.width)
+		o.Int("height", r.height)
+		o.Close('}')
+	}
+	o.IntIf("num_images", r.n)
+	if r.format == "b64_json" {
+		o.Bool("sync_mode", true)
+	}
+	if err := r.carry(falNames, a.Loss, into(o)); err != nil {
+		return dst, "", err
+	}
+	o.Close('}')
+	return o.B, "", nil
+}
+
+// DecodeResponse implements chat.Translator.
+func (Fal) DecodeResponse(dst, answer []byte, h http.Header, a *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
+	return members{"images", "url"}.decode(dst, answer, h, a)
 }

@@ -2,8 +2,11 @@ package openai
 
 import (
 	"math"
+	"net/http"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/citation"
+	"gateway/shared/dialect/hosts"
 	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
@@ -190,4 +193,172 @@ func acrossEmbedding(m members) error {
 func CheckEmbeddings(body []byte) error {
 	var c chat.Checked
 	return embeddingChecker.check(body, &c)
+}
+
+// Values that some hosts accept beyond the specification, see chat.Room. Values that no
+// host accepts, such as a negative temperature, return 0.
+
+// numberOver is for a number above the bound.
+func numberOver(kind chat.ExcessKind, most float64) func([]byte) (chat.ExcessKind, float64) {
+	return func(raw []byte) (chat.ExcessKind, float64) {
+		if v, err := wire.ScanFloat(raw, ""); err == nil && v > most {
+			return kind, v
+		}
+		return 0, 0
+	}
+}
+
+// elementsOver is for a list with more elements, all of one kind.
+func elementsOver(kind chat.ExcessKind, of wire.Kind) func([]byte) (chat.ExcessKind, float64) {
+	return func(raw []byte) (chat.ExcessKind, float64) {
+		if wire.KindOf(raw) != wire.KindArray {
+			return 0, 0
+		}
+		d := wire.NewDecoder(raw)
+		n := 0
+		for range d.Array {
+			if d.Kind() != of {
+				return 0, 0
+			}
+			d.Skip()
+			n++
+		}
+		if d.Err() != nil || n == 0 {
+			return 0, 0
+		}
+		return kind, float64(n)
+	}
+}
+
+// countedLogprobs is for a number in place of true.
+func countedLogprobs(raw []byte) (chat.ExcessKind, float64) {
+	if n, err := wire.ScanInt(raw, ""); err == nil && n >= 0 {
+		return chat.CountedLogprobs, float64(n)
+	}
+	return 0, 0
+}
+
+// noEnd is for -1, which means no bound.
+func noEnd(raw []byte) (chat.ExcessKind, float64) {
+	if string(raw) == "-1" {
+		return chat.NoEnd, 1
+	}
+	return 0, 0
+}
+
+// Chat is the dialect of POST /chat/completions.
+type Chat struct{}
+
+var _ chat.TwoWayDialect = Chat{}
+
+// Name implements chat.Dialect.
+func (Chat) Name() string { return "openai.chat" }
+
+// Check implements chat.RequestReader.
+func (Chat) Check(body []byte, c *chat.Checked) error { return chatChecker.check(body, c) }
+
+// DecodeRequest implements chat.RequestReader.
+func (Chat) DecodeRequest(body []byte) (*chat.Request, error) { return decodeChatRequest(body) }
+
+// EncodeResponse implements chat.AnswerWriter.
+func (Chat) EncodeResponse(dst []byte, r *chat.Response, o *chat.Options) []byte {
+	return encodeChatResponse(dst, r, o)
+}
+
+// NewStreamEncoder implements chat.AnswerWriter.
+func (Chat) NewStreamEncoder(o *chat.Options) chat.StreamEncoder { return newStreamEncoder(o) }
+
+// AppendError implements chat.ErrorWriter.
+func (Chat) AppendError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	return appendError(dst, f, o)
+}
+
+// AppendStreamError implements chat.ErrorWriter.
+func (Chat) AppendStreamError(dst []byte, f *fault.Fault, o *chat.Options) []byte {
+	return appendStreamError(dst, f, o)
+}
+
+// EncodeRequest implements chat.RequestWriter.
+func (Chat) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
+	return encodeChatRequest(dst, r, t, loss)
+}
+
+// DecodeResponse implements chat.AnswerReader.
+func (Chat) DecodeResponse(body []byte, t *chat.Traits) (*chat.Response, error) {
+	r, err := decodeResponse(body)
+	if err != nil {
+		return nil, err
+	}
+	if mark := reasoner(t).Mark(); mark != "" {
+		for i := range r.Choices {
+			for j := range r.Choices[i].Parts {
+				if p := &r.Choices[i].Parts[j]; p.Kind == chat.Reasoned && p.Signature == "" {
+					p.Signature = mark
+				}
+			}
+		}
+	}
+	return r, nil
+}
+
+// reasoner returns the row of a host that requires its reasoning back; nil if it does
+// not.
+func reasoner(t *chat.Traits) *hosts.Reasoner {
+	if t == nil {
+		return nil
+	}
+	return hosts.ReasonerOf(t.Provider)
+}
+
+// NewStreamDecoder implements chat.AnswerReader.
+func (Chat) NewStreamDecoder(t *chat.Traits) chat.StreamDecoder {
+	s := newStreamDecoder()
+	s.mark = reasoner(t).Mark()
+	return s
+}
+
+// DecodeError implements chat.ErrorReader.
+func (Chat) DecodeError(status int, h http.Header, body []byte) *fault.Fault {
+	return decodeError(status, h, body)
+}
+
+// MeterResponse implements chat.Passer.
+func (Chat) MeterResponse(body []byte) chat.Meter { return meterPlain(body, "choices") }
+
+// NewStreamFilter implements chat.Passer.
+func (Chat) NewStreamFilter(o *chat.FilterOptions) chat.StreamFilter { return newFilter(o) }
+
+// MeterEmbeddings reads what accounting need of an answer of /embeddings.
+func MeterEmbeddings(body []byte) chat.Meter { return meterPlain(body, "data") }
+
+// Held implements chat.AnswerWriter. What has no place in the shape itself goes into
+// members of the gateway's own, which only clients see that did not ask for the strict
+// shape.
+func (Chat) Held(o *chat.Options) chat.Held {
+	h := chat.Held{
+		Holds: chat.HoldsChoices | chat.HoldsFingerprint | chat.HoldsTier | chat.HoldsLogprobs | chat.HoldsRefusals |
+			chat.HoldsCitations | chat.HoldsCalls | chat.HoldsMoreCalls,
+		Cites:  addressed,
+		Choice: "choices", Content: "message",
+	}
+	if !o.Strict {
+		h.Cites = nil
+		h.Holds |= chat.HoldsExtra | chat.HoldsThinking | chat.HoldsSigned | chat.HoldsRedacted | chat.HoldsForeign | chat.HoldsImages | chat.HoldsSignedCalls
+	}
+	if o.Legacy() {
+		h.Holds &^= chat.HoldsMoreCalls
+	}
+	return h
+}
+
+// addressed reports whether a source has an address. Without one it cannot be an
+// annotation.
+func addressed(cite []byte) bool {
+	c := citation.Read(cite)
+	return c.URL != ""
+}
+
+// Held implements chat.AnswerWriter: a text completion is text and nothing else.
+func (Completions) Held(*chat.Options) chat.Held {
+	return chat.Held{Holds: chat.HoldsChoices | chat.HoldsFingerprint | chat.HoldsTier, Choice: "choices"}
 }

@@ -2,9 +2,11 @@ package rerank
 
 import (
 	"net/http"
+	"sort"
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/upstream"
+	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
 
@@ -128,4 +130,124 @@ func decode(dst, answer []byte, a *chat.TranslatorRequest, list string) ([]byte,
 	}
 	out, m, err := read.Append(dst, a)
 	return out, "", m, err
+}
+
+// Answer is what a provider gave.
+type Answer struct {
+	ID, Model string
+	Results   []Result // nil if the response has none
+	// Usage has Pages for search units and Input for tokens.
+	Usage pricing.Usage
+}
+
+// Result is one document's place.
+type Result struct {
+	Index int
+	Score float64
+	Raw   []byte // the score as the provider wrote it
+}
+
+// Append writes the client's answer, the best first.
+func (a *Answer) Append(dst []byte, asked *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
+	r, err := Read(asked.Body)
+	if err != nil {
+		return dst, chat.Meter{}, err
+	}
+	sort.SliceStable(a.Results, func(i, j int) bool { return a.Results[i].Score > a.Results[j].Score })
+	o := upstream.Begin(dst)
+	o.Str("id", orElse(a.ID, asked.ID))
+	o.Str("object", "list")
+	o.Str("model", orElse(a.Model, asked.Model))
+	if asked.ProviderName != "" {
+		o.Str("provider", asked.ProviderName)
+	}
+	o.Key("results")
+	o.Open('[')
+	seen := make([]bool, len(r.Documents))
+	for _, result := range a.Results {
+		if result.Index < 0 || result.Index >= len(r.Documents) || seen[result.Index] || result.Raw == nil {
+			return dst, chat.Meter{}, upstream.Invalid("The provider ranked a document that it was not given, or one twice", nil)
+		}
+		seen[result.Index] = true
+		o.Open('{')
+		o.Int("index", int64(result.Index))
+		o.Raw("relevance_score", result.Raw)
+		if r.Return {
+			r.Documents[result.Index].appendTo(o)
+		}
+		o.Close('}')
+	}
+	o.Close(']')
+	a.usage(o)
+	o.Close('}')
+	return o.B, chat.Meter{Model: a.Model, ID: a.ID, Usage: a.Usage, Complete: true, Started: true}, nil
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// appendTo writes the document as an object.
+func (doc *Document) appendTo(o *upstream.Object) {
+	if doc.Object {
+		o.Raw("document", doc.Raw)
+		return
+	}
+	o.Key("document")
+	o.Open('{')
+	o.Str("text", doc.Text)
+	o.Close('}')
+}
+
+func (a *Answer) usage(o *upstream.Object) {
+	if !a.Usage.Known() {
+		return
+	}
+	o.Key("usage")
+	o.Open('{')
+	if n, ok := a.Usage.Get(pricing.Pages); ok {
+		o.Int("search_units", n)
+	}
+	if n, ok := a.Usage.Get(pricing.Input); ok {
+		o.Int("prompt_tokens", n)
+		o.Int("total_tokens", n)
+	}
+	o.Close('}')
+}
+
+// ReadResults reads [{index, relevance_score}, ...].
+func ReadResults(d *wire.Decoder) []Result {
+	if d.Kind() != wire.KindArray {
+		d.Skip()
+		return nil
+	}
+	all := []Result{}
+	for range d.Array {
+		r := Result{Index: -1}
+		if d.Kind() != wire.KindObject {
+			d.Skip()
+			all = append(all, r)
+			continue
+		}
+		for key := range d.Object {
+			switch string(key) {
+			case "index":
+				var n chat.Opt[int64]
+				if upstream.Count(d, &n); n.Set {
+					r.Index = int(n.Value)
+				}
+			case "relevance_score", "score":
+				if d.Kind() == wire.KindNumber {
+					probe := *d
+					r.Raw = upstream.Clone(probe.Num())
+					r.Score = d.Float()
+				}
+			}
+		}
+		all = append(all, r)
+	}
+	return all
 }

@@ -251,3 +251,76 @@ func (h *Hook) Sees() guard.Reach {
 	}
 	return w
 }
+
+// Clean reports whether all checks of local hooks pass a text of a response unchanged. It
+// produces no results and is therefore much cheaper than Run for the pieces of a stream. If it
+// returns false, Run must decide.
+func (hs Hooks) Clean(ctx context.Context, c *Call, text string) (clean bool) {
+	if c.Budget == nil || !hs.Local() {
+		return false
+	}
+	defer func() {
+		if recover() != nil {
+			clean = false
+		}
+	}()
+	_ = c.Budget.Spend(ctx, func(ctx context.Context) {
+		s := judge.Subject{
+			Phase: guard.After, Kind: c.Kind, Provider: c.Provider, Model: c.Model, Stream: c.Stream, Status: c.Status, TraceID: c.TraceID,
+			Texts: []string{text}, Request: c.Request, Metadata: c.Metadata, Headers: c.Headers,
+		}
+		for _, h := range hs {
+			for i := range h.checks {
+				k := &h.checks[i]
+				if s.Parameters, s.Saved = k.parameters, k.saved; !k.runs(guard.After) || k.reach.Complete {
+					return
+				}
+				if v := k.run(ctx, &s); !v.Pass || v.Err != nil || v.Texts != nil || v.Body != nil {
+					return
+				}
+			}
+		}
+		clean = true
+	})
+	return clean
+}
+
+// each runs a local check separately on every choice of a response: a text that is missing in
+// one choice is not compensated by another, and counts are not added. The result is that of the
+// worst choice, with the changes of all. Without choices, it runs the check once.
+func (c *check) each(ctx context.Context, s *judge.Subject, choices []content.Choice) judge.Verdict {
+	if len(choices) == 0 {
+		return c.run(ctx, s)
+	}
+	var worst judge.Verdict
+	var texts []*string
+	for i, choice := range choices {
+		one := *s
+		one.Texts, one.ToolCalls = s.Texts[choice.From:choice.To], choice.ToolCalls
+		v := c.run(ctx, &one)
+		if v.Texts != nil {
+			if texts == nil {
+				texts = make([]*string, len(s.Texts))
+			}
+			copy(texts[choice.From:choice.To], v.Texts)
+		}
+		if i == 0 || c.severity(&v) > c.severity(&worst) {
+			worst = v
+		}
+	}
+	worst.Texts = texts
+	return worst
+}
+
+// severity orders verdicts: nothing to judge, pass, passing error, failure.
+func (c *check) severity(v *judge.Verdict) int {
+	switch {
+	case v.Err == nil && !v.Pass, v.Err != nil && c.fails(v):
+		return 3
+	case v.Err != nil && !v.Nothing:
+		return 2
+	case v.Err == nil:
+		return 1
+	}
+	return 0
+}

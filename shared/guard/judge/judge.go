@@ -1,9 +1,15 @@
+// Package judge defines the interface of checks: their input, their verdict, and the makers
+// that each package registers. Package chain calls them; only chain depends on hooks, denials
+// and feedback.
 package judge
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"gateway/shared/guard"
 	"gateway/shared/provider"
@@ -125,3 +131,86 @@ func Nothing(message string) Verdict {
 
 // TooSlow returns the verdict for a check that timed out: see guard.ErrTime.
 func TooSlow() Verdict { return Failed("TimeoutError", "The check took too long on this text") }
+
+// Get returns a parameter, or standard if it is absent, null or of another type.
+func Get[T any](p map[string]json.RawMessage, name string, standard T) T {
+	v, ok := Read[T](p, name)
+	if !ok {
+		return standard
+	}
+	return v
+}
+
+// Read returns a parameter. ok is false if it is absent, null or of another type.
+func Read[T any](p map[string]json.RawMessage, name string) (v T, ok bool) {
+	raw := p[name]
+	if len(raw) == 0 || string(raw) == "null" {
+		return v, false
+	}
+	return v, json.Unmarshal(raw, &v) == nil
+}
+
+// Object returns a parameter that is an object or its JSON text.
+func Object[T any](p map[string]json.RawMessage, name string) (v T, ok bool) {
+	if text, is := Read[string](p, name); is {
+		return v, json.Unmarshal([]byte(text), &v) == nil
+	}
+	return Read[T](p, name)
+}
+
+// List returns a parameter that is a list of strings or one string.
+func List(p map[string]json.RawMessage, name string) []string {
+	if one := Get(p, name, ""); one != "" {
+		return []string{one}
+	}
+	return Get(p, name, []string(nil))
+}
+
+// Text returns all texts of the subject, each on a new line.
+func (s *Subject) Text() string { return Joined(s.Texts) }
+
+// Joined returns the texts that are not empty, each on a new line.
+func Joined(texts []string) string {
+	switch len(texts) {
+	case 0:
+		return ""
+	case 1:
+		return texts[0]
+	}
+	var b strings.Builder
+	for _, t := range texts {
+		if t == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(t)
+	}
+	return b.String()
+}
+
+// Forward copies headers of the client into a check's request to a host, except those that h
+// already has. If a traceparent is requested and the client sent none, it is created from the
+// trace id.
+func (s *Subject) Forward(h http.Header, names []string) {
+	for _, name := range names {
+		v := s.Headers.Get(name)
+		if v == "" && strings.EqualFold(name, "traceparent") && s.TraceID != "" {
+			v = traceparent(s.TraceID)
+		}
+		if v != "" && h.Get(name) == "" {
+			h.Set(name, v)
+		}
+	}
+}
+
+// traceparent returns the header for a trace: its id if it is valid, otherwise a hash of it.
+func traceparent(trace string) string {
+	sum := sha256.Sum256([]byte(trace))
+	id := hex.EncodeToString(sum[:16])
+	if len(trace) == 32 && strings.Trim(trace, "0123456789abcdef") == "" && strings.Trim(trace, "0") != "" {
+		id = trace
+	}
+	return "00-" + id + "-" + hex.EncodeToString(sum[16:24]) + "-01"
+}

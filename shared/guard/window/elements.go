@@ -2,6 +2,7 @@ package window
 
 import (
 	"encoding/json"
+	"strings"
 
 	"gateway/shared/chat"
 	"gateway/shared/fault"
@@ -184,4 +185,183 @@ func withResponse(d chat.Delta, body []byte) (changed chat.Delta, ok bool) {
 		}
 	}
 	return d, false
+}
+
+// growthFraction is the fraction of a text's length that must arrive, beyond the window, before the text
+// is judged again: each judgment costs more as the text grows.
+const growthFraction = 16
+
+// grow judges the entire text so far, and forwards the part that passed: as much as stays the
+// same when it is judged separately. So everything that was sent is at any time a text that the
+// judge has passed or changed, and contains nothing that the judge forbids, whatever its
+// length.
+func (g *texts) grow(l *line, come []byte) error {
+	all := append(l.seen[:len(l.seen):len(l.seen)], come...)
+	now, denied := g.judge(string(all))
+	if g.denied = denied; denied != nil {
+		return nil
+	}
+	passed := l.passed
+	if l.passed = 0; now == string(all) {
+		l.passed = len(all)
+		// What passed separately the last time need not be judged again.
+		if cut := passed - len(l.seen); cut > 0 && cut <= g.cut(come) && strings.HasPrefix(now, l.sent) {
+			return g.releaseGrown(l, cut, now[:passed])
+		}
+	}
+	for cut := g.cut(come); cut > 0; cut = g.end(come, cut/2) {
+		head, denied := g.judge(string(all[:len(l.seen)+cut]))
+		if denied == nil && strings.HasPrefix(now, head) && strings.HasPrefix(head, l.sent) {
+			return g.releaseGrown(l, cut, head)
+		}
+	}
+	l.next = l.count + g.step(l)
+	return nil
+}
+
+// slack is how many characters beyond the window are awaited, so that the text that was judged
+// last ends before the window although only complete words are judged.
+const slack = 24
+
+// step is how many characters must come before a text is judged again.
+func (g *texts) step(l *line) int {
+	return max(g.size+slack, (len(l.seen)+len(l.text))/growthFraction)
+}
+
+// releaseGrown passes a text on up to a place; head is all of it up to there, as it is to
+// be sent.
+func (g *texts) releaseGrown(l *line, cut int, head string) error {
+	more, source := head[len(l.sent):], string(l.text[:cut])
+	l.seen, l.sent = append(l.seen, source...), head
+	var now *string
+	if more != source {
+		now = &more
+	}
+	err := g.release(l, cut, now)
+	l.next = l.count + g.step(l)
+	return err
+}
+
+// finishGrown judges a text that has ended, and forwards the rest of it. If the end changes how the
+// beginning should have been sent, the rest is judged separately, and must be consistent with
+// what was sent; otherwise it is not sent.
+func (g *texts) finishGrown(l *line) error {
+	now, denied := g.judge(string(l.seen) + string(l.text))
+	if g.denied = denied; denied != nil {
+		return nil
+	}
+	if strings.HasPrefix(now, l.sent) {
+		return g.releaseGrown(l, len(l.text), now)
+	}
+	rest, denied := g.judge(string(l.text))
+	if denied == nil {
+		both := l.sent + rest
+		if again, denied := g.judge(both); denied == nil && again == both {
+			return g.releaseGrown(l, len(l.text), both)
+		}
+	}
+	g.denied = g.deny()
+	return nil
+}
+
+// Verdict decides about an entire response: it returns another one to send instead, or a denial,
+// or nil for both.
+type Verdict func(whole *chat.Response) (now *chat.Response, denied *fault.Fault)
+
+// JudgeComplete returns a decoder that forwards nothing before the entire response was judged.
+func JudgeComplete(dec chat.StreamDecoder, judge Verdict) chat.StreamDecoder {
+	h := &whole{decoderBase: decoderBase{dec: dec}, judge: judge}
+	h.give = h.delta
+	return h
+}
+
+type whole struct {
+	decoderBase
+	judge    Verdict
+	kept     []chat.Delta
+	into     chat.Collector
+	released bool
+}
+
+// Event implements chat.StreamDecoder.
+func (h *whole) Event(event string, data []byte, emit func(*chat.Delta) error) error {
+	if err := h.event(event, data, emit); err != nil {
+		return err
+	}
+	if !h.released && h.dec.Meter().Complete {
+		if err := h.release(); err != nil {
+			return err
+		}
+	}
+	return h.sendDenial()
+}
+
+// End implements chat.StreamDecoder.
+func (h *whole) End() error {
+	if err := h.dec.End(); err != nil || h.denialSent {
+		return err
+	}
+	if !h.released {
+		if err := h.release(); err != nil {
+			return err
+		}
+	}
+	return h.sendDenial()
+}
+
+// Meter implements chat.StreamDecoder.
+func (h *whole) Meter() chat.Meter {
+	m := h.dec.Meter()
+	if m.Held = m.Started && (!h.released || h.denied != nil); m.Held {
+		m.Started = false
+	}
+	return m
+}
+
+func (h *whole) delta(d *chat.Delta) error {
+	switch {
+	case h.denied != nil || d.Kind == chat.DeltaPing && !h.released:
+		return nil
+	case h.released:
+		return h.emit(d)
+	}
+	h.into.Add(d)
+	h.kept = append(h.kept, clone(d))
+	return nil
+}
+
+// release judges the response and forwards it.
+func (h *whole) release() error {
+	h.released = true
+	now, denied := h.judge(h.into.Response())
+	kept := h.kept
+	h.kept = nil
+	if h.denied = denied; denied != nil || h.emit == nil {
+		return nil
+	}
+	if now != nil {
+		return now.Replay(h.emit)
+	}
+	cited := texted(kept)
+	for i := range kept {
+		d := &kept[i]
+		if d.Kind == chat.DeltaCitation && !cited[[2]int{d.Choice, d.Block}] {
+			continue // the entire response has no field for it, so it was not judged
+		}
+		if err := h.emit(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// texted returns the blocks, by choice, that have a text.
+func texted(deltas []chat.Delta) map[[2]int]bool {
+	out := map[[2]int]bool{}
+	for i := range deltas {
+		if d := &deltas[i]; d.Kind == chat.DeltaText && len(d.JSON) > 2 {
+			out[[2]int{d.Choice, d.Block}] = true
+		}
+	}
+	return out
 }

@@ -1,9 +1,22 @@
 package bearer
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
+
+	golangjwt "github.com/golang-jwt/jwt/v5"
+
+	"gateway/shared/wire"
 )
 
 // ClaimRules are the requirements for the claims of a token.
@@ -120,4 +133,227 @@ func Texts(v any) []string {
 		return out
 	}
 	return nil
+}
+
+// MaxToken is the size limit of a token in bytes.
+const MaxToken = 16 << 10
+
+// Rules configure the verification of tokens: by a key set at an address or inline, or by
+// introspection. Rules are safe for concurrent use.
+type Rules struct {
+	JWKSURI      string
+	Inline       *KeySet // nil if the set is at an address
+	Introspect   string
+	Kind         string        // content type of introspection requests
+	ClientID     string        // the gateway's client id at the endpoint; may be empty
+	ClientSecret string        // may be empty
+	Remember     time.Duration // how long introspection responses are cached; zero means not at all
+	KeepSet      time.Duration
+	Tolerance    time.Duration // for clock differences
+	MaxAge       time.Duration // since iat; zero means no limit
+	NeedExpiry   bool          // a token must have an expiry
+	Algorithms   []string
+	Claims       ClaimRules
+}
+
+// Checker caches key sets and introspection responses for all Rules. It is safe for concurrent
+// use.
+type Checker struct {
+	now     func() time.Time
+	keys    *keys
+	answers *answers
+}
+
+// NewChecker returns a Checker.
+func NewChecker(now func() time.Time) *Checker {
+	return &Checker{now, &keys{now: now, sets: map[string]*KeySet{}}, &answers{now: now, known: map[answerKey]answer{}}}
+}
+
+// Token is a valid token, or the introspection response for one.
+type Token struct {
+	Header, Claims map[string]any
+}
+
+var errNoClient = errors.New("no host can be called")
+
+// Check reports whether a token is valid, apart from its claims. why is the reason of a
+// rejection and does not quote the token; err is set if the token could not be checked. client
+// is used for requests to the hosts in the rules.
+func (c *Checker) Check(ctx context.Context, client *http.Client, r *Rules, raw string) (t *Token, why string, err error) {
+	switch {
+	case raw == "":
+		return nil, "The header has no token", nil
+	case len(raw) > MaxToken:
+		return nil, "The token is too long", nil
+	case client == nil && r.Inline == nil:
+		return nil, "", errNoClient
+	case r.Introspect != "":
+		return c.answers.ask(ctx, client, r, raw)
+	}
+	return c.keys.verify(ctx, client, r, raw, c.now())
+}
+
+// InPlace returns an inline key set.
+func InPlace(raw json.RawMessage) *KeySet {
+	s := &KeySet{fixed: true}
+	s.keys, s.err = readSet(raw)
+	return s
+}
+
+// Of returns the token in a header, without the scheme. The name may be in any case.
+func Of(h http.Header, name string) string {
+	v := strings.TrimSpace(h.Get(name))
+	if len(v) > 7 && strings.EqualFold(v[:7], "Bearer ") {
+		v = strings.TrimSpace(v[7:])
+	}
+	return v
+}
+
+// Detached is a JWS signature without its payload; both parts are in base64url.
+type Detached struct{ Protected, Signature string }
+
+// asymmetric lists the signature algorithms with public keys.
+var asymmetric = []string{"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+
+// maxProtected is the size limit of a protected header in bytes.
+const maxProtected = 8 << 10
+
+// Head returns fields of the protected header. ok is false for a signature that cannot be
+// verified: it does not name its key, uses another algorithm, or requires an unknown extension.
+func (d *Detached) Head() (alg, kid, jku string, ok bool) {
+	text, err := base64.RawURLEncoding.DecodeString(d.Protected)
+	var h map[string]json.RawMessage
+	if err != nil || len(text) > maxProtected || wire.CheckStrict(text, 8) != nil || json.Unmarshal(text, &h) != nil {
+		return "", "", "", false
+	}
+	for name, to := range map[string]*string{"alg": &alg, "kid": &kid, "jku": &jku} {
+		_ = json.Unmarshal(h[name], to) // another type counts as absent
+	}
+	return alg, kid, jku, h["crit"] == nil && kid != "" && slices.Contains(asymmetric, alg)
+}
+
+// Detached reports whether a signature signs one of several forms of a payload, using the key
+// set at an address. known is false if the set has no such key; err is set if the set could not
+// be read.
+func (c *Checker) Detached(ctx context.Context, client *http.Client, uri string, d *Detached, forms ...[]byte) (good, known bool, err error) {
+	alg, kid, _, ok := d.Head()
+	sig, wrong := base64.RawURLEncoding.DecodeString(strings.TrimRight(d.Signature, "="))
+	if !ok || wrong != nil {
+		return false, false, nil
+	}
+	public, err := c.keys.find(ctx, client, &Rules{JWKSURI: uri}, c.keys.set(uri), kid, alg, nil)
+	if err != nil || public == nil {
+		return false, false, err
+	}
+	method := golangjwt.GetSigningMethod(alg)
+	for _, form := range forms {
+		if method.Verify(d.Protected+"."+base64.RawURLEncoding.EncodeToString(form), sig, public) == nil {
+			return true, true, nil
+		}
+	}
+	return false, true, nil
+}
+
+const (
+	FormType   = "application/x-www-form-urlencoded" // of the introspection request
+	maxAnswers = 10_000                              // cached per process
+)
+
+// answers caches introspection responses (RFC 7662).
+type answers struct {
+	now   func() time.Time
+	mu    sync.Mutex
+	known map[answerKey]answer
+}
+
+// answerKey identifies an endpoint, its client and a token, so that no other response is used.
+type answerKey [sha256.Size]byte
+
+type answer struct {
+	token *Token
+	until time.Time
+}
+
+// ask returns whether a token is valid according to the introspection endpoint.
+func (a *answers) ask(ctx context.Context, client *http.Client, r *Rules, raw string) (*Token, string, error) {
+	key := answerKey(sha256.Sum256([]byte(r.Introspect + "\x00" + r.Kind + "\x00" + r.ClientID + "\x00" + r.ClientSecret + "\x00" + raw)))
+	now := a.now()
+	t := a.recall(key, now)
+	if t == nil {
+		claims, err := introspect(ctx, client, r, raw)
+		if err != nil {
+			return nil, "", err
+		}
+		if active, _ := claims["active"].(bool); !active {
+			return nil, "The token is not active", nil
+		}
+		h, _ := headOf(raw) // an opaque token has none
+		t = &Token{h, claims}
+		a.keep(key, t, now, r.Remember)
+	}
+	for _, c := range []struct {
+		claim, why string
+		wrong      func(time.Time) bool
+	}{
+		{"exp", "The token has expired", func(at time.Time) bool { return !now.Before(at.Add(r.Tolerance)) }},
+		{"nbf", "The token is not valid yet", func(at time.Time) bool { return now.Add(r.Tolerance).Before(at) }},
+		{"iat", "The token is too old", func(at time.Time) bool { return r.MaxAge > 0 && now.Sub(at) > r.MaxAge+r.Tolerance }},
+	} {
+		n, ok := t.Claims[c.claim].(float64)
+		if t.Claims[c.claim] != nil && !ok {
+			return nil, "The claim " + c.claim + " of the token is not a number", nil
+		}
+		if ok && c.wrong(time.Unix(int64(n), 0)) {
+			return nil, c.why, nil
+		}
+	}
+	return t, "", nil
+}
+
+func (a *answers) recall(key answerKey, now time.Time) *Token {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if k, ok := a.known[key]; ok && now.Before(k.until) {
+		return k.token
+	}
+	return nil
+}
+
+func (a *answers) keep(key answerKey, t *Token, now time.Time, age time.Duration) {
+	if age <= 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.known) >= maxAnswers {
+		clear(a.known)
+	}
+	a.known[key] = answer{t, now.Add(age)}
+}
+
+func introspect(ctx context.Context, client *http.Client, r *Rules, raw string) (map[string]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	body := url.Values{"token": {raw}}.Encode()
+	if strings.HasPrefix(r.Kind, "application/json") {
+		body = string(append(wire.AppendJSONString([]byte(`{"token":`), raw), '}'))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Introspect, strings.NewReader(body))
+	if err != nil {
+		return nil, errors.New("the service of tokens cannot be called")
+	}
+	req.Header.Set("Content-Type", r.Kind)
+	req.Header.Set("Accept", "application/json")
+	if r.ClientID != "" || r.ClientSecret != "" {
+		req.SetBasicAuth(url.QueryEscape(r.ClientID), url.QueryEscape(r.ClientSecret))
+	}
+	text, err := fetchFrom(client, req, "the service of tokens")
+	if err != nil {
+		return nil, err
+	}
+	var claims map[string]any
+	if wire.CheckStrict(text, wire.MaxDepth) != nil || json.Unmarshal(text, &claims) != nil {
+		return nil, errors.New("the answer of the service of tokens cannot be read")
+	}
+	return claims, nil
 }

@@ -6,6 +6,7 @@
 package membership
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -293,3 +294,36 @@ func SetMemberRole(tx *resource.Tx, rec *resource.Record, role, actor string) er
 
 // now returns the time in the stored precision.
 func now(tx *resource.Tx) time.Time { return tx.Now().UTC().Truncate(time.Millisecond) }
+
+// Named finds the users of signed tokens; it implements jwt.Users.
+type Named struct{}
+
+// named is a user with its id.
+type named struct {
+	id            string
+	live, stopped bool
+}
+
+// Member finds a user by email address; id is empty if there is none. member reports whether
+// the user has a role in the workspace.
+func (Named) Member(ctx context.Context, v *resource.View, workspace store.Scope, email string) (id string, member bool, err error) {
+	address, ok := notice.Address(email)
+	if !ok {
+		return "", false, nil
+	}
+	u, ok, err := resource.Load(ctx, v, workspace.Organisation(), KindUser, slugOf(address), func(rec resource.Record) (named, error) {
+		form, err := DecodeUser(rec)
+		if err != nil {
+			return named{}, err
+		}
+		return named{rec.ID, !rec.Archived(), form.Stopped}, nil
+	})
+	if err == nil && ok && u.stopped {
+		return u.id, false, nil // tokens cannot act for a deactivated user
+	}
+	if err != nil || !ok || !u.live {
+		return "", false, err
+	}
+	_, member, err = LoadRole(ctx, v, workspace, u.id)
+	return u.id, member, err
+}

@@ -1,13 +1,25 @@
 package gate
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"log/slog"
 	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"gateway/shared/mcp"
 	"gateway/shared/mcp/authz"
 	"gateway/shared/mcp/protocolversion"
+	"gateway/shared/store"
 	"gateway/shared/usage"
+	"gateway/shared/wire"
 )
 
 // virtualServer serves a request to a virtual server. It answers clients of both protocol
@@ -163,4 +175,198 @@ func callMember(v *requestState, s *session) error {
 		declare(v, w, s)
 	}
 	return callCapability(v, w)
+}
+
+// Tools that a search returned are part of tools/list for the rest of the session. They are
+// stored in a row per session, so that any process can read them. The list of a client without
+// a session never changes, as the protocol demands; such clients call what the search returned.
+
+// maxKeptFound is the number of names stored per session; the latest are kept.
+const maxKeptFound = 100
+
+// partitionFound is the partition of the rows, with the id of the virtual server.
+const partitionFound = "MCP_FOUND"
+
+func (b *virtualServer) foundKey() store.Key {
+	sum := sha256.Sum256([]byte(b.state.req.Session)) // the session id is bound to this caller
+	return b.state.call.Caller.Scope.Partition(partitionFound, b.state.facts.Server.Record.ID).Key(hex.EncodeToString(sum[:16]))
+}
+
+// foundTools returns the names that searches of the session returned. It returns none if they
+// cannot be read.
+func (b *virtualServer) foundTools() (names []string) {
+	if b.session == nil || b.state.call.Usage == nil {
+		return nil
+	}
+	it, ok, err := b.state.call.Usage.Get(b.state.call.Context, b.foundKey(), true)
+	if err != nil {
+		slog.Warn("reading the tools that a session found failed", "trace_id", b.state.call.TraceID, "server", b.state.facts.Server.Record.ID, "error", err.Error())
+	}
+	if ok {
+		_ = json.Unmarshal(it.Bytes("names"), &names) // written by saveFound
+	}
+	return names
+}
+
+// saveFound stores the tools that a search returned and notifies the client that its list has
+// changed. Of two concurrent searches one may be lost from the list.
+func (b *virtualServer) saveFound(offers []listedTool) {
+	if b.session == nil || b.state.call.Usage == nil || len(offers) == 0 {
+		return
+	}
+	names := b.foundTools()
+	added := false
+	for i := range offers {
+		name := offers[i].name
+		added = added || !slices.Contains(names, name)
+		names = slices.DeleteFunc(names, func(n string) bool { return n == name })
+	}
+	if !added {
+		return
+	}
+	for i := range offers {
+		names = append(names, offers[i].name)
+	}
+	names = names[max(0, len(names)-maxKeptFound):]
+	raw, _ := json.Marshal(names) // only strings
+	row := store.Row{Key: b.foundKey(), Item: store.Item{"org": b.state.call.Caller.Scope.Org, "names": raw}, Expires: time.Unix(b.session.Expires, 0)}
+	if err := b.state.call.Usage.Put(b.state.call.Context, row); err != nil {
+		slog.Warn("storing the tools that a session found failed", "trace_id", b.state.call.TraceID, "server", b.state.facts.Server.Record.ID, "error", err.Error())
+		return
+	}
+	if b.state.req.Streams && !b.state.call.Buffered {
+		b.state.streaming = true
+		b.state.call.Event(wire.AppendSSE(nil, "message", []byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)), false, nil)
+	}
+}
+
+// searchable returns the list of a server with search: the search tool, and the tools that the
+// session has found and the caller may use.
+func (b *virtualServer) searchable(all []listedTool) []listedTool {
+	out := []listedTool{{mcp.SearchTool, searchTool}}
+	if names := b.foundTools(); len(names) > 0 {
+		for _, o := range all {
+			if slices.Contains(names, o.name) {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// Limits of a search.
+const (
+	maxQuery     = 1000 // characters
+	maxFound     = 50
+	defaultFound = 10
+)
+
+// searchTool is the definition of the search tool.
+var searchTool = json.RawMessage(`{"name":"` + mcp.SearchTool + `","title":"Search tools","description":"Finds tools of this server by words of their names and descriptions. The result has whole definitions of tools, which can be called at once by their names, also where tools/list does not show them.",` +
+	`"inputSchema":{"type":"object","properties":{"query":{"type":"string","minLength":1,"maxLength":1000,"description":"Words of what the tool should do."},"limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"How many tools at most."}},"required":["query"]},` +
+	`"outputSchema":{"type":"object","properties":{"tools":{"type":"array","items":{"type":"object"},"description":"Definitions as tools/list shows them, the best first."}},"required":["tools"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}`)
+
+// search responds with the definitions of the tools that match a query. It counts as a tool
+// call of the virtual server.
+func (b *virtualServer) search() error {
+	query, limit, bad := parseSearch(b.state.req.Fields["arguments"])
+	if bad != "" {
+		text, _ := json.Marshal(bad) // a string
+		sendResult(b.state, b.complete(`{"content":[{"type":"text","text":`+string(text)+`}],"isError":true`))
+		return nil
+	}
+	if err := b.state.call.Count(b.state.facts.Server.Record.Slug, mcp.SearchTool); err != nil {
+		return err
+	}
+	all, gaps := b.tools()
+	found := rank(all, query)
+	found = found[:min(len(found), limit)]
+	raws := make([]json.RawMessage, len(found))
+	for i := range found {
+		raws[i] = found[i].raw
+	}
+	structured, err := json.Marshal(map[string]any{"tools": raws})
+	if err != nil {
+		return err
+	}
+	text, _ := json.Marshal(string(structured)) // a string
+	out := `{"content":[{"type":"text","text":` + string(text) + `}],"structuredContent":` + string(structured)
+	if len(gaps) > 0 {
+		raw, err := json.Marshal(map[string][]missingMember{metaMissing: gaps})
+		if err != nil {
+			return err
+		}
+		out += `,"_meta":` + string(raw)
+	}
+	b.saveFound(found)
+	return b.sendWithinLimit(b.complete(out))
+}
+
+// complete closes a result object for the client's protocol version.
+func (b *virtualServer) complete(result string) []byte {
+	if b.state.req.Era == protocolversion.Stateless {
+		result += `,"resultType":"complete"`
+	}
+	return []byte(result + "}")
+}
+
+// parseSearch reads the arguments of a search. bad describes invalid arguments.
+func parseSearch(raw json.RawMessage) (query string, limit int, bad string) {
+	var args map[string]json.RawMessage
+	if json.Unmarshal(raw, &args) != nil || json.Unmarshal(args["query"], &query) != nil || len(words(query)) == 0 || utf8.RuneCountInString(query) > maxQuery {
+		return "", 0, fmt.Sprintf("query must be a text of 1 to %d characters with words in it", maxQuery)
+	}
+	if limit = defaultFound; args["limit"] != nil && string(args["limit"]) != "null" && (json.Unmarshal(args["limit"], &limit) != nil || limit < 1 || limit > maxFound) {
+		return "", 0, fmt.Sprintf("limit must be a whole number from 1 to %d", maxFound)
+	}
+	return query, limit, ""
+}
+
+// words splits a text into lowercase words.
+func words(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+}
+
+// rank returns the tools that match a query, the best first. Ties keep the order of the list.
+func rank(all []listedTool, query string) []listedTool {
+	queryWords := words(query)
+	slices.Sort(queryWords)
+	queryWords = slices.Compact(queryWords)
+	type scored struct {
+		listedTool
+		score int
+	}
+	var found []scored
+	for _, o := range all {
+		if n := score(&o, queryWords); n > 0 {
+			found = append(found, scored{o, n})
+		}
+	}
+	sort.SliceStable(found, func(i, j int) bool { return found[i].score > found[j].score })
+	out := make([]listedTool, len(found))
+	for i := range found {
+		out[i] = found[i].listedTool
+	}
+	return out
+}
+
+// score weighs a tool: words in the name count most, and whole words more than parts.
+func score(o *listedTool, queryWords []string) (n int) {
+	var shape struct{ Title, Description string }
+	_ = json.Unmarshal(o.raw, &shape) // an unexpected type counts as empty
+	for _, in := range []struct {
+		text        string
+		whole, part int
+	}{{o.name, 8, 4}, {shape.Title, 4, 2}, {shape.Description, 2, 1}} {
+		all := words(in.text)
+		for _, w := range queryWords {
+			switch {
+			case slices.Contains(all, w):
+				n += in.whole
+			case strings.Contains(strings.ToLower(in.text), w):
+				n += in.part
+			}
+		}
+	}
+	return n
 }

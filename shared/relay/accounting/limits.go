@@ -1,12 +1,21 @@
 package accounting
 
 import (
+	"encoding/json"
+	"net/http"
 	"slices"
+	"time"
 
+	"gateway/shared/chat"
 	"gateway/shared/ledger"
 	"gateway/shared/pricing"
+	"gateway/shared/provider"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
+	"gateway/shared/relay/target"
+	"gateway/shared/wire"
 )
 
 // CountRequest counts the request against the rates of key, workspace and policies.
@@ -131,4 +140,223 @@ func (b *Bill) Spend() {
 // policies, and the target's.
 func (b *Bill) Budgeted() (own, its []*ledger.Subject) {
 	return Budgeted(append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, b.early...)...), append(Budgeted(b.Target.To.Subjects...), Budgeted(b.late...)...)
+}
+
+// Bill is what one request counts, holds and costs, target by target.
+type Bill struct {
+	Target   *target.Target
+	Ledger   *ledger.Ledger
+	Prices   *pricing.Book
+	Reported Reported
+	Purse    Purse
+	Fetched  *body.FetchedMedia // media that were fetched for a target that takes no addresses
+	// ReadRows reads the rows of the batch that the request creates, checks what they name, and
+	// adds them up, unless the sum is nil; nil for other requests.
+	ReadRows func(*BatchSum) error
+	hidden   int64       // most input tokens, where the body refers to input that it does not contain
+	rows     []BatchRows // of the batch that the request creates
+	Ruled
+}
+
+// inward are the classes that count the input sent to a provider, which it charges even if its
+// response fails.
+var inward = [...]pricing.Class{pricing.Input, pricing.AudioIn, pricing.ImageIn, pricing.Characters, pricing.Seconds, pricing.Pages}
+
+// GivenUp charges a call that the gateway itself ended because its client had disconnected or a
+// timeout had passed. If the provider had received the complete request by then, it charges for
+// the input.
+func GivenUp(b *Bill, whole bool) {
+	if !whole {
+		return
+	}
+	if u := sent(b); u.Known() {
+		u.Add(pricing.Requests, 1)
+		b.Charge(u)
+	}
+}
+
+// sent estimates the cost of the request without a response; zero if it is free, or if the
+// provider may continue it and the later reader of the result is charged for all of it.
+func sent(b *Bill) (u pricing.Usage) {
+	if b.Target.Req.Req.Method != http.MethodPost || b.Target.CostsNothing() || goesOn(b) {
+		return u
+	}
+	like := b.Target.Req.Route
+	if like.Shape == routes.Raw {
+		like = b.Target.Body.Like()
+	}
+	switch {
+	case like == nil: // an unknown format: see LearnRaw
+		if (&passed{bill: b}).estimates() {
+			u = Estimate(b, 0)
+		}
+		return u
+	case like.Free || like.NoModel: // what it starts is charged when it has been done
+		return u
+	}
+	if like.Client != nil || like.Demand == nil {
+		return Estimate(b, 0)
+	}
+	for _, c := range inward {
+		if n, ok := b.Target.Wanted.Assumed.Get(c); ok {
+			u.Set(c, n)
+			u.Estimated = true
+		}
+	}
+	return u
+}
+
+// goesOn reports whether a provider continues a request in the background, so that its result
+// can be read later although no response arrived: a run by its thread, and a background response
+// or interaction by a request with the same key.
+func goesOn(b *Bill) bool {
+	if b.Target.Req.Route.Shape == routes.Raw && b.Target.Body.StoredPath().Collection == "threads" {
+		return true
+	}
+	return (MakesLater(b) || startsInteraction(b)) && b.Target.Req.Req.Header.Get("Idempotency-Key") != ""
+}
+
+// noteTurn notes what a new response amounts to if later requests may continue it.
+func noteTurn(b *Bill, m chat.Meter) {
+	if makesTurn(b) && (m.Complete || !b.Target.Stream) {
+		NoteTurn(b, m)
+	}
+}
+
+// makesTurn reports whether the provider stores the response under an id by which the client may
+// continue it.
+func makesTurn(b *Bill) bool {
+	switch like := b.Target.Body.Like(); {
+	case b.Target.Req.Route.Shape != routes.Raw:
+		return b.Target.Req.Route.Operation == provider.ResponsesCreate && b.Target.SameDialect() && stores(b)
+	case like != nil:
+		return like.Operation == provider.ResponsesCreate && stores(b)
+	}
+	return startsInteraction(b) && stores(b)
+}
+
+var storeKeys = wire.NewKeySet("store")
+
+// stores reports whether the body lets the provider store its response, as it does by default.
+func stores(b *Bill) bool {
+	body := b.Target.Body.In
+	if b.Target.To.Body != nil {
+		body = b.Target.To.Body
+	}
+	var w wire.Walk
+	if storeKeys.Walk(body, &w) != nil {
+		return false
+	}
+	return !w.Spans[0].Present(body) || string(w.Spans[0].Of(body)) != "false"
+}
+
+// maxItems limits the items of a response with a recorded size.
+const maxItems = 64
+
+// NoteTurn stores the sizes of a response and of its items, which a later request may name by
+// their ids, so that the request reserves that instead of the model's full context window. It does
+// so while a budget is in force; m is as the provider reported it.
+func NoteTurn(b *Bill, m chat.Meter) {
+	if m.ID == "" || !m.Usage.Known() || m.Usage.Estimated || !b.Purse.Holds() && !b.Purse.Inherited() {
+		return
+	}
+	tokens := max(m.Usage.TotalTokens(), m.ReportedTotal)
+	if err := b.Target.Bookings().NoteTurn(m.ID, ownership.Turn{RequestedModel: b.Target.To.Model, Answered: m.Model, Tokens: tokens}); err != nil {
+		b.Target.Req.Fail("note a turn", err)
+	}
+	for _, it := range m.Items[:min(len(m.Items), maxItems)] {
+		amount := it.Tokens
+		if amount < 0 {
+			amount = tokens
+		}
+		if err := b.Target.Bookings().NoteTurn(it.ID, ownership.Turn{RequestedModel: b.Target.To.Model, Answered: m.Model, Tokens: amount}); err != nil {
+			b.Target.Req.Fail("note an item", err)
+			return
+		}
+	}
+}
+
+// seenTurn returns what NoteTurn has stored about an id, if the same model continues it.
+func seenTurn(b *Bill, id string) (tokens int64, ok bool) {
+	t, ok, err := b.Target.Bookings().Turn(id)
+	if err != nil {
+		b.Target.Req.Fail("read a turn", err)
+		return 0, false
+	}
+	if !ok || !t.Of(b.ModelOf()) && !t.Of(b.Target.To.Model) {
+		return 0, false
+	}
+	return t.Tokens, true
+}
+
+// How long budgets hold a reservation for a provider's background work if no request reads its
+// end. Afterwards it is charged at its bound.
+const (
+	// HoldResponse is for responses, interactions and runs: longer than the gateway polls
+	// for their end (batch.AwaitedFor).
+	HoldResponse = 25 * time.Hour
+	// HoldBatch is for batches: a window of 24 hours, and time to read the result.
+	HoldBatch = 72 * time.Hour
+)
+
+// HoldUntilBooked holds this request's reservation for the work that its provider does under an
+// id, until a request claims the end of that work or the time is over.
+func (b *Bill) HoldUntilBooked(id string, d time.Duration) {
+	if id == "" || len(id) > ownership.MaxID || !b.Purse.Holds() {
+		return
+	}
+	held, err := b.Purse.Hold(b.Target.Req.Base, b.Target.Req.Start.Add(d))
+	if err != nil {
+		b.Target.Req.Fail("hold a reservation", err) // repair charges it at its bound, earlier
+	}
+	if len(held) == 0 {
+		return
+	}
+	raw, err := json.Marshal(held)
+	if err == nil {
+		err = b.Target.Bookings().Hold(id, raw)
+	}
+	if err != nil {
+		b.Target.Req.Fail("store a held reservation", err)
+	}
+}
+
+// Claim reports whether this request is the first to see the end of a provider's background
+// work. The first one settles the reservation held for it.
+func (b *Bill) Claim(id string) bool {
+	first, _ := claim(b, id)
+	return first
+}
+
+// ClaimedByOther claims the charge as well, and reports whether another request certainly was
+// the first.
+func (b *Bill) ClaimedByOther(id string) bool {
+	first, err := claim(b, id)
+	return !first && err == nil
+}
+
+// claim reads the reservation before it claims: if the read fails, a later request charges the
+// work.
+func claim(b *Bill, id string) (first bool, err error) {
+	raw, err := b.Target.Bookings().Held(id)
+	var held []ledger.Held
+	if err == nil && raw != nil {
+		err = json.Unmarshal(raw, &held)
+	}
+	if err != nil {
+		b.Target.Req.Fail("read a held reservation", err)
+		return false, err
+	}
+	if first, err = b.Target.Bookings().Claim(id); first {
+		b.Purse.Inherit(held)
+	}
+	return first, err
+}
+
+// UsedLater returns the usage of a background response, unless another request has charged it.
+func (b *Bill) UsedLater(m chat.Meter) (u pricing.Usage) {
+	if !m.Usage.Known() || m.ID == "" || len(m.ID) > ownership.MaxID || !b.Claim(m.ID) {
+		return u
+	}
+	return m.Usage
 }

@@ -290,3 +290,61 @@ func newTraceID() string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80 // version 4, variant of RFC 9562
 	return b.String()
 }
+
+// Admitted are the results of admission that a second attempt of the request shares. Nothing
+// changes them after admission, so that another goroutine may read them.
+type Admitted struct {
+	Caller
+	Route *routes.Route
+	Req   *http.Request
+	start time.Time
+	ask   Headers
+	bound *ClientSecretToken
+}
+
+// Admitted returns the results of the request's admission.
+func (q *Request) Admitted() Admitted {
+	return Admitted{Caller: q.Caller, Route: q.Route, Req: q.Req, start: q.Start, ask: q.Ask, bound: q.Bound}
+}
+
+// Share makes q, which has arrived, a second attempt of an admitted request: it has its own
+// lifetime, memory and id, and everything else of that request.
+func (q *Request) Share(of *Admitted) {
+	q.Caller, q.Start, q.Ask, q.Bound = of.Caller, of.start, of.ask, of.bound
+	q.Lease.Of(q.doors.Memory, q.Who.Scope.Org)
+	q.alive.lane.Tenant, q.alive.lane.Workspace = q.Who.Scope.Org, q.Who.Scope.Workspace
+}
+
+// Behalf names the principal of a request that the gateway itself makes.
+type Behalf struct {
+	Key     string              // hash of the API key
+	Closing *identity.Principal // instead of a key that is no longer valid: see Mux.Admits
+	Caller  *identity.Principal // of the parent request, instead of a key
+	Request string              // set by Run: the id of the request's record
+
+	// Settling marks a request that only polls for an end, so that it can be charged. No limit
+	// rejects it, no default config routes it elsewhere, no guardrail reads it, and a poll
+	// without a charge leaves no record.
+	Settling bool
+	Charged  bool // set by Run, of such a request: it has charged the usage
+
+	// Rows marks the transfer of a file with rows that the guardrails judge one by one, so that
+	// none reads the file: see Mux.JudgeRow.
+	Rows bool
+}
+
+// CarriesRows reports whether the request transfers rows that are judged one by one.
+func (q *Request) CarriesRows() bool { return q.Behalf != nil && q.Behalf.Rows }
+
+// Settles reports whether the request polls for the end of earlier work.
+func (q *Request) Settles() bool { return q.Behalf != nil && q.Behalf.Settling }
+
+// OnlyLooked reports whether it was such a poll without a charge.
+func (q *Request) OnlyLooked() bool { return q.Settles() && !q.Behalf.Charged }
+
+// Prices records that the request has charged the usage, for its initiator.
+func (q *Request) Prices() {
+	if q.Behalf != nil {
+		q.Behalf.Charged = true
+	}
+}

@@ -243,3 +243,101 @@ func (r HeldFiles) Files(ctx context.Context, purpose, after string, limit int) 
 		}
 	}
 }
+
+// Open implements chat.JobFiles.
+func (r HeldFiles) Open(ctx context.Context, f *chat.HeldFile) io.ReadCloser {
+	return r.OpenAt(ctx, f, 0)
+}
+
+// OpenAt implements Room.
+func (r HeldFiles) OpenAt(ctx context.Context, f *chat.HeldFile, offset int64) io.ReadCloser {
+	return &reader{ctx: ctx, room: r, file: f, next: int(offset / chunkSize), skip: int(offset % chunkSize), left: f.Bytes - offset}
+}
+
+// reader opens one chunk after the other.
+type reader struct {
+	ctx   context.Context
+	room  HeldFiles
+	file  *chat.HeldFile
+	next  int
+	skip  int // bytes of the next chunk before the offset
+	chunk []byte
+	left  int64
+}
+
+// Read implements io.Reader.
+func (h *reader) Read(p []byte) (int, error) {
+	if h.left <= 0 {
+		return 0, io.EOF
+	}
+	if len(h.chunk) == 0 {
+		place := h.room.chunk(h.file, h.next)
+		sealed, err := h.room.Bucket.Get(h.ctx, place, 2*chunkSize)
+		if err == nil {
+			h.chunk, err = h.room.Sealer.Open(h.ctx, h.room.binding(place), sealed)
+		}
+		if err == nil && len(h.chunk) <= h.skip {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return 0, fault.Unavailable(err)
+		}
+		h.chunk, h.skip = h.chunk[h.skip:], 0
+		h.next++
+	}
+	n := copy(p, h.chunk)
+	h.chunk, h.left = h.chunk[n:], h.left-int64(n)
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (h *reader) Close() error { return nil }
+
+const (
+	notedFor = 400 * 24 * time.Hour
+	maxNote  = 64 << 10 // bytes
+)
+
+// noteRow returns the key of a note on a job of the workspace.
+func (r HeldFiles) noteRow(id string) store.Key { return r.scope.Partition("JOBNOTE").Key(id) }
+
+// Note implements chat.JobFiles.
+func (r HeldFiles) Note(ctx context.Context, id string, note []byte) error {
+	if id == "" || len(id) > maxFileID || len(note) > maxNote {
+		return fault.Invalid("metadata", "metadata must have at most %d bytes", maxNote)
+	}
+	key := r.noteRow(id)
+	sealed, err := r.Sealer.Seal(ctx, r.binding(key.SK()), note)
+	if err == nil {
+		err = r.Table.Put(ctx, store.Row{Key: key, Item: store.Item{"sealed": sealed}, Expires: r.Now().Add(notedFor)})
+	}
+	if err != nil {
+		return fault.Unavailable(err)
+	}
+	return nil
+}
+
+// Noted implements chat.JobFiles.
+func (r HeldFiles) Noted(ctx context.Context, ids ...string) (map[string][]byte, error) {
+	byKey := make(map[store.Key]string, len(ids))
+	keys := make([]store.Key, 0, len(ids))
+	for _, id := range ids {
+		key := r.noteRow(id)
+		if _, twice := byKey[key]; !twice && id != "" && len(id) <= maxFileID {
+			byKey[key], keys = id, append(keys, key)
+		}
+	}
+	items, err := r.Table.GetMany(ctx, keys)
+	if err != nil {
+		return nil, fault.Unavailable(err)
+	}
+	notes := make(map[string][]byte, len(items))
+	for key, item := range items {
+		note, err := r.Sealer.Open(ctx, r.binding(key.SK()), item.Bytes("sealed"))
+		if err != nil {
+			return nil, fault.Unavailable(err)
+		}
+		notes[byKey[key]] = note
+	}
+	return notes, nil
+}

@@ -1,15 +1,32 @@
+// Package body reads the body of an admitted request: JSON, a form, the query of a WebSocket, or
+// the beginning of a streamed body, and its demands. Later stages read the result and do not
+// change it.
+//
+// It fetches web addresses in requests, for hosts that accept only bytes
+// (chat.Traits.NeedsMediaBytes), once per request regardless of the number of targets. A failed
+// download is a 400 that names the part, before anything is sent to the provider.
+//
+// It computes the maximum usage of passed-through requests that are not priced by
+// tokens: images, seconds of videos and of speech, characters and pages.
 package body
 
 import (
+	"cmp"
 	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
 
 	"gateway/shared/chat"
+	"gateway/shared/egress"
 	"gateway/shared/egress/buffer"
 	"gateway/shared/prompt"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/ownership"
+	"gateway/shared/relay/routes"
 	"gateway/shared/wire"
+	"gateway/shared/wire/azure"
 )
 
 // Body is the body of an admitted request, as far as it was read, and its demands. No later
@@ -105,3 +122,204 @@ func (b *Body) Hold(message []byte) { b.In, b.Size = message, int64(len(message)
 
 // Carried records how many bytes the client has sent, if the body is a connection.
 func (b *Body) Carried(n int64) { b.Size = n }
+
+// Memory is the reusable memory of a request's body.
+type Memory struct {
+	walk       wire.Walk
+	checked    chat.Checked
+	merged     map[string]string
+	params     func(name string) (json.RawMessage, bool)
+	afterwards []func()
+}
+
+// Leftover returns the memory of a finished body, cleared for the next one. spare: its bytes are
+// no longer read.
+func (b *Body) Leftover(spare bool) Memory {
+	afterwards := b.Req.End()
+	if spare {
+		b.inBuf.Free()
+	}
+	b.walk.Spans = b.walk.Spans[:0] // of another body
+	b.checked.Keys = nil            // of another body
+	clear(b.checked.Excess)
+	b.checked.Excess = b.checked.Excess[:0]
+	clear(b.merged)
+	return Memory{b.walk, b.checked, b.merged, b.params, afterwards}
+}
+
+// Reuse gives an empty body the memory of a finished one.
+func (b *Body) Reuse(m Memory) {
+	b.walk, b.checked, b.merged, b.params, b.Req.Afterwards = m.walk, m.checked, m.merged, m.params, m.afterwards
+}
+
+// Clients of Azure name a deployment in the URL and omit the model in the body, or leave it
+// empty. The deployment is then the model, at any provider.
+
+// deployment returns the deployment in the URL; "" if there is none.
+func deployment(b *Body) string {
+	if b.Req.Req == nil || b.Req.Req.URL == nil || b.Req.Req.URL.RawQuery == "" || b.Req.Route.NoModel || b.Req.Route.InPath {
+		return ""
+	}
+	return azure.Deployment(b.Req.Req.URL.RawQuery)
+}
+
+// nameDeployment writes the deployment as the model into a body without one.
+func nameDeployment(b *Body) {
+	name := deployment(b)
+	if name == "" {
+		return
+	}
+	var w wire.Walk
+	if bodyKeys.Walk(b.In, &w) != nil {
+		return // the check reports the fault
+	}
+	if v := w.Spans[keyModel]; !v.Present(b.In) || string(v.Of(b.In)) == `""` {
+		b.In = wire.Splice(nil, b.In, SetModel(&w, wire.AppendJSONString(nil, name)))
+	}
+}
+
+// formDeployment uses the deployment as the model of a form without one.
+func formDeployment(b *Body) (taken bool, err error) {
+	name := deployment(b)
+	if name == "" {
+		return false, nil
+	}
+	b.Form.Nameless, b.Unread = true, !b.Form.Complete()
+	return true, splitModel(b, name, true)
+}
+
+// StoredPath returns the stored objects named by the path.
+func (b *path) StoredPath() *ownership.Path {
+	if !b.keptRead {
+		b.kept, b.keptRead = ownership.PathOf(b.RawPath()), true
+	}
+	return &b.kept
+}
+
+// Multipart reports whether the body is a form that is streamed through.
+func (b *path) Multipart() bool {
+	return strings.HasPrefix(strings.ToLower(admission.SingleHeader(b.Req.Req.Header, "Content-Type")), "multipart/form-data")
+}
+
+// Nameless reports whether the operation can be sent without a model.
+func (b *path) Nameless() bool {
+	return b.Req.Route.NoModel || b.Transcribes || b.Req.Route.Shape == routes.Resource || b.Form != nil && !b.Form.Complete()
+}
+
+// RawPath returns the path below the gateway's base, unchanged from the wire. /proxy/{anything}
+// reaches paths that the gateway's own routes shadow.
+func (b *path) RawPath() string {
+	path := b.Req.Req.URL.EscapedPath()
+	if strings.HasPrefix(b.Req.Req.RequestURI, "/") { // otherwise it is not what the route was found by
+		path, _, _ = strings.Cut(b.Req.Req.RequestURI, "?")
+	}
+	path = strings.TrimPrefix(path, "/v1")
+	if b.Slug != "" && b.Req.PathID != "" {
+		if i := strings.LastIndex(path, b.Req.PathID); i >= 0 { // the saved provider was named in it
+			path = path[:i] + url.PathEscape(b.ID) + path[i+len(b.Req.PathID):]
+		}
+	}
+	if rest, ok := strings.CutPrefix(path, "/proxy/"); ok {
+		return "/" + rest
+	}
+	return path
+}
+
+// Like returns the gateway's own route for the operation of a passed-through request; nil if
+// there is none.
+func (b *path) Like() *routes.Route {
+	if b.Req.Req.Method != http.MethodPost {
+		return nil
+	}
+	return b.Req.Route.Like(b.RawPath())
+}
+
+// Reached returns the types of requests that a passed-through request may reach.
+func (b *path) Reached() []string { return b.Req.Route.Reached(b.Req.Req.Method, b.RawPath()) }
+
+// With returns the body in a request with other headers, on a route that needs a provider.
+func (b *Body) With(ask admission.Headers, h http.Header) *Body {
+	other, in := *b, *b.Req
+	req, rt := *in.Req, *in.Route
+	req.Header, rt.Own = h, false
+	in.Ask, in.Req, in.Route = ask, &req, &rt
+	other.Req = &in
+	other.params = nil // of the body of this one
+	return &other
+}
+
+// readPrompt reads the request on a route of saved prompts. Fill renders the body for the
+// provider later: the plan may name another prompt than the path.
+func readPrompt(b *Body) (err error) {
+	if len(b.In) == 0 {
+		b.In = []byte("{}")
+	}
+	if err = bodyKeys.Walk(b.In, &b.walk); err != nil {
+		return err
+	}
+	b.prompts, err = prompt.ParseRequest(b.In)
+	return err
+}
+
+// RendersPrompt reports whether a saved prompt renders the body.
+func (b *Body) RendersPrompt() bool { return b.prompts != nil }
+
+// FilledBy returns the prompt of a name, with or without a version, rendered with the request's
+// variables.
+func (b *Body) FilledBy(name string) (*prompt.Filled, error) {
+	return prompt.Shelf{View: b.Req.View, Scope: b.Req.Who.Scope, User: b.userBy}.Fill(b.Req.Ctx, name, b.prompts)
+}
+
+// userBy returns the user by which experiments are divided: the value of a key of the request's
+// metadata, or for "" the user of the request. A request that names none counts as a separate
+// user.
+func (b *Body) userBy(key string) string {
+	if key == "" {
+		return cmp.Or(b.Metadata["_user"], b.prompts.Text("user"), b.Req.ULID)
+	}
+	return cmp.Or(b.Metadata[key], b.Req.ULID)
+}
+
+// Fill replaces the client's body by a rendered prompt. It completes the reading of the body:
+// from here on the request is one of the route for the template's type, with the demands of the
+// rendered body.
+func (b *Body) Fill(by *prompt.Filled) error {
+	b.Filled = by
+	as := b.Req.Route.Prompt()
+	if as.Render {
+		return nil
+	}
+	if by.Compiled.Type == prompt.Completion {
+		b.Req.ServeAs(as.Completion)
+	} else {
+		b.Req.ServeAs(as.Chat)
+	}
+	if n := int64(len(by.Body)); n > egress.Uncounted {
+		if err := b.Req.Lease.Take(b.Req.Ctx, n); err != nil {
+			return err
+		}
+	}
+	size := b.Size
+	if err := b.ReadFrom(by.Body); err != nil {
+		return err
+	}
+	b.Size = size
+	if b.Slug == "" {
+		b.Slug = slugOf(by)
+	}
+	return nil
+}
+
+// ModelOf returns the model of a rendered prompt, and the saved provider that it names.
+func ModelOf(by *prompt.Filled) (slug, model string) {
+	model = TextIn(by.Body, "model")
+	if rest, ok := strings.CutPrefix(model, "@"); ok {
+		if slug, name, ok := strings.Cut(rest, "/"); ok {
+			return slug, name
+		}
+	}
+	return slugOf(by), model
+}
+
+// slugOf returns the saved provider that a prompt was saved with.
+func slugOf(by *prompt.Filled) string { return strings.TrimPrefix(by.Prompt.VirtualKey, "@") }

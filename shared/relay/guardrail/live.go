@@ -7,10 +7,13 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"gateway/shared/chat"
 	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
 	"gateway/shared/guard/judge"
+	"gateway/shared/guard/scan/mask"
+	"gateway/shared/guard/window"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/target"
 	"gateway/shared/route"
@@ -190,4 +193,114 @@ func (l *Live) take() (notes []Noted) {
 	defer l.mu.Unlock()
 	notes, l.notes = l.notes, nil
 	return notes
+}
+
+// Around has the guardrails of a workspace that apply to all requests judge a call without a
+// model. kind is that of its texts, args is the input of the call. changed is the input as they
+// changed it; nil: unchanged. denied reports that one of them denies the call.
+func (s *State) Around(m *Means, q *admission.Request, kind, name string, metadata map[string]string, args []byte) (changed []byte, denied bool, err error) {
+	input, output := q.WS.Guardrails(q.Org)
+	if len(input)+len(output) == 0 {
+		return nil, false, nil
+	}
+	s.On, s.means, s.request, s.ctx = true, m, q.ULID, q.Ctx
+	in, err := m.hooks(q.Ctx, &q.Caller, nil, input)
+	if err != nil {
+		return nil, false, err
+	}
+	out, err := m.hooks(q.Ctx, &q.Caller, nil, output)
+	if err != nil {
+		return nil, false, err
+	}
+	s.hooks.outBeside, s.hooks.out = out.Apart(kind)
+	s.call = chain.Call{
+		Kind: kind, TraceID: q.Ask.TraceID, Model: name, Metadata: maps.Clone(metadata),
+		Headers: q.HeadersForProvider(), Request: args, Client: m.client, Public: m.public, Secrets: m.secrets(&q.Caller), Now: m.now,
+		Budget: s.time(),
+	}
+	s.exempts = func(names []string) bool { return exempt(names, kind, q.Req.URL.EscapedPath()) }
+	beside, in := in.Apart(kind)
+	if f := unreadBody(in, s.exempts, kind, args, false, "all of this call"); f != nil {
+		return nil, false, f
+	}
+	if len(beside) > 0 {
+		runAside(s, beside, guard.Before)
+	}
+	o := in.Run(admission.ClientContext(q), guard.Before, &s.call)
+	s.Results.Before = o.Results
+	if o.Body != nil {
+		s.Sent, s.call.Request = o.Body, o.Body
+	}
+	s.Notes.add(o.Results, guard.Before, s.target)
+	s.Taken.add(o.Restore)
+	if o.Denied {
+		s.Verdict.denied = true
+		return nil, true, nil
+	}
+	return o.Body, false, nil
+}
+
+// JudgeResult has them judge the result of the call, and restores masked values.
+func (s *State) JudgeResult(result []byte) (out []byte, denied bool) {
+	if !s.On {
+		return result, false
+	}
+	if s.Outputs() {
+		if f := s.Output(result); f != nil {
+			return nil, true
+		}
+		result = s.Answer
+	}
+	return s.Taken.Restored(result), false
+}
+
+// Taken are values that guardrails masked in a request, which are restored in its response.
+type Taken struct{ values mask.Restorer }
+
+func (t *Taken) add(values map[string]string) {
+	if len(values) > 0 {
+		t.values.Add(values)
+	}
+}
+
+// Any reports whether a value was masked.
+func (t *Taken) Any() bool { return !t.values.Empty() }
+
+// Restored returns a response in which the request's values replace their tokens.
+func (t *Taken) Restored(answer []byte) []byte {
+	if !t.Any() {
+		return answer
+	}
+	return t.values.JSON(answer)
+}
+
+// Hidden returns a response with the request's values masked again, for logs.
+func (t *Taken) Hidden(answer []byte) []byte { return t.values.Hide(answer) }
+
+// Restore restores values of the request in a complete response that is sent as a stream.
+func (t *Taken) Restore(r *chat.Response) {
+	if !t.Any() {
+		return
+	}
+	for i := range r.Choices {
+		parts := r.Choices[i].Parts
+		for j := range parts {
+			p := &parts[j]
+			p.Text = t.values.Text(p.Text)
+			p.Raw, p.Citations = t.values.JSON(p.Raw), t.values.JSON(p.Citations)
+			if p.Call != nil {
+				call := *p.Call
+				call.Arguments = string(t.values.JSON([]byte(call.Arguments)))
+				p.Call = &call
+			}
+		}
+	}
+}
+
+// Writer returns a writer of responses that restores values of the request.
+func (t *Taken) Writer(to chat.AnswerWriter) chat.AnswerWriter {
+	if !t.Any() {
+		return to
+	}
+	return window.Restoring(to, &t.values)
 }

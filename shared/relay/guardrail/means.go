@@ -12,8 +12,10 @@ import (
 	"gateway/shared/guard/judge"
 	"gateway/shared/provider"
 	"gateway/shared/relay/admission"
+	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/seal"
+	"gateway/shared/store"
 )
 
 // Means are the dependencies of guardrails.
@@ -143,3 +145,75 @@ func (m *Means) secrets(q *admission.Caller) judge.Secrets {
 		return values, err
 	}
 }
+
+// Lone is a saved guardrail's input outside of a request.
+type Lone struct {
+	View              *resource.View
+	Scope             store.Scope
+	Endpoint          string // type of the request
+	Request, Response []byte // without a response it judges the request
+}
+
+// Alone reports whether a saved guardrail passes. It passes if none of its checks applies to the
+// input.
+func (m *Means) Alone(ctx context.Context, name string, of *Lone) (passes bool, err error) {
+	h, err := m.kit.Load(ctx, of.View, of.Scope, name, m.sealer)
+	if err != nil {
+		return false, err
+	}
+	call := chain.Call{Kind: of.Endpoint, Request: of.Request, Client: m.client, Now: m.now}
+	phase := guard.Before
+	if of.Response != nil {
+		call.Response, call.Status, phase = of.Response, 200, guard.After
+	}
+	for _, r := range (chain.Hooks{h}).Run(ctx, phase, &call).Results {
+		if !r.Verdict {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// found are the hooks of a target that apply to a caller's requests of a kind.
+type found struct {
+	in, out   chain.Hooks
+	outBeside chain.Hooks // asynchronous output hooks
+}
+
+// gather finds the hooks of a target.
+func (m *Means) gather(ctx context.Context, who *admission.Caller, leaf *route.Leaf, kind string) (of found, err error) {
+	made := m.ofLeaf(leaf)
+	input, output := who.WS.Guardrails(who.Org)
+	if of.in, err = m.hooks(ctx, who, made.input, input); err != nil {
+		return of, err
+	}
+	out, err := m.hooks(ctx, who, made.output, output)
+	if err != nil {
+		return of, err
+	}
+	of.outBeside, of.out = out.Apart(kind)
+	return of, nil
+}
+
+// by returns the hooks that judge streams in a given mode.
+func (of *found) by(when guard.When) (out chain.Hooks) {
+	for _, h := range of.out {
+		if h.Streams() == when {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// onTheWay reports whether a hook judges a stream before it has ended.
+func (of *found) onTheWay() bool {
+	for _, h := range of.out {
+		if h.Streams() != guard.StreamAfter {
+			return true
+		}
+	}
+	return false
+}
+
+// atTheEnd reports whether a hook judges a stream once it has ended.
+func (of *found) atTheEnd() bool { return len(of.by(guard.StreamAfter)) > 0 || len(of.outBeside) > 0 }

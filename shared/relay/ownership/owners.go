@@ -8,6 +8,7 @@ import (
 	"gateway/shared/dialect/reference"
 	"gateway/shared/fault"
 	"gateway/shared/store"
+	"gateway/shared/wire"
 )
 
 // Owners records which workspace created an object that a provider stores under a credential of
@@ -186,4 +187,158 @@ func (o *Owners) Check(ctx context.Context, sc store.Scope, w *Wall, ids []Named
 		}
 	}
 	return nil
+}
+
+// Order is a video that a provider makes in its own time, as it was ordered.
+type Order struct {
+	Model, Size string
+	Seconds     int64
+}
+
+func orderKey(sc store.Scope, place, id string) store.Key {
+	return sc.Partition("ORDER", place).Key(id)
+}
+
+// NoteOrder stores an order below each of the places where its provider knows the id.
+func NoteOrder(ctx context.Context, o *Owners, sc store.Scope, places []string, id string, v Order) error {
+	for _, place := range places {
+		err := o.Table.Put(ctx, store.Row{
+			Key:     orderKey(sc, place, id),
+			Item:    store.Item{"model": v.Model, "size": v.Size, "seconds": v.Seconds},
+			Expires: o.Now().Add(ownedFor),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// FindOrder returns what NoteOrder has stored at the first of the places that has it; ok is false
+// if none has.
+func FindOrder(ctx context.Context, o *Owners, sc store.Scope, places []string, id string) (v Order, ok bool, err error) {
+	for _, place := range places {
+		item, there, err := o.Table.Get(ctx, orderKey(sc, place, id), true)
+		if err != nil {
+			return v, false, err
+		}
+		if there {
+			return Order{item.String("model"), item.String("size"), item.Int("seconds")}, true, nil
+		}
+	}
+	return v, false, nil
+}
+
+// turnLife is how long providers store a response or an interaction by default.
+const turnLife = 30 * 24 * time.Hour
+
+// Turn is a response or an interaction that a later request may continue.
+type Turn struct {
+	RequestedModel, Answered string // its model, as the request and as the response name it
+	Tokens                   int64  // input and output tokens: the input of the next turn
+}
+
+// Of reports whether the turn was made by the model. Others may count the same content
+// differently.
+func (t Turn) Of(model string) bool {
+	return model != "" && (model == t.RequestedModel || model == t.Answered)
+}
+
+func turnKey(sc store.Scope, place, id string) store.Key {
+	return sc.Partition("TURN", place).Key(id)
+}
+
+// NoteTurn stores the size of a turn, at the place where its provider stores the id.
+func NoteTurn(ctx context.Context, o *Owners, sc store.Scope, place, id string, t Turn) error {
+	if id == "" || len(id) > MaxID {
+		return nil
+	}
+	return o.Table.Put(ctx, store.Row{
+		Key:     turnKey(sc, place, id),
+		Item:    store.Item{"asked": t.RequestedModel, "answered": t.Answered, "tokens": t.Tokens},
+		Expires: o.Now().Add(turnLife),
+	})
+}
+
+// FindTurn returns what NoteTurn has stored; ok is false if it has not stored anything.
+func FindTurn(ctx context.Context, o *Owners, sc store.Scope, place, id string) (t Turn, ok bool, err error) {
+	if id == "" || len(id) > MaxID {
+		return t, false, nil
+	}
+	item, there, err := o.Table.Get(ctx, turnKey(sc, place, id), true)
+	if err != nil || !there {
+		return t, false, err
+	}
+	return Turn{item.String("asked"), item.String("answered"), item.Int("tokens")}, true, nil
+}
+
+var listKeys = wire.NewKeySet("data", "first_id", "last_id", "has_more")
+
+// Part is the workspace's own part of a page of a list.
+type Part struct {
+	List    []byte // the page, with these entries only
+	Entries int    // how many
+	Last    string // id of the provider's last entry
+	More    bool   // whether further ones follow it
+}
+
+// Divide leaves in a list only what the workspace made.
+func (o *Owners) Divide(ctx context.Context, sc store.Scope, wall *Wall, list []byte) (Part, error) {
+	refused := fault.New(fault.NotAllowed, "provider", "The credential is shared by several workspaces, and this list cannot be filtered by workspace")
+	var w wire.Walk
+	if listKeys.Walk(list, &w) != nil || !w.Spans[0].Present(list) || wire.KindOf(w.Spans[0].Of(list)) != wire.KindArray {
+		return Part{}, refused
+	}
+	var entries [][]byte
+	var ids []string
+	d := wire.NewDecoder(w.Spans[0].Of(list))
+	for range d.Array {
+		raw := d.Raw()
+		var inner wire.Walk
+		if wire.KindOf(raw) != wire.KindObject || linked.Walk(raw, &inner) != nil {
+			return Part{}, refused
+		}
+		id, _ := wire.ScanString(inner.Spans[0].Of(raw), "id")
+		entries, ids = append(entries, raw), append(ids, id)
+	}
+	if d.Err() != nil {
+		return Part{}, refused
+	}
+	who, err := o.of(ctx, sc, wall.Places, ids)
+	if err != nil {
+		return Part{}, fault.Unavailable(err)
+	}
+	var own Part
+	data, first, final := []byte{'['}, "", ""
+	for i, raw := range entries {
+		if who[ids[i]] != sc.Workspace {
+			continue
+		}
+		if own.Entries++; own.Entries > 1 {
+			data = append(data, ',')
+		} else {
+			first = ids[i]
+		}
+		data, final = append(data, raw...), ids[i]
+	}
+	edits := []wire.Edit{wire.Replace(w.Spans[0], append(data, ']'))}
+	for i, id := range map[int]string{1: first, 2: final} {
+		if w.Spans[i].Present(list) {
+			edits = append(edits, wire.Replace(w.Spans[i], nullable(id)))
+		}
+	}
+	if len(ids) > 0 {
+		own.Last = ids[len(ids)-1]
+	}
+	own.More = w.Spans[3].Present(list) && string(w.Spans[3].Of(list)) == "true"
+	own.List = wire.Splice(nil, list, edits...)
+	return own, nil
+}
+
+// nullable writes "" as null.
+func nullable(s string) []byte {
+	if s == "" {
+		return []byte("null")
+	}
+	return wire.AppendJSONString(nil, s)
 }

@@ -1,3 +1,11 @@
+// Package plan resolves the config of a request after its body is read: the compiled targets and
+// the position in them, or that the gateway serves it without a provider. Later stages get the
+// next target from it and report the outcome of the last one.
+//
+// Breakers share the circuit breakers of saved configs between processes through one row of the
+// store for each version of a config; package route defines when a breaker opens. Patience
+// limits the times of one attempt: until the head of the response, until the first content of
+// its stream, and between two events.
 package plan
 
 import (
@@ -6,10 +14,12 @@ import (
 	"time"
 
 	"gateway/shared/pricing"
+	"gateway/shared/provider"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/body"
 	"gateway/shared/route"
 	"gateway/shared/route/measure"
+	"gateway/shared/route/saved"
 	"gateway/shared/seal"
 )
 
@@ -93,3 +103,65 @@ func (p *Plan) ResolveAs(from *Sources, ask admission.Headers, h http.Header) er
 
 // OwnProvider is the value of x-gateway-provider that names the gateway itself.
 const OwnProvider = "gateway"
+
+// bytesPerToken estimates how many tokens a body has.
+const bytesPerToken = 4
+
+// measures returns the metrics for a tree with strategies that compare them; nil for others.
+func (p *Plan) measures(from *Sources, tree *route.Tree) *route.Measures {
+	if !tree.Measured() || from.Figures == nil {
+		return nil
+	}
+	size := max(int64(len(p.Body.In)), p.Req.Req.ContentLength)
+	class := measure.ClassOf(size, p.Body.Own.Stream)
+	room := from.Figures.Of(p.Req.Who.Scope.Org, p.Req.Who.Scope.Workspace)
+	used := p.estimate(size)
+	return &route.Measures{
+		Workspace: room, Class: class, Model: p.Body.Model, Spender: p.Req.Who.KeyID, Used: used, At: from.Now(),
+		Find: func(l *route.Leaf) (pricing.Price, bool) { return p.priceOf(from, l, used.InputTokens()) },
+	}
+}
+
+// estimate returns the expected usage of the request: a token for every four bytes, its output
+// limit, and the requested units.
+func (p *Plan) estimate(size int64) pricing.Usage {
+	u := p.Body.Own.Wanted.Assumed
+	if !u.Known() {
+		u.Set(pricing.Input, size/bytesPerToken)
+		u.Set(pricing.Output, p.Body.Own.OutBound)
+	}
+	u.Set(pricing.Requests, 1)
+	return u
+}
+
+// priceOf returns the price of a target of the config; false if it has none, or cannot be
+// called.
+func (p *Plan) priceOf(from *Sources, l *route.Leaf, input int64) (pricing.Price, bool) {
+	prices := saved.Prices{List: from.Prices.Current(), By: p.Req.Org.Prices()}
+	slug := l.Slug
+	if slug == "" && (l.Provider == "" || l.Passthrough) {
+		slug = p.SlugAsked(l)
+	}
+	o := pricing.Options{ContextTokens: input, Mode: p.Body.Own.Wanted.Mode, Quality: p.Body.Own.Wanted.Quality, Size: p.Body.Own.Wanted.Size, At: p.Req.Start}
+	if slug != "" {
+		s, err := saved.Load(p.Req.Ctx, p.Req.View, p.Req.Who.Scope, slug, from.Now())
+		if err != nil || s.Provider == nil {
+			return pricing.Price{}, false
+		}
+		prices.Saved, prices.Of = s, s.Provider.ID
+	} else {
+		of, ok := provider.ByID(l.Provider)
+		if !ok {
+			return pricing.Price{}, false
+		}
+		prices.Of = of.ID
+	}
+	model := l.Model
+	if model == "" {
+		if model = p.Body.Model; model == "" {
+			model = l.DefaultModel
+		}
+	}
+	_, price, ok := prices.Find(model, o)
+	return price, ok
+}

@@ -2,8 +2,10 @@ package realtime
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -176,4 +178,206 @@ func change(object []byte, set map[string]any) []byte {
 		return []byte("{}")
 	}
 	return out
+}
+
+// heard judges client audio by its transcript. The provider already has the audio: if it is
+// denied, it is removed from the conversation, and any response to it is ended.
+func (g *Guard) heard(e *realtime.Event, by Guardrails) verdict {
+	t, err := realtime.ReadTranscript(e.Body)
+	if err != nil {
+		return verdict{} // it cannot be judged
+	}
+	part, err := json.Marshal(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": t.Text}}})
+	if err != nil {
+		return verdict{}
+	}
+	body, err := json.Marshal(clientTurn{Model: g.of.Model, Input: []json.RawMessage{part}})
+	if err != nil {
+		return verdict{}
+	}
+	w := by.JudgeInput(g.ctx, body)
+	now := transcriptOf(w.Body)
+	switch {
+	case w.Denied, w.Body != nil && now == nil:
+		gone := retold(e.Body, "")
+		g.items.forget(t.Item)
+		v := verdict{told: [][]byte{g.refuse(&w)}, body: gone}
+		for id := range g.runs {
+			v.back = append(v.back, realtime.Cancel(id))
+		}
+		if g.of.Model != "" && t.Item != "" { // a session that only transcribes has no conversation
+			v.back = append(v.back, realtime.Delete(t.Item))
+		}
+		return v
+	case now != nil && *now != t.Text:
+		changed := retold(e.Body, *now)
+		return verdict{told: [][]byte{changed}, body: changed}
+	}
+	g.items.approve(t.Item, t.Text)
+	return verdict{stays: true}
+}
+
+// retold returns a transcript event with another text, and without fields that could reveal the
+// original, such as the probabilities of its tokens.
+func retold(event []byte, text string) []byte {
+	var in map[string]json.RawMessage
+	if json.Unmarshal(event, &in) != nil {
+		return []byte("{}")
+	}
+	out := map[string]any{"transcript": text}
+	for _, name := range [...]string{"type", "event_id", "item_id", "content_index", "usage"} {
+		if raw := in[name]; raw != nil {
+			out[name] = raw
+		}
+	}
+	return change([]byte("{}"), out)
+}
+
+// Events about the transcript of the client's audio start with this. Only the complete
+// transcript is judged. An event that reports a failure reveals nothing.
+const (
+	transcribing = "conversation.item.input_audio_transcription."
+	unwritten    = transcribing + "failed"
+)
+
+// unheard holds back the transcript of client audio until it is judged: partial transcripts,
+// which cannot be judged, and transcripts inside items. The complete transcript arrives once.
+func (g *Guard) unheard(e *realtime.Event) verdict {
+	switch {
+	case strings.HasPrefix(e.Type, transcribing) && e.Type != unwritten:
+		return verdict{}
+	case !strings.HasPrefix(e.Type, "conversation.item.") || e.Item() == nil:
+		return g.answer(e)
+	}
+	now, ok := g.items.unwritten(e)
+	switch {
+	case !ok:
+		return verdict{}
+	case now == nil:
+		return g.answer(e)
+	}
+	with := *e
+	with.Body = now
+	v := g.answer(&with)
+	if v.stays {
+		v = verdict{told: [][]byte{now}, body: now}
+	}
+	return v
+}
+
+// transcriptOf reads a transcript as guardrails changed it.
+func transcriptOf(body []byte) *string {
+	var in struct {
+		Input []struct {
+			Content []struct{ Text string } `json:"content"`
+		} `json:"input"`
+	}
+	if body == nil || json.Unmarshal(body, &in) != nil || len(in.Input) != 1 || len(in.Input[0].Content) != 1 {
+		return nil
+	}
+	return &in.Input[0].Content[0].Text
+}
+
+// Limits of the tracked items of a session, and of concurrent responses. If responses are held,
+// further ones are not sent.
+const (
+	maxItems = 10_000
+	maxOpen  = 64
+	maxID    = 512     // bytes of a tracked id
+	maxSwaps = 1 << 20 // bytes of changed texts
+)
+
+// itemLog tracks the items of a conversation: their responses, and which of their texts may be
+// sent.
+type itemLog struct {
+	of    map[string]string            // by item, its response
+	gone  map[string]bool              // those that were denied
+	heeds map[[32]byte]struct{}        // transcripts that were judged and unchanged, by approval
+	swaps map[string]map[string]string // changed texts, with their replacements
+	swapt int                          // bytes of them
+}
+
+func newItems() itemLog {
+	return itemLog{of: map[string]string{}, gone: map[string]bool{}, heeds: map[[32]byte]struct{}{}, swaps: map[string]map[string]string{}}
+}
+
+// belongs records that an item is part of a response. "" is none; ok is false if the limit is
+// reached.
+func (is *itemLog) belongs(item, response string) (ok bool) {
+	switch {
+	case item == "" || is.of[item] == response:
+	case len(is.of) < maxItems && len(item) <= maxID:
+		is.of[item] = response
+	default:
+		return false
+	}
+	return true
+}
+
+// forget holds back all further events of an item.
+func (is *itemLog) forget(item string) {
+	if item != "" && len(item) <= maxID && len(is.gone) < maxItems {
+		is.gone[item] = true
+	}
+}
+
+// swap replaces a text of an item in all further events.
+func (is *itemLog) swap(item, old, now string) {
+	if is.swapt += len(old) + len(now); is.swapt > maxSwaps {
+		is.forget(item) // the item cannot be sent again
+		return
+	}
+	if is.swaps[item] == nil {
+		is.swaps[item] = map[string]string{}
+	}
+	is.swaps[item][old] = now
+}
+
+// approve records that a transcript was judged and is unchanged.
+func (is *itemLog) approve(item, text string) {
+	if len(is.heeds) < maxItems {
+		is.heeds[approval(item, text)] = struct{}{}
+	}
+}
+
+func (is *itemLog) approved(item, text string) bool {
+	_, ok := is.heeds[approval(item, text)]
+	return ok
+}
+
+// approval returns the key of an item's transcript.
+func approval(item, text string) [32]byte { return sha256.Sum256([]byte(item + "\x00" + text)) }
+
+// unwritten returns an event without unjudged transcripts; nil if it has none. ok is false if
+// the event cannot be sent.
+func (is *itemLog) unwritten(e *realtime.Event) (now []byte, ok bool) {
+	var at struct{ ID, Role, Type string }
+	var item map[string]json.RawMessage
+	if json.Unmarshal(e.Item(), &at) != nil || json.Unmarshal(e.Item(), &item) != nil || is.gone[at.ID] {
+		return nil, false
+	}
+	if at.Role == "assistant" || item["content"] == nil {
+		return nil, true
+	}
+	var content []map[string]json.RawMessage
+	if json.Unmarshal(item["content"], &content) != nil {
+		return nil, false
+	}
+	held := false
+	for _, part := range content {
+		for name, raw := range part {
+			if !strings.EqualFold(name, "transcript") {
+				continue
+			}
+			var text string
+			err := json.Unmarshal(raw, &text)
+			if err != nil || text != "" && !is.approved(at.ID, text) {
+				part[name], held = json.RawMessage("null"), true
+			}
+		}
+	}
+	if !held {
+		return nil, true
+	}
+	return change(e.Body, map[string]any{"item": json.RawMessage(change(e.Item(), map[string]any{"content": content}))}), true
 }

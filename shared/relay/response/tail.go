@@ -3,6 +3,7 @@ package response
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"gateway/shared/chat"
 	"gateway/shared/egress"
 	"gateway/shared/pricing"
+	"gateway/shared/relay/admission"
 )
 
 // UsageTail reads usage from one passed-through response: it retains the end of it, where providers
@@ -145,4 +147,136 @@ func toldInHeaders(h http.Header) (u pricing.Usage) {
 		}
 	}
 	return u
+}
+
+// EndLines reads a text so that its last line is ended.
+func EndLines(src io.Reader) io.Reader { return &lines{src: src} }
+
+type lines struct {
+	src  io.Reader
+	last byte
+}
+
+// Read implements io.Reader.
+func (l *lines) Read(p []byte) (int, error) {
+	n, err := l.src.Read(p)
+	if n > 0 {
+		l.last = p[n-1]
+	}
+	if err == io.EOF && n < len(p) && l.last != 0 && l.last != '\n' {
+		p[n], l.last = '\n', '\n'
+		n++
+	}
+	return n, err
+}
+
+// mostInflated limits the inflated size of a compressed response that is searched for usage, in
+// bytes. It is inflated in pieces; of a stream only the end is retained.
+const mostInflated = 64 << 20
+
+// feedPacked buffers a compressed response from its beginning: it can only be inflated from
+// there.
+func (m *UsageTail) feedPacked(p []byte) {
+	if len(m.Retained)+len(p) > maxPlain || !m.room(len(p)) {
+		m.forget()
+		return
+	}
+	m.Retained = append(m.Retained, p...)
+}
+
+// forget stops metering an unreadable response.
+func (m *UsageTail) forget() {
+	m.Stream, m.JSON, m.lines, m.events, m.Retained = false, false, false, false, nil
+}
+
+// Unpack inflates a response that was compressed without a request for it. It is called before
+// the meter is read and does nothing for other responses. A response is not read if egress
+// cannot inflate it, if its compression ratio is excessive, or if it is too large to buffer. Of
+// a truncated one, the beginning is read. unread reports that the usage is unknown for one of
+// these reasons.
+func (m *UsageTail) Unpack() (unread bool) {
+	if !m.packed {
+		return false
+	}
+	kept, head := m.Retained, m.head.Clone()
+	inner := *m
+	inner.packed, inner.Retained, inner.Total = false, nil, 0
+	resp := &http.Response{Header: head, Body: io.NopCloser(bytes.NewReader(kept))}
+	if !m.JSON && !m.Stream || egress.Inflate(resp, mostInflated) != nil {
+		m.forget()
+		return true
+	}
+	var piece [8 << 10]byte
+	for {
+		n, err := resp.Body.Read(piece[:])
+		inner.Feed(piece[:n])
+		if err == nil {
+			continue
+		}
+		inner.Cut = inner.Cut || err != io.EOF
+		if err != io.EOF && err != io.ErrUnexpectedEOF { // not truncated: it is damaged, or a decompression bomb
+			m.forget()
+			return true
+		}
+		*m = inner
+		return false
+	}
+}
+
+// Recorder is a ResponseWriter that buffers a response of at most Max bytes.
+type Recorder struct {
+	Max    int
+	Status int
+	Over   bool // the response was longer
+	header http.Header
+	Body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (r *Recorder) Header() http.Header {
+	if r.header == nil {
+		r.header = make(http.Header)
+	}
+	return r.header
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (r *Recorder) WriteHeader(status int) {
+	if r.Status == 0 {
+		r.Status = status
+	}
+}
+
+// Write implements io.Writer.
+func (r *Recorder) Write(p []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	if r.Over || r.Body.Len()+len(p) > r.Max {
+		r.Over = true
+		return len(p), nil // the rest is still read, so that it is charged
+	}
+	return r.Body.Write(p)
+}
+
+// limitPrefix is the prefix of a provider's forwarded rate limit headers.
+const limitPrefix = "X-Gateway-Provider-"
+
+// PassHeaders forwards the provider's request id, and its rate limits under a prefix.
+func PassHeaders(h, from http.Header) {
+	for name, values := range from {
+		switch {
+		case name == "X-Request-Id" || name == "Request-Id":
+			h[admission.ProviderRequestID] = values
+		case strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Anthropic-Ratelimit-"):
+			h[limitPrefix+strings.TrimPrefix(name, "X-")] = values
+		}
+	}
+}
+
+// PassRetry forwards the provider's retry headers, unchanged.
+func PassRetry(h, told http.Header) {
+	for _, name := range [...]string{"Retry-After", "Retry-After-Ms", "X-Should-Retry"} {
+		if v := told[name]; len(v) > 0 {
+			h[name] = v[:1:1]
+		}
+	}
 }

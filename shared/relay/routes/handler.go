@@ -1,8 +1,18 @@
 package routes
 
 import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
 	"gateway/shared/dialect/live"
+	"gateway/shared/fault"
+	"gateway/shared/relay/approval"
 	"gateway/shared/relay/session"
+	"gateway/shared/resource"
+	"gateway/shared/store"
 )
 
 // Handler serves the requests of a route, after authentication and after the body was read.
@@ -201,4 +211,163 @@ func (rt *Route) Opened() *session.Opened {
 		return h.opened
 	}
 	return nil
+}
+
+// Prompt renders the requests on a route of saved prompts. The request's body contains
+// variables; the prompt that its path names renders the body for the provider. From then on the
+// request is one of the route for the template's type.
+type Prompt struct {
+	Chat, Completion *Route
+	// Render: the rendered body is the response, and no provider is called.
+	Render bool
+}
+
+// Like returns the gateway's own route for a passed-through POST: that of the same path without
+// its version, such as /v1/responses. The response is metered as it would be there. It returns
+// nil if there is none.
+func (rt *Route) Like(path string) *Route {
+	if rt.shadowed == nil {
+		return nil
+	}
+	path = belowVersion(path)
+	for _, rt := range rt.shadowed.exact[path] {
+		if rt.Method == http.MethodPost && (rt.Client != nil || rt.Meter != nil || rt.Demand != nil) {
+			return rt
+		}
+	}
+	return nil
+}
+
+// belowVersion returns a path without its version, and without the vendor's name below which
+// hosts with several dialects serve those of OpenAI and Anthropic.
+func belowVersion(path string) string {
+	first, rest, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	switch second, below, more := strings.Cut(rest, "/"); {
+	case ok && more && (first == "openai" || first == "anthropic") && isVersion(second),
+		ok && more && second == "openai" && (isVersion(first) || first == "v1beta"):
+		return "/" + below
+	case ok && isVersion(first):
+		return "/" + rest
+	}
+	return path
+}
+
+// isVersion knows v1, v2 and so on.
+func isVersion(s string) bool {
+	return len(s) == 2 && s[0] == 'v' && s[1] >= '0' && s[1] <= '9'
+}
+
+// Composed is a route with a response composed from the responses to other requests. They count
+// as sent by its caller: each is admitted, limited, guarded, charged and logged separately.
+type Composed struct {
+	Of     *Route // of the other requests
+	Answer func(*Composition) ([]byte, error)
+}
+
+// Composition holds the request and the operations of such a route.
+type Composition struct {
+	Context context.Context
+	Scope   store.Scope
+	View    *resource.View
+	Store   store.Store
+	Now     func() time.Time
+	ID      string // the variable of the route's path
+	Body    []byte // of the request; it must not be retained
+	// Ask sends a request through the pipeline as the caller's own, with the caller's headers
+	// that affect how requests are served. id is the variable of its path. The response was
+	// truncated if broken is true.
+	Ask func(ctx context.Context, w http.ResponseWriter, id string, body []byte) (broken bool)
+	// Guard reports whether a saved guardrail passes on a response, or without one on the
+	// request.
+	Guard func(ctx context.Context, name, endpoint string, request, response []byte) (passes bool, err error)
+}
+
+// At returns the path of the route with the given value of its variable.
+func (rt *Route) At(id string) string {
+	before, rest, _ := strings.Cut(rt.Path, "{")
+	_, after, _ := strings.Cut(rest, "}")
+	return before + url.PathEscape(id) + after
+}
+
+// nativePath is the path of a native route: the model is between both ends.
+type nativePath struct {
+	before, behind string
+	route          *Route
+}
+
+// nameNative prepares the native routes of the route of AnyPath.
+func (rt *Route) nameNative() {
+	for i := range rt.Native {
+		own := &rt.Native[i]
+		own.passed = rt
+		before, behind, _ := strings.Cut(own.Path, "{model+}")
+		own.InPath = before != own.Path
+		rt.native = append(rt.native, nativePath{before, behind, own})
+	}
+}
+
+// nativeAt returns the native route of a path below BasePath, and the model in it.
+func (rt *Route) nativeAt(method, below string) (own *Route, model string) {
+	if method != http.MethodPost {
+		return nil, ""
+	}
+	for i := range rt.native {
+		n := &rt.native[i]
+		switch rest, ok := strings.CutPrefix(below, n.before); {
+		case !ok:
+		case !n.route.InPath:
+			if rest == "" {
+				return n.route, ""
+			}
+		default:
+			if model, ok := strings.CutSuffix(rest, n.behind); ok && model != "" {
+				return n.route, model
+			}
+		}
+	}
+	return nil, ""
+}
+
+// Passed returns the route by which a request of a native route is forwarded unchanged; nil for
+// other routes.
+func (rt *Route) Passed() *Route { return rt.passed }
+
+// ToolRun serves conversations in which the gateway itself calls the tools of MCP servers for
+// the model. The response is composed from those to other requests, which count as sent by the
+// caller: each turn of the model is a request to the route itself, each list and call of tools
+// one to Calls. Each is admitted, limited, guarded, charged and logged separately.
+type ToolRun struct {
+	Calls *Route // by the slug of the server
+	// Wants reports whether a request is one of these.
+	Wants  func(h http.Header, body []byte) bool
+	Answer func(*ToolDesk) error
+}
+
+// ToolDesk holds the request and the operations of such a run.
+type ToolDesk struct {
+	Context context.Context // ends when the client disconnects
+	Body    []byte          // of the request; it must not be retained
+	ID      string          // of the request
+	Now     func() time.Time
+	// Approvals are the workspace's approval requests for tool calls.
+	Approvals *approval.Requests
+	// Ask sends a body through the pipeline as the caller's own request for a turn of the model.
+	// The response was truncated if broken is true.
+	Ask func(ctx context.Context, w http.ResponseWriter, body []byte) (broken bool)
+	// Call sends a message to a server in the same way. It is safe for concurrent use.
+	Call func(ctx context.Context, w http.ResponseWriter, slug string, h http.Header, body []byte) (broken bool)
+	// Judge has guardrails judge the result of a tool, an MCP object, and returns it as they
+	// changed it. Nil: none judges results. It is safe for concurrent use.
+	Judge func(ctx context.Context, tool string, result []byte) (now []byte, denied *fault.Fault)
+	// Header returns the headers of the response, until it has started.
+	Header func() http.Header
+	// Send sends the response. failure is the reason if it is not a success; nil if it is.
+	Send func(status int, media string, body []byte, failure *fault.Fault)
+	// Event sends one event of a stream, which it starts; the last one ends it.
+	Event func(event []byte, last bool, failure *fault.Fault)
+	// Sign is a keep-alive that clients of a stream ignore; nil: there is none.
+	Sign []byte
+	// StreamError returns the bytes that end a stream of a response with an id, in the format of
+	// the route. next is the number of its first event.
+	StreamError func(f *fault.Fault, next int64, id string) []byte
 }

@@ -2,14 +2,23 @@ package routes
 
 import (
 	"context"
+	"net/http"
 	"net/url"
+	"slices"
+	"strings"
+	"time"
 
 	"gateway/shared/chat"
+	"gateway/shared/fault"
+	"gateway/shared/identity"
+	"gateway/shared/identity/signing"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
 	"gateway/shared/relay/form"
 	"gateway/shared/resource"
+	"gateway/shared/seal"
 	"gateway/shared/store"
+	"gateway/shared/usage"
 )
 
 // Shape is the body handling of a route.
@@ -150,4 +159,190 @@ func (rt *Route) BodyLimit() int64 {
 		return rt.MaxBody
 	}
 	return DefaultMaxBody
+}
+
+// Protocol serves the requests of a route that calls no model. The pipeline has authenticated
+// the caller and read the body; through Walk, the calls of the protocol are counted, guarded and
+// recorded. An error is sent like those of the pipeline itself.
+type Protocol interface {
+	Answer(*Governed) error
+}
+
+// Governed is one such request.
+type Governed struct {
+	Context  context.Context // ends some time after its client has disconnected; see Request for when
+	Request  *http.Request
+	Body     []byte // must not be retained
+	Caller   *identity.Principal
+	View     *resource.View
+	Metadata map[string]string
+	TraceID  string
+	Bearer   bool // the caller's credential was in Authorization
+	Now      func() time.Time
+	Own      Own
+	Walk
+}
+
+// Own holds the dependencies of in-process protocols.
+type Own struct {
+	Via     http.RoundTripper // the guarded transport
+	Hosts   http.RoundTripper // the same, also to hosts that administrators have registered by address
+	Sealer  seal.Sealer
+	Secrets *provider.Loaded
+	Loader  *resource.Loader
+	State   store.Table // for data that changes with use
+	Signing *signing.Keys
+	// CheckURL is the egress rule for addresses that clients name.
+	CheckURL provider.URLCheck
+	Buffers  bool // responses may be lost with the process between requests (Lambda)
+}
+
+// Credentials is a protocol that accepts additional kinds of credentials.
+type Credentials interface {
+	// Credentials returns a verifier for them, which passes others to next.
+	Credentials(l *resource.Loader, now func() time.Time, next identity.TokenVerifier) identity.TokenVerifier
+}
+
+// Challenger is an error writer that also writes headers: how to authenticate, or the type
+// of the error.
+type Challenger interface {
+	Challenge(h http.Header, r *http.Request, f *fault.Fault)
+}
+
+// Walk holds the pipeline's operations for a protocol.
+type Walk interface {
+	// Still re-reads the caller and its settings during a long response.
+	Still() (*identity.Principal, *resource.View, error)
+	// Forwards returns the client's headers without the gateway's credential.
+	Forwards() http.Header
+	// Count counts a call of a tool against the rates of its caller and the policies;
+	// it fails with RateLimited.
+	Count(server, tool string) error
+	// CountRequest counts a call of anything else, as any request is counted.
+	CountRequest() error
+	// Mine reports which of the objects that an upstream stores under ids the caller's workspace
+	// created, in the order of the ids. place is the upstream.
+	Mine(place string, ids ...string) ([]bool, error)
+	// Keep records that the caller's workspace created objects there; it does not change another
+	// owner.
+	Keep(place string, ids ...string) error
+	// Guard has the guardrails judge a call of the route's type. denied: it must not be made.
+	// changed is the call as they changed it; nil: unchanged.
+	Guard(name string, call []byte) (changed []byte, denied bool, err error)
+	// Judge has them judge its result, and returns the result for the client.
+	Judge(result []byte) (out []byte, denied bool)
+	// Note records the call; the value that call points to may change until the response is
+	// sent.
+	Note(server, integration, name string, call *usage.Call)
+	// Began and Ended surround a call of the upstream. Ended gets its status, 0 for none.
+	Began()
+	Ended(status int)
+	// Used records the sizes of request and response, in bytes.
+	Used(up, down int)
+	// Send sends the response. failure is the reason if it is not a success; nil if it is.
+	Send(status int, media string, body []byte, failure *fault.Fault)
+	// Event sends one event of a stream, which it starts; the last one ends it.
+	Event(event []byte, last bool, failure *fault.Fault)
+	// Header returns the headers of the response, until it has started.
+	Header() http.Header
+	// Trace returns the W3C trace context for calls of the upstream; "" if the request had none.
+	// within is the trace context in the protocol's own message, if any.
+	Trace(within string) string
+}
+
+// maxUnescape limits how many times a path is unescaped: each proxy may do it once.
+const maxUnescape = 3
+
+// Reached returns the types of requests of the gateway's own routes that a passed-through
+// request may reach at the provider, in any encoding of its path and below any base. It is empty
+// for other routes, and for a path that none of them has.
+func (rt *Route) Reached(method, escapedPath string) (endpoints []string) {
+	if rt.shadowed == nil || method != http.MethodPost {
+		return nil
+	}
+	segments := Segments(escapedPath)
+	for i, s := range segments {
+		if !strings.Contains(s, ":") { // a method of Google's, which is case-sensitive
+			segments[i] = strings.ToLower(s)
+		}
+	}
+	for i := range segments {
+		below := "/" + strings.Join(segments[i:], "/")
+		add := func(rt *Route) {
+			if rt.Method == method && rt.Endpoint != "" && !slices.Contains(endpoints, rt.Endpoint) {
+				endpoints = append(endpoints, rt.Endpoint)
+			}
+		}
+		own, _ := rt.shadowed.at(below)
+		for _, rt := range own {
+			add(rt)
+		}
+		if native, _ := rt.nativeAt(method, below); native != nil {
+			add(native)
+		}
+	}
+	return endpoints
+}
+
+// Segments returns the segments of a path as the most lenient parser reads it: unescaped,
+// without empty and dot segments and without the parameters that follow a semicolon.
+func Segments(path string) (out []string) {
+	for range maxUnescape {
+		plain, err := url.PathUnescape(path)
+		if err != nil || plain == path {
+			break
+		}
+		path = plain
+	}
+	for _, s := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
+		s, _, _ = strings.Cut(s, ";")
+		switch s = strings.TrimSpace(s); s {
+		case "", ".":
+		case "..":
+			out = out[:max(len(out)-1, 0)]
+		default:
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// batchPlaces are the last segments of paths to which providers take batches, by the segment
+// before them, which is "" where that does not matter.
+var batchPlaces = [...][2]string{
+	{"", "batches"},      // OpenAI and hosts of its shape, Anthropic
+	{"batch", "jobs"},    // Mistral
+	{"", "embed-jobs"},   // Cohere
+	{"", "async-invoke"}, // Bedrock
+	{"", "model-invocation-job"},
+	{"", "batchpredictionjobs"}, // Vertex
+	{"", "batchinferencejobs"},  // Fireworks
+}
+
+// StartsBatch reports whether a passed-through request makes a provider process many requests,
+// in any encoding of its path: a batch, or rows for an existing one.
+func StartsBatch(method, escapedPath string) bool {
+	if method != http.MethodPost {
+		return false
+	}
+	segments := Segments(escapedPath)
+	for i, s := range segments {
+		segments[i] = strings.ToLower(s)
+	}
+	n := len(segments)
+	if n == 0 {
+		return false
+	}
+	last := segments[n-1]
+	if strings.HasSuffix(last, ":batchgeneratecontent") || strings.HasSuffix(last, ":asyncbatchembedcontent") {
+		return true // Gemini
+	}
+	for _, place := range batchPlaces {
+		if last == place[1] && (place[0] == "" || n > 1 && segments[n-2] == place[0]) {
+			return true
+		}
+	}
+	// xAI takes rows below a batch.
+	at := slices.Index(segments, "batches")
+	return at >= 0 && n > at+2 && last != "cancel"
 }

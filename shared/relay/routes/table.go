@@ -1,11 +1,15 @@
 package routes
 
 import (
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
 	"gateway/shared/fault"
+	"gateway/shared/fault/hint"
+	"gateway/shared/wire/azure"
 )
 
 // AnyPath is the path of the route that serves all paths without another route.
@@ -183,4 +187,203 @@ func NotFound(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(fault.New(fault.RouteNotFound, "", "").Status())
 	_, _ = w.Write([]byte(`{"message":"Not Found","ok":false}`))
+}
+
+// Refuse responds to a request without a route: 404, or 405 with the allowed methods if the path
+// is one of the administration API that is served here.
+func (t *Table) Refuse(w http.ResponseWriter, req *http.Request) {
+	below, ok := strings.CutPrefix(req.URL.EscapedPath(), BasePath)
+	if !ok || !strings.HasPrefix(below, "/") || !Takes(below) {
+		NotFound(w)
+		return
+	}
+	f := fault.New(fault.RouteNotFound, "", "The administration API has no such route, and its paths are never forwarded to a provider; a provider's path with the same name can be reached below "+BasePath+"/proxy/")
+	if routes, _ := t.at(below); routes != nil {
+		allowed := strings.Join(methods(routes), ", ")
+		w.Header().Set("Allow", allowed)
+		f = fault.Newf(fault.MethodNotAllowed, "", "This route takes %s", allowed)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(f.Status())
+	_, _ = w.Write(f.AdminBody("")) // the client may be gone
+}
+
+// Mistaken returns the fault of a request that is not meant for a provider: its path is that of
+// a route with another method, or a misspelled one. It returns nil for other paths, and for
+// routes other than that of AnyPath.
+func (rt *Route) Mistaken(method, path string) *fault.Fault {
+	below, ok := strings.CutPrefix(path, BasePath)
+	if rt.shadowed == nil || !ok || !strings.HasPrefix(below, "/") {
+		return nil
+	}
+	if below == "/" {
+		return fault.New(fault.RouteNotFound, "", "There is no such route; GET /v1/docs documents all")
+	}
+	if routes, _ := rt.shadowed.at(below); routes != nil {
+		return fault.Newf(fault.MethodNotAllowed, "", "This route takes %s, not %s", strings.Join(methods(routes), ", "), method)
+	}
+	if meant := hint.PathMeant(below, rt.shadowed.known()); meant != "" {
+		return fault.New(fault.RouteNotFound, "", "There is no such route"+meant+" A provider's path needs a workspace key, and x-gateway-config or x-gateway-provider")
+	}
+	return nil
+}
+
+// methods lists the methods of routes, sorted.
+func methods(routes []*Route) []string {
+	var out []string
+	for _, rt := range routes {
+		out = append(out, rt.Method)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// known lists the paths of the table, sorted, and the families of the administration.
+func (t *Table) known() []string {
+	out := slices.Collect(maps.Keys(t.exact))
+	for _, patterns := range t.variable {
+		for _, p := range patterns {
+			out = append(out, "/"+strings.Join(p.segments, "/"))
+		}
+	}
+	if t.any != nil { // paths beside these belong to providers as well
+		for i := range t.any.Native {
+			out = append(out, t.any.Native[i].Path)
+		}
+	}
+	for _, row := range Reserved() {
+		if first, _, _ := strings.Cut(row.Path[1:], "/"); !row.Passes && !slices.Contains(out, "/"+first) {
+			out = append(out, "/"+first)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Some clients add the version to each path, others expect it in the base URL. So with one base
+// URL it occurs twice, with the other not at all; both select the same route. Only these paths
+// are corrected: routes of the table, paths of native clients, of Azure's clients and, at the
+// root, further paths of Google's and Cohere's clients. In pass-through every byte of a path
+// counts.
+
+// Spelled returns a request with the canonical path of its route below BasePath; it is the
+// request itself if it has that path, or if no route matches.
+func (t *Table) Spelled(req *http.Request) *http.Request {
+	path := req.URL.EscapedPath()
+	below, ok := strings.CutPrefix(path, BasePath)
+	atRoot := !ok || !strings.HasPrefix(below, "/")
+	if atRoot {
+		below = path
+		if own, ok := strings.CutPrefix(path, azure.Base+BasePath+"/"); ok { // the Azure form
+			return respelled(req, "/"+own, req.URL.RawQuery)
+		}
+	}
+	if google, ok := googleModel(req.Method, below); ok && t.any != nil {
+		return respelled(req, google, req.URL.RawQuery)
+	}
+	if one, ok := googleListed(req, below); ok && t.means(req.Method, one) {
+		return respelled(req, one, req.URL.RawQuery)
+	}
+	if op, deployment, ok := azure.Below(below, req.URL.RawQuery); ok && t.means(req.Method, op) {
+		return respelled(req, op, azure.Query(req.URL.RawQuery, deployment))
+	}
+	if !atRoot {
+		if below, ok = strings.CutPrefix(below, BasePath); !ok {
+			return req
+		}
+	}
+	if len(below) < 2 || below[0] != '/' || !(t.means(req.Method, below) || atRoot && t.passesAtRoot(req.Method, below)) {
+		return req
+	}
+	return respelled(req, below, req.URL.RawQuery)
+}
+
+// rooted are the prefixes of paths that are passed through at the root: versions of Google's
+// APIs, with which no route of the table begins, paths of Cohere's clients besides chat, and
+// models of Bedrock's runtime (invoke, invoke-with-response-stream).
+var rooted = []string{"/v1beta/", "/v1alpha/", "/v1beta1/", "/upload/v1beta/", "/upload/v1alpha/", "/v2/embed", "/v2/rerank", "/v2/embed-jobs", "/v2/datasets", "/model/"}
+
+func (t *Table) passesAtRoot(method, path string) bool {
+	return t.any != nil && slices.Contains(t.any.Methods, method) && slices.ContainsFunc(rooted, func(begins string) bool {
+		return strings.HasPrefix(path, begins) && (begins[len(begins)-1] == '/' || len(path) == len(begins) || path[len(begins)] == '/')
+	})
+}
+
+// respelled returns a request with another path below BasePath and another query.
+func respelled(req *http.Request, below, query string) *http.Request {
+	plain, err := url.PathUnescape(below)
+	if err != nil {
+		return req
+	}
+	other, u := *req, *req.URL
+	u.Path, u.RawPath, u.RawQuery = BasePath+plain, "", query
+	if plain != below {
+		u.RawPath = BasePath + below
+	}
+	other.URL = &u
+	if req.RequestURI != "" {
+		other.RequestURI = BasePath + below
+		if _, _, has := strings.Cut(req.RequestURI, "?"); query != "" || has && req.URL.RawQuery == "" {
+			other.RequestURI += "?" + query
+		}
+	}
+	return &other
+}
+
+// means reports whether a path below BasePath is that of a route with the method.
+func (t *Table) means(method, below string) bool {
+	routes, _ := t.at(below)
+	for _, rt := range routes {
+		if rt.Method == method {
+			return true
+		}
+	}
+	if t.any == nil {
+		return false
+	}
+	own, _ := t.any.nativeAt(method, below)
+	return own != nil
+}
+
+// googleMethods are the methods of a model in Google's API, as its SDKs call them.
+var googleMethods = []string{
+	"generateContent", "streamGenerateContent", "countTokens", "embedContent", "batchEmbedContents",
+	"predict", "predictLongRunning", "batchGenerateContent", "asyncBatchEmbedContent",
+}
+
+// googleVersion is the version of Google's API in the paths of the gateway and its catalog.
+const googleVersion = "/v1beta"
+
+// googleModel returns the path below BasePath of a call to a model by Google's SDKs 3 and later,
+// which use v1 instead of v1beta: /models/{model}:generateContent becomes
+// /v1beta/models/{model}:generateContent. The version may already be removed from below, since
+// it equals the gateway's own. ok is false for other paths.
+func googleModel(method, below string) (path string, ok bool) {
+	below = strings.TrimPrefix(below, BasePath)
+	rest, ok := strings.CutPrefix(below, "/models/")
+	if !ok || method != http.MethodPost {
+		return "", false
+	}
+	colon := strings.LastIndexByte(rest, ':')
+	if colon < 1 || !slices.Contains(googleMethods, rest[colon+1:]) {
+		return "", false
+	}
+	return googleVersion + below, true
+}
+
+// GoogleClient reports whether a request comes from a client of Google's API, which is told by
+// its headers where its paths are those of OpenAI's: GET /v1/models and /v1/models/{model}.
+func GoogleClient(h http.Header) bool {
+	return h["Anthropic-Version"] == nil && (h["X-Goog-Api-Key"] != nil || h["X-Goog-Api-Client"] != nil)
+}
+
+// googleListed returns the path of a model that a Google client reads, with a name of several
+// segments (@slug/model) as one.
+func googleListed(req *http.Request, below string) (path string, ok bool) {
+	below = strings.TrimPrefix(below, BasePath)
+	rest, ok := strings.CutPrefix(below, "/models/")
+	if !ok || req.Method != http.MethodGet || !strings.Contains(rest, "/") || !GoogleClient(req.Header) {
+		return "", false
+	}
+	return "/models/" + strings.ReplaceAll(rest, "/", "%2F"), true
 }

@@ -6,9 +6,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync"
+	"time"
 
 	"gateway/shared/dialect/live"
+	"gateway/shared/dialect/realtime"
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
+	"gateway/shared/fault"
 )
 
 // Conn is one side: a WebSocket. One goroutine may read; the other methods may be called
@@ -117,4 +122,241 @@ func CloseForClient(far Conn, err error) (code int, reason string) {
 		return ServerError, "the provider sent a message that cannot be passed on"
 	}
 	return e.Code, e.Reason
+}
+
+// Dialers are the ways out of WebSockets, made when they are needed first. The zero
+// value is good.
+type Dialers struct {
+	once             sync.Once
+	public, trusting *egress.Dialer
+}
+
+// Of is the way out of a policy; own: to a custom host.
+func (d *Dialers) Of(p egress.Policy, own bool) *egress.Dialer {
+	d.once.Do(func() { d.public, d.trusting = egress.NewDialer(p.WithoutTrusted()), egress.NewDialer(p) })
+	if own {
+		return d.trusting
+	}
+	return d.public
+}
+
+// Body is the body of a response that is a connection.
+type Body struct{ Conn }
+
+// Read implements io.Reader. It returns io.EOF: only messages can be read.
+func (Body) Read([]byte) (int, error) { return 0, io.EOF }
+
+// Close implements io.Closer.
+func (b Body) Close() error {
+	b.Drop()
+	return nil
+}
+
+// inlet reads the messages of one side completely.
+type inlet struct {
+	conn  Conn
+	lease egress.Lease // of the message that is read
+	most  int64        // bytes of one
+}
+
+// each calls f with the messages, one after the other, until the side or f ends it. f must not
+// retain their bytes.
+func (in *inlet) each(ctx context.Context, f func(binary bool, p []byte) error) error {
+	defer in.lease.Free()
+	for {
+		binary, r, err := in.conn.Next()
+		if err != nil {
+			return err
+		}
+		buf := buffer.New()
+		if err = buf.ReadAll(ctx, &in.lease, r, -1, in.most); err != nil {
+			err = Unheld(err)
+		} else {
+			err = f(binary, buf.B)
+		}
+		buf.Free()
+		in.lease.Free()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Unheld returns the reason for ending a session when there is no memory for a message.
+func Unheld(err error) error {
+	switch {
+	case errors.Is(err, buffer.ErrTooLarge):
+		err = &Ended{TooLarge, "a message has more bytes than the gateway takes"}
+	case fault.Is(err, fault.ServiceUnavailable):
+		err = &Ended{ServerError, "the gateway holds as many large messages as its memory allows"}
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		err = &Ended{Lost, ""}
+	}
+	return err
+}
+
+// end disconnects the client. Work in progress at the provider is ended, read to its end and
+// charged; then the provider is disconnected.
+func (s *Session) end(code int, reason string, why *fault.Fault) {
+	if s.stands.end(&Ended{code, reason}, why, false) {
+		s.Near.Close(code, reason)
+		s.leave()
+	}
+}
+
+// clientLeft ends the session after the client has disconnected: nothing more is sent to it.
+func (s *Session) clientLeft(err error) {
+	if !s.stands.end(nil, nil, false) {
+		return
+	}
+	s.stands.leftBy(err)
+	CloseNear(s.Near, err)
+	s.leave()
+}
+
+// leave disconnects the provider once nothing is in progress there, or after a while.
+func (s *Session) leave() {
+	s.cancelLeft()
+	if s.turns.quiet() {
+		s.Far.Close(s.stands.upstreamClose())
+		return
+	}
+	s.stands.after(s.Times.Drain, s.Far.Drop)
+}
+
+// cancelLeft cancels responses in progress that no client waits for.
+func (s *Session) cancelLeft() {
+	if !s.stands.isOver() {
+		return
+	}
+	for _, id := range s.turns.toCancel() {
+		_ = s.Far.Write(false, realtime.Cancel(id)) // a provider that is gone is detected by its reader
+	}
+}
+
+// leaveWhenDone ends a draining session after its last response has ended. If a goroutine is
+// still sending that end to the client, that goroutine calls it again afterwards.
+func (s *Session) leaveWhenDone() {
+	over, leaves := s.stands.leaves()
+	switch {
+	case !leaves || !s.turns.quiet():
+	case over:
+		s.Far.Close(s.stands.upstreamClose())
+	default:
+		s.end(GoingAway, Restarting, nil)
+	}
+}
+
+// providerLeft reports to the client how the provider has ended the session.
+func (s *Session) providerLeft(err error) {
+	s.turns.leave()
+	code, reason := CloseForClient(s.Far, err)
+	if s.stands.end(&Ended{code, reason}, nil, true) {
+		s.Near.Close(code, reason)
+		s.leave()
+	}
+	s.Far.Drop()
+}
+
+// Drain ends the session once no response is under way.
+func (s *Session) Drain() {
+	s.stands.drain()
+	s.leaveWhenDone()
+}
+
+// Break ends the session now.
+func (s *Session) Break() {
+	s.end(GoingAway, Restarting, nil)
+	s.Far.Drop()
+}
+
+// Summary returns how the session ended, for its record.
+func (r *Result) Summary() string {
+	switch {
+	case r.Code == Lost:
+		return "lost"
+	case r.ByClient:
+		return "closed_by_client"
+	case r.ByProvider:
+		return "closed_by_provider"
+	case r.Code == Policy:
+		return "ended_by_policy"
+	case r.Code == GoingAway:
+		return "ended_by_restart"
+	}
+	return "closed_by_provider"
+}
+
+// Ender is a session that can be ended.
+type Ender interface {
+	// Drain ends it once no response is under way; it does not wait.
+	Drain()
+	// Break ends it now.
+	Break()
+}
+
+// Running are the sessions of a process. The zero value has none.
+type Running struct {
+	mu     sync.Mutex
+	all    map[Ender]struct{}
+	ending bool
+	wg     sync.WaitGroup
+}
+
+// Begin adds a session; ok is false if no new sessions are started.
+func (r *Running) Begin(s Ender) (end func(), ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ending {
+		return nil, false
+	}
+	if r.all == nil {
+		r.all = make(map[Ender]struct{})
+	}
+	r.all[s] = struct{}{}
+	r.wg.Add(1)
+	return func() {
+		r.mu.Lock()
+		delete(r.all, s)
+		r.mu.Unlock()
+		r.wg.Done()
+	}, true
+}
+
+// Open reports whether new sessions are started.
+func (r *Running) Open() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.ending
+}
+
+// Drain makes all sessions end once no response is in progress.
+func (r *Running) Drain() {
+	r.mu.Lock()
+	r.ending = true
+	all := make([]Ender, 0, len(r.all))
+	for s := range r.all {
+		all = append(all, s)
+	}
+	r.mu.Unlock()
+	for _, s := range all {
+		s.Drain()
+	}
+}
+
+// lastTurn is how long a response may continue while sessions are draining.
+const lastTurn = 20 * time.Second
+
+// End ends all sessions and waits for them.
+func (r *Running) End() {
+	r.Drain()
+	late := time.AfterFunc(lastTurn, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for s := range r.all {
+			go s.Break() // ends with the session
+		}
+	})
+	defer late.Stop()
+	r.wg.Wait()
 }

@@ -1,15 +1,24 @@
 package target
 
 import (
+	"bytes"
+	"errors"
 	"hash/maphash"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"gateway/shared/chat"
+	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/provider"
+	"gateway/shared/relay/admission"
+	"gateway/shared/relay/body"
+	"gateway/shared/relay/form"
+	"gateway/shared/relay/ownership"
+	"gateway/shared/relay/routes"
 )
 
 // A request to an OpenAI-compatible host may contain fields that its client did not write: usage
@@ -182,4 +191,150 @@ func (p *plainer) apply(to *Target, now func() time.Time) {
 		to.To.leaves = known.leaves
 		known.leaves.without(&to.To.Traits)
 	}
+}
+
+// Remember stores the signed reasoning of a response for a client that cannot return it.
+func (tg *Target) Remember(signed []chat.Signed) {
+	if !tg.Strict() {
+		return
+	}
+	for _, s := range signed {
+		if err := tg.Means.Memory.Put(tg.Req.Ctx, tg.Req.Who.Scope, s); err != nil {
+			tg.Req.Fail("remember reasoning", err)
+		}
+	}
+}
+
+// Recall returns stored reasoning to the dialect that encodes the next turn.
+func (tg *Target) Recall(toolCallID string) []chat.Part {
+	parts, err := tg.Means.Memory.Get(tg.Req.Ctx, tg.Req.Who.Scope, toolCallID)
+	if err != nil {
+		tg.Req.Fail("recall reasoning", err)
+	}
+	return parts
+}
+
+// StoresItems reports whether the gateway stores the items of the response for later references:
+// the client has not set store to false, and the provider is reached by translation.
+func StoresItems(tg *Target) bool {
+	_, ok := tg.Req.Route.Client.(chat.Referring)
+	return ok && tg.Req.Route.Operation == provider.ResponsesCreate && tg.To.Dialect != nil && !tg.SameDialect() && ownership.StoresItems(tg.Body.In)
+}
+
+// StoreItems stores the items of a response before the client gets it. If it fails, a later
+// reference to them gets a fault that requests the items.
+func StoreItems(tg *Target, response []byte) {
+	id, items := tg.Req.Route.Client.(chat.Referring).Output(response)
+	if id == "" {
+		return
+	}
+	if err := tg.Means.Memory.PutOutput(tg.Req.Ctx, tg.Req.Who.Scope, id, items); err != nil {
+		tg.Req.Fail("store items", err)
+	}
+}
+
+// inlineItems replaces references by the items of earlier responses of the workspace that the gateway
+// stores, because they were translated. Other references remain.
+func inlineItems(tg *Target) (err error) {
+	client, ok := tg.Req.Route.Client.(chat.Referring)
+	if !ok || tg.Req.Route.Operation != provider.ResponsesCreate {
+		return nil
+	}
+	tg.To.inlined, err = client.Inline(tg.Body.In, tg.SameDialect(), func(id string) ([]byte, error) {
+		items, err := tg.Means.Memory.Output(tg.Req.Ctx, tg.Req.Who.Scope, id)
+		if err != nil {
+			return nil, fault.Unavailable(err)
+		}
+		return items, nil
+	})
+	return err
+}
+
+// formOf returns the form in the request, nil if it has none. A passed-through form is read only
+// with a credential that several workspaces use.
+func formOf(tg *Target) (*form.Form, error) {
+	if tg.Body.Form != nil || !tg.To.Wall.Shared {
+		return tg.Body.Form, nil
+	}
+	return passedForm(tg)
+}
+
+// fieldsFirst ends the request at a field after the first file of a form that is not buffered
+// completely.
+func fieldsFirst(tg *Target, f *form.Form) {
+	if f.Complete() {
+		return
+	}
+	rest := &tg.Req.Req.Body
+	if body, ok := tg.Req.Req.Body.(*resumed); ok {
+		rest = &body.rest
+	}
+	if _, done := (*rest).(*form.FieldsFirst); !done {
+		*rest = f.FieldsFirst(*rest)
+	}
+}
+
+// BodyFault returns the fault of the rest of a form; nil if there is none.
+func (tg *Target) BodyFault() *fault.Fault {
+	body := tg.Req.Req.Body
+	if r, ok := body.(*resumed); ok {
+		body = r.rest
+	}
+	if r, ok := body.(*form.FieldsFirst); ok {
+		return r.Fault()
+	}
+	return nil
+}
+
+// passedForm reads the form of a passed-through request, nil if it has none. The bytes read
+// precede the rest of the body again.
+func passedForm(tg *Target) (*form.Form, error) {
+	if tg.To.form != nil || tg.Req.Route.Shape != routes.Raw || tg.Body.In != nil || !tg.Body.Multipart() ||
+		tg.Req.Req.Body == nil || tg.Req.Req.Body == http.NoBody || tg.Req.Req.ContentLength == 0 {
+		return tg.To.form, nil
+	}
+	boundary, err := form.BoundaryOf(admission.SingleHeader(tg.Req.Req.Header, "Content-Type"))
+	if err != nil {
+		return nil, err
+	}
+	if room := form.FormMemory(tg.Req.Req.ContentLength); room > egress.Uncounted {
+		if err := tg.Req.Lease.Take(tg.Req.Ctx, room); err != nil {
+			return nil, err
+		}
+	}
+	f, err := form.ReadForm(tg.Req.Req.Body, boundary, tg.Req.Req.ContentLength, nil)
+	var long form.TooLong
+	var broken form.ReadError
+	switch {
+	case errors.As(err, &long):
+		return nil, formTooLong()
+	case errors.As(err, &broken):
+		return nil, body.Unreadable(broken.Err)
+	case err != nil:
+		return nil, err
+	}
+	tg.To.form = f
+	tg.Req.Req.Body = &resumed{bytes.NewReader(f.Head()), tg.Req.Req.Body}
+	return f, nil
+}
+
+// resumed is a body that was partly read. It implements io.ReadCloser.
+type resumed struct {
+	head *bytes.Reader
+	rest io.ReadCloser
+}
+
+// Read implements io.Reader.
+func (r *resumed) Read(p []byte) (int, error) {
+	if r.head.Len() > 0 {
+		return r.head.Read(p)
+	}
+	return r.rest.Read(p)
+}
+
+// Close implements io.Closer.
+func (r *resumed) Close() error { return r.rest.Close() }
+
+func formTooLong() error {
+	return fault.Newf(fault.BodyTooLarge, "body", "must have at most %d bytes: the credential is shared by several workspaces, and the objects that a longer form names cannot be checked; send ids as JSON, or upload the file at /files", form.MaxReplay)
 }

@@ -1,12 +1,21 @@
+// Package target resolves one leaf of a plan to a target: its address, credential and dialect,
+// and the body that it gets. It rejects models that may not be used, addresses that the caller
+// names for stored credentials, and ids of objects of other workspaces. Nothing is sent here.
+//
+// A SecretMask redacts a target's credentials from responses, errors and logs: providers repeat
+// them in errors, and the log shows requests. They are found by value and overwritten by
+// asterisks of the same length.
 package target
 
 import (
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"gateway/shared/chat"
+	"gateway/shared/dialect/reference"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
@@ -276,4 +285,65 @@ func Options(tg *Target) *chat.Options {
 		tg.options.Origin = tg.To.Dialect.Name()
 	}
 	return &tg.options
+}
+
+// needsRecording rejects a form without a file if the target does not accept a URL of a
+// recording instead.
+func needsRecording(tg *Target, op provider.Operation) error {
+	if op != provider.AudioTranscription && op != provider.AudioTranslation || tg.Body.Form == nil || !tg.Body.Form.Complete() || tg.Body.Form.HasFile("file") || tg.To.Target.TakesRecordingURL() {
+		return nil
+	}
+	return fault.Newf(fault.InvalidRequest, "file", "file is required: a file; %s takes no url in its place", tg.To.Target.Provider.ID)
+}
+
+// prompted reports whether a Responses request names no model because it names a prompt stored
+// at its provider, which has one.
+func prompted(tg *Target) bool {
+	return tg.Req.Route.Client != nil && tg.Req.Route.Client.Name() == provider.OpenAIResponses && tg.To.Model == "" && tg.Body.Has("prompt")
+}
+
+// needsModel rejects a request without a model, unless the model is determined elsewhere.
+func needsModel(tg *Target) error {
+	if tg.To.Model == "" && !tg.Body.Nameless() && !prompted(tg) {
+		return fault.Invalid("model", "is required")
+	}
+	return nil
+}
+
+// ofSession are fields of a session's messages that name objects that the session itself
+// creates. They have no ownership row; an id with another workspace's row is rejected.
+var ofSession = []string{"response_id", "conversation", "conversation_id"}
+
+// MaySay rejects a message of a session that names an object that another workspace has stored.
+// The session outlives the request's own context.
+func MaySay(tg *Target, message []byte) error {
+	to := &tg.To
+	if to.Saved == nil || !to.Wall.On || !reference.MayNameObjects(message) {
+		return nil
+	}
+	ids, err := ownership.IDsIn(message)
+	if err != nil {
+		return err
+	}
+	for i := range ids {
+		n := &ids[i]
+		n.Published = n.Published || slices.Contains(ofSession, n.Field[strings.LastIndexByte(n.Field, '.')+1:])
+	}
+	err = tg.Means.Owners.Check(tg.Req.Base, tg.Req.Who.Scope, &to.Wall, ids)
+	if f := fault.From(err); err != nil && f.Code == fault.NotFound {
+		return fault.New(fault.InvalidRequest, f.Field, f.Message) // the message is rejected, and the session continues
+	}
+	return err
+}
+
+// KeepHandle records the owner of the session that a handle resumes. It is called before the
+// client has the handle.
+func KeepHandle(tg *Target, handle string) error {
+	if !keeps(tg) {
+		return nil
+	}
+	if err := tg.Means.Owners.Own(tg.Req.Base, tg.Req.Who.Scope, tg.To.Wall.Places, tg.To.Saved.Slug, reference.Hash(handle)); err != nil {
+		return fault.Unavailable(err)
+	}
+	return nil
 }

@@ -1,3 +1,17 @@
+// Package sqlite is the store in one SQLite file, for a single machine and for tests.
+//
+// One goroutine writes. It takes the queued operations, does them sequentially in one
+// database transaction, commits, and then answers all of them, so that many writers share
+// one commit. Reads run beside it on read-only connections and see committed data. A
+// writer is answered after its commit, so a consistent read and an eventual one are the
+// same here.
+//
+// Rows of the rate and spend tables change with every limited request. Updates change them
+// in memory and append the change to a write-ahead log (rowCache); DECISION.md states what
+// a crash can lose.
+//
+// The store rejects what DynamoDB rejects, so that what works here works there too. Only
+// rows belong in this package: no index, and no SQL for its callers.
 package sqlite
 
 import (
@@ -6,6 +20,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -336,4 +352,39 @@ func openReader(path string) (*conn, error) {
 		}
 	}
 	return c, nil
+}
+
+// ErrInUse is returned by Open for a file that another process, or this one, has open.
+var ErrInUse = errors.New("store: the data file is in use")
+
+// lockFile takes the lock beside the data file and writes the process id into it, for the
+// error message of the next process.
+func lockFile(path string) (*os.File, error) {
+	name := path + ".lock"
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	held, err := tryLock(f)
+	if err != nil {
+		defer f.Close()
+		if !held {
+			return nil, fmt.Errorf("store: lock %s: %w", name, err)
+		}
+		return nil, fmt.Errorf("%w: %s is open in %s; stop it or choose another data directory", ErrInUse, path, holder(f))
+	}
+	if err := f.Truncate(0); err == nil {
+		// The id is only for people; the lock works without it.
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	return f, nil
+}
+
+func holder(f *os.File) string {
+	b := make([]byte, 20)
+	n, _ := f.ReadAt(b, 0)
+	if pid := strings.TrimSpace(string(b[:n])); pid != "" {
+		return "process " + pid
+	}
+	return "another process"
 }

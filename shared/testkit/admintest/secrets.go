@@ -1,16 +1,26 @@
 package admintest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"gateway/shared/admin"
+	"gateway/shared/audit"
 	"gateway/shared/resource"
 	"gateway/shared/seal/reference"
 	"gateway/shared/store"
+	"gateway/shared/tenant"
 	"gateway/shared/testkit/managertest"
 )
 
@@ -80,4 +90,154 @@ func (h *House) Users(of resource.Ref) (names []string) {
 		names = append(names, string(by.Kind)+" "+by.Name)
 	}
 	return names
+}
+
+// trailTells compares each record that a test leaves with the state rebuilt from the audit log
+// alone, with secrets masked.
+func (h *House) trailTells() {
+	h.t.Helper()
+	h.Audit()
+	ctx, reader := context.Background(), audit.NewReader(h.Store, time.Now)
+	for _, sc := range []store.Scope{{Org: Org}, {Org: Org, Workspace: h.One}, {Org: Org, Workspace: h.Two}, {Org: OtherOrg}, {Org: OtherOrg, Workspace: h.Three}} {
+		q := store.Query{Partition: sc.Partition()}
+		for {
+			page, err := h.Store.Table(store.Control).Query(ctx, q)
+			if err != nil {
+				h.t.Fatal(err)
+			}
+			for _, row := range page.Rows {
+				kind, id, ok := strings.Cut(row.Key.SK(), "#")
+				if ok && row.Item["row"] != nil && row.Item["rev"] != nil && !strings.Contains(id, "#") {
+					h.trailTellsOf(ctx, reader, sc, resource.Kind(kind), id)
+				}
+			}
+			if page.Next == "" {
+				break
+			}
+			q.After = page.Next
+		}
+	}
+}
+
+func (h *House) trailTellsOf(ctx context.Context, reader *audit.Reader, sc store.Scope, kind resource.Kind, id string) {
+	h.t.Helper()
+	rec, ok, err := h.Resources.Get(ctx, sc, kind, id)
+	if err != nil || !ok {
+		h.t.Fatalf("%s %s cannot be read: %v", kind, id, err)
+	}
+	got, ok, err := reader.At(ctx, sc.Org, id, time.Now().Add(100*365*24*time.Hour), func(k resource.Kind, ws string) bool { return k == kind && ws == sc.Workspace })
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	want := audit.StateOf(&resource.Changed{Record: rec})
+	want.At = got.At
+	a, errA := json.Marshal(got)
+	b, errB := json.Marshal(want)
+	if errA != nil || errB != nil || !ok || string(a) != string(b) {
+		h.t.Errorf("the audit trail tells of %s %s\n%s\nand it is\n%s", kind, id, a, b)
+	}
+}
+
+// Govern stores settings of Org and lets the roles of users go by them from here on,
+// as in an installation.
+func (h *House) Govern(s tenant.Settings) {
+	h.t.Helper()
+	h.governed.Store(true)
+	sc := store.Scope{Org: Org}
+	err := h.Resources.Change(context.Background(), sc, func(tx *resource.Tx) error {
+		return tenant.AmendOrganisation(tx, sc, "", func(o *tenant.Organisation) error { o.Settings = s; return nil })
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// rights is what the stored settings say about a caller's role.
+func (h *House) rights(ctx context.Context, c *admin.Caller, scope string) (allowed, decided bool, err error) {
+	if !h.governed.Load() {
+		return false, false, nil
+	}
+	err = h.Resources.Change(ctx, c.Scope.Organisation(), func(tx *resource.Tx) error {
+		o, err := tenant.ReadSettings(tx, c.Scope)
+		if err == nil {
+			allowed, decided = o.Settings.Rule(string(c.Role), scope)
+		}
+		return err
+	})
+	return allowed, decided, err
+}
+
+// lenient reports whether the stored settings ignore unknown members.
+func (h *House) lenient(ctx context.Context, org string) (lenient bool, err error) {
+	if !h.governed.Load() {
+		return false, nil
+	}
+	sc := store.Scope{Org: org}
+	err = h.Resources.Change(ctx, sc, func(tx *resource.Tx) error {
+		o, err := tenant.ReadSettings(tx, sc)
+		if err == nil {
+			lenient = o.Settings.Lenient
+		}
+		return err
+	})
+	return lenient, err
+}
+
+// Call is one request of Golden.
+type Call struct{ key, method, path, body string }
+
+// As is a call made with a key. An empty body sends none.
+func As(key, method, path, body string) Call { return Call{key, method, path, body} }
+
+// changing is what differs from run to run: ids and times, and slugs that were
+// made of names.
+var changing = regexp.MustCompile(`(?:pp|pg|col|default)-(?:[a-z0-9-]*-)?[0-9a-f]{6}\b|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|20\d\d-\d\d-\d\dT[0-9:.]+Z`)
+
+// Golden makes the calls, which must all be answered with 200, and holds the
+// answers against testdata/file, with ID, SLUG and TIME in place of what changes;
+// update writes the file first.
+func (h *House) Golden(update bool, file string, calls ...Call) {
+	h.t.Helper()
+	var out bytes.Buffer
+	for _, c := range calls {
+		fmt.Fprintf(&out, "%s %s\n", c.method, settled(c.path))
+		var body any
+		if c.body != "" {
+			body = c.body
+		}
+		got := settled(string(h.Do(c.method, c.path, c.key, body).OK().Body))
+		if err := json.Indent(&out, []byte(got), "", "  "); err != nil {
+			h.t.Fatal(err)
+		}
+		out.WriteString("\n\n")
+	}
+	path := filepath.Join("testdata", file)
+	if update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			h.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), out.String()); diff != "" {
+		h.t.Errorf("the answers changed (-want +got):\n%s", diff)
+	}
+}
+
+// settled is a text with what changes from run to run by its name.
+func settled(text string) string {
+	return changing.ReplaceAllStringFunc(text, func(s string) string {
+		switch {
+		case strings.HasSuffix(s, "Z"):
+			return "TIME"
+		case len(s) != len("00000000-0000-0000-0000-000000000000"):
+			return "SLUG"
+		}
+		return "ID"
+	})
 }

@@ -1,3 +1,4 @@
+// Package cachetest is the contract that every cache.Neighbours passes.
 package cachetest
 
 import (

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/ai21"
@@ -359,4 +360,22 @@ func (g *run) json(name string, raw []byte) {
 	}
 	b.WriteByte('\n')
 	g.out[name] = b.Bytes()
+}
+
+// fits is chat.Request.Fits for cases.
+func fits(schema, value []byte) bool {
+	s, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return true
+	}
+	c := jsonschema.NewCompiler()
+	if c.AddResource("mem:schema", s) != nil {
+		return true
+	}
+	compiled, err := c.Compile("mem:schema")
+	if err != nil {
+		return true
+	}
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
+	return err == nil && compiled.Validate(v) == nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"sort"
 	"strings"
 	"testing"
@@ -146,4 +147,17 @@ func (a *AWS) signed(r *http.Request, body []byte, service string) string {
 		return "InvalidSignatureException"
 	}
 	return ""
+}
+
+// parse reads a form in which no member may come twice.
+func parse(body string) (map[string]string, error) {
+	v, err := url.ParseQuery(body)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(v))
+	for name := range v {
+		out[name] = v.Get(name)
+	}
+	return out, nil
 }

@@ -1,3 +1,4 @@
+// Package queuetest is the contract that every queue.Queue passes.
 package queuetest
 
 import (

@@ -1,3 +1,5 @@
+// Package sealtest is the contract that a seal.Sealer passes over every
+// seal.Wrapper.
 package sealtest
 
 import (

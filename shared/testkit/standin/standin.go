@@ -1,15 +1,36 @@
+// Package standin emulates AWS on loopback: an emulator of DynamoDB in a separate process, and
+// servers of SQS, S3 and KMS in this process that are as strict as the services. All data is in
+// memory and lost at the end.
+//
+// Tables and queues are those of the stacks: a test of infra writes installation.json from the
+// synthesized templates, and checks that it matches them.
 package standin
 
 import (
+	"bytes"
 	"context"
+	_ "embed"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
@@ -151,4 +172,172 @@ func Set(vars ...map[string]string) error {
 // String names the services and where they are.
 func (s *Services) String() string {
 	return fmt.Sprintf("DynamoDB %s, SQS %s, S3 %s, KMS %s", s.front.URL, s.SQS.URL(), s.s3.URL, s.KMS.URL())
+}
+
+// StandInHeader is a header in the responses of One. Tests use it to verify what serves an
+// endpoint.
+const StandInHeader = "X-Stand-In"
+
+var scope = regexp.MustCompile(`Credential=[^/]+/\d{8}/[a-z0-9-]+/([a-z0-9]+)/aws4_request`)
+
+// One is a single endpoint for all services, for AWS_ENDPOINT_URL. It finds the service by
+// the name for which a request is signed.
+func (s *Services) One() (http.Handler, error) {
+	services := map[string]http.Handler{}
+	e := s.Endpoints()
+	for service, endpoint := range map[string]string{
+		"dynamodb": e["AWS_ENDPOINT_URL_DYNAMODB"], "sqs": e["AWS_ENDPOINT_URL_SQS"], "s3": e["AWS_ENDPOINT_URL_S3"], "kms": e["AWS_ENDPOINT_URL_KMS"],
+	} {
+		to, err := url.Parse(endpoint)
+		if err != nil {
+			return nil, err
+		}
+		services[service] = &httputil.ReverseProxy{
+			Rewrite:   func(p *httputil.ProxyRequest) { p.SetURL(to); p.Out.Host = to.Host },
+			Transport: &http.Transport{MaxIdleConnsPerHost: 64},
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(StandInHeader, "dynoxide")
+		m := scope.FindStringSubmatch(r.Header.Get("Authorization"))
+		if m == nil || services[m[1]] == nil {
+			http.Error(w, fmt.Sprintf("no service stands in for %q", m), http.StatusNotFound)
+			return
+		}
+		services[m[1]].ServeHTTP(w, r)
+	}), nil
+}
+
+// makeTables makes the tables of the installation.
+func (s *Services) makeTables(ctx context.Context) error {
+	client := dynamodb.NewFromConfig(aws.Config{
+		Region: Region, BaseEndpoint: &s.front.URL, HTTPClient: awshttp.NewBuildableClient(),
+		Credentials: credentials.NewStaticCredentialsProvider("standin", "secret", ""),
+	})
+	for name, table := range Described().Tables {
+		in := &dynamodb.CreateTableInput{TableName: aws.String(name), BillingMode: types.BillingMode(table.BillingMode)}
+		for _, k := range table.KeySchema {
+			in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: aws.String(k.AttributeName), KeyType: types.KeyType(k.KeyType)})
+		}
+		for _, a := range table.AttributeDefinitions {
+			in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(a.AttributeName), AttributeType: types.ScalarAttributeType(a.AttributeType)})
+		}
+		if _, err := client.CreateTable(ctx, in); err != nil {
+			return fmt.Errorf("standin: table %s: %w", name, err)
+		}
+		_, err := client.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+			TableName: aws.String(name), TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(table.TimeToLive), Enabled: aws.Bool(true)},
+		})
+		if err != nil {
+			return fmt.Errorf("standin: table %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// likeDynamoDB is a proxy of the emulator. It removes from UpdateItem's responses what DynamoDB
+// would not return: the keys of an item that did not exist.
+func likeDynamoDB(emulator string) (*httptest.Server, error) {
+	to, err := url.Parse(emulator)
+	if err != nil {
+		return nil, err
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.ModifyResponse = withoutKeys
+	// Many functions call at the same time, and each has its own connections.
+	proxy.Transport = &http.Transport{MaxIdleConnsPerHost: 256}
+	return httptest.NewServer(proxy), nil
+}
+
+func withoutKeys(res *http.Response) error {
+	if res.StatusCode != http.StatusOK || !strings.HasSuffix(res.Request.Header.Get("X-Amz-Target"), ".UpdateItem") {
+		return nil
+	}
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return err
+	}
+	var answer struct{ Attributes map[string]json.RawMessage }
+	if json.Unmarshal(body, &answer) == nil && len(answer.Attributes) == 2 && answer.Attributes["pk"] != nil && answer.Attributes["sk"] != nil {
+		body = []byte("{}")
+		res.Header.Del("X-Amz-Crc32")
+	}
+	res.Body, res.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	res.Header.Del("Content-Length")
+	return nil
+}
+
+//go:embed installation.json
+var installation []byte
+
+// Installation is what the stacks make, as far as functions can see it. Names and ARNs are
+// those of an installation "gateway" in one account.
+type Installation struct {
+	Tables    map[string]Table
+	Queues    map[string]Queue
+	Functions map[string]Function
+}
+
+// Table is a table of the template.
+type Table struct {
+	KeySchema            []struct{ AttributeName, KeyType string }
+	AttributeDefinitions []struct{ AttributeName, AttributeType string }
+	BillingMode          string
+	TimeToLive           string // name of the attribute
+}
+
+// Queue is a queue of the template; visibility is in seconds.
+type Queue struct {
+	VisibilityTimeout int
+	DeadLetter        string // name of the queue; none: ""
+	MaxReceives       int
+}
+
+// Function is a function of the template: memory is in MB, timeout in seconds.
+type Function struct {
+	Memory, Timeout int
+	Policy          []Statement
+}
+
+// Statement is a statement of a role's policy. All statements allow.
+type Statement struct {
+	Action, Resource List
+	Condition        map[string]map[string]List `json:",omitempty"`
+}
+
+// List is one text or a list of texts, as policies have both.
+type List []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *List) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] == '[' {
+		return json.Unmarshal(raw, (*[]string)(l))
+	}
+	var one string
+	if err := json.Unmarshal(raw, &one); err != nil {
+		return err
+	}
+	*l = List{one}
+	return nil
+}
+
+// Described is the installation that the templates describe.
+var Described = sync.OnceValue(func() *Installation {
+	var in Installation
+	if err := json.Unmarshal(installation, &in); err != nil {
+		panic(fmt.Sprintf("standin: installation.json: %v", err)) // a test checks that it can be read
+	}
+	return &in
+})
+
+// bucketName is the bucket's name in the policies of the installation.
+const bucketName = "gateway-bucket"
+
+// order lists the names of queues so that each comes after its dead-letter queue.
+func (in *Installation) order() []string {
+	names := slices.Sorted(maps.Keys(in.Queues))
+	slices.SortStableFunc(names, func(a, b string) int {
+		return strings.Compare(in.Queues[a].DeadLetter, in.Queues[b].DeadLetter)
+	})
+	return names
 }

@@ -3,10 +3,15 @@ package report
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
+
+	"github.com/oklog/ulid/v2"
 
 	"gateway/shared/fault"
 	"gateway/shared/store"
+	"gateway/shared/usage"
+	"gateway/shared/usage/segment"
 )
 
 // Step returns the width of time buckets for a query: a minute up to two hours, an hour
@@ -126,4 +131,174 @@ func total(list []Stats) *Stats {
 		sum.merge(&list[i])
 	}
 	return sum
+}
+
+// Log returns one record with its sealed bodies; ok is false if the scope has no record
+// with that id. The caller opens the bodies.
+func (r *Reader) Log(ctx context.Context, sc store.Scope, id string) (rec usage.Record, ok bool, err error) {
+	parsed, err := ulid.ParseStrict(id)
+	if err != nil {
+		return usage.Record{}, false, nil // no log can have this id
+	}
+	at := parsed.Timestamp().UnixMicro()
+	cut, err := r.src.archive.Cut(ctx, sc)
+	if err != nil {
+		return usage.Record{}, false, err
+	}
+	err = retryMerged(func() (err error) {
+		rec, ok, err = r.log(ctx, sc, id, at)
+		return err
+	})
+	if err != nil || !ok {
+		return rec, ok, err
+	}
+	if rec.Start.UnixMicro() < cut.First(rec.Workspace) {
+		return usage.Record{}, false, nil
+	}
+	err = r.src.fetchBodies(ctx, &rec)
+	return rec, ok, err
+}
+
+func (r *Reader) log(ctx context.Context, sc store.Scope, id string, at int64) (usage.Record, bool, error) {
+	until := at + time.Millisecond.Microseconds() - 1
+	leave, err := r.src.budget.admit(ctx, 0)
+	if err != nil {
+		return usage.Record{}, false, err
+	}
+	defer leave()
+	list, err := r.src.archive.List(ctx, sc.Org, at, until)
+	if err != nil {
+		return usage.Record{}, false, err
+	}
+	for i := range list {
+		f, err := r.src.open(ctx, &list[i])
+		if err != nil {
+			return usage.Record{}, false, err
+		}
+		for g := range f.Groups {
+			if f.Groups[g].Last < at || f.Groups[g].First > until {
+				continue
+			}
+			if rec, ok, err := r.src.pick(ctx, f, g, id); err != nil || ok {
+				if ok && sc.Workspace != "" && rec.Workspace != sc.Workspace {
+					return usage.Record{}, false, nil
+				}
+				return rec, ok, err
+			}
+		}
+	}
+	return usage.Record{}, false, nil
+}
+
+// find returns the row that has the value, or -1.
+func find(s *segment.Strings, value string) int {
+	for code, v := range s.Values {
+		if v != value {
+			continue
+		}
+		if s.Codes == nil {
+			return 0
+		}
+		return slices.Index(s.Codes, uint32(code))
+	}
+	return -1
+}
+
+// EachLog calls visit with the logs of a page, in order, until visit returns false. If
+// the query requests bodies, it reads those of one log at a time, so memory holds the
+// records of one page and the bodies of one log. next is the cursor after the last
+// visited log; it is empty at the end, and after an error the position at which to
+// continue.
+func (r *Reader) EachLog(ctx context.Context, sc store.Scope, q *LogQuery, visit func(*usage.Record) (more bool, err error)) (next string, err error) {
+	rest := *q
+	p, err := r.plan(ctx, sc, &q.Filter)
+	if err != nil {
+		return rest.Cursor, err
+	}
+	err = retryMerged(func() (err error) { // starts after the logs that were visited
+		next, err = r.eachLog(ctx, p, &rest, visit)
+		return err
+	})
+	if err != nil {
+		return rest.Cursor, err
+	}
+	return next, nil
+}
+
+// eachLog records its progress in the query.
+func (r *Reader) eachLog(ctx context.Context, p *plan, rest *LogQuery, visit func(*usage.Record) (bool, error)) (next string, err error) {
+	before, err := rest.position()
+	if err != nil {
+		return "", err
+	}
+	leave, err := r.src.budget.admit(ctx, rest.weight())
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	hits, behind, err := r.matches(ctx, p, before, rest)
+	if err != nil {
+		return "", err
+	}
+	records, err := r.src.read(ctx, hits, false)
+	if err != nil {
+		return "", err
+	}
+	sealed := openBodies{src: &r.src}
+	defer sealed.close()
+	for i := range records {
+		if rest.Bodies {
+			if err := sealed.load(ctx, &hits[i], &records[i]); err != nil {
+				return "", err
+			}
+		}
+		more, err := visit(&records[i])
+		if err != nil {
+			return "", err
+		}
+		records[i] = usage.Record{} // releases its bodies
+		last := i == len(records)-1
+		rest.Cursor, rest.Limit, rest.Offset = hits[i].cursor().String(), rest.Limit-1, 0
+		if !more && !last {
+			return rest.Cursor, nil
+		}
+	}
+	if !behind {
+		return "", nil
+	}
+	return rest.Cursor, nil
+}
+
+// openBodies holds the bodies of the group that contained the last record.
+type openBodies struct {
+	src    *source
+	part   *segment.Part
+	group  int
+	bodies *segment.Bodies
+	give   func()
+}
+
+func (o *openBodies) load(ctx context.Context, at *match, rec *usage.Record) error {
+	if o.bodies == nil || o.part != at.part || o.group != at.group {
+		o.close()
+		f, err := o.src.open(ctx, &at.part.Manifest)
+		if err != nil {
+			return err
+		}
+		if o.give, err = o.src.budget.acquire(ctx, f.BodiesWeight(at.group)); err != nil {
+			return err
+		}
+		if o.bodies, err = f.Bodies(ctx, at.group); err != nil {
+			return err
+		}
+		o.part, o.group = at.part, at.group
+	}
+	return o.src.bodies(ctx, o.bodies, at.row, rec)
+}
+
+func (o *openBodies) close() {
+	if o.give != nil {
+		o.give()
+	}
+	o.give, o.bodies = nil, nil
 }

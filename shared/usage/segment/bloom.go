@@ -107,3 +107,112 @@ func (f *File) readRange(ctx context.Context, at, length int64) ([]byte, error) 
 
 // FilteredDims returns the columns for which MayHave has filters.
 func FilteredDims() []Dim { return filteredDims[:] }
+
+// metadata returns the file's metadata of a column of a group.
+func (f *File) metadata(group int, column string) *format.ColumnMetaData {
+	return &f.pf.Metadata().RowGroups[group].Columns[f.columns[column]].MetaData
+}
+
+// Weight estimates the memory in bytes for the file itself while its columns are read: a
+// small file is in memory completely.
+func (f *File) Weight() int64 {
+	if f.m.small() {
+		return 2 * f.m.Size // the stored bytes, and a copy
+	}
+	return 0
+}
+
+// IntsWeight estimates the memory in bytes for reading a numeric column.
+func (f *File) IntsWeight(group int, i Int) int64 {
+	return f.fetchWeight(group, intColumns[i]) + 8*int64(f.Groups[group].Rows)
+}
+
+// StringsWeight estimates the memory in bytes for reading a text column.
+func (f *File) StringsWeight(group int, d Dim) int64 { return f.textWeight(group, dimColumns[d]) }
+
+// MetadataWeight estimates the memory in bytes for reading the values of a metadata key.
+func (f *File) MetadataWeight(group int) int64 {
+	pairs := f.metadata(group, metadataKeys).NumValues
+	return f.textWeight(group, metadataKeys) + f.textWeight(group, metadataValues) + 8*pairs
+}
+
+// Memory in bytes of a text column besides the texts: for each value its location and its
+// index entry in the page; for each row its code.
+const (
+	valueWeight = 16 + 16
+	codeWeight  = 4
+)
+
+func (f *File) textWeight(group int, column string) int64 {
+	meta := f.metadata(group, column)
+	// In the file, a value takes at least the four bytes of its length.
+	values := min(meta.NumValues, meta.TotalUncompressedSize/4)
+	return f.fetchWeight(group, column) + 2*meta.TotalUncompressedSize + valueWeight*values + codeWeight*int64(f.Groups[group].Rows)
+}
+
+// readWeight is the fixed memory cost of reading a column: page buffers.
+const readWeight = 32 << 10
+
+// fetchWeight estimates the memory in bytes for fetching a column.
+func (f *File) fetchWeight(group int, column string) int64 {
+	if f.m.small() {
+		return readWeight
+	}
+	return readWeight + f.metadata(group, column).TotalCompressedSize
+}
+
+// RecordsWeight estimates the memory in bytes for finding records in the file, without
+// the records.
+func (f *File) RecordsWeight() int64 { return f.Weight() + minRead + 64<<10 }
+
+// BodiesWeight estimates the memory in bytes for finding the bodies of a record and
+// reading them if they share a row of the store.
+func (f *File) BodiesWeight(group int) int64 {
+	sum := f.textWeight(group, "body_pack") + 2*(8*int64(f.Groups[group].Rows)+f.fetchWeight(group, "body_offset"))
+	if !f.m.inBucket(bodiesObject) {
+		sum += 2 * maxInline
+	}
+	return sum
+}
+
+// Bodies reads the sealed bodies of the records of one group.
+type Bodies struct {
+	file            *File
+	gone            bool // the bodies are deleted
+	packs           *Strings
+	offsets, length []int64
+}
+
+// Bodies reads the locations of a group's bodies, but not the bodies.
+func (f *File) Bodies(ctx context.Context, group int) (b *Bodies, err error) {
+	b = &Bodies{file: f, gone: f.a.bodiesExpired(&f.m)}
+	if !b.gone {
+		b.packs, b.offsets, b.length, err = f.bodyRefs(ctx, group)
+	}
+	return b, err
+}
+
+// Row returns the sealed bodies of one record; nil if it has none or they were deleted.
+// If the record has a Blob, its bodies are there.
+func (b *Bodies) Row(ctx context.Context, row int) ([]byte, error) {
+	if b.gone {
+		return nil, nil
+	}
+	f, ref := b.file, bodyRef{b.packs.At(row), b.offsets[row], b.length[row]}
+	switch {
+	case ref.length == 0:
+		return nil, nil
+	case ref.pack != "":
+		return f.a.objects.bodies(ctx, ref)
+	case f.m.inBucket(bodiesObject):
+		return f.a.objects.bodies(ctx, bodyRef{f.m.blobKey(bodiesObject), ref.offset, ref.length})
+	}
+	pack, err := f.a.objects.get(ctx, &f.m, bodiesObject)
+	if err != nil {
+		return nil, err
+	}
+	if ref.offset+ref.length > int64(len(pack)) {
+		return nil, fmt.Errorf("segment: bodies of %s are truncated", f.m.Name)
+	}
+	return pack[ref.offset : ref.offset+ref.length], nil
+}

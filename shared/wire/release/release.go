@@ -1,3 +1,4 @@
+// Package release says which version of the gateway this is.
 package release
 
 // Version is the version of the last release. It is in the document of the API, in answers

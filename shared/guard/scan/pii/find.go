@@ -1,8 +1,12 @@
 package pii
 
 import (
+	"net/netip"
 	"slices"
+	"strings"
+	"sync"
 
+	"gateway/shared/guard/scan/lexicon"
 	"gateway/shared/guard/scan/mask"
 )
 
@@ -240,3 +244,113 @@ func digits(s string) bool {
 
 // files are file extensions; such names may have an @ before a size.
 var files = map[string]bool{"png": true, "jpg": true, "jpeg": true, "gif": true, "svg": true, "webp": true, "js": true, "css": true, "json": true, "ts": true}
+
+// network6 finds an IPv6 address around the colon at i.
+func (f *finder) network6(i int) {
+	text := f.text
+	if i < f.six {
+		return
+	}
+	start, end, colons := i, i, 0
+	for start > f.done && i-start < 46 && class[text[start-1]]&hex != 0 {
+		start--
+	}
+	for end < len(text) && end-start < 46 && (class[text[end]]&hex != 0 || text[end] == '.') {
+		if text[end] == ':' {
+			colons++
+		}
+		end++
+	}
+	f.six = end
+	for end > i && text[end-1] == '.' {
+		end--
+	}
+	if start > 0 && class[text[start-1]]&(alpha|digit) != 0 || end < len(text) && class[text[end]]&(alpha|digit) != 0 || colons < 2 || end-start < 7 {
+		return
+	}
+	if a, err := netip.ParseAddr(text[start:end]); err == nil && !a.IsLoopback() && !a.IsUnspecified() {
+		f.add(start, end, IP)
+	}
+}
+
+// network4 reports whether four groups of digits are an assignable IPv4 address.
+func (n *numeral) network4(from int) bool {
+	if len(n.groups)-from < 4 || n.sep(from, 3) != '.' {
+		return false
+	}
+	var octets [4]byte
+	for k := range octets {
+		g := n.groups[from+k]
+		if g.end-g.start > 3 {
+			return false
+		}
+		v := 0
+		for _, c := range n.text[g.start:g.end] {
+			v = v*10 + int(c-'0')
+		}
+		if v > 255 {
+			return false
+		}
+		octets[k] = byte(v)
+	}
+	start, end := n.groups[from].start, n.groups[from+3].end
+	switch {
+	case start > 0 && (n.text[start-1] == '.' || n.text[start-1] == '-' || class[n.text[start-1]]&alpha != 0):
+		return false // part of a version or a name
+	case end+1 < len(n.text) && (n.text[end] == '.' || n.text[end] == '-') && class[n.text[end+1]]&(digit|alpha) != 0 && n.text[end] == '.':
+		return false
+	case end < len(n.text) && class[n.text[end]]&alpha != 0:
+		return false
+	}
+	return octets[0] != 0 && octets[0] != 127 && octets[0] != 255
+}
+
+// Meanings of words before a number.
+const (
+	sayPhone uint16 = 1 << iota
+	sayAmerican
+	sayNational
+	sayTax
+)
+
+// reach is the distance in bytes of a word before a number.
+const reach = 48
+
+var sayings = sync.OnceValue(func() *lexicon.Set {
+	m := map[uint64]uint16{}
+	for list, what := range map[string]uint16{
+		"phone telephone tel mobile cell call fax whatsapp telegram sms text ring telefon telefono telefone handy mobil movil celular portable numero rufnummer telefonnummer dial hotline reach cellphone landline voicemail": sayPhone,
+		"ssn social": sayAmerican | sayNational,
+		"id identity identification identifier national personal citizen personnummer personnumer cpr bsn burgerservicenummer sofinummer nif nhs nino insurance egn teudat zehut mynumber steuer identifikationsnummer steueridentifikationsnummer idnr steuerid contribuinte pesel cpf dni nie passport ausweis medical patient sin aadhaar henkilotunnus hetu resident egn": sayNational,
+		"tax tfn taxpayer pan tin itin": sayTax | sayNational | sayAmerican,
+	} {
+		for _, w := range strings.Fields(list) {
+			m[lexicon.Hash(w)] |= what
+		}
+	}
+	return lexicon.NewSet(m)
+})
+
+func (n *numeral) says(what uint16) bool {
+	if !n.read {
+		n.read = true
+		n.said = saysBefore(n.text, n.groups[0].start, n.before)
+	}
+	return n.said&what != 0
+}
+
+// saysBefore returns the meaning of the words before a position, back to the last match.
+func saysBefore(text string, at, from int) uint16 {
+	from = max(from, at-reach)
+	for from < at && text[from] >= 0x80 && text[from] < 0xC0 {
+		from++
+	}
+	var said uint16
+	r := lexicon.Reader{Text: text[from:at]}
+	set := sayings()
+	for w := (lexicon.Word{}); r.Next(&w); {
+		v, _ := set.Find(w.Hash)
+		said |= v
+	}
+	return said
+}

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Schema is a JSON schema as the document has it.
@@ -236,4 +238,148 @@ func fits(kind string, v any) bool {
 		return kind == "object"
 	}
 	return false
+}
+
+// Leaf is a plain member of a body that is made of objects, such as settings.
+type Leaf struct {
+	Schema Schema
+	path   []string
+}
+
+// Leaves are the plain members that bodies of a schema may have, but those that name
+// things or are never read.
+func Leaves(s Schema) []Leaf {
+	var out []Leaf
+	leaves(s, nil, &out)
+	return out
+}
+
+func leaves(s Schema, at []string, out *[]Leaf) {
+	s = branch(s, nil)
+	for _, name := range slices.Sorted(maps.Keys(object(s["properties"]))) {
+		below := object(object(s["properties"])[name])
+		if below["writeOnly"] == true || below[RefersTo] != nil || name == workspaceID {
+			continue
+		}
+		path := append(slices.Clone(at), name)
+		switch kindOf(branch(below, nil)) {
+		case "object":
+			if len(path) < reach {
+				leaves(below, path, out)
+			}
+		case "array":
+		default:
+			*out = append(*out, Leaf{below, path})
+		}
+	}
+}
+
+// Name is the member's own name.
+func (l Leaf) Name() string { return l.path[len(l.path)-1] }
+
+func (l Leaf) String() string { return strings.Join(l.path, ".") }
+
+// In is the member's value in an answer.
+func (l Leaf) In(of map[string]any) (v any, there bool) {
+	v = of
+	for _, name := range l.path {
+		o := object(v)
+		if v, there = o[name]; !there {
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// Body is a body with the member alone.
+func (l Leaf) Body(v any) map[string]any {
+	for _, name := range slices.Backward(l.path) {
+		v = map[string]any{name: v}
+	}
+	return object(v)
+}
+
+// Differences returns the fields of sent that differ in read, by the schema of the body.
+// Write-only fields are skipped. names resolves the names that a reference may be returned as.
+func Differences(body Schema, sent, read map[string]any, names func(collection, name string) []string) (out []string) {
+	properties := object(body["properties"])
+	for _, name := range slices.Sorted(maps.Keys(sent)) {
+		s := object(properties[name])
+		if s["writeOnly"] == true || name == workspaceID {
+			continue
+		}
+		got, there := read[name]
+		if !there {
+			out = append(out, name+" is not read back, and the document does not say so")
+			continue
+		}
+		d := differ{names}
+		d.compare(name, s, sent[name], got, &out)
+	}
+	return out
+}
+
+const workspaceID = "workspace_id"
+
+type differ struct {
+	names func(collection, name string) []string
+}
+
+func (d differ) compare(at string, s Schema, sent, got any, out *[]string) {
+	if collection := text(s[RefersTo]); collection != "" && sent != nil {
+		one := got
+		if o := object(got); o != nil {
+			one = o["id"]
+		}
+		if !slices.Contains(d.names(collection, text(sent)), text(one)) {
+			*out = append(*out, fmt.Sprintf("%s is %v, sent %v", at, got, sent))
+		}
+		return
+	}
+	s = branch(s, sent)
+	switch x := sent.(type) {
+	case map[string]any:
+		o := object(got)
+		if a := list(got); len(a) == 1 {
+			o = object(a[0]) // the single schema of a list that allows several
+		}
+		for _, k := range slices.Sorted(maps.Keys(x)) {
+			below := object(object(s["properties"])[k])
+			if below["writeOnly"] == true {
+				continue
+			}
+			if below == nil {
+				below = object(s["additionalProperties"])
+			}
+			d.compare(at+"."+k, below, x[k], o[k], out)
+		}
+		return
+	case []any:
+		a := list(got)
+		if len(a) != len(x) {
+			*out = append(*out, fmt.Sprintf("%s has %d entries, sent %d", at, len(a), len(x)))
+			return
+		}
+		for i := range x {
+			d.compare(fmt.Sprintf("%s[%d]", at, i), object(s["items"]), x[i], a[i], out)
+		}
+		return
+	}
+	if !same(sent, got) {
+		*out = append(*out, fmt.Sprintf("%s is %v, sent %v", at, got, sent))
+	}
+}
+
+// same compares plain values: times as times, truth as JSON and as 0 and 1.
+func same(a, b any) bool {
+	if reflect.DeepEqual(a, b) {
+		return true
+	}
+	if x, ok := a.(bool); ok {
+		n, isNumber := b.(float64)
+		return isNumber && (n == 1) == x
+	}
+	t, errA := time.Parse(time.RFC3339Nano, text(a))
+	u, errB := time.Parse(time.RFC3339Nano, text(b))
+	return errA == nil && errB == nil && t.Equal(u)
 }

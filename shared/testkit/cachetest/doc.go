@@ -1,2 +1,0 @@
-// Package cachetest is the contract that every cache.Neighbours passes.
-package cachetest

@@ -1,2 +1,0 @@
-// Package dynamotest runs a DynamoDB emulator for tests and opens stores on it.
-package dynamotest

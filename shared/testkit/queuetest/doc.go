@@ -1,2 +1,0 @@
-// Package queuetest is the contract that every queue.Queue passes.
-package queuetest

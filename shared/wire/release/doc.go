@@ -1,2 +1,0 @@
-// Package release says which version of the gateway this is.
-package release
