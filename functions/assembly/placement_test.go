@@ -156,7 +156,7 @@ func TestReferencesDetermineTheWorkspace(t *testing.T) {
 	if got := in.must("GET", "/prompts?collection_id="+folder, rootKey, "")["total"]; got != 1.0 {
 		t.Errorf("the collection lists %v prompts", got)
 	}
-	if got := in.send("POST", "/prompts", rootKey, []byte(`{"name":"P","collection_id":"none","string":"Hi","parameters":{},"model":"gpt-4o","virtual_key":"saved"}`)); got.Code != 400 || !strings.Contains(got.Body.String(), `"workspace_id"`) {
+	if got := in.send("POST", "/prompts", rootKey, []byte(`{"name":"P","collection_id":"none","string":"Hi","parameters":{},"model":"gpt-4o","virtual_key":"saved"}`)); got.Code != 400 || !strings.Contains(got.Body.String(), "collection_id: ") {
 		t.Errorf("an unknown collection: %d %s", got.Code, got.Body)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"gateway/shared/admin"
 	"gateway/shared/egress"
 	"gateway/shared/provider"
 	"gateway/shared/resource"
@@ -265,5 +266,32 @@ func TestSecretsInAConfigAreSealedAndMasked(t *testing.T) {
 	log, err := json.Marshal(h.Audit())
 	if err != nil || bytes.Contains(log, []byte(canary)) {
 		t.Error("the audit log shows a secret")
+	}
+}
+
+// TestDocumentedMembersAreOfConfigs parses a config with each member that the document names.
+func TestDocumentedMembersAreOfConfigs(t *testing.T) {
+	t.Parallel()
+	samples := map[any]string{"string": `"a"`, "integer": `1`, "number": `1`, "boolean": `true`, "array": `[]`, "object": `{}`, nil: `"simple"`}
+	var check func(schema admin.Schema, before, after string)
+	check = func(schema admin.Schema, before, after string) {
+		for name, s := range schema["properties"].(admin.Schema) {
+			member := s.(admin.Schema)
+			_, details := route.Parse([]byte(before+fmt.Sprintf(`{%q:%s}`, name, samples[member["type"]])+after), route.Strict)
+			for _, d := range details {
+				if strings.Contains(d.Message, "is not a property") {
+					t.Errorf("%s%s%s: %s %s", before, name, after, d.Field, d.Message)
+				}
+			}
+			if member["type"] == "object" && member["properties"] != nil {
+				check(member, before+fmt.Sprintf(`{%q:`, name), `}`+after)
+			}
+		}
+	}
+	check(configForm(), "", "")
+	for _, name := range []string{"nonsense", "targt"} {
+		if _, details := route.Parse([]byte(fmt.Sprintf(`{%q:1}`, name)), route.Strict); len(details) == 0 || !strings.Contains(details[0].Message, "is not a property") {
+			t.Errorf("the test does not recognize what is said of unknown members: %v", details)
+		}
 	}
 }

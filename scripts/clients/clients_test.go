@@ -111,7 +111,7 @@ func (p *process) waitHealthy(t *testing.T) {
 
 // environment is what the programs read.
 func (p *process) environment() []string {
-	return append(os.Environ(), "GATEWAY_URL="+p.url, "GATEWAY_KEY="+workspaceKey, "GATEWAY_ADMIN_KEY="+adminKey, "GATEWAY_TLS_URL="+p.tls, "NODE_EXTRA_CA_CERTS="+p.ca)
+	return append(os.Environ(), "GATEWAY_URL="+p.url, "GATEWAY_KEY="+workspaceKey, "GATEWAY_WORKSPACE_KEY="+workspaceKey, "GATEWAY_ADMIN_KEY="+adminKey, "GATEWAY_TLS_URL="+p.tls, "NODE_EXTRA_CA_CERTS="+p.ca)
 }
 
 // missing skips the test because a tool is not there. Where CI is set nothing
@@ -131,6 +131,7 @@ func TestClients(t *testing.T) {
 	}
 	p := startGateway(t)
 	t.Run("go", func(t *testing.T) { goProgram(t, p) })
+	t.Run("a generated Go client", func(t *testing.T) { generatedClient(t, p) })
 	t.Run("metrics", func(t *testing.T) { metrics(t, p) })
 	t.Run("node", func(t *testing.T) { nodePrograms(t, p) })
 	t.Run("curl", func(t *testing.T) { curlProgram(t, p) })
@@ -150,6 +151,42 @@ func buildGoclient(t *testing.T) string {
 		t.Fatalf("building goclient: %v\n%s", err, out)
 	}
 	return binary
+}
+
+// generatedClient makes a Go client of the API document that the gateway serves, compiles a program
+// with it, and runs that. Only the operations that the program uses are generated: all of them
+// take a compiler minutes.
+func generatedClient(t *testing.T, p *process) {
+	dir := t.TempDir()
+	for from, to := range map[string]string{"go.mod": "go.mod", "go.sum": "go.sum", "testdata/generated/config.yaml": "config.yaml", "testdata/generated/program.go": "program.go"} {
+		content, err := os.ReadFile(filepath.Join("goclient", from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, to), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "client"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.Get(p.url + "/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	document, err := io.ReadAll(res.Body)
+	if err != nil || os.WriteFile(filepath.Join(dir, "openapi.json"), document, 0o600) != nil {
+		t.Fatal("the API document cannot be saved: ", err)
+	}
+	for _, args := range [][]string{{"tool", "oapi-codegen", "-config", "config.yaml", "openapi.json"}, {"build", "-o", "program", "."}} {
+		cmd := exec.Command("go", args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	run(t, p, time.Minute, filepath.Join(dir, "program"))
 }
 
 // metrics checks the metrics of the gateway by Prometheus' own rules, after requests of all formats.

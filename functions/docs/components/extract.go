@@ -16,7 +16,7 @@ import (
 // repeated parameters, headers and responses by references. doc is an OpenAPI document as
 // encoding/json decodes it and is changed. Equal objects share a component, an existing one too.
 // Equal responses for several errors become one for a range, and the security of most
-// operations becomes that of the document.
+// operations becomes that of the document. Names are distinct for generators of clients.
 func Extract(doc map[string]any) {
 	n := namer{components: object(doc, "components"), names: map[string]string{}, used: map[string]bool{}, seen: map[string]int{}, forms: map[string]map[string]int{}, bodies: map[string]bool{}, within: map[string]bool{}}
 	for kind, all := range n.components {
@@ -27,6 +27,7 @@ func Extract(doc map[string]any) {
 		}
 	}
 	paths, _ := doc["paths"].(map[string]any)
+	splitTypes(doc)
 	shareSecurity(doc, paths)
 	each(paths, func(op map[string]any) {
 		fold(op)
@@ -37,6 +38,7 @@ func Extract(doc map[string]any) {
 	uses := map[string]int{}
 	references(doc, uses)
 	n.putBack(doc, uses)
+	distinct(doc)
 }
 
 // each calls f with every operation, in an order that does not change: those that return a
@@ -113,8 +115,8 @@ func (n *namer) operation(op map[string]any) {
 	name := operationName(op)
 	for i, p := range list(op["parameters"]) {
 		parameter, _ := p.(map[string]any)
-		if text := canonical(parameter); n.seen[text] > 1 {
-			own, _ := parameter["name"].(string)
+		own, ok := parameter["name"].(string) // of no parameter that is a reference already
+		if text := canonical(parameter); ok && n.seen[text] > 1 {
 			op["parameters"].([]any)[i] = n.component("parameters", own, text, parameter)
 		}
 	}
@@ -234,6 +236,11 @@ func (n *namer) inner(schema map[string]any, hint string) {
 	}
 	for _, key := range []string{"oneOf", "anyOf", "allOf"} {
 		for i, s := range list(schema[key]) {
+			if of, _ := s.(map[string]any); of["type"] == "array" {
+				if entry, _ := of["items"].(map[string]any); entry["enum"] != nil { // generators name it like the list
+					of["items"] = n.component("schemas", singular(hint), canonical(entry), entry)
+				}
+			}
 			schema[key].([]any)[i] = replace(s, hint+variant(s, i))
 		}
 	}

@@ -119,3 +119,49 @@ func TestResolveUndoesExtract(t *testing.T) {
 		}
 	}
 }
+
+const forGenerators = `{"openapi":"3.1.0","components":{"schemas":{"ThingKind":{"type":"object","properties":{"a":{"type":"string"}}},"Tags":{"type":"object"}},
+ "parameters":{"a-parameter-that-is-described-once-for-all-of-the-operations":{"name":"once","in":"query","schema":{"type":"string"}},"tags":{"name":"tags","in":"query","content":{"application/json":{"schema":{"type":"object"}}}}}},
+"paths":{"/things/{server}":{"get":{"operationId":"getThing","parameters":[` + once + `,{"$ref":"#/components/parameters/tags"},{"name":"server","in":"path","required":true,"schema":{"type":"string"}}],
+ "responses":{"200":{"description":"Done.","content":{"application/json":{"schema":{"type":"object","properties":{
+  "kind":{"type":"string","enum":["a","b"]},"value":{"type":["string","integer","null"],"maxLength":5,"minimum":1,"description":"A value."},"custom_host":{"type":"string"},"customHost":{"type":"string"},
+  "other":{"$ref":"#/components/schemas/ThingKind"}}}}}}}}},
+"/others":{"get":{"operationId":"listOthers","parameters":[` + once + `],"responses":{"200":{"description":"Done."}}}}}}`
+
+const once = `{"$ref":"#/components/parameters/a-parameter-that-is-described-once-for-all-of-the-operations"}`
+
+// Names of types and fields that generators of clients derive are distinct.
+func TestExtractSuitsGenerators(t *testing.T) {
+	t.Parallel()
+	var doc map[string]any
+	if err := json.Unmarshal([]byte(forGenerators), &doc); err != nil {
+		t.Fatal(err)
+	}
+	Extract(doc)
+	at := func(path ...string) any {
+		var v any = doc
+		for _, name := range path {
+			v = v.(map[string]any)[name]
+		}
+		return v
+	}
+	if names := slices.Sorted(maps.Keys(at("components", "parameters").(map[string]any))); !slices.Equal(names, []string{"a-parameter-that-is-described-once-for-all-of-the-operations", "tagsParameter"}) {
+		t.Errorf("parameters are named %q", names)
+	}
+	// The property kind of Thing has the type ThingKind in clients.
+	if at("components", "schemas", "ThingKind") != nil || at("components", "schemas", "ThingKind2") == nil || at("components", "schemas", "Thing", "properties", "other", "$ref") != "#/components/schemas/ThingKind2" {
+		t.Errorf("schemas: %v", at("components", "schemas"))
+	}
+	value := at("components", "schemas", "Thing", "properties", "value").(map[string]any)
+	want := map[string]any{"description": "A value.", "anyOf": []any{map[string]any{"type": "string", "maxLength": 5.0}, map[string]any{"type": "integer", "minimum": 1.0}, map[string]any{"type": "null"}}}
+	if !reflect.DeepEqual(value, want) {
+		t.Errorf("several types are %v", value)
+	}
+	if at("components", "schemas", "Thing", "properties", "customHost", goName) != "CustomHostAlias" || at("components", "schemas", "Thing", "properties", "custom_host", goName) != nil {
+		t.Errorf("spellings of a name: %v", at("components", "schemas", "Thing"))
+	}
+	parameters := at("paths", "/things/{server}", "get", "parameters").([]any)
+	if !reflect.DeepEqual(parameters[1], map[string]any{"$ref": "#/components/parameters/tagsParameter"}) || parameters[2].(map[string]any)[goName] != "ServerParameter" {
+		t.Errorf("parameters: %v", parameters)
+	}
+}

@@ -40,7 +40,7 @@ type resolver struct {
 func (r resolver) resolve(v any, within []string) (any, error) {
 	switch v := v.(type) {
 	case map[string]any:
-		if ref, ok := v["$ref"].(string); ok && len(v) == 1 {
+		if ref, ok := v["$ref"].(string); ok && (len(v) == 1 || len(v) == 2 && v[goName] != nil) {
 			return r.follow(ref, within)
 		}
 		out := make(map[string]any, len(v))
