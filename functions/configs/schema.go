@@ -41,7 +41,7 @@ func nodeForm() admin.Schema {
 		"virtual_key":               plain("string", "Slug of a saved provider; the older name of provider."),
 		"api_key":                   plain("string", "Credential of the provider, in place of a saved one."),
 		"custom_host":               plain("string", "Base URL of the provider."),
-		"custom_headers":            openForm(),
+		"custom_headers":            admin.Schema{"description": "Headers of the request to the provider: an object, or its JSON text."},
 		"forward_headers":           listOf(admin.Schema{"type": "string"}),
 		"passthrough":               plain("boolean", "Take the provider from the request."),
 		"prompt_id":                 plain("string", "Saved prompt that the target renders."),
@@ -63,7 +63,7 @@ func nodeForm() admin.Schema {
 			"mode": oneOf("simple", "semantic"), "max_age": plain("integer", "Seconds."), "threshold": between("number", route.MinCacheThreshold, 1),
 			"embedder": admin.Schema{"type": "object", "required": []string{"provider", "model"}, "properties": admin.Schema{"provider": admin.Schema{"type": "string"}, "model": admin.Schema{"type": "string"}}},
 		}}}},
-		"prompt_cache":         admin.Schema{"type": "object", "properties": admin.Schema{"mode": oneOf("auto", "off"), "ttl": oneOf("5m", "1h")}},
+		"prompt_cache":         admin.Schema{"type": "object", "properties": admin.Schema{"mode": oneOf("auto", "off", ""), "ttl": oneOf("5m", "1h", "")}},
 		"before_request_hooks": guardrails, "after_request_hooks": guardrails, "input_guardrails": guardrails, "output_guardrails": guardrails, "input_mutators": guardrails, "output_mutators": guardrails,
 		"cb_config": admin.Schema{"type": "object", "required": []string{"cooldown_interval"}, "description": "Circuit breaker.", "properties": admin.Schema{
 			"failure_threshold": admin.Schema{"type": "integer", "minimum": 1}, "failure_threshold_percentage": between("number", 0, 100), "minimum_requests": admin.Schema{"type": "integer", "minimum": 1},

@@ -105,6 +105,7 @@ func TestParseErrors(t *testing.T) {
 		{"cache age as text", `{"provider":"@a","cache":{"mode":"simple","max_age":"60"}}`, both("cache.max_age")},
 		{"timeout below zero", `{"provider":"@a","request_timeout":-1}`, both("request_timeout")},
 		{"timeout of a fraction", `{"provider":"@a","request_timeout":1.5}`, both("request_timeout")},
+		{"timeout of a tiny fraction", `{"provider":"@a","request_timeout":1e-400}`, both("request_timeout")},
 		{"breaker by rate", `{"provider":"@a","cb_config":{"failure_threshold_percentage":50,"minimum_requests":10,"cooldown_interval":30000}}`, both()},
 		{"breaker bounds", `{"provider":"@a","cb_config":{"failure_threshold":0,"cooldown_interval":29999,"failure_threshold_percentage":101,"minimum_requests":0}}`,
 			both("cb_config.cooldown_interval", "cb_config.failure_threshold", "cb_config.failure_threshold_percentage", "cb_config.minimum_requests")},

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -127,7 +128,8 @@ func (r *reader) whole(v value, least int64) int64 {
 		return least
 	}
 	n, err := wire.ScanInt(v.raw, v.path)
-	if err != nil || n > math.MaxInt32 {
+	mantissa, _, _ := bytes.Cut(bytes.ToLower(v.raw), []byte("e"))
+	if err != nil || n > math.MaxInt32 || n == 0 && bytes.ContainsAny(mantissa, "123456789") { // 1e-400 is not 0
 		r.add(v.path, "must be a whole number up to %d", math.MaxInt32)
 		return least
 	}

@@ -1,6 +1,9 @@
 package hosts
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -9,18 +12,45 @@ import (
 	"gateway/shared/fault"
 )
 
-// sourced requires that a row names where it comes from.
-func sourced(t *testing.T, row, host, source, date string) {
-	t.Helper()
-	if _, err := time.Parse(time.DateOnly, date); err != nil || host == "" || source == "" {
-		t.Errorf("%s: host %q, source %q, date %q (%v)", row, host, source, date, err)
+// TestRowsNameTheirSources requires that each row of a table is followed by a comment with where it
+// comes from, and when that was read. Binaries do not contain them.
+func TestRowsNameTheirSources(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n, line := range strings.Split(string(source), "\n") {
+			if strings.HasSuffix(file, "_test.go") || !row.MatchString(line) {
+				continue
+			}
+			rows++
+			said := sourced.FindStringSubmatch(line)
+			if said == nil {
+				t.Errorf("%s:%d: the row has no comment with its source and a date", file, n+1)
+			} else if _, err := time.Parse(time.DateOnly, said[1]); err != nil {
+				t.Errorf("%s:%d: %v", file, n+1, err)
+			}
+		}
+	}
+	if want := len(Stops) + len(Overflows) + len(Balances) + len(Thinkers) + len(Leasts) + len(Reasoners) + len(Lengths); rows != want {
+		t.Errorf("%d rows are found, the tables have %d", rows, want)
 	}
 }
+
+var (
+	row     = regexp.MustCompile(`^\t\{.*\},`)
+	sourced = regexp.MustCompile(`\}, +// [^ ].*, (\d{4}-\d{2}-\d{2})$`)
+)
 
 func TestStopsHaveOneMeaningAndASource(t *testing.T) {
 	seen := map[string]bool{"stop": true, "length": true, "tool_calls": true, "content_filter": true}
 	for _, s := range Stops {
-		sourced(t, s.Word, s.Host, s.Source, s.Date)
 		if seen[s.Word] {
 			t.Errorf("%s has two rows", s.Word)
 		}
@@ -77,7 +107,6 @@ func TestErrorsOfHostsMeanWhatAgentsActOn(t *testing.T) {
 	for _, rows := range [][]Refusal{Overflows, Balances} {
 		for _, r := range rows {
 			name := r.Code + r.Type + r.Text
-			sourced(t, name, r.Host, r.Source, r.Date)
 			if name != r.Code && name != r.Type && name != r.Text || name == "" || strings.ToLower(r.Text) != r.Text {
 				t.Errorf("%+v: a row has one of code, type and words in lower case", r)
 			}
@@ -88,14 +117,10 @@ func TestErrorsOfHostsMeanWhatAgentsActOn(t *testing.T) {
 func TestThinkersHaveASource(t *testing.T) {
 	seen := map[string]bool{}
 	for _, h := range Thinkers {
-		sourced(t, h.Host, h.Host, h.Source, h.Date)
 		if seen[h.Host] || h.Switch == NoSwitch || ThinkerOf(h.Host) == nil {
 			t.Errorf("%s: two rows, or a row without a switch", h.Host)
 		}
 		seen[h.Host] = true
-	}
-	for _, l := range Leasts {
-		sourced(t, l.Model, l.Model, l.Source, l.Date)
 	}
 	for asked, want := range map[string]string{"medium": "high", "high": "high", "low": "low", "xhigh": "max", "max": "max"} {
 		if got := ThinkerOf("deepseek").Effort(asked); got != want {
@@ -107,7 +132,6 @@ func TestThinkersHaveASource(t *testing.T) {
 func TestReasonersHaveASource(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range Reasoners {
-		sourced(t, r.Host, r.Host, r.Source, r.Date)
 		if seen[r.Host] || r.Field != "reasoning" && r.Field != "reasoning_content" {
 			t.Errorf("%s: two rows, or the member %q", r.Host, r.Field)
 		}
@@ -123,7 +147,6 @@ func TestReasonersHaveASource(t *testing.T) {
 
 func TestLengthsHaveASourceAndHold(t *testing.T) {
 	for _, l := range Lengths {
-		sourced(t, l.Host+" "+l.Field, l.Host, l.Source, l.Date)
 		if got := lengthOf(l.Host, l.Field); got.Most != l.Most || l.Most < 32 {
 			t.Errorf("%s %s has two rows, or no room for a hash", l.Host, l.Field)
 		}

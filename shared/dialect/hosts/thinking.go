@@ -30,23 +30,22 @@ type Thinker struct {
 	Efforts string
 	// Known: only models that are known to reason get the field, because the others of
 	// this host reject it.
-	Known        bool
-	Source, Date string
+	Known bool
 }
 
 // Thinkers are the hosts with a known switch. Those with ThinkingType and EnableThinking
 // think by default.
 var Thinkers = []Thinker{
-	{Host: "openai", Switch: EffortOnly, Efforts: "low medium high xhigh", Source: "platform.openai.com/docs/api-reference/chat/create (reasoning_effort)", Date: "2026-11-28"},
-	{Host: "azure-openai", Switch: EffortOnly, Efforts: "low medium high xhigh", Known: true, Source: "learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning; anomalyco/opencode#14611 (xhigh)", Date: "2026-11-29"},
-	{Host: "openrouter", Switch: EffortOnly, Efforts: "low medium high xhigh", Source: "openrouter.ai/docs/use-cases/reasoning-tokens; enricoros/big-AGI#940 (reasoning_effort)", Date: "2026-11-29"},
-	{Host: "deepseek", Switch: ThinkingType, Efforts: "low high max", Source: "api-docs.deepseek.com/guides/thinking_mode", Date: "2026-11-29"},
-	{Host: "moonshot", Switch: ThinkingType, Source: "platform.kimi.ai/docs/api/models-overview; anomalyco/models.dev#2294", Date: "2026-11-29"},
-	{Host: "z-ai", Switch: ThinkingType, Source: "docs.z.ai/api-reference/llm/chat-completion (thinking.type); theopenco/llmgateway#3152", Date: "2026-11-29"},
-	{Host: "zhipu", Switch: ThinkingType, Source: "docs.bigmodel.cn (thinking.type); esengine/DeepSeek-Reasonix#5059", Date: "2026-11-29"},
-	{Host: "byteplus", Switch: ThinkingType, Source: "langgenius/dify-official-plugins#1187; chatboxai/chatbox#3548 (thinking.type of Ark)", Date: "2026-11-29"},
-	{Host: "dashscope", Switch: EnableThinking, Source: "help.aliyun.com/en/model-studio/deep-thinking (enable_thinking, thinking_budget)", Date: "2026-11-29"},
-	{Host: "siliconflow", Switch: EnableThinking, Source: "CherryHQ/cherry-studio#14782 (thinking is not accepted); anomalyco/models.dev#2508 (thinking_budget)", Date: "2026-11-29"},
+	{Host: "openai", Switch: EffortOnly, Efforts: "low medium high xhigh"},                    // platform.openai.com/docs/api-reference/chat/create (reasoning_effort), 2026-11-28
+	{Host: "azure-openai", Switch: EffortOnly, Efforts: "low medium high xhigh", Known: true}, // learn.microsoft.com/en-us/azure/foundry/openai/how-to/reasoning; anomalyco/opencode#14611 (xhigh), 2026-11-29
+	{Host: "openrouter", Switch: EffortOnly, Efforts: "low medium high xhigh"},                // openrouter.ai/docs/use-cases/reasoning-tokens; enricoros/big-AGI#940 (reasoning_effort), 2026-11-29
+	{Host: "deepseek", Switch: ThinkingType, Efforts: "low high max"},                         // api-docs.deepseek.com/guides/thinking_mode, 2026-11-29
+	{Host: "moonshot", Switch: ThinkingType},                                                  // platform.kimi.ai/docs/api/models-overview; anomalyco/models.dev#2294, 2026-11-29
+	{Host: "z-ai", Switch: ThinkingType},                                                      // docs.z.ai/api-reference/llm/chat-completion (thinking.type); theopenco/llmgateway#3152, 2026-11-29
+	{Host: "zhipu", Switch: ThinkingType},                                                     // docs.bigmodel.cn (thinking.type); esengine/DeepSeek-Reasonix#5059, 2026-11-29
+	{Host: "byteplus", Switch: ThinkingType},                                                  // langgenius/dify-official-plugins#1187; chatboxai/chatbox#3548 (thinking.type of Ark), 2026-11-29
+	{Host: "dashscope", Switch: EnableThinking},                                               // help.aliyun.com/en/model-studio/deep-thinking (enable_thinking, thinking_budget), 2026-11-29
+	{Host: "siliconflow", Switch: EnableThinking},                                             // CherryHQ/cherry-studio#14782 (thinking is not accepted); anomalyco/models.dev#2508 (thinking_budget), 2026-11-29
 }
 
 // ThinkerOf returns the row of a provider, nil if there is none.
@@ -72,19 +71,18 @@ func (t *Thinker) Effort(effort string) string {
 
 // Least is the lowest effort of models controlled by an effort.
 type Least struct {
-	Model        string // beginning of the model's name; longer ones come first
-	Effort       string
-	Source, Date string
+	Model  string // beginning of the model's name; longer ones come first
+	Effort string
 }
 
 // Leasts are the efforts that mean no thinking. A model without a row gets none.
 var Leasts = []Least{
-	{"gpt-5.", "none", "developers.openai.com/api/docs/guides/reasoning", "2026-11-28"},
-	{"gpt-5-pro", "high", "developers.openai.com/api/docs/models/gpt-5-pro", "2026-11-28"},
-	{"gpt-5-codex", "low", "developers.openai.com/api/docs/models/gpt-5-codex", "2026-11-28"},
-	{"gpt-5", "minimal", "developers.openai.com/api/docs/guides/reasoning", "2026-11-28"},
-	{"gpt-6", "none", "developers.openai.com/api/docs/guides/reasoning", "2026-11-28"},
-	{"o", "low", "developers.openai.com/api/docs/guides/reasoning", "2026-11-28"},
+	{"gpt-5.", "none"},     // developers.openai.com/api/docs/guides/reasoning, 2026-11-28
+	{"gpt-5-pro", "high"},  // developers.openai.com/api/docs/models/gpt-5-pro, 2026-11-28
+	{"gpt-5-codex", "low"}, // developers.openai.com/api/docs/models/gpt-5-codex, 2026-11-28
+	{"gpt-5", "minimal"},   // developers.openai.com/api/docs/guides/reasoning, 2026-11-28
+	{"gpt-6", "none"},      // developers.openai.com/api/docs/guides/reasoning, 2026-11-28
+	{"o", "low"},           // developers.openai.com/api/docs/guides/reasoning, 2026-11-28
 }
 
 // LeastEffort returns the least effort of a model, "" if it is not known.
@@ -101,21 +99,20 @@ func LeastEffort(model string) string {
 
 // Length bounds a field of a request, in characters.
 type Length struct {
-	Host, Field  string // id of the provider, user or tool_call_id
-	Least, Most  int
-	Source, Date string
+	Host, Field string // id of the provider, user or tool_call_id
+	Least, Most int
 }
 
 // Lengths are the bounds of hosts. A field without a row has none.
 var Lengths = []Length{
-	{"openai", "user", 0, 64, "looplj/axonhub#1669 (string_above_max_length)", "2026-11-28"},
-	{"azure-openai", "user", 0, 64, "looplj/axonhub#1669 (string_above_max_length)", "2026-11-28"},
-	{"openrouter", "user", 0, 128, "ujisati/claude-code-provider-proxy#11", "2026-11-29"},
-	{"zhipu", "user", 6, 128, "docs.bigmodel.cn (user_id)", "2026-11-28"},
-	{"z-ai", "user", 6, 128, "docs.z.ai/api-reference/llm/chat-completion (user_id)", "2026-11-28"},
-	{"byteplus", "user", 6, 128, "docs.byteplus.com/en/docs/ModelArk", "2026-11-28"},
-	{"openai", "tool_call_id", 0, 64, "orchidfiles/ungate#26; AnswerDotAI/fastllm#45", "2026-11-28"},
-	{"azure-openai", "tool_call_id", 0, 40, "BerriAI/litellm#11392; Azure/azure-dev#7324 (64 at /responses: openai/codex#14355)", "2026-11-29"},
+	{"openai", "user", 0, 64},               // looplj/axonhub#1669 (string_above_max_length), 2026-11-28
+	{"azure-openai", "user", 0, 64},         // looplj/axonhub#1669 (string_above_max_length), 2026-11-28
+	{"openrouter", "user", 0, 128},          // ujisati/claude-code-provider-proxy#11, 2026-11-29
+	{"zhipu", "user", 6, 128},               // docs.bigmodel.cn (user_id), 2026-11-28
+	{"z-ai", "user", 6, 128},                // docs.z.ai/api-reference/llm/chat-completion (user_id), 2026-11-28
+	{"byteplus", "user", 6, 128},            // docs.byteplus.com/en/docs/ModelArk, 2026-11-28
+	{"openai", "tool_call_id", 0, 64},       // orchidfiles/ungate#26; AnswerDotAI/fastllm#45, 2026-11-28
+	{"azure-openai", "tool_call_id", 0, 40}, // BerriAI/litellm#11392; Azure/azure-dev#7324 (64 at /responses: openai/codex#14355), 2026-11-29
 }
 
 // lengthOf returns the row of a field, nil if there is none.
