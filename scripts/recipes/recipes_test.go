@@ -33,10 +33,10 @@ var recipes = []recipe{
 		section: "Add a provider", most: 3,
 		changes: []insertion{
 			{"shared/provider/catalogue.go", `{ID: "novita-ai"`, `	{ID: "example-ai", Name: "Example AI", Dialect: OpenAIChat, Base: "https://api.example.com", Prefix: "/v1", Auth: bearer, Key: always, Routes: chatOnly, Quirks: plain},`},
-			{"shared/pricing/data/prices.txt", "deepseek\t", "example-ai\texample-1\tinput=0.5 output=1.5"},
+			{"shared/pricing/data/prices.txt", "ember-cloud\tminimax-m2.5\t", "example-ai\texample-1\tinput=0.5 output=1.5"},
 			{"shared/pricing/data/SOURCES.md", "|---|", "| 2026-11-29 | `example-ai/example-1` | added | example.com/pricing |"},
 		},
-		written: []string{"shared/pricing/data/prices.bin", "shared/provider/testdata/catalogue.txt"},
+		written: []string{"shared/pricing/data/prices.packed", "shared/provider/testdata/catalogue.txt"},
 		proof: insertion{"shared/provider/recipe_test.go", "", `package provider
 
 import "testing"
@@ -53,6 +53,7 @@ func TestRecipe(t *testing.T) {
 		changes: []insertion{
 			{"shared/guard/table_default.go", `ID: "default.wordCount"`, `	{ID: "default.lineCount", Phase: Both, Category: Basic, Params: countLimits("minLines", "maxLines", 99_999), validate: checkOrder("minLines", "maxLines"), Doc: "The text has a number of lines."},`},
 			{"shared/guard/basic/basic.go", `"default.wordCount":`, `		"default.lineCount":                lineCount,`},
+			{"shared/guard/chain/quotes_test.go", `"default.wordCount":`, "\t\"default.lineCount\":                {`{\"maxLines\":1}`},"},
 			{"shared/guard/basic/lines.go", "", `package basic
 
 import (
@@ -218,7 +219,7 @@ func copied(t *testing.T) string {
 			return err
 		}
 		if d.IsDir() {
-			if slices.Contains(skipped, d.Name()) && rel != "." {
+			if slices.Contains(skipped, filepath.ToSlash(rel)) {
 				return filepath.SkipDir
 			}
 			return os.MkdirAll(filepath.Join(dir, rel), 0o755)
