@@ -158,7 +158,7 @@ func may(c *admin.Call, action string, row *resource.Row) bool {
 	if action == "rotate" { // collecting what a rotation made is a part of it
 		need = append(need, of+".update")
 	}
-	return c.Caller.HasAny(need) && (c.Caller.UserID != "" && row.Fields["user"] == c.Caller.UserID || c.Caller.AtLeast(admin.Manager))
+	return c.Caller.HasAny(need) && c.Caller.ReachesKeysOf(row.Fields["user"])
 }
 
 // across covers the named workspace or the caller's own, or with an organisation

@@ -97,13 +97,8 @@ type holder struct {
 	may     func(*resource.Row) bool // nil: all
 }
 
-const (
-	listsServiceKeys = "workspace_service_api_keys.list"
-	listsUserKeys    = "workspace_user_api_keys.list"
-	listsAdminKeys   = "organisation_service_api_keys.list"
-)
-
-var listsKeys = map[identity.KeyType]string{identity.WorkspaceService: listsServiceKeys, identity.WorkspaceUser: listsUserKeys, identity.OrganisationService: listsAdminKeys}
+// listsKeys returns the scope that lists keys of a type.
+func listsKeys(of identity.KeyType) string { return of.ScopeFamily() + ".list" }
 
 // holders are the kinds other than policies, in workspaces.
 func holders(c *admin.Call, in []store.Scope) []holder {
@@ -124,14 +119,14 @@ func holders(c *admin.Call, in []store.Scope) []holder {
 		return out, nil
 	}
 	return []holder{
-		{ledger.Key, []string{listsServiceKeys, listsUserKeys, listsAdminKeys}, identity.KindKey, keys, func(rec resource.Record) ([]*ledger.Subject, error) {
+		{ledger.Key, []string{listsKeys(identity.WorkspaceService), listsKeys(identity.WorkspaceUser), listsKeys(identity.OrganisationService)}, identity.KindKey, keys, func(rec resource.Record) ([]*ledger.Subject, error) {
 			var k identity.Key
 			if err := json.Unmarshal(rec.Body, &k); err != nil || k.UsageLimits == nil {
 				return nil, err
 			}
 			return []*ledger.Subject{identity.SubjectOf(rec.Scope, rec.ID, rec.Name, rec.Rev, k.RateLimits, k.UsageLimits)}, nil
 		}, func(row *resource.Row) bool { // as the list of keys does
-			return c.Caller.HasAny([]string{listsKeys[identity.KeyType(row.Fields["type"])]}) && (c.Caller.UserID != "" && row.Fields["user"] == c.Caller.UserID || c.Caller.AtLeast(admin.Manager))
+			return c.Caller.HasAny([]string{listsKeys(identity.KeyType(row.Fields["type"]))}) && c.Caller.ReachesKeysOf(row.Fields["user"])
 		}},
 		{ledger.Workspace, []string{"workspaces.list", "workspaces.read"}, tenant.KindWorkspace, org, func(rec resource.Record) ([]*ledger.Subject, error) {
 			w, err := tenant.ReadWorkspace(rec)

@@ -256,6 +256,12 @@ type Authenticate func(ctx context.Context, r *http.Request, requestID string) (
 // Is reports whether the caller is a user, beyond doubt.
 func (c *Caller) Is(user string) bool { return user != "" && c.UserID == user && !c.Shared }
 
+// ReachesKeysOf reports whether the caller reaches the keys of a user: those of its own user, and
+// all of them if its role manages the workspace.
+func (c *Caller) ReachesKeysOf(user string) bool {
+	return c.UserID != "" && c.UserID == user || c.AtLeast(Manager)
+}
+
 // OfOrganisation reports whether the caller can access the entire organization.
 func (c *Caller) OfOrganisation() bool { return c.Scope.Workspace == "" }
 
