@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,18 @@ import (
 func TestLanesAreThoseOfTheMakefile(t *testing.T) {
 	t.Parallel()
 	lanes := map[string]string{"plays": "shared functions", "tables": "local", "standard": "local scripts/clients"}
+	makefile, err := os.ReadFile("../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lane, trees := range lanes {
+		for tree := range strings.FieldsSeq(trees) {
+			run := regexp.MustCompile(`-run "\$\$\(scripts/lane\.sh ` + lane + ` ([^)]* )?` + tree + `[ )/]`)
+			if !run.Match(makefile) {
+				t.Errorf("the Makefile does not run the lane %s of %s", lane, tree)
+			}
+		}
+	}
 	walkGo(t, func(pkg, file string) {
 		if !strings.HasSuffix(file, "_test.go") {
 			return

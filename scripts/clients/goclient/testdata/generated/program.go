@@ -47,11 +47,19 @@ func use(ctx context.Context, url string) error {
 		return fmt.Errorf("create: %s", made.Body)
 	}
 	slug := made.JSON200.Slug
-	if read, err := admin.GetConfigWithResponse(ctx, slug, nil); err != nil || read.JSON200 == nil || read.JSON200.Data.Name != name {
-		return fmt.Errorf("read: %v, %s", err, read.Body)
+	read, err := admin.GetConfigWithResponse(ctx, slug, nil)
+	if err != nil {
+		return err
 	}
-	if missing, err := admin.GetConfigWithResponse(ctx, "no-such-config", nil); err != nil || missing.JSON4XX == nil || missing.StatusCode() != http.StatusNotFound {
-		return fmt.Errorf("read of a config that does not exist: %v, %s", err, missing.Body)
+	if read.JSON200 == nil || read.JSON200.Data.Name != name {
+		return fmt.Errorf("read: %s", read.Body)
+	}
+	missing, err := admin.GetConfigWithResponse(ctx, "no-such-config", nil)
+	if err != nil {
+		return err
+	}
+	if missing.JSON4XX == nil || missing.StatusCode() != http.StatusNotFound {
+		return fmt.Errorf("read of a config that does not exist: %s", missing.Body)
 	}
 
 	caller, err := by(url, os.Getenv("GATEWAY_WORKSPACE_KEY"))
@@ -70,8 +78,12 @@ func use(ctx context.Context, url string) error {
 	if answer.JSON200 == nil || *answer.JSON200.Choices[0].Message.Content != "Typed" {
 		return fmt.Errorf("chat: %s", answer.Body)
 	}
-	if removed, err := admin.DeleteConfigWithResponse(ctx, slug, nil); err != nil || removed.StatusCode() != http.StatusOK {
-		return fmt.Errorf("delete: %v, %s", err, removed.Body)
+	removed, err := admin.DeleteConfigWithResponse(ctx, slug, nil)
+	if err != nil {
+		return err
+	}
+	if removed.StatusCode() != http.StatusOK {
+		return fmt.Errorf("delete: %s", removed.Body)
 	}
 	return nil
 }
