@@ -34,9 +34,9 @@ race-local programs infra-test: TIMEOUT := $(or $(TIMEOUT),40m)
 TIMEOUT ?= 20m
 
 # Two lanes side by side: what one compiles is of no use to the other, and in each
-# there are tests that wait for programs they have started.
+# there are tests that wait for programs they have started. One run reports every failure.
 test: deps ## everything that CI runs
-	@$(MAKE) --no-print-directory raced & lane=$$!; $(MAKE) --no-print-directory plain; code=$$?; wait $$lane && exit $$code
+	@$(MAKE) -k --no-print-directory raced & lane=$$!; $(MAKE) -k --no-print-directory plain; code=$$?; wait $$lane && exit $$code
 
 raced: race-packages race-local programs
 

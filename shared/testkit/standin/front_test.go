@@ -23,7 +23,7 @@ import (
 // about what the templates describe.
 func TestOneAddress(t *testing.T) {
 	t.Parallel()
-	s, err := Start(t.Context(), "../..")
+	s, err := Start(t.Context(), "../../..")
 	if errors.Is(err, emulator.ErrMissing) && os.Getenv("CI") == "" {
 		t.Skipf("NOT TESTED ON AWS: %v", err)
 	}

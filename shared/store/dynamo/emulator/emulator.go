@@ -31,8 +31,12 @@ type Server struct {
 	said  said
 }
 
-// Start runs the emulator that is installed below root.
+// Start runs the emulator that is installed below root, the directory of go.mod. Only an
+// emulator that is not installed is ErrMissing, which tests skip: another root is a mistake.
 func Start(root string) (*Server, error) {
+	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
+		return nil, fmt.Errorf("emulator of DynamoDB: %s is not the root of the module: %w", root, err)
+	}
 	path := filepath.Join(root, filepath.FromSlash(Binary))
 	if _, err := os.Stat(path); err != nil {
 		return nil, ErrMissing
