@@ -39,7 +39,7 @@ func TestCodingAgents(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		missing(t, "node is not installed")
 	}
-	for _, name := range []string{"claude", "pi", "gemini", "qwen"} {
+	for _, name := range []string{"claude", "pi", "gemini", "qwen", "copilot-linux-x64", "cline"} {
 		if _, err := os.Stat(agents + name); err != nil {
 			missing(t, "the npm packages are not installed: npm ci --ignore-scripts --prefix scripts/agents")
 		}
@@ -53,6 +53,12 @@ func TestCodingAgents(t *testing.T) {
 	gemini := []string{"GEMINI_API_KEY=" + workspaceKey, "GOOGLE_GEMINI_BASE_URL=" + root}
 	geminiArgs := []string{"--approval-mode", "yolo", "--skip-trust", "-m"}
 	geminiArgs = geminiArgs[:len(geminiArgs):len(geminiArgs)]
+	copilot := []string{"COPILOT_PROVIDER_API_KEY=" + workspaceKey, "COPILOT_PROVIDER_BASE_URL=" + p.url}
+	copilotArgs := []string{"--allow-all-tools", "--allow-all-paths", "--disable-client-telemetry", "-p"}
+	const create = `call=create {"path":%q,"file_text":"made by an agent"}`
+	cline := []string{"CLINE_SESSION_BACKEND_MODE=local"} // otherwise it leaves a daemon running
+	clineArgs := func(provider, model string) []string { return []string{"-P", provider, "-m", model} }
+	const command = `call=run_commands {"commands":["printf 'made by an agent' > '%s'"]}`
 	const write = `call=Write {"file_path":%q,"content":"made by an agent"}`
 	for _, s := range []session{
 		{"messages", "claude", write, claudeArgs, with(claude, "ANTHROPIC_BASE_URL="+root, "ANTHROPIC_CUSTOM_HEADERS=x-gateway-provider: @mock-anthropic", "ANTHROPIC_MODEL=claude-sonnet-4-5"), `"session_id"`},
@@ -65,6 +71,19 @@ func TestCodingAgents(t *testing.T) {
 		{"Gemini's shape to OpenAI's", "gemini", writeFile, append(geminiArgs, "@mock/gpt-4o-mini", "-p"), gemini, `gpt-4o-mini`},
 		{"Gemini's shape to Anthropic's", "gemini", writeFile, append(geminiArgs, "@mock-anthropic/claude-sonnet-4-5", "-p"), gemini, `claude-sonnet-4-5`},
 		{"chat of another agent", "qwen", writeFile, []string{"--auth-type", "openai", "--approval-mode", "yolo", "-p"}, []string{"OPENAI_API_KEY=" + workspaceKey, "OPENAI_BASE_URL=" + p.url, "OPENAI_MODEL=@mock/gpt-4o-mini"}, `gpt-4o-mini`},
+		{"Copilot CLI by chat", "copilot-linux-x64", create, copilotArgs, with(copilot, "COPILOT_MODEL=@mock/gpt-4o-mini"), `gpt-4o-mini`},
+		{"Copilot CLI by chat to Anthropic's shape", "copilot-linux-x64", create, copilotArgs, with(copilot, "COPILOT_MODEL=@mock-anthropic/claude-sonnet-4-5"), `claude-sonnet-4-5`},
+		{"Copilot CLI by Responses", "copilot-linux-x64", create, copilotArgs, with(copilot, "COPILOT_MODEL=@mock/gpt-5-mini", "COPILOT_PROVIDER_WIRE_API=responses"), `gpt-5-mini`},
+		{"Copilot CLI by Responses on a WebSocket", "copilot-linux-x64", create, copilotArgs, with(copilot, "COPILOT_MODEL=@mock/gpt-5-mini", "COPILOT_PROVIDER_WIRE_API=responses", "COPILOT_PROVIDER_TRANSPORT=websockets"), `gpt-5-mini`},
+		{"Copilot CLI by Responses to Anthropic's shape", "copilot-linux-x64", create, copilotArgs, with(copilot, "COPILOT_MODEL=@mock-anthropic/claude-sonnet-4-5", "COPILOT_PROVIDER_WIRE_API=responses"), `claude-sonnet-4-5`},
+		{"Copilot CLI by Messages", "copilot-linux-x64", create, copilotArgs, with(copilot, "COPILOT_PROVIDER_BASE_URL="+root, "COPILOT_MODEL=@mock-anthropic/claude-sonnet-4-5", "COPILOT_PROVIDER_TYPE=anthropic"), `claude-sonnet-4-5`},
+		{"Copilot CLI by Messages to OpenAI's shape", "copilot-linux-x64", create, copilotArgs, with(copilot, "COPILOT_PROVIDER_BASE_URL="+root, "COPILOT_MODEL=@mock/gpt-4o-mini", "COPILOT_PROVIDER_TYPE=anthropic"), `gpt-4o-mini`},
+		{"Cline by chat", "cline", command, clineArgs("openai-compatible", "@mock/gpt-4o-mini"), cline, `gpt-4o-mini`},
+		{"Cline by chat to Anthropic's shape", "cline", command, clineArgs("openai-compatible", "@mock-anthropic/claude-sonnet-4-5"), cline, `claude-sonnet-4-5`},
+		{"Cline by Responses", "cline", command, clineArgs("openai-native", "@mock/gpt-5-mini"), cline, `gpt-5-mini`},
+		{"Cline by Responses to Anthropic's shape", "cline", command, clineArgs("openai-native", "@mock-anthropic/claude-sonnet-4-5"), cline, `claude-sonnet-4-5`},
+		{"Cline by Messages", "cline", command, clineArgs("anthropic", "@mock-anthropic/claude-sonnet-4-5"), cline, `claude-sonnet-4-5`},
+		{"Cline by Messages to OpenAI's shape", "cline", command, clineArgs("anthropic", "@mock/gpt-4o-mini"), cline, `gpt-4o-mini`},
 	} {
 		t.Run(s.name, func(t *testing.T) { s.run(t, p, root) })
 	}
@@ -87,6 +106,21 @@ func (s *session) run(t *testing.T, p *process, root string) {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(settings, "settings.json"), []byte(`{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings = filepath.Join(home, ".cline", "data", "settings")
+	if err := os.MkdirAll(settings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	providers := map[string]any{}
+	for _, name := range []string{"openai-compatible", "openai-native", "anthropic"} {
+		providers[name] = map[string]any{"settings": map[string]string{"provider": name, "apiKey": workspaceKey, "baseUrl": p.url}, "updatedAt": "2026-11-30T00:00:00.000Z", "tokenSource": "manual"}
+	}
+	raw, err := json.Marshal(map[string]any{"version": 1, "modes": map[string]any{}, "providers": providers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(settings, "providers.json"), raw, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	program, err := filepath.Abs(agents + s.program)
