@@ -72,9 +72,16 @@ var (
 		"mastra":                  {"429": {"status"}, "aborted": noUsage},
 		"openinference-anthropic": {"aborted": lastChunk},
 		"openinference-openai":    {"stream": noUsage, "429": nothing, "500": nothing, "embeddings": {"cost", "input"}, "aborted": nothing},
+		"openinference-agents":    {"aborted": noUsage},
+		"openinference-langchain": {"embeddings": nothing, "aborted": noUsage},
+		"openinference-vercel":    {"aborted": noUsage},
 		"opentelemetry":           {"plain": noSplit, "stream": noSplit, "tool": noSplit, "reasoning": noSplit, "responses": noSplit, "cached": noDetails, "aborted": nothing},
+		"sentry":                  {"plain": noSplit, "stream": noSplit, "tool": noSplit, "cached": noSplit, "reasoning": noSplit, "responses": noSplit, "429": {"status"}, "aborted": append(noUsage[:4:4], "status")},
+		"sentry-ai":               {"plain": noSplit, "stream": noSplit, "tool": noSplit, "cached": noDetails, "reasoning": noSplit, "responses": noSplit, "429": {"status"}, "aborted": noUsage},
 		"traceloop-anthropic":     {"aborted": lastChunk},
 		"traceloop-google":        {"aborted": {"cost", "input", "output"}},
+		"traceloop-bedrock":       {"aborted": {"status"}, "converse": {"cost", "input", "output"}},
+		"traceloop-langchain":     {"plain": noSplit, "stream": noSplit, "tool": noSplit, "reasoning": noSplit, "cached": noDetails, "responses": noUsage, "embeddings": nothing, "aborted": noUsage},
 		"traceloop-openai":        {"plain": noSplit, "tool": noSplit, "reasoning": noSplit, "cached": noDetails, "stream": noUsage, "429": nothing, "500": nothing, "embeddings": nothing, "aborted": nothing},
 	}
 )
@@ -83,7 +90,7 @@ var (
 // analytics, are what the provider charged.
 func TestRecordingsOfSenders(t *testing.T) {
 	files, err := filepath.Glob("testdata/senders/*.json.gz")
-	if err != nil || len(files) < 15 {
+	if err != nil || len(files) < 22 {
 		t.Fatalf("%d recordings, %v", len(files), err)
 	}
 	for _, file := range files {

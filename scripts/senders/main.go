@@ -49,11 +49,13 @@ var calls = []string{"plain", "stream", "tool", "cached", "reasoning", "429", "5
 var further = map[string][]string{
 	"ai6": {"responses", "embeddings"}, "ai7": {"responses", "embeddings"}, "ai7-legacy": {"embeddings"}, "openinference-openai": {"responses", "embeddings"},
 	"langfuse": {"responses", "embeddings"}, "opentelemetry": {"responses", "embeddings"}, "traceloop-openai": {"embeddings"},
+	"openinference-langchain": {"responses", "embeddings"}, "traceloop-langchain": {"responses", "embeddings"}, "openinference-agents": {"responses"}, "openinference-vercel": {"responses", "embeddings"}, "traceloop-bedrock": {"converse"},
+	"sentry": {"responses", "embeddings"}, "sentry-ai": {"responses", "embeddings"},
 }
 
 // without are cases that a sender cannot make.
 var without = map[string][]string{
-	"anthropic": {"reasoning"}, "traceloop-anthropic": {"reasoning"}, "openinference-anthropic": {"reasoning"}, "ai7-anthropic": {"reasoning"},
+	"anthropic": {"reasoning"}, "traceloop-anthropic": {"reasoning"}, "openinference-anthropic": {"reasoning"}, "ai7-anthropic": {"reasoning"}, "traceloop-bedrock": {"reasoning", "cached"},
 	"traceloop-google": {"tool"}, "adk": {"tool"}, "mastra": {"tool"},
 }
 
@@ -258,7 +260,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 var kept = []string{"service.name", "telemetry.sdk.name", "telemetry.sdk.language", "telemetry.sdk.version"}
 
 // dropped are attributes that are removed: they have addresses and paths of this machine.
-var dropped = []string{"exception.stacktrace", "server.port", "http.request.header.host"}
+var dropped = []string{"exception.stacktrace", "server.port", "network.peer.port", "url.full", "http.request.header.host"}
 
 // trim removes data of this machine from a request.
 func trim(raw []byte, contentType string) (json.RawMessage, error) {

@@ -57,6 +57,17 @@ async function gemini(client) {
   for await (const _ of await client.models.generateContentStream(body));
 }
 
+// langchain makes the call with LangChain's client of OpenAI, whose package the sender has.
+async function langchain(require) {
+  const { ChatOpenAI, OpenAIEmbeddings } = require('@langchain/openai');
+  const configuration = { baseURL: MOCK + '/v1' };
+  if (CASE === 'embeddings') return new OpenAIEmbeddings({ model: 'text-embedding-3-small', apiKey: key, maxRetries: 0, configuration }).embedQuery(text);
+  let model = new ChatOpenAI({ model: 'gpt-5-mini', apiKey: key, maxRetries: 0, useResponsesApi: CASE === 'responses', configuration });
+  if (CASE === 'tool') model = model.bindTools([{ type: 'function', function: { name: 'weather', description: 'Weather of a city', parameters: city } }]);
+  if (!streams) return model.invoke(question);
+  for await (const _ of await model.stream(question));
+}
+
 // Some senders leave a failure of a stream to nobody.
 for (const event of ['uncaughtException', 'unhandledRejection']) process.on(event, e => console.error(CASE + ': ' + String((e && e.message) || e).slice(0, 200)));
 
@@ -67,4 +78,4 @@ async function run(call, flush) {
   process.exit(0);
 }
 
-module.exports = { telemetry, openai, anthropic, gemini, run, key, question, text, city, streams, MOCK, COLLECTOR, CASE };
+module.exports = { telemetry, openai, anthropic, gemini, langchain, run, key, question, text, city, streams, MOCK, COLLECTOR, CASE };

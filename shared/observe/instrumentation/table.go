@@ -246,7 +246,7 @@ var table = []row{
 		},
 	},
 	{
-		name: "Sentry", source: "@sentry/node 11.12.0, 2026-11-28",
+		name: "Sentry", source: "@sentry/node 10.78.0 and 11.12.0, 2026-11-28",
 		scopes: []string{"@sentry/", "sentry"}, marks: []string{"sentry."}, total: true,
 		names: map[field][]string{
 			cost:  {"gen_ai.cost.total_tokens"},
