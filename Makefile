@@ -113,7 +113,7 @@ standard: deps ## end-to-end tests with net/http as server and client, without a
 lint: ## gofmt, vet, staticcheck, and the limit of methods of a type
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt wants to change:"; echo "$$out"; exit 1; fi
 	$(GO) vet $(PKG)
-	cd scripts/clients/goclient && $(GO) vet .
+	cd scripts/clients/goclient && $(GO) vet ./...
 	cd scripts/lint && $(GO) build -o ../../bin/staticcheck honnef.co/go/tools/cmd/staticcheck
 	GOGC=400 bin/staticcheck $(PKG)
 	cd scripts/lint && $(GO) vet ./structure && $(GO) test ./structure && $(GO) build -o ../../bin/structure ./structure

@@ -22,7 +22,7 @@ func fields() []admin.Field {
 		{Name: "user_id", Refers: "/admin/users", Doc: "User that a workspace/user key belongs to: the caller, or another member of the workspace.", CreateOnly: true, Fixed: true},
 		{Name: "scopes", Doc: "Scopes of the key; limited to those of the caller.", Required: true, Example: []string{"configs.list"}},
 		{Name: "defaults", Doc: "Defaults of requests with the key.", Merge: true, Full: true, Fields: []admin.Field{
-			{Name: "metadata", Absent: map[string]any{}}, {Name: "config_id", Refers: "/configs"}, {Name: "allow_config_override", Default: true, Hidden: true},
+			{Name: "metadata", Absent: map[string]any{}}, {Name: "config_id", Refers: "/configs"}, {Name: "allow_config_override", Default: true, Optional: true},
 		}},
 		{Name: "status", Type: admin.String, UpdateOnly: true, Trigger: true, Enum: []string{identity.StatusActive, identity.StatusPaused, identity.StatusExpired, ledger.Exhausted},
 			Doc: "paused rejects every request with the key until active resumes it. Other values that reads show change nothing."},

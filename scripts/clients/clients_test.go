@@ -132,6 +132,7 @@ func TestClients(t *testing.T) {
 	p := startGateway(t)
 	t.Run("go", func(t *testing.T) { goProgram(t, p) })
 	t.Run("a generated Go client", func(t *testing.T) { generatedClient(t, p) })
+	t.Run("terraform", func(t *testing.T) { terraform(t, p) })
 	t.Run("metrics", func(t *testing.T) { metrics(t, p) })
 	t.Run("node", func(t *testing.T) { nodePrograms(t, p) })
 	t.Run("curl", func(t *testing.T) { curlProgram(t, p) })
@@ -187,6 +188,15 @@ func generatedClient(t *testing.T, p *process) {
 		}
 	}
 	run(t, p, time.Minute, filepath.Join(dir, "program"))
+}
+
+// terraform drives a provider over Terraform's plugin protocol.
+func terraform(t *testing.T, p *process) {
+	binary := filepath.Join(t.TempDir(), "terraform")
+	if out, err := goBuild("goclient", binary, "./terraform").CombinedOutput(); err != nil {
+		t.Fatalf("building the driver: %v\n%s", err, out)
+	}
+	t.Logf("%s", bytes.TrimSpace(run(t, p, 5*time.Minute, binary)))
 }
 
 // metrics checks the metrics of the gateway by Prometheus' own rules, after requests of all formats.

@@ -207,7 +207,7 @@ func (f *Field) showMembers(raw json.RawMessage) any {
 		switch {
 		case m.Hidden:
 			delete(out, m.Name)
-		case there || f.Full:
+		case there && (!m.Optional || string(v) != "null") || f.Full && !m.Optional:
 			out[m.Name] = m.show(v)
 		}
 	}
