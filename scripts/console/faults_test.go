@@ -6,10 +6,12 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // network is what is between a browser and a gateway: it holds, answers and cuts requests.
@@ -237,6 +239,45 @@ func TestACutTailComesBack(t *testing.T) {
 	b.want(live + ".querySelector('.badge.good')")
 	send(t, base, "After it was refused")
 	b.want(live + ".querySelectorAll('tbody tr').length===2")
+}
+
+// TestALiveLogKeepsItsMemory follows the log for many more requests than the table holds. With
+// CONSOLE_TAIL, such as 30m, they are spread over that time, one a second.
+func TestALiveLogKeepsItsMemory(t *testing.T) {
+	b, base, _ := startLogs(t)
+	requests, pause := 300, time.Duration(0)
+	if spread := os.Getenv("CONSOLE_TAIL"); spread != "" {
+		d, err := time.ParseDuration(spread)
+		if err != nil {
+			t.Fatal(err)
+		}
+		requests, pause = int(d/time.Second), time.Second
+	}
+	const live = "document.querySelector('section[aria-label=Live]')"
+	b.clickOn("Live")
+	b.want(live + "?.querySelector('.badge.good')")
+	sent := 0
+	follow := func(n int) (bytes, nodes float64) {
+		for i := range n {
+			send(t, base, "Hello")
+			time.Sleep(pause)
+			if sent++; i%25 == 24 {
+				b.want(fmt.Sprintf("%s.innerText.replaceAll(/[^0-9a-z ]/g, '').includes(' %d new requests')", live, sent))
+			}
+		}
+		b.do("HeapProfiler.collectGarbage", nil)
+		var heap struct{ UsedSize float64 }
+		b.call(b.session, "Runtime.getHeapUsage", nil, &heap)
+		var counted struct{ Nodes float64 }
+		b.call(b.session, "Memory.getDOMCounters", nil, &counted)
+		return heap.UsedSize, counted.Nodes
+	}
+	heap, nodes := follow(150)
+	later, more := follow(requests)
+	t.Logf("after 150 requests %.2f MB, %.0f nodes; after %d more %.2f MB, %.0f nodes", heap/1e6, nodes, requests, later/1e6, more)
+	if later > heap+1e6 || more > nodes+500 {
+		t.Errorf("the page grew from %.0f to %.0f bytes and from %.0f to %.0f nodes", heap, later, nodes, more)
+	}
 }
 
 // TestTwoTabsShareASession signs out and in again in one tab while another one is open.

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { address, call, can, inRoom, ofOrganisation, room, workspace } from "./api";
 import { count, date, dollars, millis, moment, percent, title } from "./format";
 import { startWith } from "./modelkey";
@@ -120,19 +120,27 @@ const columns = (): any[] => [
   ["Latency", (r: any) => millis(r.response_time), "n"], ["Cost", (r: any) => r.is_priced ? dollars(r.cost_usd) : "not priced", "n"], ["Cache", (r: any) => cacheText(r.cache_status)],
 ];
 
-export const maxTail = 1000;
+// maxTail is how many requests the live table holds.
+const maxTail = 100;
 
 export function Logs() {
   const q = query(), range = rangeOf(q), cursor = q.get("cursor") ?? "";
-  const [live, follow] = useState(false), [fresh, add] = useState<any[]>([]);
-  const tail = useTail(live, (log) => add((was) => [log, ...was].slice(0, maxTail)));
+  const [live, follow] = useState(false), [fresh, add] = useState({ n: 0, rows: [] as any[] });
+  const arrived = useRef<any[]>([]); // since the table was last drawn: once every 100 ms, however many arrive
+  const tail = useTail(live, (log) => {
+    if (arrived.current.unshift(log) > 1) return;
+    setTimeout(() => {
+      const logs = arrived.current.splice(0);
+      add((was) => ({ n: was.n + logs.length, rows: [...logs, ...was.rows].slice(0, maxTail) }));
+    }, 100);
+  });
   const asked = Object.fromEntries(filters.map(([name]) => [name, q.get(name) ?? ""]));
   const got = useCalls("logs " + q, (s) => call("/logs", { ...between(range), ...asked, ...inRoom(), cursor, page_size: "50" }, { signal: s }));
   const filtered = filters.some(([n]) => q.get(n)), [more, showMore] = useState(filters.slice(usual).some(([n]) => q.get(n)));
   return <><Head title="Which requests were made?"><Views page="logs" /><Range value={range} /></Head>
     <form class="filters" key={String(q)} onSubmit={(e) => e.preventDefault()}>{filters.slice(0, more ? undefined : usual).map(([name, label]) => <label>{label} <input name={name} value={asked[name]} onChange={(e: any) => setQuery(name, e.target.value.trim())} /></label>)}
-      <button type="button" aria-expanded={more} onClick={() => showMore(!more)}>{more ? "Fewer filters" : "More filters"}</button><button type="button" aria-pressed={live} onClick={() => { add([]); follow(!live); }}>{live ? "Pause live" : "Live"}</button><button type="button" onClick={got.again}>Refresh</button>{can(["logs.export"]) && room() && <Link class="button" to={"/console/logs/exports/new?filters=" + encodeURIComponent(JSON.stringify({ ...between(range), ...Object.fromEntries(Object.entries(asked).filter(([, v]) => v)) }))}>Export</Link>}{filtered && <Link to="/console/logs">Remove the filters</Link>}</form>
-    {live && <section aria-label="Live"><p role="status"><Badge text={tail === "open" ? "Live" : "Connecting"} tone={tail === "open" ? "good" : "wait"} /> <span class="quiet">{count(fresh.length)} new requests, without the filters</span></p>{fresh.length > 0 && <Table label="Live requests" rows={fresh.slice(0, 100)} columns={columns()} />}</section>}
+      <button type="button" aria-expanded={more} onClick={() => showMore(!more)}>{more ? "Fewer filters" : "More filters"}</button><button type="button" aria-pressed={live} onClick={() => { add({ n: 0, rows: [] }); follow(!live); }}>{live ? "Pause live" : "Live"}</button><button type="button" onClick={got.again}>Refresh</button>{can(["logs.export"]) && room() && <Link class="button" to={"/console/logs/exports/new?filters=" + encodeURIComponent(JSON.stringify({ ...between(range), ...Object.fromEntries(Object.entries(asked).filter(([, v]) => v)) }))}>Export</Link>}{filtered && <Link to="/console/logs">Remove the filters</Link>}</form>
+    {live && <section aria-label="Live"><p role="status"><Badge text={tail === "open" ? "Live" : "Connecting"} tone={tail === "open" ? "good" : "wait"} /> <span class="quiet">{count(fresh.n)} new requests, without the filters</span></p>{fresh.n > 0 && <Table label="Live requests" rows={fresh.rows} columns={columns()} />}</section>}
     <State of={got}>{(page) => page.data.length === 0
       ? (q.size > (q.has("range") ? 1 : 0) + (q.has("workspace") ? 1 : 0) ? <p class="empty">No request passes these filters. <Link to="/console/logs">Remove the filters</Link></p> : <FirstRequest arrived={got.again} />)
       : <><p class="quiet">{count(page.total)} requests</p><Table label="Requests" rows={page.data} columns={columns()} />
