@@ -187,6 +187,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if err := useConfig(tx, ch); err != nil {
 		return err
 	}
+	sponsor(c, k)
 	k.Scopes = normalScopes(k.Scopes)
 	if k.Rotation != nil && (ch.Was.Rotation == nil || c.Body.Has("rotation_policy")) {
 		policy, _ := c.Body.Object("rotation_policy")

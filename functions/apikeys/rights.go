@@ -1,6 +1,7 @@
 package apikeys
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -24,6 +25,15 @@ func rankOfNew(c *admin.Call, k *identity.Key) identity.Rank {
 		return identity.RankWorkspaceAdmin // nothing in a workspace needs more
 	}
 	return c.Caller.Rank
+}
+
+// sponsor makes who creates, changes or rotates a service key answer for it, unless the key ranks
+// above them.
+func sponsor(c *admin.Call, k *identity.Key) {
+	if k.UserID != "" || k.Rank == "" || k.Rank.Above(c.Caller.Rank) {
+		return
+	}
+	k.Sponsor = cmp.Or(c.Caller.Answers(), identity.NoSponsor)
 }
 
 // owns reports whether the caller is the user of the key, beyond doubt: a credential that others

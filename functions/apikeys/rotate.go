@@ -90,6 +90,7 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 			}
 			k.Previous.Shared = !personal
 		}
+		sponsor(c, k)
 		if owns(c, k) && k.Rank == "" { // its user alone knows the secret from now on
 			k.Rank, _ = k.Granted(rec.CreatedBy)
 		}

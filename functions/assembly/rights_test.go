@@ -415,3 +415,90 @@ func TestNoActorGainsPermissions(t *testing.T) {
 		})
 	}
 }
+
+// TestRightsEndWithThoseOfTheirSponsor checks that keys, keys that keys created, tokens of
+// identity providers and invitations have at no moment more rights than their creator has then,
+// whether that user was demoted or removed, and that another user can take them over.
+func TestRightsEndWithThoseOfTheirSponsor(t *testing.T) {
+	t.Parallel()
+	for _, end := range []string{"demoted", "removed"} {
+		t.Run(end, func(t *testing.T) {
+			t.Parallel()
+			w := newRightsWorld(t, 1)
+			user := w.users["org-admin"]
+			by := w.session("org-admin@example.com")
+			all := func(path string) []string {
+				return identity.ScopesFor(identity.KeyType(strings.ReplaceAll(path, "/", "-")))
+			}
+			create := func(by, path string) map[string]any { return w.create(by, path, all(path), "") }
+			keys := map[string]map[string]any{"an organization key": create(by, "organisation/service"), "a workspace key": create(by, "workspace/service")}
+			first := keys["an organization key"]["key"].(string)
+			keys["a key of a key"] = create(first, "organisation/service")
+			keys["a workspace key of a key of a key"] = create(keys["a key of a key"]["key"].(string), "workspace/service")
+			own := create(rootKey, "organisation/service")
+			_, out := w.call("POST", "/scim/tokens", first, map[string]any{"name": "t"})
+			token := out["token"].(string)
+			_, out = w.call("POST", "/invites", first, map[string]any{"email": "next@example.com", "role": "admin"})
+			link := out["invite_link"].(string)
+			reach := func(of map[string]any) admin.Caller {
+				c, ok := w.reach(of["key"].(string))
+				if !ok {
+					t.Fatalf("a key opens nothing any more")
+				}
+				return c
+			}
+			provision := func(email string) int {
+				status, _ := w.call("POST", "/scim/Users", token, map[string]any{"schemas": []string{"urn:ietf:params:scim:schemas:core:2.0:User"}, "userName": email, "roles": []any{map[string]any{"value": "admin"}}})
+				return status
+			}
+			for name, k := range keys {
+				if c := reach(k); identity.RankWorkspaceAdmin.Above(c.Rank) || c.Reduced {
+					t.Errorf("%s begins with the rank %s", name, c.Rank)
+				}
+			}
+			if status := provision("early@example.com"); status != 201 {
+				t.Errorf("a new SCIM token: %d", status)
+			}
+			if end == "demoted" {
+				w.must("PUT", "/users/"+user, rootKey, `{"role":"member"}`)
+			} else if status, out := w.call("DELETE", "/users/"+user, rootKey, nil); status >= 300 {
+				t.Fatalf("the user stays: %d %v", status, out)
+			}
+			within := bound{grantor: authority.Grantor{Rank: identity.RankMember, Scopes: identity.NewScopeSet(membership.ScopesOf("member")...)}, top: true}
+			if end == "demoted" { // inside its workspace it remains what it is there
+				within.grantor = authority.Grantor{Rank: identity.RankWorkspaceAdmin, Scopes: identity.NewScopeSet(membership.ScopesOf("admin")...)}
+			}
+			for name, k := range keys {
+				if more := exceeds(reach(k), within); more != "" {
+					t.Errorf("%s of a %s user %s", name, end, more)
+				}
+			}
+			if c := reach(own); c.Rank != identity.RankOwner || c.Reduced {
+				t.Errorf("a key of the installation has the rank %s", c.Rank)
+			}
+			for _, c := range []struct {
+				what, path string
+				body       any
+			}{{"invites", "/invites", map[string]any{"email": "x@example.com", "role": "admin"}}, {"creates a key", "/api-keys/organisation/service", map[string]any{"name": "k", "scopes": all("organisation/service")}}} {
+				if status, out := w.call("POST", c.path, first, c.body); status != 403 || !strings.Contains(fmt.Sprint(out), "takes it over by rotating it") {
+					t.Errorf("a key of a %s user %s: %d %v", end, c.what, status, out)
+				}
+			}
+			if status := provision("late@example.com"); status != 403 {
+				t.Errorf("the SCIM token of a %s user: %d", end, status)
+			}
+			if status, out := w.call("POST", "/invites/accept?token="+link[strings.LastIndexByte(link, '=')+1:], "", map[string]any{}); status != 403 {
+				t.Errorf("the invitation of a %s user: %d %v", end, status, out)
+			}
+			id := keys["an organization key"]["id"].(string)
+			owner := w.session("owner@example.com")
+			taken := w.must("POST", "/api-keys/"+id+"/rotate", owner, `{}`)
+			if c := reach(taken); c.Rank != identity.RankOrganisationAdmin || c.Sponsor != w.users["owner"] || len(c.Scopes.(identity.ScopeSet)) != len(all("organisation/service")) {
+				t.Errorf("a key that an owner took over has the rank %s, by %s", c.Rank, c.Sponsor)
+			}
+			if c := reach(keys["a key of a key"]); c.Rank.Above(within.grantor.Rank) {
+				t.Errorf("a key that nobody took over has the rank %s", c.Rank)
+			}
+		})
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
+	"gateway/shared/identity/membership"
 	"gateway/shared/resource"
 	"gateway/shared/signin"
 	"gateway/shared/signin/scim"
@@ -68,8 +69,8 @@ func detail(f *fault.Fault) string {
 	return strings.Join(parts, "; ")
 }
 
-// caller finds the organisation of a token, and the rank of who made it. A token from
-// before ranks were stored has that of an admin of the organisation.
+// caller finds the organisation of a token, and the rank of who made it, at that time and now. A
+// token from before ranks were stored has that of an admin of the organisation.
 func (f *family) caller(ctx context.Context, r *http.Request, _ string) (admin.Caller, error) {
 	token, _, err := identity.Token(r.Header)
 	if err != nil {
@@ -89,6 +90,18 @@ func (f *family) caller(ctx context.Context, r *http.Request, _ string) (admin.C
 	if !ok {
 		return admin.Caller{}, refused
 	}
+	v, err := f.Loader.Fresh(ctx, found.Scope.Org)
+	if err != nil {
+		return admin.Caller{}, err
+	}
+	now, err := membership.LoadSponsored(ctx, v, found.Scope, kindToken, found.KeyID, found.Rank, only)
+	if err != nil {
+		return admin.Caller{}, err
+	}
+	if identity.RankOrganisationAdmin.Above(now.Rank) {
+		return admin.Caller{}, fault.New(fault.NotAllowed, "", "The user who created this SCIM token is no longer an admin of the organization. An admin creates another token with POST /scim/tokens and deletes this one")
+	}
+	found.Rank, found.Sponsor = now.Rank, now.Sponsor
 	return found, nil
 }
 

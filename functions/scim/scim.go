@@ -3,6 +3,7 @@
 package scim
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
@@ -240,6 +241,8 @@ type token struct {
 	Hash   string        `json:"hash"`
 	Masked string        `json:"masked_token"`
 	Rank   identity.Rank `json:"rank,omitempty"`
+	// Sponsor answers for the token, as for a service key.
+	Sponsor string `json:"sponsor,omitempty"`
 }
 
 // Tokens, and the partition kind of the rows that they are found by.
@@ -280,7 +283,7 @@ func (f *family) describeTokens() *admin.Collection[token] {
 			var b [32]byte
 			_, _ = rand.Read(b[:]) // never fails (crypto/rand)
 			raw := tokenPrefix + base64.RawURLEncoding.EncodeToString(b[:])
-			ch.Form.Rank = c.Caller.Rank
+			ch.Form.Rank, ch.Form.Sponsor = c.Caller.Rank, cmp.Or(c.Caller.Answers(), identity.NoSponsor)
 			ch.Form.Hash, ch.Form.Masked = identity.HashToken(raw), identity.Mask(raw)
 			c.SetValue(tokenCredential, raw)
 			return tx.CreateCredential(store.Row{Key: store.Credential(tokenCredential, ch.Form.Hash), Item: store.Item{"org": ch.Rec.Scope.Org, "id": ch.Rec.ID, rankOfToken: string(ch.Form.Rank)}})
@@ -295,7 +298,7 @@ func (f *family) describeTokens() *admin.Collection[token] {
 			case "delete":
 				r.Doc = "Revoke a token. It becomes invalid within two seconds."
 			case "create":
-				r.Doc = "Create a token for an identity provider, which calls /scim with it as a bearer token. Only this response contains it. Only a token created by an owner can create, change and deactivate owners."
+				r.Doc = "Create a token for an identity provider, which calls /scim with it as a bearer token. Only this response contains it. Only a token created by an owner can create, change and deactivate owners. It is rejected with 403 while its creator is no admin of the organization."
 				r.Answer = admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "token": {"type": "string"}})
 				create := r.Do
 				r.Do = func(c *admin.Call) (any, error) {

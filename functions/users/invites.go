@@ -179,7 +179,7 @@ func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
 	if form.Keys != nil {
 		form.Keys.Scopes = identity.NewScopeSet(form.Keys.Scopes...).Sorted()
 	}
-	form.InvitedBy, form.Rank = c.Actor(), c.Caller.Rank
+	form.InvitedBy, form.Rank, form.Sponsor = c.Actor(), c.Caller.Rank, cmp.Or(c.Caller.Answers(), identity.NoSponsor)
 	token, err := membership.Ask(tx, ch.Rec, form)
 	c.SetValue(tokenKey, token)
 	c.SetValue("invite", *form)
@@ -276,6 +276,7 @@ func (f *family) resend(c *admin.Call) (any, error) {
 		if err := mayInvite(c, it.Form); err != nil { // who gets the link may accept it
 			return err
 		}
+		it.Form.Sponsor = cmp.Or(c.Caller.Answers(), identity.NoSponsor)
 		if token, err = membership.Renew(tx, it.Record, it.Form); err != nil {
 			return err
 		}

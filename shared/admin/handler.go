@@ -144,6 +144,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		f := fault.From(err)
+		if c.Caller.Reduced && f.Code == fault.NotAllowed {
+			with := *f
+			with.Message += ". This key has no more rights than the user has now who created it, or changed it last with its rank; somebody of that rank takes it over by rotating it"
+			f = &with
+		}
 		out = refuse(c, f)
 		f.SetHeaders(w.Header())
 		if out.Status >= 500 {

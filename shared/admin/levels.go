@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -227,6 +228,10 @@ type Caller struct {
 	// Rank is the rank of Role. That of a key is at most its creator's, and that of a user's
 	// key at most the user's own.
 	Rank identity.Rank
+	// Sponsor is the user whose present rights limit a service key; empty for other callers, and
+	// if there is none. Reduced is set if they are less than what the key was granted.
+	Sponsor string
+	Reduced bool
 	// Limits are those of the key or token; nil without limits.
 	Limits *ledger.Subject
 
@@ -255,6 +260,10 @@ type Authenticate func(ctx context.Context, r *http.Request, requestID string) (
 
 // Is reports whether the caller is a user, beyond doubt.
 func (c *Caller) Is(user string) bool { return user != "" && c.UserID == user && !c.Shared }
+
+// Answers returns the user who answers for what the caller creates: itself, or the sponsor of
+// its key.
+func (c *Caller) Answers() string { return cmp.Or(c.UserID, c.Sponsor) }
 
 // ReachesKeysOf reports whether the caller reaches the keys of a user: those of its own user, and
 // all of them if its role manages the workspace.

@@ -48,7 +48,11 @@ type Key struct {
 	// Rank is the rank of the key's creator, which the key never exceeds. A user's key is also
 	// limited by the current role of its user. It is empty in keys from before ranks were
 	// stored; see Granted.
-	Rank         Rank               `json:"rank,omitempty"`
+	Rank Rank `json:"rank,omitempty"`
+	// Sponsor is the user whose present rights limit a service key: whoever created it, or the
+	// last user of its rank or above who changed or rotated it; NoSponsor if no user did. Empty
+	// in keys from before sponsors were stored.
+	Sponsor      string             `json:"sponsor,omitempty"`
 	Description  string             `json:"description,omitempty" max:"1024"`
 	CreationMode string             `json:"creation_mode"` // api, ui or auto
 	Scopes       []string           `json:"scopes" min:"1" max:"500" each:"max=255"`
@@ -63,6 +67,9 @@ type Key struct {
 	Previous     *Secret            `json:"previous,omitempty"` // valid until its ExpiresAt
 	RotatedAt    *time.Time         `json:"last_rotated_at,omitempty"`
 }
+
+// NoSponsor is the sponsor of keys for which an installation's own key answers: it is no user.
+const NoSponsor = "installation"
 
 // Defaults apply to requests that use the key.
 type Defaults struct {

@@ -74,7 +74,8 @@ func byKey(a *identity.Authenticator, l *resource.Loader) func(context.Context, 
 }
 
 // CallerOf returns the caller that a principal is now. The role of a user's key is the
-// user's present one, but never above the rank of the key's creator.
+// user's present one, but never above the rank of the key's creator. A service key has at most
+// the present rights of its sponsor.
 func CallerOf(ctx context.Context, l *resource.Loader, p *identity.Principal) (admin.Caller, error) {
 	c := admin.Caller{KeyID: p.KeyID, UserID: p.UserID, Type: string(p.Type), Scope: p.Scope, Scopes: p.Scopes, Limits: p.Subject}
 	v, err := l.Fresh(ctx, p.Scope.Org)
@@ -86,7 +87,12 @@ func CallerOf(ctx context.Context, l *resource.Loader, p *identity.Principal) (a
 		return admin.Caller{}, err
 	}
 	if c.Shared = !personal; p.UserID == "" {
-		return c.As(granted), nil
+		if p.Type != identity.OrganisationService && p.Type != identity.WorkspaceService {
+			return c.As(granted), nil
+		}
+		now, err := membership.LoadSponsored(ctx, v, p.Scope, identity.KindKey, p.KeyID, granted, p.Scopes)
+		c.Scopes, c.Sponsor, c.Reduced = now.Scopes, now.Sponsor, now.Reduced
+		return c.As(now.Rank), err
 	}
 	own, ok, err := membership.LoadRank(ctx, v, p.Scope, p.UserID)
 	if err != nil {

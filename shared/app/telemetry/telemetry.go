@@ -96,7 +96,8 @@ func (a *Authors) key(ctx context.Context, v *resource.View, sc store.Scope, id 
 			return "", nil, err
 		}
 		if ok && k.status == identity.StatusActive && (k.until == nil || a.Now().Before(*k.until)) {
-			return k.rank, k.scopes, nil
+			now, err := membership.LoadSponsored(ctx, v, place, identity.KindKey, id, k.rank, identity.NewScopeSet(k.scopes...))
+			return now.Rank, now.Scopes.Sorted(), err
 		}
 	}
 	return "", nil, nil

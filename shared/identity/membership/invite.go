@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -41,6 +42,7 @@ type Invite struct {
 	AcceptedAt *time.Time      `json:"accepted_at,omitempty"`
 	InvitedBy  string          `json:"invited_by,omitempty"`
 	Rank       identity.Rank   `json:"rank,omitempty"`    // of the inviting principal; limits the keys of the invitation
+	Sponsor    string          `json:"sponsor,omitempty"` // answers for it until it is accepted; see identity.Key
 	UserID     string          `json:"user_id,omitempty"` // of the user who accepted or is accepting
 	// Claim identifies the call that is accepting it, if that takes several transactions.
 	Claim   string    `json:"claim,omitempty"`
@@ -220,7 +222,14 @@ func PendingFor(tx *resource.Tx, org store.Scope, email string) (id string, ok b
 	if err != nil {
 		return "", false, err
 	}
-	return rec.ID, form.StateAt(tx.Now()) == Pending, nil
+	if form.StateAt(tx.Now()) != Pending {
+		return rec.ID, false, nil
+	}
+	err = form.sponsored(tx, org)
+	if fault.Is(err, fault.NotAllowed) { // the link says so; signing in does without
+		return rec.ID, false, nil
+	}
+	return rec.ID, err == nil, err
 }
 
 // claimTTL is how long a call may take to accept an invite before another may continue it.
@@ -266,6 +275,9 @@ func (a *Acceptance) Step(tx *resource.Tx) (more bool, err error) {
 	if form.Claim != "" && form.Claim != a.Claim && at.Sub(form.ClaimAt) < claimTTL {
 		return false, fault.New(fault.Conflict, "token", "this invitation is being accepted; try again in a minute")
 	}
+	if err := form.sponsored(tx, a.Org); err != nil {
+		return false, err
+	}
 	a.Invite = form
 	user, u, err := a.user(tx, form)
 	if err != nil {
@@ -287,6 +299,29 @@ func (a *Acceptance) Step(tx *resource.Tx) (more bool, err error) {
 	}
 	form.AcceptedAt, form.UserID = &at, user.ID
 	return false, Close(tx, &rec, form, Accepted, user.ID)
+}
+
+// sponsored checks that its sponsor could still invite a user with the same rights.
+func (i *Invite) sponsored(tx *resource.Tx, org store.Scope) error {
+	if i.Sponsor == "" || i.Sponsor == identity.NoSponsor {
+		return nil
+	}
+	within := func(sc store.Scope, of identity.Rank) error {
+		rank, err := RankIn(tx, sc, i.Sponsor)
+		if err == nil && of.Above(cmp.Or(rank, identity.RankMember)) {
+			err = fault.New(fault.NotAllowed, "token", "who invited you may no longer give the role "+of.Role()+"; ask for another invitation")
+		}
+		return err
+	}
+	if err := within(org.Organisation(), OrganisationRank(i.Role)); err != nil {
+		return err
+	}
+	for _, to := range i.Workspaces {
+		if err := within(store.Scope{Org: org.Org, Workspace: to.ID}, identity.Rank(to.Role)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // user finds or creates the invited user.

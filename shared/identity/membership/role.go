@@ -1,7 +1,10 @@
 package membership
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -115,3 +118,60 @@ func ScopesOf(role string) []string {
 
 // Spelled returns the normalized form of an address.
 func Spelled(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
+
+// Sponsored is what a service key, or another principal that is no user, may do at present.
+type Sponsored struct {
+	Rank    identity.Rank
+	Scopes  identity.ScopeSet
+	Sponsor string // empty if no user answers for it
+	Reduced bool   // it was granted more
+}
+
+// sponsor is who answers for a stored principal; created if that is known from its record alone,
+// where it may be a key.
+type sponsor struct {
+	id      string
+	created bool
+}
+
+// LoadSponsored limits what a principal was granted, by the record of its kind, to the present
+// rights of its sponsor in the scope. A sponsor who left, or has no role there, still answers for
+// what every member may do, so that applications go on; everything above that waits for a user
+// who takes the principal over.
+func LoadSponsored(ctx context.Context, v *resource.View, sc store.Scope, kind resource.Kind, id string, rank identity.Rank, scopes identity.ScopeSet) (Sponsored, error) {
+	got := Sponsored{Rank: rank, Scopes: scopes}
+	by, ok, err := resource.Load(ctx, v, sc, kind, id, func(rec resource.Record) (sponsor, error) {
+		var body struct {
+			Sponsor string `json:"sponsor"`
+		}
+		if err := json.Unmarshal(rec.Body, &body); err != nil {
+			return sponsor{}, fmt.Errorf("membership: decode %s: %w", kind, err)
+		}
+		return sponsor{cmp.Or(body.Sponsor, rec.CreatedBy), body.Sponsor == ""}, nil
+	})
+	if err != nil || !ok || by.id == "" || by.id == identity.NoSponsor {
+		return got, err
+	}
+	present, there, err := LoadRank(ctx, v, sc, by.id)
+	if err == nil && !there && by.created {
+		_, there, err = resource.Load(ctx, v, sc.Organisation(), KindUser, by.id, DecodeUser)
+		if err == nil && !there {
+			return got, nil // a key created it, or a user who left before sponsors were stored
+		}
+	}
+	if err != nil {
+		return got, err
+	}
+	if present = cmp.Or(present, identity.RankMember); !rank.Above(present) {
+		got.Sponsor = by.id
+		return got, nil
+	}
+	within := identity.NewScopeSet(Rights(present).Scopes...)
+	got = Sponsored{Rank: present, Scopes: identity.ScopeSet{}, Sponsor: by.id, Reduced: true}
+	for s := range scopes {
+		if within.Has(s) {
+			got.Scopes[s] = struct{}{}
+		}
+	}
+	return got, nil
+}
