@@ -72,7 +72,7 @@ func shown() []admin.Shown[identity.Key] {
 			if c.Route.Name == createRoute {
 				return c.Value(rawKey)
 			}
-			if it.Form.UserID != "" && c.Caller.UserID != "" && it.Form.UserID != c.Caller.UserID {
+			if it.Form.UserID != "" && c.Caller.UserID != "" && !c.Caller.Is(it.Form.UserID) && it.ID != c.Caller.KeyID {
 				return hidden // key of another user
 			}
 			return it.Form.Secret.Masked

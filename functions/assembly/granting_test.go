@@ -1,7 +1,12 @@
 package assembly_test
 
 import (
+	"go/ast"
+	"go/parser"
+	gotoken "go/token"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -104,4 +109,96 @@ func TestScopesForReadingChangeNothing(t *testing.T) {
 			t.Errorf("%s is not admitted by a scope for reading", at)
 		}
 	}
+}
+
+// callersUser are the uses of the caller's user, besides whether there is one, with the reason
+// why a key that others may know may do so as well. Caller.Is and Caller.Personal exclude it.
+var callersUser = map[string]string{
+	"functions/apikeys begin":               "the new key acts for its user, who alone collects it",
+	"functions/auth describe":               "shows the caller who it is",
+	"functions/auth self":                   "shows the caller who it is",
+	"functions/logs teller":                 "the record names whose key reported it",
+	"functions/mcpservers checkUser":        "whether a user may reach a server, without what it holds there",
+	"functions/mcpservers deleteConnection": "ends a sign-in of the user and opens none",
+	"functions/mcpservers deleteTokens":     "after Caller.Is",
+	"functions/mcpservers setTokens":        "before Caller.Is",
+	"functions/mcpservers stateOfTokens":    "whether the user has connected, not with what",
+	"functions/mcpservers whose":            "lists and ends sign-ins of the user and opens none",
+	"shared/a2a/authz Load":                 "restricts the access",
+	"shared/admin Actor":                    "audit",
+	"shared/admin entry":                    "audit",
+	"shared/admin/invited Accept":           "sets it",
+	"shared/mcp/authz load":                 "restricts the access",
+	"shared/mcp/gate account":               "after actingUser",
+	"shared/mcp/gate actingUser":            "after identity.Granted",
+	"shared/relay await":                    "the record names whose key it was",
+	"shared/relay createRun":                "the record names whose key it was",
+	"shared/relay describeRequest":          "the record names whose key it was",
+	"shared/relay/body mergeMetadata":       "metadata names whose key it was",
+}
+
+// TestUsesOfTheCallersUserAreDecided walks the source: a new use of the caller's user must be
+// decided here, or use Caller.Is or Caller.Personal, since others than the user may know a key
+// of a user.
+func TestUsesOfTheCallersUserAreDecided(t *testing.T) {
+	t.Parallel()
+	found := map[string]bool{}
+	for _, root := range []string{"functions", "shared"} {
+		err := filepath.WalkDir(filepath.Join("..", "..", root), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			file, err := parser.ParseFile(gotoken.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			for _, decl := range file.Decls {
+				if fn, ok := decl.(*ast.FuncDecl); ok && usesCallersUser(fn) {
+					found[strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../../")+" "+fn.Name.Name] = true
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at := range found {
+		if callersUser[at] == "" {
+			t.Errorf("%s uses the caller's user: use Caller.Is or Caller.Personal, or give the reason", at)
+		}
+	}
+	for at := range callersUser {
+		if !found[at] {
+			t.Errorf("%s is decided and does not use the caller's user", at)
+		}
+	}
+}
+
+// usesCallersUser reports whether a function uses the UserID of a caller, or of the principal of
+// a request, for more than whether there is one.
+func usesCallersUser(fn *ast.FuncDecl) (uses bool) {
+	whether := map[ast.Node]bool{}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			for _, sides := range [][2]ast.Expr{{n.X, n.Y}, {n.Y, n.X}} {
+				if l, ok := sides[1].(*ast.BasicLit); ok && l.Value == `""` {
+					whether[sides[0]] = true
+				}
+			}
+		case *ast.SelectorExpr:
+			if n.Sel.Name != "UserID" || whether[n] {
+				return true
+			}
+			switch of := n.X.(type) {
+			case *ast.SelectorExpr:
+				uses = uses || of.Sel.Name == "Caller" || of.Sel.Name == "Who"
+			case *ast.Ident:
+				uses = uses || of.Name == "caller" || of.Name == "who"
+			}
+		}
+		return true
+	})
+	return uses
 }

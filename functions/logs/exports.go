@@ -226,11 +226,12 @@ const (
 )
 
 // mayReach reports whether the caller can access an export. Its file may contain whatever its
-// author could see: users can access their own exports, and service keys their own and, if they
-// may read all logs with their bodies, all others.
+// author could see: users can access their own exports, keys of users that others may know those
+// of the key, and service keys their own and, if they may read all logs with their bodies, all
+// others.
 func mayReach(c *admin.Call, _ string, row *resource.Row) bool {
 	if c.Caller.UserID != "" {
-		return row.Fields[byUser] == c.Caller.UserID
+		return c.Caller.Is(row.Fields[byUser]) || c.Caller.Shared && row.Fields[byKey] == c.Caller.KeyID
 	}
 	return row.Fields[byKey] == c.Caller.KeyID && c.Caller.KeyID != "" || readsAll(c)
 }
@@ -268,8 +269,8 @@ func (x *exports) before(c *admin.Call, tx *resource.Tx, ch *exportChange) error
 	}
 	if ch.Creates() {
 		ch.Rec.Fields = map[string]string{byKey: c.Caller.KeyID}
-		if c.Caller.UserID != "" {
-			ch.Rec.Fields = map[string]string{byUser: c.Caller.UserID}
+		if user := c.Caller.Personal(); user != "" {
+			ch.Rec.Fields = map[string]string{byUser: user}
 		}
 		return nil
 	}
@@ -420,11 +421,27 @@ func (x *exports) download(c *admin.Call) (any, error) {
 		}
 		return nil, fault.Newf(fault.InvalidRequest, "exportId", "The status is %s: there is a file when it is success", r.Status)
 	}
+	if err := mayRead(c, &r.Order); err != nil {
+		return nil, err
+	}
 	link, err := x.link(c, r)
 	if err != nil {
 		return nil, err
 	}
 	return map[string]any{"signed_url": link}, nil
+}
+
+// mayRead checks that the caller could select the logs of a file now: its role, or what the
+// settings show it, may have changed since. A role without logs has no exports either.
+func mayRead(c *admin.Call, o *export.Order) error {
+	now := o.Filter
+	if err := usagequery.Restrict(c, &now); err != nil {
+		return err
+	}
+	if now.Nothing || len(now.UserIDs) != len(o.Filter.UserIDs) || len(now.Keys) != len(o.Filter.Keys) {
+		return fault.New(fault.NotAllowed, "exportId", "The file has logs that your role is not shown any more; create another export")
+	}
+	return nil
 }
 
 // link is the address of the file: the bucket's own where it makes such.

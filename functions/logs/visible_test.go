@@ -97,3 +97,67 @@ func TestAdminsOfTheOrganisationMayBeKeptFromLogs(t *testing.T) {
 		t.Errorf("an owner: %s", got.Body)
 	}
 }
+
+// TestKeysThatOthersKnowSeeTheirOwnLogs checks that a key of a user that others may know shows
+// neither the logs of the user's other keys nor the user's exports.
+func TestKeysThatOthersKnowSeeTheirOwnLogs(t *testing.T) {
+	in := install(t)
+	mine, _ := ofEverybody(t, in)
+	shared := in.Caller(admintest.ManagerKey)
+	shared.UserID, shared.KeyID, shared.Shared = in.Caller(admintest.MemberKey).UserID, "known-key", true
+	in.SetCaller("known to others", shared)
+	own := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
+	own.UserID, own.KeyID, own.KeyType = shared.UserID, shared.KeyID, "workspace-user"
+	in.keep(t, own)
+	in.SetCaller("its user", shared.As(shared.Rank))
+	user := in.Caller("its user")
+	user.Shared, user.KeyID = false, "another-key"
+	in.SetCaller("its user", user)
+	in.Govern(tenant.Settings{Rights: tenant.Rights{ManagersViewAllData: no()}})
+	for who, want := range map[string]float64{"its user": 2, "known to others": 1} {
+		if got := in.Do("GET", "/logs", who, nil).OK(); got.At("total") != want {
+			t.Errorf("%s sees %v logs, want %v", who, got.At("total"), want)
+		}
+	}
+	in.Do("GET", "/logs/"+own.ID, "known to others", nil).OK()
+	in.Do("GET", "/logs/"+mine, "known to others", nil).Refused(404, "AB08", "logId")
+
+	const body = `{"filters":{},"requested_data":["id"]}`
+	id := in.Do("POST", "/logs/exports", "its user", body).OK().Text("id")
+	in.Do("GET", "/logs/exports/"+id, "its user", nil).OK()
+	in.Do("GET", "/logs/exports/"+id, "known to others", nil).Refused(404, "AB08", "exportId")
+	id = in.Do("POST", "/logs/exports", "known to others", body).OK().Text("id")
+	in.Do("GET", "/logs/exports/"+id, "known to others", nil).OK()
+}
+
+// TestFilesOfExportsAreReadWithTheRightsOfNow checks that an export that was written when its
+// author saw more is not a way around the present settings.
+func TestFilesOfExportsAreReadWithTheRightsOfNow(t *testing.T) {
+	for name, c := range map[string]struct {
+		data   string
+		rights tenant.Rights
+		want   int
+	}{
+		"nothing has changed":   {"response", tenant.Rights{}, 200},
+		"no bodies":             {"response", tenant.Rights{ManagersViewLogs: no()}, 403},
+		"only the author's own": {"ai_model", tenant.Rights{ManagersViewAllData: no()}, 403},
+	} {
+		in := install(t)
+		ofEverybody(t, in)
+		in.Govern(tenant.Settings{})
+		id := in.Do("POST", "/logs/exports", admintest.ManagerKey, `{"filters":{},"requested_data":["id","`+c.data+`"]}`).OK().Text("id")
+		in.Do("POST", "/logs/exports/"+id+"/start", admintest.ManagerKey, nil).OK()
+		in.work(t)
+		in.Govern(tenant.Settings{Rights: c.rights})
+		if got := in.Do("GET", "/logs/exports/"+id+"/download", admintest.ManagerKey, nil); got.Status != c.want {
+			t.Errorf("%s: %d %s", name, got.Status, got.Body)
+		}
+	}
+	in := install(t)
+	ofEverybody(t, in)
+	in.Govern(tenant.Settings{Rights: tenant.Rights{ManagersViewAllData: no()}})
+	id := in.Do("POST", "/logs/exports", admintest.ManagerKey, `{"filters":{},"requested_data":["id"]}`).OK().Text("id")
+	in.Do("POST", "/logs/exports/"+id+"/start", admintest.ManagerKey, nil).OK()
+	in.work(t)
+	in.Do("GET", "/logs/exports/"+id+"/download", admintest.ManagerKey, nil).OK()
+}

@@ -271,6 +271,15 @@ func (c *Caller) ReachesKeysOf(user string) bool {
 	return c.UserID != "" && c.UserID == user || c.AtLeast(Manager)
 }
 
+// Personal returns the user to whom the caller shows what belongs to that user, or "" for service
+// keys and keys that others may know, which are shown what belongs to the key.
+func (c *Caller) Personal() string {
+	if c.Shared {
+		return ""
+	}
+	return c.UserID
+}
+
 // OfOrganisation reports whether the caller can access the entire organization.
 func (c *Caller) OfOrganisation() bool { return c.Scope.Workspace == "" }
 

@@ -288,9 +288,15 @@ func principal(v *requestState) string {
 	return callerName(v)
 }
 
+// callerName is the user, or the key if others than its user may know it: they share no sealed
+// values and no cached results with the user.
 func callerName(v *requestState) string {
 	who := v.call.Caller
-	for _, id := range []string{who.UserID, who.EndUser} {
+	user, err := actingUser(v)
+	if err != nil {
+		user = ""
+	}
+	for _, id := range []string{user, who.EndUser} {
 		if id != "" {
 			return string(who.Type) + ":" + id
 		}
