@@ -37,6 +37,9 @@ const portkeyVersion = "1.15.2"
 //go:embed loopback.cjs
 var loopback []byte
 
+//go:embed bifrost.go.txt
+var bifrost []byte
+
 // peers are those with a recipe, then those that registries were asked for in vain.
 var peers = []peer{
 	{
@@ -47,7 +50,13 @@ var peers = []peer{
 		name: "Portkey OSS", version: portkeyVersion, install: npmInstall("@portkey-ai/gateway"), command: portkeyCommand, headers: portkeyHeaders, translates: true,
 		settings: "from npm on Node, without its console and its logs",
 	},
-	{name: "Bifrost", version: "v1.3.0", install: goModule("github.com/maximhq/bifrost/transports")},
+	{
+		name: "Bifrost core", version: "v1.7.0", install: goProgram("github.com/maximhq/bifrost/core", bifrost), translates: true,
+		command: func(dir, upstream, port string) (env, args []string, err error) {
+			return nil, []string{filepath.Join(dir, "peer"), port, upstream}, nil
+		},
+		settings: "its library behind net/http, because its server is not served by the Go module proxy; no logs, 256 workers a provider",
+	},
 	{name: "GoModel", version: "latest", install: goModule("github.com/enterpilot/gomodel")},
 	{name: "Ferro", version: "latest", install: goModule("github.com/ferro-labs/ai-gateway")},
 }
@@ -62,6 +71,23 @@ func goModule(path string) func(context.Context, string, string) error {
 			return fmt.Errorf("the Go module proxy does not serve %s@%s (%s)", path, version, strings.TrimSpace(line[strings.LastIndexByte(line, ':')+1:]))
 		}
 		return fmt.Errorf("the Go module proxy serves %s@%s, but there is no recipe to run it", path, version)
+	}
+}
+
+// goProgram builds a program that uses a Go module.
+func goProgram(module string, source []byte) func(context.Context, string, string) error {
+	return func(ctx context.Context, dir, version string) error {
+		if err := os.WriteFile(filepath.Join(dir, "main.go"), source, 0o600); err != nil {
+			return err
+		}
+		for _, args := range [][]string{{"mod", "init", "peer"}, {"get", module + "@" + version}, {"build", "-o", "peer", "."}} {
+			cmd := exec.CommandContext(ctx, "go", args...)
+			cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "CGO_ENABLED=0")
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("go %s: %.160s", args[0], bytes.TrimSpace(out))
+			}
+		}
+		return nil
 	}
 }
 
