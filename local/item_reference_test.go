@@ -198,3 +198,78 @@ func TestReferencesToTranslatedItems(t *testing.T) {
 		}
 	}
 }
+
+// TestConversationsContinueAtAnotherProvider continues a translated response by its id: at the same
+// provider, at one of another format and at one of the client's own, which gets the conversation
+// without the reasoning of the others. Nothing continues what is not stored.
+func TestConversationsContinueAtAnotherProvider(t *testing.T) {
+	t.Parallel()
+	n := start(t)
+	n.bedrockItself()
+	const model, native = "@mock-anthropic/claude-sonnet-4-5", "@mock/gpt-5-mini"
+	respond := func(body string) (id string, got reply) {
+		t.Helper()
+		got = n.call("POST", "/responses", body)
+		var made struct{ ID string }
+		if err := json.Unmarshal([]byte(got.body), &made); got.status != 200 || err != nil {
+			t.Fatalf("%s: %d %s", body, got.status, got.body)
+		}
+		return made.ID, got
+	}
+	sent := func() string {
+		t.Helper()
+		return string(n.mock.Requests(1)[0].Body)
+	}
+	first, got := respond(`{"model":"` + model + `","input":"first question","max_output_tokens":4000,"reasoning":{"effort":"low"}}`)
+	if !strings.Contains(got.body, `"encrypted_content":"gw1:`) {
+		t.Fatal(got.body)
+	}
+	var made struct {
+		Output []struct{ ID, Type string }
+	}
+	if err := json.Unmarshal([]byte(got.body), &made); err != nil {
+		t.Fatal(err)
+	}
+	var references []string
+	for _, item := range made.Output {
+		references = append(references, fmt.Sprintf(`{"type":"item_reference","id":%q}`, item.ID))
+	}
+	second, _ := respond(`{"model":"` + model + `","previous_response_id":"` + first + `","input":[{"role":"user","content":"second question"}],"max_output_tokens":4000,"reasoning":{"effort":"low"}}`)
+	if body := sent(); !strings.Contains(body, "first question") || !strings.Contains(body, `"signature"`) || !strings.Contains(body, "second question") {
+		t.Errorf("the same provider: %s", body)
+	}
+	for model, path := range map[string]string{model: "/messages", native: "/responses", "@native/" + nativeGPT: responsesPath} {
+		respond(`{"model":"` + model + `","previous_response_id":"` + second + `","input":"third question"}`)
+		body := sent()
+		for _, want := range []string{"first question", "second question", "third question"} {
+			if strings.Count(body, want) != 1 {
+				t.Errorf("%s: %d times %s in %s", model, strings.Count(body, want), want, body)
+			}
+		}
+		if strings.Count(body, "Mock answer") != 2 || strings.Contains(body, "gw1:") || strings.Contains(body, "previous_response_id") || !strings.HasSuffix(n.mock.Requests(1)[0].Path, path) {
+			t.Errorf("%s: %s", model, body)
+		}
+		// The items of a response, by reference, reach the same providers.
+		respond(`{"model":"` + model + `","input":[{"role":"user","content":"first question"},` + strings.Join(references, ",") + `,{"role":"user","content":"x"}]}`)
+		if body := sent(); strings.Count(body, "Mock answer") != 1 || strings.Contains(body, "gw1:") {
+			t.Errorf("%s, by reference: %s", model, body)
+		}
+	}
+	unstored, _ := respond(`{"model":"` + model + `","input":"x","store":false}`)
+	large, _ := respond(`{"model":"` + model + `","input":"` + strings.Repeat("x ", 200<<10) + `"}`)
+	passed, _ := respond(`{"model":"` + native + `","input":"x"}`)
+	other := n.admin("POST", "/workspaces", `{"name":"Another"}`)
+	key := n.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"]}`, other["id"]))["key"].(string)
+	for id, headers := range map[string][]string{unstored: nil, large: nil, passed: nil, "resp_nothing": nil, second: as(key)} {
+		if headers != nil {
+			headers = append(headers, "X-Gateway-Config", fmt.Sprintf(`{"provider":"anthropic","api_key":"mock","custom_host":%q}`, n.g.mock.URL()))
+		}
+		body := `{"model":"` + model + `","previous_response_id":"` + id + `","input":"y"}`
+		if headers != nil {
+			body = strings.Replace(body, model, "claude-sonnet-4-5", 1)
+		}
+		if got := n.call("POST", "/responses", body, headers...); got.status != 400 || !strings.Contains(got.body, "previous_response_id names a response that is not stored") {
+			t.Errorf("%s: %d %s", id, got.status, got.body)
+		}
+	}
+}

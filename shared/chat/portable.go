@@ -1,7 +1,10 @@
 package chat
 
 import (
+	"bytes"
 	"crypto/rand"
+	"slices"
+	"strconv"
 	"strings"
 
 	"gateway/shared/fault"
@@ -27,11 +30,78 @@ type Referring interface {
 	// Output returns the items of an encoded response and the id under which they are stored,
 	// or "" if it has none.
 	Output(response []byte) (id string, items []byte)
-	// Inline returns a body with the items that its references name in place of them; nil if
-	// nothing is replaced. find returns the items that were stored under an id, or nil. Other
-	// references stay: they are the provider's own, and Portable rejects them. native: the
-	// provider speaks the dialect, and gets no signed reasoning of others.
-	Inline(body []byte, native bool, find func(id string) ([]byte, error)) ([]byte, error)
+	// Input returns the items that a request adds to the conversation, and the id of the
+	// response that it continues, "" if it begins one.
+	Input(body []byte) (previous string, items []byte)
+	// Inline returns a body with the items that its references name in place of them, and with
+	// those of the conversation that it continues; nil if nothing is replaced. Other references
+	// stay: they are the provider's own, and Portable rejects them.
+	Inline(body []byte, stored Stored) ([]byte, error)
+}
+
+// Stored finds the items that were stored under the ids of responses. Both functions return nil
+// if there are none.
+type Stored struct {
+	Output       func(id string) ([]byte, error) // of one response
+	Conversation func(id string) ([]byte, error) // up to a response, and with it
+}
+
+// Unmarker is a Dialect with bodies that may contain reasoning of another provider, which the
+// gateway has marked: the provider that reads the bytes rejects it.
+type Unmarker interface {
+	// Unmark returns the body without that reasoning, and what it removed. Without any it
+	// returns the body itself.
+	Unmark(body []byte) ([]byte, []Lost)
+}
+
+// OfAnotherProvider is the reason for reasoning that is omitted.
+const OfAnotherProvider = "reasoning of another provider"
+
+// HasMarked reports whether a body may contain marked reasoning.
+func HasMarked(body []byte) bool { return bytes.Contains(body, quotedMark) }
+
+var quotedMark = []byte(`"` + signedMark)
+
+// EachObject calls f with the objects of a list and their places in the body. The list is the
+// given field of the object at the place in. It returns the length of the list.
+func EachObject(body []byte, in wire.Span, field string, f func(i int, at wire.Span)) (n int) {
+	d := wire.NewDecoder(in.Of(body))
+	if d.Kind() != wire.KindObject {
+		return 0
+	}
+	for key := range d.Object {
+		if string(key) != field || d.Kind() != wire.KindArray {
+			continue
+		}
+		n = 0
+		for i := range d.Array {
+			raw := d.Raw()
+			if n++; wire.KindOf(raw) == wire.KindObject {
+				end := in.Start + d.Offset()
+				f(i, wire.Span{Start: end - len(raw), End: end})
+			}
+		}
+	}
+	return n
+}
+
+// UnmarkBlocks returns the edits that remove blocks from the messages of a body, both lists of
+// objects, and what they remove. A message that has no other blocks is removed.
+func UnmarkBlocks(body []byte, messages, blocks string, edit func(block []byte, at wire.Span) (wire.Edit, bool)) (edits []wire.Edit, lost []Lost) {
+	EachObject(body, wire.Span{End: len(body)}, messages, func(i int, message wire.Span) {
+		var of []wire.Edit
+		n := EachObject(body, message, blocks, func(j int, at wire.Span) {
+			if e, ok := edit(at.Of(body), at); ok {
+				of = append(of, e)
+				lost = append(lost, Lost{Path: messages + "[" + strconv.Itoa(i) + "]." + blocks + "[" + strconv.Itoa(j) + "]", Reason: OfAnotherProvider})
+			}
+		})
+		if len(of) == n && n > 0 && !slices.ContainsFunc(of, wire.Edit.Keeps) {
+			of = []wire.Edit{wire.Delete(message)}
+		}
+		edits = append(edits, of...)
+	})
+	return edits, lost
 }
 
 // Translate appends the provider's body for r, which client has decoded. It rejects what t does

@@ -1,6 +1,8 @@
 package dialect_test
 
 import (
+	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -11,6 +13,8 @@ import (
 
 	"gateway/shared/chat"
 	"gateway/shared/dialect/anthropic"
+	"gateway/shared/dialect/converse"
+	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/openai"
 	"gateway/shared/dialect/responses"
 	"gateway/shared/fault"
@@ -114,7 +118,7 @@ func TestReferencesAreTheItemsTheyName(t *testing.T) {
 	}
 	encode := func(list []string) (string, error) {
 		body := []byte(head + strings.Join(list, ",") + tail)
-		whole, err := client.Inline(body, false, find)
+		whole, err := client.Inline(body, chat.Stored{Output: find})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,30 +142,112 @@ func TestReferencesAreTheItemsTheyName(t *testing.T) {
 	// A provider of the dialect gets the items, but no reasoning that another has signed.
 	body := []byte(head + strings.Join(named, ",") + tail)
 	own := head + strings.Join(inline[1:], ",") + tail
-	if got, err := client.Inline(body, true, find); err != nil || string(got) != own {
-		t.Errorf("natively: %v\n got %s\nwant %s", err, got, own)
+	whole, err := client.Inline(body, chat.Stored{Output: find})
+	if got, lost := client.Unmark(whole); err != nil || string(got) != own || len(lost) != 1 || lost[0].Path != "input[1]" {
+		t.Errorf("natively: %v %v\n got %s\nwant %s", err, lost, got, own)
 	}
 	for _, same := range []string{
 		head + inline[0] + tail, `{"input":"x"}`, `{"input":[{"id":"fc_gw-1_2","role":"user","content":"x"}]}`, `{"input":[{"id":7,"type":"item_reference"}]}`,
 		`{"input":[{"id":"fc_gw-1_2","type":"function_call","call_id":"c","name":"f","arguments":""}]}`, `[]`, `{"input":[{"type":"item_reference"`,
 	} {
-		if got, err := client.Inline([]byte(same), true, find); err != nil || got != nil {
+		if got, err := client.Inline([]byte(same), chat.Stored{Output: find}); err != nil || got != nil {
 			t.Errorf("%s: %v %s", same, err, got)
 		}
 	}
-	if got, err := client.Inline([]byte(`{"input":[{"id":"fc_gw-1_2"}]}`), true, find); err != nil || string(got) != `{"input":[`+inline[2]+`]}` {
+	if got, err := client.Inline([]byte(`{"input":[{"id":"fc_gw-1_2"}]}`), chat.Stored{Output: find}); err != nil || string(got) != `{"input":[`+inline[2]+`]}` {
 		t.Errorf("a reference without a type: %v %s", err, got)
 	}
 	// Many references to a large item do not make a request of any size.
 	large := func(string) ([]byte, error) {
 		return []byte(`[{"id":"msg_gw-1_0","type":"message","content":"` + strings.Repeat("x", 1<<18) + `"}]`), nil
 	}
-	if _, err := client.Inline([]byte(`{"input":[{"id":"msg_gw-1_0"}`+strings.Repeat(`,{"id":"msg_gw-1_0"}`, 100)+`]}`), true, large); !fault.Is(err, fault.BodyTooLarge) {
+	if _, err := client.Inline([]byte(`{"input":[{"id":"msg_gw-1_0"}`+strings.Repeat(`,{"id":"msg_gw-1_0"}`, 100)+`]}`), chat.Stored{Output: large}); !fault.Is(err, fault.BodyTooLarge) {
 		t.Errorf("%v", err)
 	}
 	for _, unknown := range []string{"fc_gw-2_0", "fc_gw-1_9", "msg_1", "x"} {
 		if _, err := encode([]string{fmt.Sprintf(`{"type":"item_reference","id":%q}`, unknown)}); err == nil || !strings.Contains(err.Error(), "set store to false") {
 			t.Errorf("%s: %v", unknown, err)
 		}
+	}
+}
+
+// TestUnmarkRemovesReasoningOfAnotherProvider forwards bodies unchanged but for reasoning that the
+// gateway marked, in each format in which clients return it.
+func TestUnmarkRemovesReasoningOfAnotherProvider(t *testing.T) {
+	t.Parallel()
+	marked := base64.StdEncoding.EncodeToString([]byte("gw1:openai.chat:s.deepseek"))
+	const thinking = `{"type":"thinking","thinking":"t","signature":"gw1:openai.chat:deepseek"}`
+	const call, result = `{"type":"tool_use","id":"c","name":"f","input":{}}`, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"x"}]}`
+	for _, c := range []struct {
+		dialect    chat.Unmarker
+		body, want string // want is "" for a body that is unchanged
+		lost       string
+	}{
+		{responses.Responses{}, `{"input":[{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gw1:a:b"} , {"role":"user","content":"x"}],"x": 1}`, `{"input":[ {"role":"user","content":"x"}],"x": 1}`, "input[0]"},
+		{responses.Responses{}, `{"input":[{"type":"reasoning","id":"rs_01ABC_0","summary":[]}]}`, `{"input":[]}`, "input[0]"},
+		{responses.Responses{}, `{"input":[{"type":"reasoning","id":"rs_68af","summary":[]},{"type":"reasoning","id":"rs_01ABC_0","summary":[],"encrypted_content":"gAAA"}]}`, "", ""},
+		{responses.Responses{}, `{"input":"\"gw1: and \"rs_"}`, "", ""},
+		{anthropic.Messages{}, `{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[` + thinking + `, {"type":"text","text":"y"}]},{"role":"user","content":"z"}],"thinking":{"type":"enabled","budget_tokens":1024}}`,
+			`{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[ {"type":"text","text":"y"}]},{"role":"user","content":"z"}],"thinking":{"type":"enabled","budget_tokens":1024}}`, "messages[1].content[0]"},
+		{anthropic.Messages{}, `{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"redacted_thinking","data":"gw1:a:d.b"}]},{"role":"user","content":"z"}]}`,
+			`{"messages":[{"role":"user","content":"x"},{"role":"user","content":"z"}]}`, "messages[1].content[0]"},
+		// A turn that goes on after its calls cannot think without the reasoning before them.
+		{anthropic.Messages{}, `{"thinking":{"type":"enabled","budget_tokens":1024},"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[` + thinking + `,` + call + `]},` + result + `]}`,
+			`{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[` + call + `]},` + result + `]}`, "messages[1].content[0] thinking"},
+		{anthropic.Messages{}, `{"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[` + thinking + `,` + call + `]},` + result + `]}`,
+			`{"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[` + call + `]},` + result + `]}`, "messages[1].content[0]"},
+		{anthropic.Messages{}, `{"thinking":{"type":"enabled","budget_tokens":1024},"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[` + thinking + `,` + call + `]},` + result + `,{"role":"assistant","content":"y"},{"role":"user","content":"z"}]}`,
+			`{"thinking":{"type":"enabled","budget_tokens":1024},"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[` + call + `]},` + result + `,{"role":"assistant","content":"y"},{"role":"user","content":"z"}]}`, "messages[1].content[0]"},
+		{anthropic.Messages{}, `{"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"\"gw1:","signature":"EqQB"}]}]}`, "", ""},
+		{gemini.Generate{}, `{"contents":[{"role":"model","parts":[{"text":"t","thought":true,"thoughtSignature":"` + marked + `"},{"functionCall":{"name":"f","args":{}},"thoughtSignature":"` + marked + `"}]}]}`,
+			`{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"}]}]}`, "contents[0].parts[0] contents[0].parts[1]"},
+		{gemini.Generate{}, `{"contents":[{"role":"model","parts":[{"text":"t","thought":true,"thoughtSignature":"AAAA"}]}]}`, "", ""},
+		{converse.Converse{}, `{"messages":[{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"t","signature":"gw1:openai.chat:deepseek"}}},{"text":"y"}]}]}`,
+			`{"messages":[{"role":"assistant","content":[{"text":"y"}]}]}`, "messages[0].content[0]"},
+		{converse.Converse{}, `{"messages":[{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"\"gw1:","signature":"s"}}}]}]}`, "", ""},
+	} {
+		got, lost := c.dialect.Unmark([]byte(c.body))
+		var paths []string
+		for _, l := range lost {
+			paths = append(paths, l.Path)
+		}
+		if want := cmp.Or(c.want, c.body); string(got) != want || strings.Join(paths, " ") != c.lost {
+			t.Errorf("%T %s\n got %s %v\nwant %s %s", c.dialect, c.body, got, paths, want, c.lost)
+		}
+	}
+}
+
+// TestConversationsContinueWithAllTheirItems replaces previous_response_id by the stored items.
+func TestConversationsContinueWithAllTheirItems(t *testing.T) {
+	t.Parallel()
+	client := responses.Responses{}
+	stored := chat.Stored{
+		Output: func(string) ([]byte, error) { return []byte(`[{"id":"msg_1_0","type":"message"}]`), nil },
+		Conversation: func(id string) ([]byte, error) {
+			switch id {
+			case "1":
+				return []byte(`[{"a":1},{"type":"item_reference","id":"msg_1_0"}]`), nil
+			case "large":
+				return make([]byte, 20<<20), nil
+			}
+			return nil, nil
+		},
+	}
+	for body, want := range map[string]string{
+		`{"previous_response_id":"resp_1","input":"x","n": 2}`:         `{"input":[{"a":1},{"id":"msg_1_0","type":"message"},{"role":"user","content":"x"}],"n": 2}`,
+		`{"input":[{"b":2}] , "previous_response_id" : "resp_1" }`:     `{"input":[{"a":1},{"id":"msg_1_0","type":"message"},{"b":2}]  }`,
+		`{"previous_response_id":"resp_1"}`:                            `{"input":[{"a":1},{"id":"msg_1_0","type":"message"}]}`,
+		`{"n":2,"previous_response_id":"resp_1"}`:                      `{"input":[{"a":1},{"id":"msg_1_0","type":"message"}],"n":2}`,
+		`{"previous_response_id":"resp_1","input":[ ]}`:                `{"input":[{"a":1},{"id":"msg_1_0","type":"message"}]}`,
+		`{"previous_response_id":"resp_2","input":"x"}`:                "",
+		`{"previous_response_id":null,"input":"x"}`:                    "",
+		`{"metadata":{"previous_response_id":"resp_1"},"input":["x"]}`: "",
+	} {
+		if got, err := client.Inline([]byte(body), stored); err != nil || string(got) != want {
+			t.Errorf("%s: %v\n got %s\nwant %s", body, err, got, want)
+		}
+	}
+	if _, err := client.Inline([]byte(`{"previous_response_id":"resp_large","input":"x"}`), stored); !fault.Is(err, fault.BodyTooLarge) {
+		t.Error(err)
 	}
 }

@@ -41,6 +41,13 @@ func upstreamBody(r *Relay, tg *target.Target, up *outbound, log *record.Log) ([
 	if tg.To.Body != nil {
 		src = tg.To.Body
 	}
+	src, lost := tg.Unmark(src)
+	for _, l := range lost {
+		tg.Loss.Add(l.Path, l.Reason)
+	}
+	if err := tg.Loss.Err(); err != nil && len(lost) > 0 {
+		return nil, err
+	}
 	if tg.Req.Route.Shape == routes.Raw {
 		return rawBody(tg, up, src)
 	}

@@ -316,6 +316,9 @@ func DeleteKey(w *Walk, index int) Edit {
 // element of an array, with the comma that it leaves over.
 func Delete(member Span) Edit { return Edit{Span: member, kind: editDelete} }
 
+// Keeps reports whether the edit leaves something of the value: it is no deletion.
+func (e Edit) Keeps() bool { return e.kind != editDelete }
+
 // Splice appends body, with edits applied, to dst. Bytes outside of the edits are copied as
 // they are. The edits are sorted in place and must not overlap. If two do, the one that
 // starts first is applied (the wider one, if they start together).

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"bytes"
 	"strconv"
 
 	"gateway/shared/chat"
@@ -168,4 +169,88 @@ func writeThinking(e *requestEncoder) {
 		str(e, "display", d)
 	}
 	e.b = append(e.b, '}')
+}
+
+var _ chat.Unmarker = Messages{}
+
+var thinkingKeys = wire.NewKeySet("thinking")
+
+// Unmark implements chat.Unmarker. A turn that has called tools must begin with its reasoning
+// while thinking has a budget: without it, the model does not think in that turn.
+func (Messages) Unmark(body []byte) ([]byte, []chat.Lost) {
+	if !chat.HasMarked(body) {
+		return body, nil
+	}
+	edits, lost := chat.UnmarkBlocks(body, "messages", "content", func(block []byte, at wire.Span) (wire.Edit, bool) {
+		kind, signature := "", ""
+		d := wire.NewDecoder(block)
+		for key := range d.Object {
+			switch string(key) {
+			case "type":
+				kind = optionalText(d)
+			case "signature", "data":
+				signature = optionalText(d)
+			}
+		}
+		_, _, marked := chat.UnmarkSigned(signature)
+		return wire.Delete(at), marked && (kind == "thinking" || kind == "redacted_thinking")
+	})
+	if len(edits) == 0 {
+		return body, nil
+	}
+	body = wire.Splice(nil, body, edits...)
+	var w wire.Walk
+	if thinkingKeys.Walk(body, &w) == nil && w.Spans[0].Present(body) && bytes.Contains(w.Spans[0].Of(body), []byte(`"enabled"`)) && calledUnreasoned(body) {
+		body = wire.Splice(nil, body, wire.DeleteKey(&w, 0))
+		lost = append(lost, chat.Lost{Path: "thinking", Reason: "another provider has begun the turn"})
+	}
+	return body, lost
+}
+
+// calledUnreasoned reports whether the last turn of the assistant has called tools, has their
+// results, and does not begin with reasoning.
+func calledUnreasoned(body []byte) (open bool) {
+	begun, called := "", false // of the turn: the type of its first block, whether it has calls
+	chat.EachObject(body, wire.Span{End: len(body)}, "messages", func(_ int, message wire.Span) {
+		role := ""
+		d := wire.NewDecoder(message.Of(body))
+		for key := range d.Object {
+			if string(key) == "role" {
+				role = optionalText(d)
+			}
+		}
+		results := false
+		chat.EachObject(body, message, "content", func(_ int, at wire.Span) {
+			kind := ""
+			d := wire.NewDecoder(at.Of(body))
+			for key := range d.Object {
+				if string(key) == "type" {
+					kind = optionalText(d)
+				}
+			}
+			switch {
+			case role != "assistant":
+				results = results || kind == "tool_result"
+				return
+			case begun == "":
+				begun = kind
+			}
+			called = called || kind == "tool_use"
+		})
+		if role != "assistant" {
+			if open = results && called && begun != "thinking" && begun != "redacted_thinking"; !results {
+				begun, called = "", false
+			}
+		}
+	})
+	return open
+}
+
+// optionalText returns a string, "" for any other value.
+func optionalText(d *wire.Decoder) string {
+	if d.Kind() == wire.KindString {
+		return d.Str()
+	}
+	d.Skip()
+	return ""
 }

@@ -3,6 +3,7 @@ package converse
 import (
 	"gateway/shared/chat"
 	"gateway/shared/dialect/claude"
+	"gateway/shared/wire"
 )
 
 const (
@@ -196,4 +197,38 @@ func isBase64(s string) bool {
 		}
 	}
 	return len(s) > 0 && len(s)%4 == 0
+}
+
+var _ chat.Unmarker = Converse{}
+
+var (
+	reasoningKeys = wire.NewKeySet("reasoningContent")
+	thoughtKeys   = wire.NewKeySet("reasoningText")
+	signatureKeys = wire.NewKeySet("signature")
+)
+
+// Unmark implements chat.Unmarker.
+func (Converse) Unmark(body []byte) ([]byte, []chat.Lost) {
+	if !chat.HasMarked(body) {
+		return body, nil
+	}
+	edits, lost := chat.UnmarkBlocks(body, "messages", "content", func(block []byte, at wire.Span) (wire.Edit, bool) {
+		for _, keys := range []*wire.KeySet{reasoningKeys, thoughtKeys, signatureKeys} {
+			var w wire.Walk
+			if wire.KindOf(block) != wire.KindObject || keys.Walk(block, &w) != nil || !w.Spans[0].Present(block) {
+				return wire.Edit{}, false
+			}
+			block = w.Spans[0].Of(block)
+		}
+		if wire.KindOf(block) != wire.KindString {
+			return wire.Edit{}, false
+		}
+		signature, err := wire.ScanString(block, "signature")
+		_, _, marked := chat.UnmarkSigned(signature)
+		return wire.Delete(at), err == nil && marked
+	})
+	if len(edits) == 0 {
+		return body, nil
+	}
+	return wire.Splice(nil, body, edits...), lost
 }

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"bytes"
 	"encoding/base64"
 	"strconv"
 	"strings"
@@ -288,4 +289,43 @@ func openSigned(signature string) (p chat.Part, ok bool) {
 	}
 	value, ok = strings.CutPrefix(value, signatureOf)
 	return chat.Part{Kind: chat.Reasoned, Origin: origin, Signature: value}, ok
+}
+
+var _ chat.Unmarker = Generate{}
+
+var (
+	// encodedMark is the beginning of a thoughtSignature that sealSigned made, in base64.
+	encodedMark = []byte(`"Z3cxO`)
+	signedKeys  = wire.NewKeySet("thoughtSignature", "thought_signature", "thought")
+)
+
+// Unmark implements chat.Unmarker. A call keeps the value for calls that another model has made.
+func (Generate) Unmark(body []byte) ([]byte, []chat.Lost) {
+	if !bytes.Contains(body, encodedMark) {
+		return body, nil
+	}
+	edits, lost := chat.UnmarkBlocks(body, "contents", "parts", func(part []byte, at wire.Span) (e wire.Edit, ok bool) {
+		var w wire.Walk
+		if signedKeys.Walk(part, &w) != nil {
+			return e, false
+		}
+		for _, v := range w.Spans[:2] {
+			if !v.Present(part) || wire.KindOf(v.Of(part)) != wire.KindString {
+				continue
+			}
+			signature, err := wire.ScanString(v.Of(part), "thoughtSignature")
+			if _, marked := openSigned(signature); err != nil || !marked {
+				continue
+			}
+			if thought := w.Spans[2]; thought.Present(part) && string(thought.Of(part)) == "true" {
+				return wire.Delete(at), true
+			}
+			return wire.Replace(wire.Span{Start: at.Start + v.Start, End: at.Start + v.End}, wire.AppendJSONString(nil, standIn)), true
+		}
+		return e, false
+	})
+	if len(edits) == 0 {
+		return body, nil
+	}
+	return wire.Splice(nil, body, edits...), lost
 }

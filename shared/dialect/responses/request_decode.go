@@ -257,7 +257,9 @@ func (q *requestDecoder) format() {
 func (Responses) Portable(r *chat.Request) error {
 	for _, x := range r.Extra {
 		switch x.Name {
-		case "previous_response_id", "conversation", "prompt", ownOnly + "background":
+		case "previous_response_id":
+			return fault.New(fault.UnsupportedOperation, x.Name, "unsupported: previous_response_id names a response that is not stored: this provider is reached by translation, for which the gateway stores its own translated responses for 24 hours, if they and their input have at most 256 KiB and store is not false. Send the whole conversation in input")
+		case "conversation", "prompt", ownOnly + "background":
 			field := clientName(x.Name)
 			return fault.Newf(fault.UnsupportedOperation, field, "unsupported: %s needs a provider that stores responses; this request is translated for another API. Send the whole conversation in input", field)
 		}

@@ -5,16 +5,18 @@
 // assistant (reasoning, message, calls) are one canonical message. Losses and rejections
 // name positions in the client's list (see Responses.ClientPath).
 //
-// Some fields need a provider that stores responses: previous_response_id, conversation,
-// background, prompt, and references to items. They are rejected if another dialect
-// serves the request. store is ignored and reported.
+// Some fields need a provider that stores responses: conversation, background, prompt, and
+// previous_response_id and references to items of responses that were not translated, see
+// Inline. They are rejected if another dialect serves the request. store is ignored and
+// reported.
 //
 // Signed reasoning of any provider is sent to clients as encrypted_content, marked with
 // its signer. So it returns unchanged on the next turn and never reaches a provider that
-// did not create it.
+// did not create it, see Unmark.
 package responses
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
 	"strings"
@@ -278,30 +280,93 @@ const maxReference = 1024
 // maxInlined limits a body in which references were replaced.
 const maxInlined = 20 << 20
 
-// Inline implements chat.Referring.
-func (Responses) Inline(body []byte, native bool, find func(id string) ([]byte, error)) ([]byte, error) {
+// Input implements chat.Referring.
+func (Responses) Input(body []byte) (previous string, items []byte) {
+	in := readInput(body)
+	return strings.TrimPrefix(in.previous, "resp_"), in.items
+}
+
+// input is what a request adds to a conversation.
+type input struct {
+	items    []byte    // as a list
+	at       wire.Span // absent if the body has none
+	previous string
+	member   wire.Span // previous_response_id with its name
+}
+
+func readInput(body []byte) (in input) {
 	d := wire.NewDecoder(body)
 	if d.Kind() != wire.KindObject {
-		return nil, nil
+		return in
 	}
-	var input []byte
-	var at wire.Span
 	for key := range d.Object {
-		if string(key) == "input" && d.Kind() == wire.KindArray {
-			input = d.Raw()
-			at = wire.Span{Start: d.Offset() - len(input), End: d.Offset()}
+		switch string(key) {
+		case "input":
+			raw := d.Raw()
+			in.at = wire.Span{Start: d.Offset() - len(raw), End: d.Offset()}
+			switch wire.KindOf(raw) {
+			case wire.KindArray:
+				in.items = raw
+			case wire.KindString:
+				in.items = append(append([]byte(`[{"role":"user","content":`), raw...), `}]`...)
+			}
+		case "previous_response_id":
+			start := d.KeySpan().Start
+			in.previous = optString(d)
+			in.member = wire.Span{Start: start, End: d.Offset()}
 		}
 	}
-	list, err := inlined(input, native, len(body), find)
-	if list == nil || err != nil {
-		return nil, err
+	return in
+}
+
+// Inline implements chat.Referring.
+func (Responses) Inline(body []byte, stored chat.Stored) ([]byte, error) {
+	in := readInput(body)
+	var edits []wire.Edit
+	if in.previous != "" {
+		before, err := stored.Conversation(strings.TrimPrefix(in.previous, "resp_"))
+		if err != nil {
+			return nil, err
+		}
+		if before != nil {
+			if len(before)+len(body) > maxInlined {
+				return nil, fault.Newf(fault.BodyTooLarge, "previous_response_id", "previous_response_id continues a conversation of more than %d MiB; begin another one", maxInlined>>20)
+			}
+			in.items, edits = joined(before, in.items), append(edits, wire.Delete(in.member))
+		}
 	}
-	return wire.Splice(nil, body, wire.Replace(at, list)), nil
+	list, err := inlined(in.items, len(body), stored.Output)
+	switch {
+	case err != nil:
+		return nil, err
+	case list != nil:
+		in.items = list
+	case edits == nil:
+		return nil, nil
+	}
+	if in.at.Absent() { // the conversation continues without new input
+		body = wire.Splice(nil, body, edits...)
+		return wire.Splice(nil, body, wire.InsertAt(bytes.IndexByte(body, '{'), "input", in.items)), nil
+	}
+	return wire.Splice(nil, body, append(edits, wire.Replace(in.at, in.items))...), nil
+}
+
+// joined returns a list with the items of two; the second may be nil.
+func joined(a, b []byte) []byte {
+	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
+	if len(b) == 0 || len(bytes.TrimSpace(b[1:len(b)-1])) == 0 {
+		return a
+	}
+	if len(bytes.TrimSpace(a[1:len(a)-1])) == 0 {
+		return b
+	}
+	list := append(make([]byte, 0, len(a)+len(b)), a[:len(a)-1]...)
+	return append(append(list, ','), b[1:]...)
 }
 
 // inlined returns a list of items with the items that it names in place of references; nil if there
 // are none. References to items that are not found stay.
-func inlined(input []byte, native bool, length int, find func(id string) ([]byte, error)) (list []byte, err error) {
+func inlined(input []byte, length int, find func(id string) ([]byte, error)) (list []byte, err error) {
 	d := wire.NewDecoder(input)
 	if len(input) == 0 {
 		return nil, nil
@@ -319,12 +384,8 @@ func inlined(input []byte, native bool, length int, find func(id string) ([]byte
 				}
 				outputs[of] = items
 			}
-			if item, kind := itemOf(items, id); item != nil {
-				found = true
-				if native && kind == "reasoning" {
-					continue // the provider has no such item, and does not read what another has signed
-				}
-				raw = item
+			if item := itemOf(items, id); item != nil {
+				raw, found = item, true
 			}
 		}
 		if len(list) > 1 {
@@ -363,30 +424,64 @@ func referenced(raw []byte) string {
 	return id
 }
 
-// itemOf returns the item with an id in a list of items, and its type; nil if there is none.
-func itemOf(items []byte, id string) (raw []byte, kind string) {
+// itemOf returns the item with an id in a list of items; nil if there is none.
+func itemOf(items []byte, id string) []byte {
 	d := wire.NewDecoder(items)
 	if len(items) == 0 || d.Kind() != wire.KindArray {
-		return nil, ""
+		return nil
 	}
 	for range d.Array {
-		raw = d.Raw()
+		raw := d.Raw()
 		if wire.KindOf(raw) != wire.KindObject {
 			continue
 		}
-		its, kind := "", ""
+		its := ""
 		of := wire.NewDecoder(raw)
 		for key := range of.Object {
-			switch string(key) {
-			case "id":
+			if string(key) == "id" {
 				its = optString(of)
-			case "type":
-				kind = optString(of)
 			}
 		}
 		if its == id && of.End() == nil {
-			return raw, kind
+			return raw
 		}
 	}
-	return nil, ""
+	return nil
+}
+
+var _ chat.Unmarker = Responses{}
+
+// ownReasoning is in a body with a reasoning item: its id.
+var ownReasoning = []byte(`"rs_`)
+
+// Unmark implements chat.Unmarker. Reasoning without encrypted content that the gateway returned
+// is removed too: the provider would look it up.
+func (Responses) Unmark(body []byte) ([]byte, []chat.Lost) {
+	if !chat.HasMarked(body) && !bytes.Contains(body, ownReasoning) {
+		return body, nil
+	}
+	var edits []wire.Edit
+	var lost []chat.Lost
+	chat.EachObject(body, wire.Span{End: len(body)}, "input", func(i int, at wire.Span) {
+		kind, id, encrypted := "", "", ""
+		d := wire.NewDecoder(at.Of(body))
+		for key := range d.Object {
+			switch string(key) {
+			case "type":
+				kind = optString(d)
+			case "id":
+				id = optString(d)
+			case "encrypted_content":
+				encrypted = optString(d)
+			}
+		}
+		if _, _, marked := chat.UnmarkSigned(encrypted); kind == "reasoning" && (marked || encrypted == "" && responseOf(id) != "") {
+			edits = append(edits, wire.Delete(at))
+			lost = append(lost, chat.Lost{Path: "input[" + strconv.Itoa(i) + "]", Reason: chat.OfAnotherProvider})
+		}
+	})
+	if len(edits) == 0 {
+		return body, nil
+	}
+	return wire.Splice(nil, body, edits...), lost
 }

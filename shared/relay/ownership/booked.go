@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -261,6 +262,92 @@ func (m *Memory) PutOutput(ctx context.Context, sc store.Scope, id string, items
 		return err
 	}
 	return m.table.Put(ctx, store.Row{Key: signedKey(sc, k.call), Item: store.Item{"sealed": sealed}, Expires: m.now().Add(rememberFor)})
+}
+
+// inputKey separates the input of translated requests.
+const inputKey = "input:"
+
+// maxTurns limits the responses of one conversation that is stored.
+const maxTurns = 512
+
+// exchanged is the row of a request: its input, and the ids of the responses before, oldest first.
+type exchanged struct {
+	Before []string        `json:"before"`
+	Input  json.RawMessage `json:"input"`
+}
+
+// PutInput stores the input of a translated response, for requests that continue it; see
+// PutOutput for its limits. before are the ids of the responses before.
+func (m *Memory) PutInput(ctx context.Context, sc store.Scope, id string, before []string, items []byte) error {
+	if len(items) > maxSignedRow || len(before) > maxTurns {
+		return nil
+	}
+	plain, err := json.Marshal(exchanged{before, items})
+	if err != nil {
+		return err
+	}
+	k := memoryKey{sc, inputKey + id}
+	sealed, err := m.seal.Seal(ctx, k.binding(), plain)
+	if err != nil {
+		return err
+	}
+	return m.table.Put(ctx, store.Row{Key: signedKey(sc, k.call), Item: store.Item{"sealed": sealed}, Expires: m.now().Add(rememberFor)})
+}
+
+// Conversation returns the items up to a translated response and with it, and the ids of its
+// responses, oldest first. Both are nil if a part of it is not stored.
+func (m *Memory) Conversation(ctx context.Context, sc store.Scope, id string) (items []byte, responses []string, err error) {
+	row, ok, err := m.table.Get(ctx, signedKey(sc, inputKey+id), true)
+	if err != nil || !ok {
+		return nil, nil, err
+	}
+	last, err := m.exchanged(ctx, memoryKey{sc, inputKey + id}, row)
+	if err != nil {
+		return nil, nil, err
+	}
+	responses = append(last.Before, id)
+	var keys []store.Key
+	for _, id := range responses {
+		keys = append(keys, signedKey(sc, inputKey+id), signedKey(sc, outputKey+id))
+	}
+	rows, err := m.table.GetMany(ctx, keys)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := []byte{'['}
+	add := func(list []byte) {
+		if list = bytes.TrimSpace(list); len(list) > 2 {
+			if len(all) > 1 {
+				all = append(all, ',')
+			}
+			all = append(all, list[1:len(list)-1]...)
+		}
+	}
+	for _, id := range responses {
+		in, out := rows[signedKey(sc, inputKey+id)], rows[signedKey(sc, outputKey+id)]
+		if in == nil || out == nil {
+			return nil, nil, nil
+		}
+		x, err := m.exchanged(ctx, memoryKey{sc, inputKey + id}, in)
+		if err != nil {
+			return nil, nil, err
+		}
+		output, err := m.seal.Open(ctx, memoryKey{sc, outputKey + id}.binding(), out.Bytes("sealed"))
+		if err != nil {
+			return nil, nil, err
+		}
+		add(x.Input)
+		add(output)
+	}
+	return append(all, ']'), responses, nil
+}
+
+func (m *Memory) exchanged(ctx context.Context, k memoryKey, row store.Item) (x exchanged, err error) {
+	plain, err := m.seal.Open(ctx, k.binding(), row.Bytes("sealed"))
+	if err == nil {
+		err = json.Unmarshal(plain, &x)
+	}
+	return x, err
 }
 
 // Output returns the output items that PutOutput stored; nil if there are none. The next turn of a

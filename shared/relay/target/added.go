@@ -230,24 +230,53 @@ func StoreItems(tg *Target, response []byte) {
 	}
 	if err := tg.Means.Memory.PutOutput(tg.Req.Ctx, tg.Req.Who.Scope, id, items); err != nil {
 		tg.Req.Fail("store items", err)
+		return
+	}
+	if _, input := tg.Req.Route.Client.(chat.Referring).Input(tg.Body.In); input != nil {
+		if err := tg.Means.Memory.PutInput(tg.Req.Ctx, tg.Req.Who.Scope, id, tg.To.continues, input); err != nil {
+			tg.Req.Fail("store input", err)
+		}
 	}
 }
 
 // inlineItems replaces references by the items of earlier responses of the workspace that the gateway
-// stores, because they were translated. Other references remain.
+// stores, because they were translated, and previous_response_id by the conversation. Other
+// references remain.
 func inlineItems(tg *Target) (err error) {
 	client, ok := tg.Req.Route.Client.(chat.Referring)
 	if !ok || tg.Req.Route.Operation != provider.ResponsesCreate {
 		return nil
 	}
-	tg.To.inlined, err = client.Inline(tg.Body.In, tg.SameDialect(), func(id string) ([]byte, error) {
-		items, err := tg.Means.Memory.Output(tg.Req.Ctx, tg.Req.Who.Scope, id)
-		if err != nil {
-			return nil, fault.Unavailable(err)
-		}
-		return items, nil
+	tg.To.inlined, err = client.Inline(tg.Body.In, chat.Stored{
+		Output: func(id string) ([]byte, error) {
+			items, err := tg.Means.Memory.Output(tg.Req.Ctx, tg.Req.Who.Scope, id)
+			if err != nil {
+				return nil, fault.Unavailable(err)
+			}
+			return items, nil
+		},
+		Conversation: func(id string) (items []byte, err error) {
+			if items, tg.To.continues, err = tg.Means.Memory.Conversation(tg.Req.Ctx, tg.Req.Who.Scope, id); err != nil {
+				return nil, fault.Unavailable(err)
+			}
+			return items, nil
+		},
 	})
 	return err
+}
+
+// Unmark returns a body that is forwarded unchanged without reasoning of other providers, which
+// its provider rejects, and what it removed.
+func (tg *Target) Unmark(body []byte) ([]byte, []chat.Lost) {
+	route := tg.Req.Route
+	if tg.native != nil {
+		route = tg.native
+	}
+	client, ok := route.Client.(chat.Unmarker)
+	if !ok || tg.native == nil && (tg.To.Dialect == nil || !tg.SameDialect()) {
+		return body, nil
+	}
+	return client.Unmark(body)
 }
 
 // formOf returns the form in the request, nil if it has none. A passed-through form is read only

@@ -176,6 +176,7 @@ func mayName(tg *Target, body []byte) error {
 	if tg.To.Saved == nil || !tg.To.Wall.On {
 		return nil
 	}
+	body, _ = tg.Unmark(body)
 	if err := mayUseItems(tg, body); err != nil || !reference.MayNameObjects(body) {
 		return err
 	}

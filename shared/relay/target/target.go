@@ -96,8 +96,9 @@ type Choice struct {
 	Names       Names
 	lenient     bool
 	Timeout     time.Duration
-	Body        []byte // the client's body after the config; nil: it is sent unchanged
-	inlined     []byte // the client's body with the items that it refers to; nil: it has no such references
+	Body        []byte   // the client's body after the config; nil: it is sent unchanged
+	inlined     []byte   // the client's body with the items that it refers to; nil: it has no such references
+	continues   []string // the responses of the conversation that the body continues, oldest first
 	Forward     []string
 	Subjects    []*ledger.Subject  // limits of the provider and of its integration
 	form        *form.Form         // of a passed-through request, if it was read

@@ -124,6 +124,7 @@ func mayRefer(tg *Target) error {
 	if tg.To.inlined != nil {
 		src = tg.To.inlined
 	}
+	src, _ = tg.Unmark(src)
 	if err := mayUseItems(tg, src); err != nil {
 		return err
 	}
