@@ -89,7 +89,7 @@ func (q *messageRequest) messages(all []value) *apiError {
 			return e
 		}
 		q.job.prompt += 4
-		if n := len(q.turns); n > 0 && q.turns[n-1].role == role && q.st.combined {
+		if n := len(q.turns); n > 0 && q.turns[n-1].role == role { // read as one
 			q.turns[n-1].join(t)
 			continue
 		}
@@ -104,16 +104,13 @@ func (t *turn) join(u turn) {
 	t.text += u.text
 }
 
-// order checks the rules between turns: roles alternate, and each tool_use has its
-// tool_result at the start of the next message.
+// order checks the rules between turns: a user begins, and each tool_use has its tool_result at
+// the start of the next one.
 func (q *messageRequest) order() *apiError {
 	if q.turns[0].role != "user" {
 		return invalid("messages: first message must use the \"user\" role")
 	}
 	for i, t := range q.turns {
-		if i > 0 && q.turns[i-1].role == t.role {
-			return invalid("messages: roles must alternate between \"user\" and \"assistant\", but found multiple \"%s\" roles in a row", t.role)
-		}
 		var asked []string
 		if i > 0 {
 			asked = q.turns[i-1].calls

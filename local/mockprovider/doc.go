@@ -171,7 +171,6 @@
 //	redacted  reasoning-content   how thinking is shown
 //	stop-on-cancel       generation ends when the client disconnects
 //	strict-fields        OpenAI routes reject unknown fields
-//	combine-turns        Anthropic: two turns of one role are joined
 //
 // POST /__mock/faults with
 // {"next":2,"directives":"status=503","path":"/v1/messages","model":"x"} controls the next

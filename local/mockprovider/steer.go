@@ -13,26 +13,26 @@ const never = -1
 
 // steering says how to make one answer and which faults it has.
 type steering struct {
-	status                               int
-	retryAfter, errType, code, message   string
-	times                                int
-	delay, pace, silenceFor              time.Duration
-	drop, html, empty                    bool
-	gzip, wrongLength                    bool
-	cutAfter, cutMid, silent, garbage    int
-	errorEvent                           string
-	errorAfter                           int
-	huge, hugeLine, dribble              int
-	splitUTF8, crlf, bom, ping           bool
-	multiData, noFinalBlank, noDone      bool
-	noUsage, noRestate                   bool
-	finish, say                          string
-	call, callArgs                       string
-	refuse, echo                         bool
-	chunks, cached, reasoning, tools     int
-	noTools, parallel, interleave        bool
-	emptyArgs, redacted, reasoningShown  bool
-	stopOnCancel, strictFields, combined bool
+	status                              int
+	retryAfter, errType, code, message  string
+	times                               int
+	delay, pace, silenceFor             time.Duration
+	drop, html, empty                   bool
+	gzip, wrongLength                   bool
+	cutAfter, cutMid, silent, garbage   int
+	errorEvent                          string
+	errorAfter                          int
+	huge, hugeLine, dribble             int
+	splitUTF8, crlf, bom, ping          bool
+	multiData, noFinalBlank, noDone     bool
+	noUsage, noRestate                  bool
+	finish, say                         string
+	call, callArgs                      string
+	refuse, echo                        bool
+	chunks, cached, reasoning, tools    int
+	noTools, parallel, interleave       bool
+	emptyArgs, redacted, reasoningShown bool
+	stopOnCancel, strictFields          bool
 }
 
 func unsteered() steering {
@@ -93,8 +93,6 @@ func (st *steering) switches(name string) *bool {
 		return &st.stopOnCancel
 	case "strict-fields":
 		return &st.strictFields
-	case "combine-turns":
-		return &st.combined
 	}
 	return nil
 }
