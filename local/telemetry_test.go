@@ -69,7 +69,7 @@ func TestRequestsAreToldToDestinationsOfTelemetry(t *testing.T) {
 		}
 		return nil
 	})
-	if got := plain.of(trace)[0]; !strings.Contains(got, "gen_ai.system") || strings.Contains(got, "a word nobody says") || !strings.HasPrefix(got, "chat gpt-4o-mini") {
+	if got := plain.of(trace)[0]; !strings.Contains(got, "gen_ai.system") || strings.Contains(got, "a word nobody says") || !strings.HasPrefix(got, "chat gpt-4o-mini") || !strings.Contains(got, "server.address") || !strings.Contains(got, "server.port") {
 		t.Errorf("without content: %s", got)
 	}
 	if got := full.of(trace)[0]; strings.Contains(got, "gen_ai.system\"") || !strings.Contains(got, "a word nobody says") || !strings.Contains(got, "gen_ai.output.messages") {
@@ -80,6 +80,21 @@ func TestRequestsAreToldToDestinationsOfTelemetry(t *testing.T) {
 		t.Errorf("headers: %q", plain.keys)
 	}
 	plain.mu.Unlock()
+	const spokenIn = "0af7651916cd43dd8448eb211c80319d"
+	s := r.speak("model=@mock/gpt-realtime", "traceparent", "00-"+spokenIn+"-b7ad6b7169203331-01")
+	s.turn("Hello")
+	s.leave()
+	eventually(t, func() error {
+		if n := len(plain.of(spokenIn)); n != 2 {
+			return fmt.Errorf("%d spans came", n)
+		}
+		return nil
+	})
+	for _, got := range plain.of(spokenIn) { // the session and its response
+		if !strings.Contains(got, "server.address") {
+			t.Errorf("without its server: %s", got)
+		}
+	}
 	if len(mute.of(trace)) != 0 {
 		t.Error("the destination of another workspace was told")
 	}

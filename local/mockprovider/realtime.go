@@ -1,6 +1,7 @@
 package mockprovider
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -65,6 +66,7 @@ type voice struct {
 	instructions  string
 	transcription string
 	modalities    string
+	tools         []json.RawMessage
 	active        string // the response under way
 	cancel        chan struct{}
 	n             int
@@ -94,6 +96,9 @@ func (v *voice) session() told {
 	out := told{"object": "realtime.session", "type": kind, "id": "sess_mock", "model": v.model, "instructions": v.instructions, "max_output_tokens": "inf"}
 	if v.beta {
 		out["input_audio_transcription"] = nil
+	}
+	if v.tools != nil {
+		out["tools"] = v.tools
 	}
 	if v.transcription != "" {
 		out["audio"] = told{"input": told{"transcription": told{"model": v.transcription}}}
@@ -166,14 +171,16 @@ func (v *voice) take(body []byte) string {
 					} `json:"transcription"`
 				} `json:"input"`
 			} `json:"audio"`
-			Output []string `json:"output_modalities"`
+			Output []string          `json:"output_modalities"`
+			Tools  []json.RawMessage `json:"tools"`
 		} `json:"session"`
 		Item struct {
-			Type, Role string
-			Content    []struct{ Type, Text, Audio string }
+			ID, Type, Role string
+			Content        []struct{ Type, Text, Audio string }
 		} `json:"item"`
 		Response struct {
-			Instructions string `json:"instructions"`
+			Instructions string          `json:"instructions"`
+			Metadata     json.RawMessage `json:"metadata"`
 		} `json:"response"`
 	}
 	if err := json.Unmarshal(body, &e); err != nil {
@@ -189,6 +196,9 @@ func (v *voice) take(body []byte) string {
 			v.transcription = t.Model
 		} else if t := e.Session.Old; t != nil {
 			v.transcription = t.Model
+		}
+		if e.Session.Tools != nil {
+			v.tools = e.Session.Tools
 		}
 		v.modalities = strings.Join(e.Session.Output, ",")
 		v.mu.Unlock()
@@ -213,7 +223,7 @@ func (v *voice) take(body []byte) string {
 			content = append(content, told{"type": c.Type, "text": c.Text})
 		}
 		v.send(added, told{"item": told{
-			"id": "item_mock" + strconv.Itoa(v.n), "object": "realtime.item", "type": "message", "status": "completed", "role": e.Item.Role, "content": content,
+			"id": cmp.Or(e.Item.ID, "item_mock"+strconv.Itoa(v.n)), "object": "realtime.item", "type": "message", "status": "completed", "role": e.Item.Role, "content": content,
 		}})
 	case "input_audio_buffer.append":
 		raw, err := base64.StdEncoding.DecodeString(e.Audio)
@@ -226,7 +236,7 @@ func (v *voice) take(body []byte) string {
 	case "input_audio_buffer.commit":
 		return v.commit()
 	case "response.create":
-		return v.respond(e.Response.Instructions)
+		return v.respond(e.Response.Instructions, e.Response.Metadata)
 	case "conversation.item.delete":
 		v.send("conversation.item.deleted", told{"item_id": e.ItemID})
 	case "response.cancel":
@@ -272,13 +282,13 @@ func (v *voice) commit() string {
 		}
 	}
 	if automatic {
-		return v.respond("")
+		return v.respond("", nil)
 	}
 	return ""
 }
 
 // respond begins a response.
-func (v *voice) respond(instructions string) string {
+func (v *voice) respond(instructions string, metadata json.RawMessage) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.active != "" {
@@ -293,12 +303,12 @@ func (v *voice) respond(instructions string) string {
 	words := int64(len(strings.Fields(text)))
 	heard := v.heard / 4800 // ten tokens a second
 	row := v.x.s.bill.begin("/v1/realtime", v.model, id, true)
-	v.wg.Go(func() { v.make(id, text, words, heard, row) })
+	v.wg.Go(func() { v.make(id, text, metadata, words, heard, row) })
 	return ""
 }
 
 // make makes a response.
-func (v *voice) make(id, text string, words, heard int64, row entry) {
+func (v *voice) make(id, text string, metadata json.RawMessage, words, heard int64, row entry) {
 	n, big, say := 3, 0, ""
 	closeCode := 0
 	for _, f := range strings.Fields(text) {
@@ -316,7 +326,11 @@ func (v *voice) make(id, text string, words, heard int64, row entry) {
 		}
 	}
 	has := func(word string) bool { return strings.Contains(text, word) }
-	v.send("response.created", told{"response": told{"id": id, "object": "realtime.response", "status": "in_progress"}})
+	begun := told{"id": id, "object": "realtime.response", "status": "in_progress"}
+	if metadata != nil {
+		begun["metadata"] = metadata
+	}
+	v.send("response.created", told{"response": begun})
 	if has("drop") {
 		_ = v.ws.NetConn().Close()
 	}
@@ -364,6 +378,9 @@ func (v *voice) make(id, text string, words, heard int64, row entry) {
 		cost += made * p.out
 	}
 	done := told{"id": id, "object": "realtime.response", "status": status, "usage": usage, "output": []any{}}
+	if metadata != nil {
+		done["metadata"] = metadata
+	}
 	if has("no-usage") {
 		done["usage"] = nil
 	}
@@ -403,6 +420,11 @@ func (v *voice) saying(id, text string, n int, sound bool) *monologue {
 	s := &monologue{v: v, id: id, text: text, n: max(n, 1), sound: sound, item: told{"id": "item_" + id, "type": "message", "role": "assistant", "status": "in_progress", "content": []any{}}}
 	v.send("response.output_item.added", told{"response_id": id, "output_index": 0, "item": s.item})
 	v.send("conversation.item.added", told{"previous_item_id": nil, "item": s.item})
+	part := told{"type": "output_text", "text": ""}
+	if sound {
+		part = told{"type": "output_audio", "transcript": ""}
+	}
+	v.send("response.content_part.added", s.at(told{"part": part}))
 	return s
 }
 

@@ -246,7 +246,7 @@ func nodePrograms(t *testing.T, p *process) {
 	if _, err := exec.LookPath("node"); err != nil {
 		missing(t, "node is not installed")
 	}
-	for _, name := range []string{"openai", "@anthropic-ai/sdk", "@a2a-js/sdk", "@openai/agents-realtime", "@ai-sdk/openai", "portkey-ai", "openapi-typescript"} {
+	for _, name := range []string{"openai", "@anthropic-ai/sdk", "@a2a-js/sdk", "@openai/agents-realtime", "@livekit/agents-plugin-openai", "@langfuse/otel", "@ai-sdk/openai", "portkey-ai", "openapi-typescript"} {
 		if _, err := os.Stat(filepath.Join("node_modules", name, "package.json")); err != nil {
 			missing(t, "the npm packages are not installed: npm ci --prefix scripts/clients")
 		}

@@ -29,6 +29,8 @@ const (
 	attrCacheReadTokens = "gen_ai.usage.cache_read.input_tokens"
 	attrErrorType       = "error.type"
 	attrUser            = "user.id"
+	attrServerAddress   = "server.address"
+	attrServerPort      = "server.port"
 	attrOutputType      = "gen_ai.output.type"
 	attrUsageCost       = "gen_ai.usage.cost" // dollars
 	attrEstimated       = "gateway.usage.estimated"

@@ -43,6 +43,7 @@ func record() usage.Record {
 	r.Usage.Set(pricing.Output, 7)
 	r.Usage.Set(pricing.Reasoning, 4)
 	r.Agent.Session = "session-1"
+	r.Attempts = []usage.Attempt{{Server: "fails.example.com"}, {Server: "answers.example.com:8443"}}
 	r.Guards = []usage.Guard{{Hook: "no-secrets", Phase: usage.GuardAfter, Denied: true, TookMS: 500, Failed: []string{"default.contains"}}}
 	return r
 }
@@ -177,7 +178,7 @@ func TestARequestIsASpanWithTodaysNames(t *testing.T) {
 		attrOperation: "chat", attrProvider: "azure.ai.openai", attrSystem: "azure.ai.openai", attrRequestModel: "gpt-4o", attrResponseModel: "gpt-4o-2024",
 		attrInputTokens: int64(47), attrOutputTokens: int64(11), attrCacheReadTokens: int64(30), attrCacheMadeTokens: int64(5), attrCost: int64(1234), attrCostUSD: 0.000001234,
 		attrReasoningTokens: int64(4), attrStream: true, attrFirstChunk: 0.25, attrUsageCost: 0.000001234,
-		attrConversation: "session-1", attrMetadataBefore + "team": "red", attrWorkspace: "w",
+		attrConversation: "session-1", attrMetadataBefore + "team": "red", attrWorkspace: "w", attrServerAddress: "answers.example.com", attrServerPort: int64(8443),
 	})
 	for _, absent := range []string{attrCacheWriteTokens, attrErrorType, attrInputMessages, attrEstimated} {
 		if v, ok := got[absent]; ok {

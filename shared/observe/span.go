@@ -97,6 +97,12 @@ func described(r *usage.Record, latest bool) attrs {
 	if reason := finish(r.FinishReason); reason != "" && failure(r) == "" {
 		a.add(attrFinishReasons, []string{reason})
 	}
+	if n := len(r.Attempts); n > 0 && r.Call == nil {
+		if address, port := r.Attempts[n-1].ServerAddress(); address != "" {
+			a.add(attrServerAddress, address)
+			a.add(attrServerPort, port)
+		}
+	}
 	a.text(attrConversation, conversation(r))
 	if r.Call == nil {
 		a.text(attrUser, cmp.Or(r.EndUser, fromMetadata(r.Metadata, "user.id", "user_id", "userId")))

@@ -65,6 +65,7 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 	if err != nil {
 		return refusal(err)
 	}
+	at.CallsServer(req.URL)
 	if c.out.bodySpent {
 		c.reply.readsOn()
 	}

@@ -201,6 +201,7 @@ func callJob(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask
 	}
 	req.Header["User-Agent"] = userAgent
 	mk.Sent = req.Header
+	at.CallsServer(req.URL)
 	t := r.Now()
 	out := out(r, tg)
 	if call.URL != "" && !tg.To.OwnHost(call.URL) {

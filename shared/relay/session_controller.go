@@ -37,6 +37,7 @@ type sessionController struct {
 	route *routes.Route // its route
 	key   string
 	guard *realtime.Guard
+	to    string      // the server of the session
 	begun atomic.Bool // a response has started; the first one was counted with the session
 }
 
@@ -49,7 +50,11 @@ func newSessionController(c *call) *sessionController {
 	req.Header = h
 	rt := *c.req.Route
 	rt.Free = false
-	return &sessionController{relay: c.relay, of: c, leaf: c.target.To.Leaf, req: req, route: &rt, key: c.req.KeyHash()}
+	d := &sessionController{relay: c.relay, of: c, leaf: c.target.To.Leaf, req: req, route: &rt, key: c.req.KeyHash()}
+	if at := c.bill.Purse.Last(); at != nil {
+		d.to = at.Server
+	}
+	return d
 }
 
 // open starts the pipeline for a response, up to its target. counted: it counts against rates.
@@ -261,7 +266,9 @@ func (r *turn) judged(id string) {
 func (r *turn) charge(u pricing.Usage, finish string, event []byte) {
 	c := r.call
 	latency := c.req.Since() - r.began
-	c.bill.Try(r.began).End(http.StatusOK, "", latency)
+	at := c.bill.Try(r.began)
+	at.Server = r.desk.to
+	at.End(http.StatusOK, "", latency)
 	c.log.Attempt(latency)
 	c.log.Wait(latency)
 	c.log.Status(http.StatusOK)

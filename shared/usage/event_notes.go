@@ -2,6 +2,7 @@ package usage
 
 import (
 	"encoding/binary"
+	"slices"
 	"strconv"
 
 	"gateway/shared/pricing"
@@ -24,6 +25,7 @@ const (
 	notedReported
 	notedMeasured    // encoded by appendMeasured
 	notedCredentials // encoded by appendCredentials
+	notedServers     // encoded by appendServers
 )
 
 // notes returns the text notes, indexed by number.
@@ -33,7 +35,7 @@ func (r *Record) notes() [notedParentAgent]*string {
 
 // needsNotes reports whether only version 6 can represent the record.
 func (r *Record) needsNotes() bool {
-	return r.Agent != Agent{} || r.Call != nil || r.Running != 0 || r.Refusal != nil || r.Reported || len(r.Measured) > 0 || r.namesCredentials()
+	return r.Agent != Agent{} || r.Call != nil || r.Running != 0 || r.Refusal != nil || r.Reported || len(r.Measured) > 0 || r.namesCredentials() || r.namesServers()
 }
 
 // appendNotes appends the part of version 6: numbers, each with its text.
@@ -62,6 +64,9 @@ func (r *Record) appendNotes(b []byte) []byte {
 	if r.namesCredentials() {
 		n++
 	}
+	if r.namesServers() {
+		n++
+	}
 	b = binary.AppendUvarint(b, n)
 	for i, text := range r.notes() {
 		if *text != "" {
@@ -85,6 +90,9 @@ func (r *Record) appendNotes(b []byte) []byte {
 	}
 	if r.namesCredentials() {
 		b = appendString(binary.AppendUvarint(b, notedCredentials), string(appendCredentials(nil, r.Attempts)))
+	}
+	if r.namesServers() {
+		b = appendServers(binary.AppendUvarint(b, notedServers), r.Attempts)
 	}
 	return b
 }
@@ -111,6 +119,30 @@ func appendCredentials(b []byte, list []Attempt) []byte {
 func (c *cursor) credentials(r *Record) {
 	for i := range r.Attempts {
 		r.Attempts[i].Credential = c.str()
+	}
+}
+
+// namesServers reports whether an attempt called a server.
+func (r *Record) namesServers() bool {
+	return slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Server != "" })
+}
+
+// appendServers appends the server of each attempt, as one text.
+func appendServers(b []byte, list []Attempt) []byte {
+	if len(list) == 1 && len(list[0].Server) < 127 { // the usual record needs no second buffer
+		return appendString(append(b, byte(len(list[0].Server)+1)), list[0].Server)
+	}
+	var all []byte
+	for i := range list {
+		all = appendString(all, list[i].Server)
+	}
+	return appendString(b, string(all))
+}
+
+// servers reads the output of appendServers.
+func (c *cursor) servers(r *Record) {
+	for i := range r.Attempts {
+		r.Attempts[i].Server = c.str()
 	}
 }
 
@@ -154,6 +186,10 @@ func (c *cursor) notes(r *Record) {
 		case number == notedCredentials:
 			within := cursor{rest: text}
 			within.credentials(r)
+			c.bad = c.bad || within.bad
+		case number == notedServers:
+			within := cursor{rest: text}
+			within.servers(r)
 			c.bad = c.bad || within.bad
 		case number == notedReported:
 			r.Reported = true

@@ -80,7 +80,7 @@ func drawRecord(t *rapid.T) Record {
 		r.Losses = append(r.Losses, str("loss"))
 		r.Draws = append(r.Draws, Draw{str("at"), rapid.Uint32().Draw(t, "number"), int(num("chosen")), rapid.SampledFrom([]string{"", StickyHash, StickyKept}).Draw(t, "sticky")})
 		r.Breakers = append(r.Breakers, Breaker{str("breaker"), rapid.Bool().Draw(t, "open"), rapid.Bool().Draw(t, "probe")})
-		r.Attempts = append(r.Attempts, Attempt{str("p"), str("ps"), str("m"), str("o"), int(num("s")), str("rid"), str("ec"), dur("st"), dur("la"), use(), pricing.NanoDollars(num("c")), int(num("retry")), dur("wait"), str("why"), str("credential")})
+		r.Attempts = append(r.Attempts, Attempt{str("p"), str("ps"), str("m"), str("o"), int(num("s")), str("rid"), str("ec"), dur("st"), dur("la"), use(), pricing.NanoDollars(num("c")), int(num("retry")), dur("wait"), str("why"), str("credential"), str("server")})
 		r.Measured = append(r.Measured, Measured{Path: str("compared"), By: str("by"), Chosen: int(num("best")), Reason: str("reason"), Figures: []Figure{{int(num("index")), num("value"), int(num("observed")), int(num("busy")), rapid.Bool().Draw(t, "avoided")}}})
 		r.Matches = append(r.Matches, Match{str("node"), int(num("condition")), int(num("target"))})
 		r.Skips = append(r.Skips, Skip{str("skipped"), str("reason"), str("fault"), int(num("refused"))})

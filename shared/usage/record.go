@@ -1,7 +1,10 @@
 package usage
 
 import (
+	"net"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -144,6 +147,27 @@ type Attempt struct {
 	Wait                                       time.Duration // delay before this call; 0 for a first one
 	WaitReason                                 string        // WaitBackoff, WaitNamed or WaitHedge; empty for a first call
 	Credential                                 string        // label of the credential; empty if there is only one
+	Server                                     string        // host of the provider, with a port that is not 443; empty if it was not called
+}
+
+// CallsServer records the host that is called. The port is omitted where it is 443.
+func (a *Attempt) CallsServer(u *url.URL) {
+	switch a.Server = u.Host; {
+	case u.Scheme != "https" && u.Scheme != "wss" && u.Port() == "":
+		a.Server += ":80"
+	case u.Port() == "443":
+		a.Server = strings.TrimSuffix(u.Host, ":443")
+	}
+}
+
+// ServerAddress splits Server into the address and the port.
+func (a *Attempt) ServerAddress() (address string, port int64) {
+	if host, text, err := net.SplitHostPort(a.Server); err == nil {
+		if port, err = strconv.ParseInt(text, 10, 32); err == nil {
+			return host, port
+		}
+	}
+	return strings.Trim(a.Server, "[]"), 443
 }
 
 // End records how the call ended: the status of the response (zero if there was none), the code of
