@@ -304,7 +304,7 @@ func newShifter(stack awscdk.Stack, o options) *shifter {
 	})
 	s.alarm = awscloudwatch.NewAlarm(stack, jsii.String("Alarm-new-version"), &awscloudwatch.AlarmProps{
 		AlarmName:        jsii.String(o.name + "-new-version"),
-		AlarmDescription: jsii.String("More than 5 % of the answers are 5xx; a version that is being introduced is taken back. What to do: functions/docs/guides/runbook.md, new-version"),
+		AlarmDescription: jsii.String("More than 5 % of the responses are 5xx; a version that is being deployed is rolled back. What to do: functions/docs/guides/runbook.md, new-version"),
 		Metric: awscloudwatch.NewMetric(&awscloudwatch.MetricProps{
 			Namespace: jsii.String("AWS/ApiGateway"), MetricName: jsii.String("5XXError"), Statistic: jsii.String("Average"), Period: awscdk.Duration_Minutes(jsii.Number(1)),
 			DimensionsMap: &map[string]*string{"ApiName": jsii.String(o.name), "Stage": jsii.String("v1")},

@@ -42,7 +42,7 @@ func (a *account) deploy(stack string, tpl template, fails int) (ok bool) {
 	for i, id := range ids(tpl) {
 		key, fixed := a.name(w, tpl[id])
 		if _, taken := a.taken[key]; fixed && taken {
-			a.t.Errorf("%s: %s is there already", stack, key)
+			a.t.Errorf("%s: %s has already been added", stack, key)
 			return false
 		}
 		if i == fails {

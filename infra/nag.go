@@ -30,7 +30,7 @@ const roles = `Functions/Role-[a-z]+|Workers/Role-[a-z]+|Functions/Task/TaskRole
 // exemptions are all of them. A finding that no exemption covers fails the tests.
 var exemptions = []exemption{
 	{"Data/OriginSecret", "SMG4", nil, "A task of the repair worker replaces the origin secret: it waits for the edge, of which the service's own rotation knows nothing"},
-	{roles, "IAM5", []string{`/^Resource::.*\/(bodies|cache|exports|held|queries|segments)\/\*$/`}, "Objects below a prefix are named by organisation and time"},
+	{roles, "IAM5", []string{`/^Resource::.*\/(bodies|cache|exports|held|queries|segments)\/\*$/`}, "Objects below a prefix are named by organization and time"},
 	{roles, "IAM5", []string{`/^Resource::.*:s3vectors:.*\/index\/\*$/`}, "The vector bucket is the semantic cache's own: its indexes are named by numbers of dimensions"},
 	{roles, "IAM5", []string{`/^Resource::.*\/index\/answers-\*$/`}, "Indexes of the one table are named by numbers of dimensions"},
 	{roles, "IAM5", []string{`/^Resource::.*:bedrock:.*$/`}, "awsServiceRole=bedrock lets saved providers name any model"},
@@ -147,6 +147,6 @@ func newSetupOutputs(stack awscdk.Stack, worker awslambda.Function) {
 	command := `aws lambda invoke --region ` + *stack.Region() + ` --function-name ` + *worker.FunctionName() +
 		` --cli-binary-format raw-in-base64-out --payload '{"task":"setup"}' keys.json`
 	awscdk.NewCfnOutput(stack, jsii.String("Setup"), &awscdk.CfnOutputProps{
-		Value: jsii.String(command), Description: jsii.String("Makes the first organisation and its keys, once, and writes them to keys.json"),
+		Value: jsii.String(command), Description: jsii.String("Makes the first organization and its keys, once, and writes them to keys.json"),
 	})
 }

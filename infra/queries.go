@@ -194,7 +194,7 @@ func (o *options) check() error {
 		wrong("context chat=container: needs container=on or ha")
 	}
 	if o.vectorBucket != "" && len(o.vectorDimensions) > 0 {
-		wrong("context vectorBucket and vectorDimensions: vectors stand in one of them, set one")
+		wrong("context vectorBucket and vectorDimensions: vectors are stored in only one of them, set one")
 	}
 	if (o.domain == "") != (o.certificate == "") {
 		wrong("context domain and certificateArn: set both or neither")

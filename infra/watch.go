@@ -66,18 +66,18 @@ func (w *workerStack) watch(o options, d *dataStack, f *functionStack) {
 		UsingMetrics: &map[string]awscloudwatch.IMetric{"errors": api("5XXError", "Sum"), "calls": api("Count", "Sum")},
 	})
 	all := []watched{
-		{"server-errors", "More than 5 % of the answers of the API were 5xx for ten minutes", rate, 5, 2},
+		{"server-errors", "More than 5 % of the responses of the API were 5xx for ten minutes", rate, 5, 2},
 		{"function-errors", "Functions ended with an error", lambda("Errors", "Sum"), 5, 1},
-		{"throttles", "Functions were asked for more often than the account lets them run", lambda("Throttles", "Sum"), 0, 1},
+		{"throttles", "Functions were throttled by the concurrency limit of the account", lambda("Throttles", "Sum"), 0, 1},
 		{"slow", "The gateway itself took more than half a second of one request in a hundred", own(metric.GatewayTime, "p99"), 500, 3},
-		{"store-failures", "A store, queue or key service did not answer; what counts money refuses then", own(metric.StoreFailures, "Sum"), 5, 1},
-		{"usage-lag", "Usage events wait for more than ten minutes", lag, 600, 1},
-		{"dead-letters", "Messages that no worker could handle wait", depth, 0, 1},
-		{"dead-letters-old", "Messages that no worker could handle are lost in a few days", age, 7 * 24 * 3600, 1},
+		{"store-failures", "A store, queue or key service did not respond; requests with budgets are rejected meanwhile", own(metric.StoreFailures, "Sum"), 5, 1},
+		{"usage-lag", "Usage events have waited for more than ten minutes", lag, 600, 1},
+		{"dead-letters", "Messages that no worker could process are in a dead-letter queue", depth, 0, 1},
+		{"dead-letters-old", "Messages in a dead-letter queue will expire in a few days", age, 7 * 24 * 3600, 1},
 	}
 	if f.container != nil {
 		unhealthy := f.container.targets.Metrics().UnhealthyHostCount(&awscloudwatch.MetricOptions{Period: five, Statistic: jsii.String("Maximum")})
-		all = append(all, watched{"container-unhealthy", "A task of the container does not answer", unhealthy, 0, 2})
+		all = append(all, watched{"container-unhealthy", "A task of the container does not respond", unhealthy, 0, 2})
 	}
 	for _, c := range all {
 		w.alarm(o, c)
@@ -282,7 +282,7 @@ func newWorkerStack(scope constructs.Construct, props *awscdk.StackProps, o opti
 	}
 	awsscheduler.NewSchedule(w.stack, jsii.String("Schedule-sweep"), &awsscheduler.ScheduleProps{
 		Schedule:    awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(jsii.Number(15))),
-		Description: jsii.String("Asks for a look at batches that nobody goes on with"),
+		Description: jsii.String("Resumes batches that no worker is processing"),
 		Target: awsschedulertargets.NewSqsSendMessage(d.queues["batches"], &awsschedulertargets.SqsSendMessageProps{
 			Input:         awsscheduler.ScheduleTargetInput_FromObject(map[string]any{"sweep": true}),
 			RetryAttempts: jsii.Number(2), MaxEventAge: awscdk.Duration_Hours(jsii.Number(1)), DeadLetterQueue: w.dead,

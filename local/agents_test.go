@@ -305,7 +305,7 @@ func TestAgentsAreGoverned(t *testing.T) {
 	}{
 		"no key":           {"nobody", "/agent/agent", 401},
 		"no scope":         {r.newKeyOf("completions.write"), "/agent/agent", 403},
-		"organisation key": {adminKey, "/agent/agent", 403},
+		"organization key": {adminKey, "/agent/agent", 403},
 		"no such agent":    {workspaceKey, "/agent/other", 404},
 		"by id":            {workspaceKey, "/agent/" + server, 404},
 	} {

@@ -281,7 +281,7 @@ func TestABatchIsCheckedBeforeItRuns(t *testing.T) {
 		`{"custom_id":"s","method":"POST","url":"/v1/chat/completions","body":{"model":"x","messages":[],"stream":true}}` + "\n"
 	b := r.ended(workspaceKey, r.runBatch(workspaceKey, r.keep(workspaceKey, rows), ""))
 	errs, _ := json.Marshal(b["errors"])
-	want := `{"data":[{"code":"invalid_request","line":2,"message":"url must be the endpoint of the batch, /v1/chat/completions","param":"url"},{"code":"invalid_request","line":3,"message":"body.stream must be false or left out: rows of a batch are not streamed","param":"body.stream"}],"object":"list"}`
+	want := `{"data":[{"code":"invalid_request","line":2,"message":"url must be the endpoint of the batch, /v1/chat/completions","param":"url"},{"code":"invalid_request","line":3,"message":"body.stream must be false or omitted: rows of a batch are not streamed","param":"body.stream"}],"object":"list"}`
 	if b["status"] != "failed" || string(errs) != want || b["failed_at"] == nil {
 		t.Errorf("%v\n%s", b, errs)
 	}

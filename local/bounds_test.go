@@ -60,7 +60,7 @@ func TestBoundsAreJudgedByTheTarget(t *testing.T) {
 	}
 	// The client of a target without room reads the same refusal as ever.
 	refused := r.call("POST", "/chat/completions", `{`+chat+stops(5)+`}`, "X-Gateway-Provider", "openai", "Authorization", "Bearer k")
-	if refused.status != 400 || !strings.Contains(refused.body, "stop must hold at most 4 sequences, not 5") {
+	if refused.status != 400 || !strings.Contains(refused.body, "stop must contain at most 4 sequences, not 5") {
 		t.Errorf("%d %s", refused.status, refused.body)
 	}
 	if n := len(r.mock.Requests(10)); n != 0 {

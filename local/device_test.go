@@ -78,7 +78,7 @@ func TestADeviceSignsInAsItsPerson(t *testing.T) {
 	l.wantStatus("nobody signed in", stranger, 200, "Your e-mail address")
 	// Coming back from another site, a browser has no session's cookie for this page yet.
 	l.wantStatus("the way back", stranger, 200, `name="return_to" value="/v1/oauth/device?user_code=`+s.user+`"`)
-	l.wantStatus("without a code", l.visit(s.page, l.session), 200, "The code that your device shows")
+	l.wantStatus("without a code", l.visit(s.page, l.session), 200, "Code shown on your device")
 	page := l.visit(s.complete, l.session)
 	l.wantStatus("the page", page, 200, s.user)
 	l.wantStatus("the page", page, 200, "bea@example.com")

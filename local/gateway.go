@@ -180,7 +180,7 @@ func firstKeys() (app.First, error) {
 	f := app.First{AdminKey: os.Getenv("GATEWAY_ADMIN_KEY"), WorkspaceKey: os.Getenv("GATEWAY_WORKSPACE_KEY"), AllowInline: true}
 	for name, key := range map[string]string{"GATEWAY_ADMIN_KEY": f.AdminKey, "GATEWAY_WORKSPACE_KEY": f.WorkspaceKey} {
 		if strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' || r == '\'' }) {
-			return f, fmt.Errorf("%s must be of visible ASCII characters without spaces and quotes", name)
+			return f, fmt.Errorf("%s must contain only visible ASCII characters without spaces and quotes", name)
 		}
 	}
 	if f.AdminKey != "" && f.AdminKey == f.WorkspaceKey {

@@ -203,10 +203,10 @@ func TestLogsStayInTheirWorkspace(t *testing.T) {
 		t.Errorf("foreign %d, missing %d", foreign.status, missing.status)
 	}
 	if got := r.get("/logs/"+id+"?workspace_slug=default", adminKey); got["_id"] != id {
-		t.Errorf("the organisation key reads %v", got["_id"])
+		t.Errorf("the organization key reads %v", got["_id"])
 	}
 	if got := r.get("/logs?workspace_id="+other, adminKey); got["total"] != 0.0 {
-		t.Errorf("the organisation key lists %v in the other workspace", got["total"])
+		t.Errorf("the organization key lists %v in the other workspace", got["total"])
 	}
 }
 

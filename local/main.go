@@ -136,11 +136,11 @@ func parse(args []string) (options, error) {
 	fs.StringVar(&o.addr, "addr", "127.0.0.1:8787", "address to listen on")
 	fs.StringVar(&o.data, "data", ".gateway", "folder of the embedded stores")
 	fs.BoolVar(&o.mock, "mock", true, "run the built-in mock provider")
-	fs.StringVar(&o.store, "store", "embedded", "embedded or aws; without AWS_ENDPOINT_URL and without names of an installation, stand-ins of AWS are started")
+	fs.StringVar(&o.store, "store", "embedded", "embedded or aws; without AWS_ENDPOINT_URL and without names of an installation, emulators of AWS are started")
 	fs.BoolVar(&o.durable, "durable", false, "flush every commit to the disk before it is acknowledged")
 	fs.BoolVar(&o.lambda, "lambda", false, "run the real function binaries behind a fake Lambda Runtime API; needs -store aws")
-	fs.IntVar(&o.serve.MaxConns, "max-connections", o.serve.MaxConns, "connections in all; 0: no bound")
-	fs.IntVar(&o.serve.MaxPerAddress, "max-connections-per-address", o.serve.MaxPerAddress, "connections from one address; 0: no bound")
+	fs.IntVar(&o.serve.MaxConns, "max-connections", o.serve.MaxConns, "maximum number of connections; 0 means no limit")
+	fs.IntVar(&o.serve.MaxPerAddress, "max-connections-per-address", o.serve.MaxPerAddress, "maximum number of connections from one address; 0 means no limit")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return o, err

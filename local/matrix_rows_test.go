@@ -334,7 +334,7 @@ func (m *matrix) render(b *bytes.Buffer, rows [][]matrixRow) {
 	b.WriteString(`# What each provider does
 
 Written by ` + "`make matrix`" + ` from the results of TestMatrix (local/matrix_test.go), which asks
-every provider of the catalogue through a gateway, in front of the mock provider,
+every provider of the catalog through a gateway, in front of the mock provider,
 and fails when this file is stale. Each row is tried with the model it names;
 another model of the provider may do less, see capability.go. The mock provider
 is a host of one's own, where no model is refused for its name: what is refused

@@ -463,7 +463,7 @@ func TestTokensOpenOneServer(t *testing.T) {
 	l.admin("DELETE", "/admin/users/"+user, "")
 	l.wantStatus("gone", l.lists(l.resource, tokens.Access), 401, "")
 	l.wantStatus("gone", l.send("/oauth/token", renewalOf(client, tokens.Refresh)), 400, "invalid_grant")
-	l.wantStatus("another organisation looks", func() reply {
+	l.wantStatus("another organization looks", func() reply {
 		l.tenant("second", "second-admin-key", "second-workspace-key")
 		return l.send("/oauth/introspect", url.Values{"token": {reads.Access}}, "X-Gateway-Api-Key", "second-admin-key")
 	}(), 200, `{"active":false}`)

@@ -114,7 +114,7 @@ func TestMCPCallsAreGoverned(t *testing.T) {
 	}{
 		"no key":                   {"nobody", "/mcp/files/mcp", 401},
 		"no scope":                 {r.newKeyOf("completions.write"), "/mcp/files/mcp", 403},
-		"organisation key":         {adminKey, "/mcp/files/mcp", 403},
+		"organization key":         {adminKey, "/mcp/files/mcp", 403},
 		"no such server":           {workspaceKey, "/mcp/other/mcp", 404},
 		"by id":                    {workspaceKey, "/mcp/" + server + "/mcp", 404},
 		"of its workspace":         {workspaceKey, "/mcp/default/files/mcp", 200},

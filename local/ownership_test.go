@@ -362,7 +362,7 @@ func TestSoundsOfChatsAreTheWorkspacesOwn(t *testing.T) {
 			Messages []any  `json:"messages"`
 		}
 		if json.NewDecoder(r.Body).Decode(&asked) != nil {
-			t.Error("a body that is no JSON")
+			t.Error("a body that is not JSON")
 		}
 		audio := fmt.Sprintf(`"audio":{"id":"sound-%s","data":"AAAA","transcript":"Hi","expires_at":1}`, asked.User)
 		if !asked.Stream {

@@ -457,7 +457,7 @@ func TestHandshakesAreRefused(t *testing.T) {
 		says    string
 	}{
 		{"model=@mock/gpt-realtime", []string{"X-Gateway-Api-Key", "wrong"}, 401, "API key"},
-		{"model=@mock/gpt-realtime", []string{"X-Gateway-Api-Key", adminKey}, 403, "organisation key"},
+		{"model=@mock/gpt-realtime", []string{"X-Gateway-Api-Key", adminKey}, 403, "organization key"},
 		{"", nil, 400, "x-gateway-provider"},
 		{"", []string{"X-Gateway-Provider", "@mock"}, 400, "model"},
 		{"model=", nil, 400, "model"},

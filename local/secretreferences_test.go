@@ -96,7 +96,7 @@ func TestAKeyInASecretManagerOpensItsProvider(t *testing.T) {
 	// A workspace that the reference is closed to uses it no more.
 	other := r.admin("POST", "/workspaces", `{"name":"Elsewhere"}`)["id"]
 	r.admin("PUT", "/secret-references/mapped", fmt.Sprintf(`{"allowed_workspaces":[%q]}`, other))
-	if got := chat("@mapped/gpt-4o-mini"); got.status != 403 || !strings.Contains(got.body, "is not open to this workspace") {
+	if got := chat("@mapped/gpt-4o-mini"); got.status != 403 || !strings.Contains(got.body, "is not available in this workspace") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	for _, at := range []string{"/secret-references/mapped", "/integrations/mapped?workspace_id=" + r.workspace(), "/audit-logs", "/logs?workspace_id=" + r.workspace()} {

@@ -102,7 +102,7 @@ func TestAKeyGivesNoMoreThanItHas(t *testing.T) {
 		"another right":            {"POST", "/api-keys/workspace/service", `{"name":"k","scopes":["configs.list","configs.create"]}`},
 		"another spelling":         {"POST", "/api-keys/workspace/service", `{"name":"k","scopes":["gateway.configs:create"]}`},
 		"the data plane":           {"POST", "/api-keys/workspace/service", `{"name":"k","scopes":["completions.write"]}`},
-		"an organisation key":      {"POST", "/api-keys/organisation/service", `{"name":"k","scopes":["configs.list"]}`},
+		"an organization key":      {"POST", "/api-keys/organisation/service", `{"name":"k","scopes":["configs.list"]}`},
 		"a user key":               {"POST", "/api-keys/workspace/user", `{"name":"k","user_id":"u","scopes":["configs.list"]}`},
 		"another workspace":        {"POST", "/api-keys/workspace/service", `{"name":"k","workspace_id":"` + other + `","scopes":["configs.list"]}`},
 		"another workspace, query": {"POST", "/api-keys/workspace/service?workspace_id=" + other, `{"name":"k","scopes":["configs.list"]}`},

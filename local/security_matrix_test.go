@@ -249,7 +249,7 @@ func checkAuth(t *testing.T, r *running, s *row) {
 		}
 	}
 	if got := s.send(r, adminKey, ""); got.status != 403 {
-		t.Errorf("an organisation key: %d %s", got.status, got.body)
+		t.Errorf("an organization key: %d %s", got.status, got.body)
 	}
 	if r.mock.Bill().Total.Requests != before {
 		t.Error("a refused request reached the provider")

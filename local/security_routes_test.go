@@ -100,7 +100,7 @@ func (r *running) expiringKey() string {
 		if got.status == 200 {
 			return got.json(r.t)["key"].(string)
 		}
-		if !strings.Contains(got.body, "must lie in the future") {
+		if !strings.Contains(got.body, "must be in the future") {
 			r.t.Fatalf("%d %s", got.status, got.body)
 		}
 	}
@@ -514,13 +514,13 @@ func TestAnotherOrganisationsThingsAreMissing(t *testing.T) {
 						t.Errorf("%s as %s ?%s:\nforeign %s\nmissing %s", d, key, query, got.same(), want.same())
 					}
 					if query == queries[collection] && key == otherAdmin && got.status != 403 && got.status != 404 {
-						t.Errorf("%s of another organisation: %d %s", d, got.status, got.body)
+						t.Errorf("%s of another organization: %d %s", d, got.status, got.body)
 					}
 				}
 			}
 			for _, query := range []string{"workspace_id=" + r.workspace(), "workspace_id=default", "organisation_id=default"} {
 				if got := ask(name, otherAdmin, query); got.status != 403 && got.status != 404 {
-					t.Errorf("%s ?%s as another organisation: %d %s", d, query, got.status, got.body)
+					t.Errorf("%s ?%s as another organization: %d %s", d, query, got.status, got.body)
 				}
 			}
 		}
@@ -572,7 +572,7 @@ func TestAnotherOrganisationsProvidersAndConfigsDoNotServe(t *testing.T) {
 		}
 	}
 	if got := r.call("GET", "/models", "", "X-Gateway-Api-Key", otherData); !strings.Contains(got.body, `"total_count":0`) {
-		t.Errorf("models of another organisation: %s", got.body)
+		t.Errorf("models of another organization: %s", got.body)
 	}
 	if n := len(r.mock.Requests(1000)); n != before {
 		t.Errorf("%d requests reached a provider of another organisation", n-before)

@@ -86,7 +86,7 @@ func TestRefusalsNameWhatIsWrong(t *testing.T) {
 	}{
 		{"no key", "POST", "/chat/completions", plain, []string{"X-Gateway-Api-Key", ""}, 401, "x-gateway-api-key"},
 		{"unknown key", "POST", "/chat/completions", plain, []string{"X-Gateway-Api-Key", "nobody"}, 401, "x-gateway-api-key"},
-		{"organisation key", "POST", "/chat/completions", plain, []string{"X-Gateway-Api-Key", adminKey}, 403, "x-gateway-api-key"},
+		{"organization key", "POST", "/chat/completions", plain, []string{"X-Gateway-Api-Key", adminKey}, 403, "x-gateway-api-key"},
 		{"no provider", "POST", "/chat/completions", plain, nil, 400, "x-gateway-provider"},
 		{"unknown provider", "POST", "/chat/completions", plain, []string{"X-Gateway-Provider", "nope"}, 400, "x-gateway-provider"},
 		{"unknown saved provider", "POST", "/chat/completions", plain, []string{"X-Gateway-Provider", "@nope"}, 400, "provider"},
@@ -97,7 +97,7 @@ func TestRefusalsNameWhatIsWrong(t *testing.T) {
 		{"key twice", "POST", "/chat/completions", `{"model":"a","model":"b","messages":[{"role":"user","content":"x"}]}`, []string{"X-Gateway-Provider", "@mock"}, 400, "model"},
 		{"n out of bounds", "POST", "/chat/completions", chatBody("m", "x", `,"n":129`), []string{"X-Gateway-Provider", "@mock"}, 400, "n"},
 		{"no messages", "POST", "/chat/completions", `{"model":"m","messages":[]}`, []string{"X-Gateway-Provider", "@mock"}, 400, "messages"},
-		{"config that is no JSON", "POST", "/chat/completions", plain, []string{"X-Gateway-Config", "pc-none"}, 400, "x-gateway-config"},
+		{"config that is not JSON", "POST", "/chat/completions", plain, []string{"X-Gateway-Config", "pc-none"}, 400, "x-gateway-config"},
 		{"config with an unknown mode", "POST", "/chat/completions", plain, []string{"X-Gateway-Config", `{"strategy":{"mode":"x"},"targets":[{"provider":"@mock"}]}`}, 400, "strategy.mode"},
 		{"forward headers that name themselves", "POST", "/chat/completions", plain, []string{"X-Gateway-Provider", "@mock", "X-Gateway-Forward-Headers", "x-gateway-forward-headers"}, 400, "x-gateway-forward-headers"},
 		{"embeddings without input", "POST", "/embeddings", `{"model":"@mock/e"}`, nil, 400, "input"},

@@ -567,7 +567,7 @@ func TestTheWayBackIsHeldAgainstTheWayThere(t *testing.T) {
 func TestDomainsAreShownToBeOnesOwn(t *testing.T) {
 	t.Parallel()
 	e := newEntrance(t)
-	for domain, says := range map[string]string{"com": "somebody can own", "co.uk": "somebody can own", "github.io": "somebody can own", "localhost": "somebody can own", "10.0.0.1": "somebody can own", "-a.com": "somebody can own", "a..com": "somebody can own", "exa mple.com": "somebody can own", "example.com": "is there already", "EXAMPLE.com.": "is there already"} {
+	for domain, says := range map[string]string{"com": "registrable domain", "co.uk": "registrable domain", "github.io": "registrable domain", "localhost": "registrable domain", "10.0.0.1": "registrable domain", "-a.com": "registrable domain", "a..com": "registrable domain", "exa mple.com": "registrable domain", "example.com": "has already been added", "EXAMPLE.com.": "has already been added"} {
 		got := e.call("POST", "/auth/domains", fmt.Sprintf(`{"domain":%q}`, domain), "X-Gateway-Api-Key", adminKey)
 		if got.status != 400 && got.status != 409 || !strings.Contains(got.body, says) {
 			t.Errorf("%s: %d %s", domain, got.status, got.body)

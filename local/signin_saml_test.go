@@ -354,7 +354,7 @@ func TestASAMLResponseIsHeldAgainstItsRequest(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
-	e.wantStatus("another organisation's address", e.post(e.base+"/auth/saml/nowhere/acs", form, jar), 404, "nothing to sign in with")
+	e.wantStatus("another organization's address", e.post(e.base+"/auth/saml/nowhere/acs", form, jar), 404, "nothing to sign in with")
 	e.audited("was changed", "another audience", "another request", "not begun in this browser")
 }
 

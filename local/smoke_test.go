@@ -76,7 +76,7 @@ func TestTheSmokeScriptSetsUp(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file of keys: %v %v", info, err)
 	}
-	if out, ok := smoke(t, dir, r.base, made, "--setup", "of-ours", "@mock/gpt-4o-mini"); ok || !strings.Contains(out, "is there already") {
+	if out, ok := smoke(t, dir, r.base, made, "--setup", "of-ours", "@mock/gpt-4o-mini"); ok || !strings.Contains(out, "already exists") {
 		t.Errorf("a second time in that folder:\n%s", out)
 	}
 	refused := `eval "file=\${$#}"; echo '{"errorMessage":"setup is done once: ...","errorType":"fault"}' >"$file"; echo '{"FunctionError":"Unhandled"}'`

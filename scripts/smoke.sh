@@ -15,7 +15,7 @@ member() { tr -d '\n' <"$2" | sed -n 's/.*"'"$1"'" *: *"\([^"]*\)".*/\1/p'; }
 setup() {
   local name=$1 keys=$1-keys.json function state file slug
   output() { aws cloudformation describe-stacks --stack-name "$1" --query "Stacks[0].Outputs[?OutputKey=='$2'].OutputValue" --output text; }
-  [ ! -e "$keys" ] || say "$keys is there already: give its workspace_key to scripts/smoke.sh ADDRESS WORKSPACE_KEY MODEL"
+  [ ! -e "$keys" ] || say "$keys already exists: give its workspace_key to scripts/smoke.sh ADDRESS WORKSPACE_KEY MODEL"
   base=$(output "$name-edge" Address) && function=$(output "$name-workers" SetupFunction) || say "the stacks $name-edge and $name-workers must be deployed; AWS_REGION is their region"
   umask 077
   file=$(mktemp)

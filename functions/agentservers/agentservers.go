@@ -124,7 +124,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 		ch.Form.IntegrationID, ch.Form.IntegrationSlug, ch.Form.IntegrationOrg = of.ID, of.Slug, sc.Workspace == ""
 		return nil
 	}
-	return fault.Invalid("agent_integration_id", "names no integration that is open to this workspace; PUT /v1/agent-integrations/{id}/workspaces opens one")
+	return fault.Invalid("agent_integration_id", "must name an integration that this workspace may use; PUT /v1/agent-integrations/{id}/workspaces grants access")
 }
 
 // whole returns the server in the path and its integration.
@@ -168,7 +168,7 @@ func (f *family) card(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if len(of.Form.Card) == 0 {
-		return nil, fault.New(fault.NotFound, "", "The agent has shown no card yet; test it")
+		return nil, fault.New(fault.NotFound, "", "No card of the agent is stored yet; test the agent to fetch it")
 	}
 	off, err := f.disabled(c, it, of)
 	if err != nil {

@@ -176,7 +176,7 @@ func (f *family) fetch(ctx context.Context, r *resource.Resources, rec *resource
 		return nil, asked, asked
 	}
 	if asked == nil && len(card) > a2a.MaxStoredCard {
-		failed = &upstream.Failure{Status: http.StatusOK, Why: "the agent's card is too large to be kept"}
+		failed = &upstream.Failure{Status: http.StatusOK, Why: "the agent's card is too large to be stored"}
 		asked = failed
 	}
 	var signed *a2a.Verified
@@ -291,7 +291,7 @@ func (f *family) fetchCard(c *admin.Call) (any, error) {
 	var failed *upstream.Failure
 	switch {
 	case errors.As(err, &failed) && egress.Refused(err):
-		return nil, fault.Invalid("url", "is an address that the gateway does not call")
+		return nil, fault.Invalid("url", "is an address that the gateway may not call")
 	case errors.As(err, &failed):
 		return nil, fault.New(fault.ProviderError, "url", failed.Why)
 	case err != nil:

@@ -157,11 +157,11 @@ func (f *family) severalGraphs(query []admin.Field) admin.Route {
 		Check: func(raw json.RawMessage) []fault.Detail {
 			var all []string
 			if err := json.Unmarshal(raw, &all); err != nil {
-				return []fault.Detail{{Message: "must be a list with commas"}}
+				return []fault.Detail{{Message: "must be a comma-separated list"}}
 			}
 			for _, name := range all {
 				if !slices.Contains(report.GraphNames(), strings.TrimSpace(name)) {
-					return []fault.Detail{{Message: "must be of " + strings.Join(report.GraphNames(), ", ")}}
+					return []fault.Detail{{Message: "must contain only " + strings.Join(report.GraphNames(), ", ")}}
 				}
 			}
 			return nil
@@ -320,7 +320,7 @@ func (f *family) marks(c *admin.Call, sc store.Scope, filter *report.Filter, mod
 			return nil, err
 		}
 		if over {
-			return nil, fault.Invalid("time_of_generation_max", "is so far from time_of_generation_min that there are more than %d feedbacks; narrow the time", usagequery.MaxFeedback)
+			return nil, fault.Invalid("time_of_generation_max", "the time range has more than %d ratings; shorten it", usagequery.MaxFeedback)
 		}
 	}
 	if !join {

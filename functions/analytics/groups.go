@@ -50,7 +50,7 @@ func groupQuery() []admin.Field {
 
 func checkColumn(name string) string {
 	if !slices.Contains(columns, name) && name != "requests" {
-		return "must be columns of " + strings.Join(columns, ", ") + " with commas between them"
+		return "must be a comma-separated list of " + strings.Join(columns, ", ")
 	}
 	return ""
 }
@@ -162,7 +162,7 @@ func order(text string) (column string, ascending bool, err error) {
 	}
 	column, direction, given := strings.Cut(text, ":")
 	if problem := checkColumn(column); problem != "" || (given && direction != "asc" && direction != "desc") {
-		return "", false, fault.Invalid("order_by", "must be requests or a column (%s) with :asc or :desc behind it", strings.Join(columns, ", "))
+		return "", false, fault.Invalid("order_by", "must be requests or a column (%s), followed by :asc or :desc", strings.Join(columns, ", "))
 	}
 	return column, direction == "asc", nil
 }

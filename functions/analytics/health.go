@@ -40,7 +40,7 @@ type ProviderHealth struct {
 // CredentialHealth is the health of one of several credentials.
 type CredentialHealth struct {
 	Label  string         `json:"label"`
-	Status string         `json:"status" enum:"healthy,degraded,unhealthy,unknown" doc:"As for the provider. unhealthy, too: it was refused with 401, and is left out until a test of the provider finds it accepted, or its key is saved again."`
+	Status string         `json:"status" enum:"healthy,degraded,unhealthy,unknown" doc:"As for the provider. unhealthy also means that it was rejected with 401, and is skipped until a test of the provider succeeds with it or its key is saved again."`
 	Cause  *string        `json:"cause" doc:"null: healthy."`
 	Since  *admin.Instant `json:"since"`
 }

@@ -121,7 +121,7 @@ func (f *family) count(ctx context.Context, sc store.Scope, filter *report.Filte
 			return nil
 		}
 		if seen >= maxRequests {
-			return fault.Invalid("export", "covers more than %d requests: send a shorter time", maxRequests)
+			return fault.Invalid("export", "covers more than %d requests; shorten the time range", maxRequests)
 		}
 		q.Cursor = page.Next
 	}

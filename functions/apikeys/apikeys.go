@@ -86,7 +86,7 @@ func (f *family) describe() *admin.Collection[identity.Key] {
 func typeOf(c *admin.Call) (identity.KeyType, error) {
 	t := identity.KeyType(c.Param("type") + "-" + c.Param("subType"))
 	if _, ok := families[t]; !ok {
-		return "", fault.Invalid("type", "there are keys of organisation/service, workspace/service and workspace/user")
+		return "", fault.Invalid("type", "must be organisation/service, workspace/service or workspace/user")
 	}
 	return t, nil
 }
@@ -140,7 +140,7 @@ func placeNew(c *admin.Call) error {
 	}
 	if t == identity.OrganisationService && (c.Body.Text(workspaceID) != "" || c.Request.URL.Query().Get(workspaceID) != "") {
 		// If it were ignored, the key would have more access than requested.
-		return fault.Invalid(workspaceID, "is for workspace keys: an organisation key reaches every workspace")
+		return fault.Invalid(workspaceID, "is only allowed for workspace keys: an organization key has access to every workspace")
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func begin(c *admin.Call, ch *change) error {
 	case k.Type == identity.WorkspaceUser && k.UserID == "":
 		return fault.Invalid("user_id", "is required for a user key")
 	case k.Type != identity.WorkspaceUser && k.UserID != "":
-		return fault.Invalid("user_id", "is for workspace/user keys only")
+		return fault.Invalid("user_id", "is only allowed for workspace/user keys")
 	}
 	var raw string
 	raw, k.Secret = identity.NewSecret()

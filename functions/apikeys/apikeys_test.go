@@ -91,7 +91,7 @@ func TestWhatAKeyMayHold(t *testing.T) {
 	for _, c := range []struct{ name, path, caller, body, field string }{
 		{"a scope of another key type", "/api-keys/workspace/service", admintest.AdminKey, body(h, `"scopes":["audit_logs.list"]`), "scopes[0]"},
 		{"no such type", "/api-keys/organisation/user", admintest.AdminKey, body(h, ""), "type"},
-		{"an organisation key for one workspace", "/api-keys/organisation/service", admintest.AdminKey, body(h, ""), "workspace_id"},
+		{"an organization key for one workspace", "/api-keys/organisation/service", admintest.AdminKey, body(h, ""), "workspace_id"},
 		{"the same by the query", "/api-keys/organisation/service?workspace_id=" + h.One, admintest.AdminKey, `{"name":"k","scopes":["configs.list"]}`, "workspace_id"},
 		{"a user key without a user", "/api-keys/workspace/user", admintest.AdminKey, body(h, ""), "user_id"},
 		{"a service key with a user", "/api-keys/workspace/service", admintest.AdminKey, body(h, `"user_id":"u"`), "user_id"},

@@ -136,7 +136,7 @@ func mayRotate(c *admin.Call, tx *resource.Tx, ch *change) error {
 // for its user alone.
 func mayCollect(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if k := ch.Form; k.UserID != "" && !owns(c, k) {
-		return fault.New(fault.NotAllowed, "id", "the secret of a user's key is collected by that user, who signs in for it")
+		return fault.New(fault.NotAllowed, "id", "only the user of this key can collect its secret, after signing in")
 	}
 	return mayRotate(c, tx, ch)
 }
@@ -195,7 +195,7 @@ func ownerOf(c *admin.Call, tx *resource.Tx, ch *change, s *tenant.Settings) err
 		return err
 	}
 	if full {
-		return fault.Newf(fault.NotAllowed, workspaceID, "The workspace has the %d keys of users that it may have; delete one first", s.MaxKeys)
+		return fault.Newf(fault.NotAllowed, workspaceID, "The workspace has %d user keys, which is the maximum; delete one first", s.MaxKeys)
 	}
 	defaults, _ := c.Body.Object("defaults")
 	if defaults.Has("config_id") {
@@ -220,7 +220,7 @@ func expiry(c *admin.Call, ch *change, s *tenant.Settings) []fault.Detail {
 	}
 	at, ok := s.Expiry(k.ExpiresAt, c.Body.Has("expires_at") && !(ch.Creates() && c.Body.Null("expires_at")), c.Now)
 	if k.ExpiresAt = at; !ok {
-		return []fault.Detail{{Field: "expires_at", Message: fmt.Sprintf("must be at most %s away, by the settings of the workspace", time.Duration(s.MaxTTL)*time.Second)}}
+		return []fault.Detail{{Field: "expires_at", Message: fmt.Sprintf("must be at most %s from now, as the workspace settings require", time.Duration(s.MaxTTL)*time.Second)}}
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ func rotation(c *admin.Call, ch *change, s *tenant.Settings) []fault.Detail {
 	p := ch.Form.Rotation
 	if p == nil {
 		if !ch.Creates() && c.Body.Null("rotation_policy") {
-			return []fault.Detail{{Field: "rotation_policy", Message: "cannot be removed: the settings of the workspace ask for a rotation every " + s.RotationPeriod.String()}}
+			return []fault.Detail{{Field: "rotation_policy", Message: "cannot be removed: the workspace settings require a rotation every " + s.RotationPeriod.String()}}
 		}
 		membership.Rotating(ch.Form, s, c.Now)
 		return nil
@@ -248,9 +248,9 @@ func rotation(c *admin.Call, ch *change, s *tenant.Settings) []fault.Detail {
 	}
 	switch {
 	case days != 0 && days != int(s.RotationPeriod):
-		return []fault.Detail{{Field: "rotation_policy.rotation_period_days", Message: "must be " + s.RotationPeriod.String() + ", by the settings of the workspace"}}
+		return []fault.Detail{{Field: "rotation_policy.rotation_period_days", Message: "must be " + s.RotationPeriod.String() + ", as the workspace settings require"}}
 	case sent.Given("next_rotation_at") && (ch.Was.Rotation == nil || ch.Was.Rotation.NextAt == nil || !sent.Time("next_rotation_at").Equal(*ch.Was.Rotation.NextAt)):
-		return []fault.Detail{{Field: "rotation_policy.next_rotation_at", Message: "cannot be set: the settings of the workspace say when keys are rotated"}}
+		return []fault.Detail{{Field: "rotation_policy.next_rotation_at", Message: "cannot be set: the workspace settings define when keys are rotated"}}
 	}
 	p.Period, p.PeriodDays = "", int(s.RotationPeriod)
 	return nil

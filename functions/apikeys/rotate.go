@@ -126,7 +126,7 @@ func (f *family) collect(c *admin.Call) (any, error) {
 			return err
 		}
 		if !ch.Rec.HasSecret(identity.UncollectedSecret) {
-			return fault.New(fault.NotFound, "id", "no secret waits to be collected")
+			return fault.New(fault.NotFound, "id", "there is no new secret to collect")
 		}
 		secrets, err := ch.Rec.OpenSecrets(c.Context, c.Sealer)
 		if err != nil {

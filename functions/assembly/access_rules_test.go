@@ -253,8 +253,8 @@ func write(lines []*line, all []caller) string {
 	var out strings.Builder
 	fmt.Fprint(&out, "# What each kind of caller gets from each route, with all scopes that it may hold: y is\n"+
 		"# served, - is refused with 403 AB03, a number is another status of a call that was let\n"+
-		"# in. Rows of things that are the organisation's, or another workspace's, end with\n"+
-		"# organisation. Without a workspace_id a key of a workspace acts in its own.\n"+
+		"# in. Rows of things that are the organization's, or another workspace's, end with\n"+
+		"# organization. Without a workspace_id a key of a workspace acts in its own.\n"+
 		"# Written by: go test ./functions/assembly -run AccessMatrix -update\n")
 	width := 0
 	for _, l := range lines {

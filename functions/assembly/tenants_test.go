@@ -91,7 +91,7 @@ func newEstate(t *testing.T) *estate {
 		{"another workspace", everything(rootKey, second), "", both[:1]},
 		{"an admin in another workspace", rootKey, second, both[:1]},
 		{"another organisation", otherRoot, other, both},
-		{"another organisation in no workspace", otherRoot, "", both},
+		{"another organization in no workspace", otherRoot, "", both},
 		{"a workspace of another organisation", everything(otherRoot, other), "", both},
 	}
 	return e

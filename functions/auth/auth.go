@@ -120,7 +120,7 @@ func (f *family) describeDomains() *admin.Collection[sso.Domain] {
 				r.Do = func(c *admin.Call) (any, error) {
 					made, err := create(c)
 					if f := fault.From(err); err != nil && f.Code == fault.Conflict && f.Field == "slug" {
-						err = fault.New(fault.Conflict, "domain", "is there already")
+						err = fault.New(fault.Conflict, "domain", "has already been added")
 					}
 					return made, err
 				}
@@ -134,10 +134,10 @@ func checkDomain(_ *admin.Call, _ *resource.Tx, ch *admin.Change[sso.Domain]) er
 	var bad []fault.Detail
 	name, ok := sso.Spelled(ch.Form.Domain)
 	if !ok {
-		bad = append(bad, fault.Detail{Field: "domain", Message: "must be a domain that somebody can own, such as example.com"})
+		bad = append(bad, fault.Detail{Field: "domain", Message: "must be a registrable domain, such as example.com"})
 	}
 	if ok && ch.Form.Subdomains && !sso.Root(name) {
-		bad = append(bad, fault.Detail{Field: "allow_subdomains", Message: "is for root domains, such as example.com"})
+		bad = append(bad, fault.Detail{Field: "allow_subdomains", Message: "is only allowed for registrable domains, such as example.com"})
 	}
 	if refused := fault.Invalids(bad); refused != nil {
 		return refused
@@ -171,7 +171,7 @@ func (f *family) verifyDomain() []admin.Route {
 				return f.domains.Save(c, tx, it)
 			})
 			if f := fault.From(err); err != nil && f.Code == fault.Conflict && f.Field == "key" {
-				err = fault.New(fault.Conflict, "domain", "is another organisation's")
+				err = fault.New(fault.Conflict, "domain", "belongs to another organization")
 			}
 			return nil, err
 		}),

@@ -77,7 +77,7 @@ func (a *asked) back(answer url.Values) admin.Answer {
 	answer.Set("iss", a.issuer)
 	u, err := url.Parse(a.Text("redirect_uri"))
 	if err != nil { // validated before
-		return page.New(http.StatusBadRequest, "This cannot go on", "<p>The address to go back to is none.</p>")
+		return page.New(http.StatusBadRequest, "This request is not valid", "<p>The redirect URI is missing or invalid.</p>")
 	}
 	q := u.Query()
 	for name, v := range answer {
@@ -98,7 +98,7 @@ func (a *asked) refuse(code, why string) admin.Answer {
 func (f *granting) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.Answer) {
 	a = &asked{Values: v, issuer: f.issuer(c)}
 	wrong := func(why string) (*asked, *admin.Answer) {
-		p := page.New(http.StatusBadRequest, "This cannot go on", "<p>"+page.Escape(why)+"</p><p>The application that sent you here asked for something that is not allowed.</p>")
+		p := page.New(http.StatusBadRequest, "This request is not valid", "<p>"+page.Escape(why)+"</p><p>The application that sent you here asked for something that is not allowed.</p>")
 		return nil, &p
 	}
 	var err error
@@ -150,7 +150,7 @@ func (f *granting) authorize(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if facts == nil {
-		return a.refuse("access_denied", "there is no such MCP server for this person"), nil
+		return a.refuse("access_denied", "the MCP server does not exist, or the user has no access to it"), nil
 	}
 	return f.askPerson(a, p, facts), nil
 }
@@ -222,7 +222,7 @@ func (p *deciding) reaches(ctx context.Context, f *family, t oauthserver.Target)
 
 // errNotOurs returns the fault for a decision that no page of the gateway sent for the user.
 func errNotOurs() error {
-	return fault.New(fault.NotAllowed, "csrf", "The decision must come from the gateway's own page. Begin again")
+	return fault.New(fault.NotAllowed, "csrf", "The form must be submitted from the gateway's own page. Start again")
 }
 
 // fromOwnPage reports whether a decision comes from a page that the gateway showed to the user
@@ -245,14 +245,14 @@ func (f *granting) consent(c *admin.Call) (any, error) {
 		return *stop, nil
 	}
 	if c.Body.Text("decision") != "allow" {
-		return a.refuse("access_denied", "the person has refused"), nil
+		return a.refuse("access_denied", "the user denied the request"), nil
 	}
 	facts, err := p.reaches(c.Context, f.family, a.target)
 	if err != nil {
 		return nil, err
 	}
 	if facts == nil {
-		return a.refuse("access_denied", "there is no such MCP server for this person"), nil
+		return a.refuse("access_denied", "the MCP server does not exist, or the user has no access to it"), nil
 	}
 	code := &oauthserver.Code{Redirect: a.Text("redirect_uri"), Challenge: a.Text("code_challenge"), Grant: oauthserver.Grant{
 		Scope: facts.Server.Record.Scope, WorkspaceSlug: p.workspace.Slug, User: p.of.User, Email: p.user.Email, Server: facts.Server.Record.ID,

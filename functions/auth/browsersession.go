@@ -74,7 +74,7 @@ func (f *family) browserRoutes() []admin.Route {
 // beginByKey signs in a browser with a key, which may come with an invitation.
 func (f *family) beginByKey(c *admin.Call) (any, error) {
 	if !browser.SameOrigin(c.Request, f.PublicURL) {
-		return nil, fault.New(fault.NotAllowed, "origin", "A browser signs in on the gateway's own pages. Open the console")
+		return nil, fault.New(fault.NotAllowed, "origin", "Browsers can only sign in on the gateway's own pages. Open the console")
 	}
 	from := attempts.From(c.ClientIP())
 	if err := f.attempts.Exhausted(c.Context, ofWrongKeys, from, c.Now); err != nil {
@@ -82,7 +82,7 @@ func (f *family) beginByKey(c *admin.Call) (any, error) {
 	}
 	key, invitation := c.Body.Text("api_key"), c.Body.Text("invitation")
 	if (key == "") == (invitation == "") {
-		return nil, fault.Invalid("api_key", "is required, or invitation; send one of the two")
+		return nil, fault.Invalid("api_key", "is required unless invitation is sent")
 	}
 	var keys []gained
 	var err error
@@ -116,7 +116,7 @@ func openByKey(f *family, c *admin.Call, key string) (*browserSession, *http.Coo
 		return nil, nil, err
 	}
 	if !slices.Contains([]identity.KeyType{identity.OrganisationService, identity.WorkspaceService, identity.WorkspaceUser}, p.Type) || p.Audience != "" {
-		return nil, nil, fault.Invalid("api_key", "must be an API key; tokens open no session")
+		return nil, nil, fault.Invalid("api_key", "must be an API key; a token cannot start a session")
 	}
 	caller, err := f.CallerOf(c.Context, p)
 	if err != nil {
@@ -160,14 +160,14 @@ func acceptWithKey(f *family, c *admin.Call, token string) ([]gained, error) {
 			return nil, err
 		}
 		if form.Keys == nil || len(form.Workspaces) == 0 {
-			return nil, fault.New(fault.Conflict, "invitation", "includes no API key: accept it by its link, then sign in with single sign-on or with a key from an admin")
+			return nil, fault.New(fault.Conflict, "invitation", "includes no API key: accept it with its link, then sign in with single sign-on or with a key from an admin")
 		}
 		signsIn, err := invited.CanSignIn(c, org, form.Email)
 		if err != nil {
 			return nil, err
 		}
 		if signsIn {
-			return nil, fault.New(fault.Conflict, "invitation", "is for a user of single sign-on: accept it by its link, then sign in with the e-mail address")
+			return nil, fault.New(fault.Conflict, "invitation", "is for a user of single sign-on: accept it with its link, then sign in with the e-mail address")
 		}
 	}
 	a, err := invited.Accept(c, token, c.Body.Text("first_name"), c.Body.Text("last_name"))
@@ -179,7 +179,7 @@ func acceptWithKey(f *family, c *admin.Call, token string) ([]gained, error) {
 		keys = append(keys, gained{k.ID, k.Workspace, k.Secret})
 	}
 	if len(keys) == 0 {
-		return nil, fault.New(fault.Conflict, "invitation", "was accepted; its user has an account and signs in with an existing key")
+		return nil, fault.New(fault.Conflict, "invitation", "was already accepted; sign in with an existing key")
 	}
 	return keys, nil
 }

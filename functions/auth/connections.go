@@ -148,16 +148,16 @@ func (f *family) checkOIDC(ch *joining) (bad []fault.Detail) {
 			wrong(sso.SecretKeys, "is required for private_key_jwt")
 		}
 	} else if !ch.Rec.HasSecret(sso.SecretClient) {
-		wrong(sso.SecretClient, "is required unless the gateway shows who it is by private_key_jwt")
+		wrong(sso.SecretClient, "is required unless the gateway authenticates with private_key_jwt")
 	}
 	for name, v := range map[string]string{"metadata_url": ch.Form.MetadataURL, "metadata_xml": ch.Form.MetadataXML, "email_attribute": ch.Form.EmailAttribute, "first_name_attribute": ch.Form.FirstNameAttribute, "last_name_attribute": ch.Form.LastNameAttribute} {
 		if v != "" {
-			wrong(name, "is for the protocol saml")
+			wrong(name, "is only allowed with the protocol saml")
 		}
 	}
 	for name, v := range map[string]bool{"sign_requests": ch.Form.SignRequests, "allow_idp_initiated": ch.Form.Unsolicited} {
 		if v {
-			wrong(name, "is for the protocol saml")
+			wrong(name, "is only allowed with the protocol saml")
 		}
 	}
 	return sorted(bad)
@@ -174,7 +174,7 @@ func (f *family) verifyConnection() []admin.Route {
 			if err != nil {
 				return nil, err
 			}
-			out := verified{Object: "sso-verification", Success: true, Message: "The identity provider describes itself as it should"}
+			out := verified{Object: "sso-verification", Success: true, Message: "The identity provider's metadata is valid"}
 			if err := f.described(c, it); err != nil {
 				out.Success, out.Message = false, told(err)
 			}
@@ -225,12 +225,12 @@ func clientOf(ctx context.Context, it connection, s seal.Sealer) (*oidc.Client, 
 // Rate limits of public routes per address. Applications that request tokens serve many users
 // from one address.
 var (
-	ofBrowsers     = attempts.Bound{Name: "pages of sign-in", Most: 120, Take: 5, Each: time.Minute}
-	ofClients      = attempts.Bound{Name: "calls of clients", Most: 1200, Take: 20, Each: time.Minute}
+	ofBrowsers     = attempts.Bound{Name: "sign-in pages", Most: 120, Take: 5, Each: time.Minute}
+	ofClients      = attempts.Bound{Name: "requests of clients", Most: 1200, Take: 20, Each: time.Minute}
 	ofOrganisation = attempts.Bound{Name: "sign-ins to an organisation", Most: 1200, Take: 20, Each: time.Minute}
 	ofWrongKeys    = attempts.Bound{Name: "sign-ins with a wrong key", Most: 20, Take: 1, Each: time.Minute}
 	// ofStrays limits what anyone can write to the audit log of an organisation.
-	ofStrays = attempts.Bound{Name: "answers that end no sign-in", Most: 60, Take: 1, Each: time.Minute}
+	ofStrays = attempts.Bound{Name: "responses without a pending sign-in", Most: 60, Take: 1, Each: time.Minute}
 )
 
 // bound makes a public route reject an address that calls it too often. Routes that only
@@ -311,7 +311,7 @@ func (f *family) askLogin(c *admin.Call, a *loginRequest, signedIn string) admin
 // fields to an address, which may redirect to the sources in leads. cookie holds the confirmation.
 func confirmPage(org, email, signedIn, to string, fields url.Values, cookie *http.Cookie, leads ...string) admin.Answer {
 	rows := [][2]string{{"Organization", org}, {"You sign in as", email}, {"You are signed in as", signedIn}}
-	body := "<p>Continue only if you want to sign in here. A session that you have in this browser is replaced.</p><dl>"
+	body := "<p>Continue only if you want to sign in here. An existing session in this browser is replaced.</p><dl>"
 	for _, row := range rows {
 		if row[1] != "" {
 			body += "<dt>" + row[0] + "</dt><dd>" + page.Escape(row[1]) + "</dd>"

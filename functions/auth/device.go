@@ -96,7 +96,7 @@ func (f *devices) begin(c *admin.Call) (any, error) {
 		return refuseToken("invalid_scope", "scope must be session or api_key")
 	}
 	if r.Wants == device.Session && r.Workspace != "" {
-		return nil, fault.Invalid("workspace", "is of api_key: a session is of all workspaces of its person")
+		return nil, fault.Invalid("workspace", "is only allowed with scope api_key: a session covers all workspaces of its user")
 	}
 	var err error
 	if r.ClientName, err = f.ofClient(c, r.Client); err != nil {
@@ -151,8 +151,8 @@ func (f *devices) askCode(c *admin.Call, status int, why string) admin.Answer {
 	if why != "" {
 		why = `<p role="alert">` + page.Escape(why) + "</p>"
 	}
-	body := why + `<form method="get" action="` + page.Escape(f.granting.issuer(c)+pathDevice) + `"><input type="hidden" name="here" value="true"><label>The code that your device shows<input name="user_code" required autofocus autocomplete="off" maxlength="16" placeholder="XXXX-XXXX"></label><button>Go on</button></form>`
-	return page.New(status, "Let a device in", body)
+	body := why + `<form method="get" action="` + page.Escape(f.granting.issuer(c)+pathDevice) + `"><input type="hidden" name="here" value="true"><label>Code shown on your device<input name="user_code" required autofocus autocomplete="off" maxlength="16" placeholder="XXXX-XXXX"></label><button>Go on</button></form>`
+	return page.New(status, "Sign in a device", body)
 }
 
 // find returns the request of a code. stop is the page if the code does not exist.
@@ -166,7 +166,7 @@ func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Requ
 		return r, nil, err
 	}
 	f.failed(c, p, "unknown or expired code")
-	missing := f.askCode(c, http.StatusNotFound, "There is no such code any more, or it was decided. Look at your device again.")
+	missing := f.askCode(c, http.StatusNotFound, "The code is invalid, has expired, or was already used. Check the code on your device.")
 	return nil, &missing, nil
 }
 
@@ -180,7 +180,7 @@ func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *adm
 	if p.of.Via != "" {
 		q.Set("sso_client_id", p.of.Via)
 	}
-	out := page.New(http.StatusForbidden, "Sign in again", `<p>A key is given to who has signed in just now.</p><p><a href="`+page.Escape(f.granting.issuer(c)+"/auth/login?"+q.Encode())+`">Sign in again</a></p>`)
+	out := page.New(http.StatusForbidden, "Sign in again", `<p>Creating a key requires a recent sign-in.</p><p><a href="`+page.Escape(f.granting.issuer(c)+"/auth/login?"+q.Encode())+`">Sign in again</a></p>`)
 	return &out
 }
 
@@ -193,9 +193,9 @@ func (f *devices) askDecision(c *admin.Call, p *deciding, r *device.Request, sta
 		rows = append(rows, [2]string{"By", r.Agent})
 	}
 	rows = append(rows, [2]string{"Asked", strconv.Itoa(int(c.Now.Sub(r.Since)/time.Second)) + " seconds ago"}, [2]string{"You are", p.user.Email})
-	choose, gets := "", "a session: it may do all that you may do, until it ends"
+	choose, gets := "", "a session with all of your permissions, until it ends"
 	if r.Wants == device.APIKey {
-		gets = "an API key of yours in one workspace"
+		gets = "an API key of yours for one workspace"
 		offered, err := f.offered(c, p)
 		if err != nil {
 			return nil, err
@@ -220,7 +220,7 @@ func (f *devices) askDecision(c *admin.Call, p *deciding, r *device.Request, sta
 	body := why + "<p>Allow this only if you began it yourself, and if your device shows this very code.</p>" + list + `</dl><form method="post" action="` + page.Escape(f.granting.issuer(c)+pathDevice) + `">` +
 		`<input type="hidden" name="csrf" value="` + page.Escape(signin.WriteToken(p.token)) + `"><input type="hidden" name="user_code" value="` + page.Escape(device.Shown(r.UserCode)) + `">` + choose +
 		`<button name="decision" value="allow">Allow</button><button name="decision" value="deny" formnovalidate>Refuse</button></form>`
-	return page.New(status, "Let a device in?", body), nil
+	return page.New(status, "Sign in a device?", body), nil
 }
 
 func (f *devices) decide(c *admin.Call) (any, error) {
@@ -229,7 +229,7 @@ func (f *devices) decide(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if !f.granting.fromOwnPage(c, p) {
-		f.failed(c, p, "the decision came from another page")
+		f.failed(c, p, "the form was submitted from another page")
 		return nil, errNotOurs()
 	}
 	r, stop, err := f.find(c, p, c.Body.Text("user_code"))
@@ -240,7 +240,7 @@ func (f *devices) decide(c *admin.Call) (any, error) {
 		return *stop, nil
 	}
 	if c.Body.Text("decision") != "allow" {
-		return f.settle(c, p, r, "", "Refused", "The device gets nothing.", func(tx *resource.Tx) { r.Deny(tx) })
+		return f.settle(c, p, r, "", "Refused", "The device was not signed in.", func(tx *resource.Tx) { r.Deny(tx) })
 	}
 	if again := f.tooLongAgo(c, p, r); again != nil {
 		return *again, nil
@@ -252,14 +252,14 @@ func (f *devices) decide(c *admin.Call) (any, error) {
 			return nil, err
 		}
 		if ws == nil {
-			return f.askDecision(c, p, r, http.StatusForbidden, "You may have no key in this workspace, or there is none of this name.")
+			return f.askDecision(c, p, r, http.StatusForbidden, "The workspace does not exist, or you may not create a key in it.")
 		}
 		workspace = ws.ID
 	}
 	by := device.By{
 		Org: p.of.Org, User: p.of.User, Session: p.of.ID, Method: p.of.Method, Via: p.of.Via, Subject: p.of.Subject, SID: p.of.ProviderSID, LogoutURL: p.of.LogoutURL, Authenticated: p.of.Authenticated, Ends: p.of.Until,
 	}
-	return f.settle(c, p, r, workspace, "It is in", "Go back to your device: it goes on by itself.", func(tx *resource.Tx) { r.Allow(tx, by, workspace) })
+	return f.settle(c, p, r, workspace, "It is in", "Return to your device. It continues automatically.", func(tx *resource.Tx) { r.Allow(tx, by, workspace) })
 }
 
 // settle stores a decision with its audit record.
@@ -272,7 +272,7 @@ func (f *devices) settle(c *admin.Call, p *deciding, r *device.Request, workspac
 		return audit.Append(tx, e)
 	})
 	if errors.Is(err, device.ErrUnknown) {
-		return f.askCode(c, http.StatusConflict, "This code was decided just now."), nil
+		return f.askCode(c, http.StatusConflict, "This code was already used."), nil
 	}
 	if err != nil {
 		return nil, err

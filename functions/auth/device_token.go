@@ -40,7 +40,7 @@ func (f *devices) failed(c *admin.Call, p *deciding, why string) {
 	e := f.deviceEntry(c, p.of.User, http.StatusForbidden, nil)
 	e.Action, e.Details["error"] = audit.Accept, why
 	if err := f.granting.family.Record(c.Context, p.of.Org, e); err != nil {
-		slog.Error("a refused decision about a device is not in the audit log", "request_id", c.RequestID, "error", err)
+		slog.Error("a denied device sign-in was not recorded in the audit log", "request_id", c.RequestID, "error", err)
 	}
 }
 
@@ -117,13 +117,13 @@ func (f *devices) fetch(c *admin.Call) (any, error) {
 	switch err {
 	case nil:
 	case device.ErrPending:
-		return refuseToken("authorization_pending", "the person has not decided yet")
+		return refuseToken("authorization_pending", "the user has not responded yet")
 	case device.ErrSlowDown:
-		return refuseToken("slow_down", "wait five seconds longer between questions from now on")
+		return refuseToken("slow_down", "too many requests: wait five seconds longer between them")
 	case device.ErrExpired:
-		return refuseToken("expired_token", "the code has expired: begin again")
+		return refuseToken("expired_token", "the code has expired: start again")
 	case device.ErrDenied:
-		return refuseToken("access_denied", "the person has refused")
+		return refuseToken("access_denied", "the user denied the request")
 	case device.ErrUnknown:
 		return noGrant()
 	default:
@@ -134,14 +134,14 @@ func (f *devices) fetch(c *admin.Call) (any, error) {
 		return noGrant()
 	}
 	if errors.Is(err, errLeft) {
-		return refuseToken("access_denied", "the person may not have this any more")
+		return refuseToken("access_denied", "the user no longer has the permission for this")
 	}
 	return out, err
 }
 
 // errLeft is returned for users who have lost the required permissions since they allowed the
 // request.
-var errLeft = errors.New("the person may not have this any more")
+var errLeft = errors.New("the user no longer has the permission for this")
 
 func (f *devices) handOut(c *admin.Call, r *device.Request) (any, error) {
 	var out tokens

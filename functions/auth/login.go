@@ -58,7 +58,7 @@ func (f *family) loginRoutes() []admin.Route {
 }
 
 func errNoLogin() error {
-	return fault.New(fault.NotFound, "", "There is nothing to sign in with: no organisation of this name or domain has an identity provider")
+	return fault.New(fault.NotFound, "", "No organization with this name or domain has an identity provider")
 }
 
 // login starts a sign-in. It requires confirmation if the user may not expect it: a sign-in
@@ -148,7 +148,7 @@ func (f *family) startLogin(c *admin.Call, a *loginRequest) (any, error) {
 	}
 	to, err := client.Begin(c.Context, &p.Pending, a.email)
 	if err != nil {
-		return nil, fault.New(fault.ProviderUnreachable, "", "The identity provider cannot be asked: "+told(err))
+		return nil, fault.New(fault.ProviderUnreachable, "", "The identity provider cannot be used: "+told(err))
 	}
 	return redirect(to, browser.Bind(p.Binding, c.Now.Add(sso.PendingFor))), nil
 }
@@ -160,7 +160,7 @@ func (f *family) chosen(c *admin.Call, org store.Scope, id string) (connection, 
 		return connection{}, err
 	}
 	if id == "" && len(rows) > 1 {
-		return connection{}, fault.Invalid("sso_client_id", "is required: the organisation has several configurations")
+		return connection{}, fault.Invalid("sso_client_id", "is required: the organization has several configurations")
 	}
 	for i := range rows {
 		if id == "" || rows[i].ID == id {
@@ -286,7 +286,7 @@ func (f *family) admit(c *admin.Call, it connection, who *oidc.Person, until tim
 			continue
 		}
 		if errors.Is(err, sso.ErrStopped) {
-			return "", nil, fault.New(fault.NotAllowed, "", "This user was stopped: it may not sign in")
+			return "", nil, fault.New(fault.NotAllowed, "", "This user is deactivated and may not sign in")
 		}
 		if errors.Is(err, sso.ErrUninvited) {
 			return "", nil, fault.New(fault.NotAllowed, "", "You are not invited to this organisation")
@@ -335,7 +335,7 @@ func (f *family) record(c *admin.Call, org store.Scope, e audit.Entry) {
 		return
 	}
 	if err := f.Record(c.Context, org.Org, e); err != nil {
-		slog.Error("a refused sign-in is not in the audit log", "request_id", c.RequestID, "error", err)
+		slog.Error("a rejected sign-in was not recorded in the audit log", "request_id", c.RequestID, "error", err)
 	}
 }
 

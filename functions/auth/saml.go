@@ -39,7 +39,7 @@ type bySAML struct{ family *family }
 func (f bySAML) samlRoutes() []admin.Route {
 	routes := []admin.Route{
 		{Method: "GET", Path: samlPath + "{organisationId}" + metadata, Name: "getSamlMetadata", Public: true, Errors: []int{404, 429}, Produces: metadataType, Answer: admin.Schema{"type": "string"}, Do: f.ownMetadata,
-			Doc: "The gateway's own SAML metadata for an organisation: its entity id, where responses go, and its certificate.", Query: []admin.Field{
+			Doc: "The gateway's own SAML metadata for an organization: its entity id, where responses go, and its certificate.", Query: []admin.Field{
 				{Name: "sso_client_id", Type: admin.String, Max: 64, Doc: "Id of the configuration, if the organization has several."},
 			}},
 		{Method: "POST", Path: samlPath + "{organisationId}" + acs, Name: "consumeSamlResponse", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{200, 401, 403, 404, 429}, Consumes: []string{form}, MaxBody: maxForm, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.consume,
@@ -79,7 +79,7 @@ func (f bySAML) ownMetadata(c *admin.Call) (any, error) {
 func (f bySAML) loginBySAML(c *admin.Call, it connection, p *sso.Pending) (any, error) {
 	provider, err := f.provider(c, it, false)
 	if err != nil {
-		return nil, fault.New(fault.ProviderUnreachable, "", "The identity provider cannot be asked: "+told(err))
+		return nil, fault.New(fault.ProviderUnreachable, "", "The identity provider cannot be used: "+told(err))
 	}
 	s, err := f.service(c, it, provider)
 	if err != nil {
@@ -154,7 +154,7 @@ func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 		return nil, f.family.stray(c, org, signin.BySAML, idOf(it), sso.NoPending())
 	}
 	if !it.Form.Unsolicited {
-		return nil, f.family.refuse(c, it, "", fault.New(fault.NotAllowed, "", "Sign-ins that begin at the identity provider are not allowed: begin here"))
+		return nil, f.family.refuse(c, it, "", fault.New(fault.NotAllowed, "", "Sign-ins that start at the identity provider are not allowed: start at the gateway"))
 	}
 	w, value := saml.Wanted{Now: c.Now}, c.Body.Text(confirm.Field)
 	if value == "" {
@@ -278,9 +278,9 @@ func (f bySAML) checkSAML(c *admin.Call, ch *joining) (bad []fault.Detail) {
 	form := ch.Form
 	switch {
 	case form.MetadataURL == "" && form.MetadataXML == "":
-		wrong("metadata_url", "is required for the protocol saml, or metadata_xml")
+		wrong("metadata_url", "is required for the protocol saml unless metadata_xml is set")
 	case form.MetadataURL != "" && form.MetadataXML != "":
-		wrong("metadata_xml", "must not be given beside metadata_url")
+		wrong("metadata_xml", "cannot be combined with metadata_url")
 	case form.MetadataURL != "":
 		if _, err := f.family.CheckURL(form.MetadataURL, "metadata_url"); err != nil {
 			wrong("metadata_url", fault.From(err).Message)
@@ -291,17 +291,17 @@ func (f bySAML) checkSAML(c *admin.Call, ch *joining) (bad []fault.Detail) {
 		}
 	}
 	if form.ClientID != "" {
-		wrong("client_id", "is for the protocol oidc")
+		wrong("client_id", "is only allowed with the protocol oidc")
 	}
 	if form.Method != "" {
-		wrong("token_endpoint_auth_method", "is for the protocol oidc")
+		wrong("token_endpoint_auth_method", "is only allowed with the protocol oidc")
 	}
 	if len(form.Scopes) > 0 {
-		wrong("scopes", "is for the protocol oidc")
+		wrong("scopes", "is only allowed with the protocol oidc")
 	}
 	for _, name := range []string{sso.SecretClient, sso.SecretKeys} {
 		if ch.Rec.HasSecret(name) {
-			wrong(name, "is for the protocol oidc")
+			wrong(name, "is only allowed with the protocol oidc")
 		}
 	}
 	return sorted(bad)

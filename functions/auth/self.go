@@ -181,7 +181,9 @@ func (f themselves) list(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-func errNoSession() error { return fault.New(fault.NotFound, "sessionId", "is none of your sessions") }
+func errNoSession() error {
+	return fault.New(fault.NotFound, "sessionId", "must be the id of one of your sessions")
+}
 
 func (f themselves) end(c *admin.Call) (any, error) {
 	_, all, err := f.all(c)

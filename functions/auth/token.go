@@ -33,7 +33,7 @@ func refuseToken(code, why string) (any, error) {
 
 // noGrant returns the one error for invalid codes and tokens.
 func noGrant() (any, error) {
-	return refuseToken("invalid_grant", "the code or token is not known, has expired, was used before, or is of another client")
+	return refuseToken("invalid_grant", "the code or token is unknown, has expired, was already used, or belongs to another client")
 }
 
 func (f *granting) token(c *admin.Call) (any, error) {
@@ -73,7 +73,7 @@ func (f *granting) exchange(c *admin.Call) (any, error) {
 	case code.Client != c.Body.Text("client_id"), code.Redirect != c.Body.Text("redirect_uri"), !code.Matches(c.Body.Text("code_verifier")):
 		return noGrant()
 	case elsewhere(c, &code.Grant):
-		return refuseToken("invalid_target", "resource is not what the code was given for")
+		return refuseToken("invalid_target", "resource must equal that of the authorization request")
 	}
 	return f.give(c, &code.Grant, code.Grant.Scopes, audit.Login, func(tx *resource.Tx) (*oauthserver.Tokens, error) { return code.Exchange(tx, secret) })
 }
@@ -90,11 +90,11 @@ func (f *granting) renew(c *admin.Call) (any, error) {
 	case held.Client != c.Body.Text("client_id"):
 		return noGrant()
 	case elsewhere(c, &held.Grant):
-		return refuseToken("invalid_target", "resource is not what the token was given for")
+		return refuseToken("invalid_target", "resource must equal that of the original grant")
 	}
 	scopes := held.Scopes
 	if fewer, ok := oauthserver.Fewer(held.Scopes, c.Body.Text("scope")); !ok {
-		return refuseToken("invalid_scope", "scope must be of those that were given")
+		return refuseToken("invalid_scope", "scope must be a subset of the granted scopes")
 	} else if len(fewer) > 0 {
 		scopes = fewer
 	}
@@ -275,7 +275,7 @@ func (f *granting) askPerson(a *asked, p *deciding, facts *authz.Facts) admin.An
 	for _, row := range rows {
 		list += "<dt>" + row[0] + "</dt><dd>" + page.Escape(row[1]) + "</dd>"
 	}
-	body := "<p>Allow this only if you began it yourself.</p>" + list + `</dl><form method="post" action="` + page.Escape(a.issuer+oauthserver.PathConsent) + `">` + fields +
+	body := "<p>Allow this only if you started it yourself.</p>" + list + `</dl><form method="post" action="` + page.Escape(a.issuer+oauthserver.PathConsent) + `">` + fields +
 		`<button name="decision" value="allow">Allow</button><button name="decision" value="deny">Refuse</button></form>`
 	return page.New(http.StatusOK, "Allow an application?", body, formSource(to))
 }

@@ -251,7 +251,7 @@ func mine(l *prompt.Label) error {
 func checkLabel(c *admin.Call, ch *admin.Change[prompt.Label]) []fault.Detail {
 	name := ch.Rec.Name
 	if slices.Contains(taken, name) || strings.Trim(name, "0123456789") == "" {
-		return []fault.Detail{{Field: "name", Message: "must not be a number, nor " + strings.Join(taken, ", ") + ": these name versions by themselves"}}
+		return []fault.Detail{{Field: "name", Message: "must not be a number or " + strings.Join(taken, ", ") + ": these are reserved for versions"}}
 	}
 	return nil
 }
@@ -271,7 +271,7 @@ func beforeLabel(c *admin.Call, _ *resource.Tx, ch *admin.Change[prompt.Label]) 
 			return err
 		}
 		if slices.ContainsFunc(rows, func(r resource.Row) bool { return r.Name == ch.Rec.Name && r.ID != ch.Rec.ID }) {
-			return fault.Newf(fault.Conflict, "name", "the label %q exists already", ch.Rec.Name)
+			return fault.Newf(fault.Conflict, "name", "the label %q already exists", ch.Rec.Name)
 		}
 	}
 	ch.Rec.Slug = ch.Rec.Name

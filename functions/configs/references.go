@@ -29,9 +29,9 @@ func (f *family) references(c *admin.Call, tx *resource.Tx, rec *resource.Record
 		in      []store.Scope
 		message string
 	}{
-		{refs.Providers, provider.KindProvider, []store.Scope{c.Scope}, "names no saved provider of this workspace"},
-		{refs.Guardrails, guard.KindGuardrail, []store.Scope{c.Scope, organisation}, "is no guardrail of the workspace or the organisation"},
-		{refs.Prompts, prompt.KindPrompt, []store.Scope{c.Scope}, "is no prompt of this workspace"},
+		{refs.Providers, provider.KindProvider, []store.Scope{c.Scope}, "must name a saved provider of this workspace"},
+		{refs.Guardrails, guard.KindGuardrail, []store.Scope{c.Scope, organisation}, "must name a guardrail of the workspace or the organization"},
+		{refs.Prompts, prompt.KindPrompt, []store.Scope{c.Scope}, "must name a prompt of this workspace"},
 	} {
 		if len(kind.refs) == 0 {
 			continue

@@ -88,7 +88,7 @@ func strategyForm(statuses admin.Schema) admin.Schema {
 			"enabled":          admin.Schema{"type": "boolean"},
 			"after_ms":         between("integer", 1, float64(route.MaxHedgeAfter.Milliseconds())),
 			"after_percentile": between("number", route.MinHedgePercentile, route.MaxHedgePercentile),
-			"max_extra_cost":   admin.Schema{"type": "number", "minimum": 0, "maximum": 1, "description": "Cost of the attempts that were not used, as a share of that of the others."},
+			"max_extra_cost":   admin.Schema{"type": "number", "minimum": 0, "maximum": 1, "description": "Cost of the unused attempts as a share of the cost of the others."},
 			"stored_responses": admin.Schema{"type": "boolean"},
 		}},
 		"explore":          between("number", 0, route.MaxExplore),

@@ -51,7 +51,7 @@ func serve(w http.ResponseWriter, r *http.Request, name string) {
 	headers.Set(h)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
-		http.Error(w, "The console answers GET and HEAD.", http.StatusMethodNotAllowed)
+		http.Error(w, "The console accepts only GET and HEAD.", http.StatusMethodNotAllowed)
 		return
 	}
 	file, media, caching := "index.html", "text/html; charset=utf-8", headers.CacheIndex

@@ -121,7 +121,7 @@ const maxConfig = 64 << 10
 
 func smallConfig(raw json.RawMessage) []fault.Detail {
 	if len(raw) > maxConfig {
-		return []fault.Detail{{Message: fmt.Sprintf("may have %d bytes", maxConfig)}}
+		return []fault.Detail{{Message: fmt.Sprintf("must have at most %d bytes", maxConfig)}}
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (f *family) before(c *admin.Call, _ *resource.Tx, ch *change) error {
 		}
 	}
 	if same >= f.Most {
-		return fault.Newf(fault.SubscriptionExhausted, "type", "there may be %d %s deployments", f.Most, form.Type)
+		return fault.Newf(fault.SubscriptionExhausted, "type", "at most %d %s deployments are allowed", f.Most, form.Type)
 	}
 	token := "dep-" + strings.ToLower(rand.Text()+rand.Text())
 	sum := sha256.Sum256([]byte(token))
@@ -221,7 +221,7 @@ func (f *family) verify(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if it.Form.URL == "" {
-		return nil, fault.Invalid("url", "the deployment has none to be asked at")
+		return nil, fault.Invalid("url", "the deployment has no address at which its health can be checked")
 	}
 	began := time.Now()
 	status, why := f.ask(c.Context, it.Form.URL)
@@ -249,18 +249,18 @@ func (f *family) ask(ctx context.Context, url string) (status int, why string) {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(url, "/")+"/healthz", nil)
 	if err != nil {
-		return 0, "its address cannot be called"
+		return 0, "its address is not valid"
 	}
 	resp, err := f.Via.RoundTrip(req)
 	switch {
 	case egress.Refused(err):
-		return 0, "its address is one that the gateway does not call"
+		return 0, "the gateway may not call its address"
 	case err != nil:
 		return 0, "it cannot be reached"
 	}
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return resp.StatusCode, fmt.Sprintf("it answers with status %d", resp.StatusCode)
+		return resp.StatusCode, fmt.Sprintf("it responds with status %d", resp.StatusCode)
 	}
 	return resp.StatusCode, ""
 }

@@ -117,7 +117,7 @@ func TestEverySchemaAndReferenceHolds(t *testing.T) {
 		}
 		if id, ok := m["operationId"].(string); ok {
 			if ids[id] {
-				t.Errorf("the operation %s stands twice", id)
+				t.Errorf("the operation %s is listed twice", id)
 			}
 			ids[id] = true
 		}

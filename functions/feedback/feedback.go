@@ -47,7 +47,7 @@ var answer = admin.Closed(map[string]admin.Schema{
 
 func smallMetadata(raw json.RawMessage) []fault.Detail {
 	if len(raw) > feedback.MaxMetadata {
-		return []fault.Detail{{Message: fmt.Sprintf("may have %d bytes", feedback.MaxMetadata)}}
+		return []fault.Detail{{Message: fmt.Sprintf("must have at most %d bytes", feedback.MaxMetadata)}}
 	}
 	return nil
 }

@@ -138,7 +138,7 @@ func (f *family) mergeModels(i *provider.Integration, sent []admin.Values) error
 	for n, in := range sent {
 		at, slug := fmt.Sprintf("models[%d]", n), in.Text("slug")
 		if named[slug] {
-			bad = append(bad, fault.Detail{Field: at + ".slug", Message: "is named twice"})
+			bad = append(bad, fault.Detail{Field: at + ".slug", Message: "must not be listed twice"})
 			continue
 		}
 		named[slug] = true
@@ -167,7 +167,7 @@ func (f *family) mergeModels(i *provider.Integration, sent []admin.Values) error
 func (f *family) deleteModels(c *admin.Call) (any, error) {
 	names := append(c.Query.Texts("slugs"), c.Body.Texts("models")...)
 	if len(names) == 0 {
-		return nil, fault.Invalid("slugs", "is required: the models to delete, with commas")
+		return nil, fault.Invalid("slugs", "is required: the models to delete, comma-separated")
 	}
 	return nil, f.col.Edit(c, func(_ *resource.Tx, ch *change) error {
 		i := ch.Form
@@ -175,7 +175,7 @@ func (f *family) deleteModels(c *admin.Call) (any, error) {
 		for _, name := range names {
 			n := slices.IndexFunc(i.Models, func(m provider.IntegrationModel) bool { return m.Slug == name })
 			if (n >= 0 && !i.Models[n].Custom) || (n < 0 && slices.Contains(catalogue, name)) {
-				return fault.Invalid("slugs", "names a model of the catalogue, which can only be disabled; own models can be deleted")
+				return fault.Invalid("slugs", "names a model of the catalog, which can only be disabled; only custom models can be deleted")
 			}
 		}
 		i.Models = slices.DeleteFunc(i.Models, func(m provider.IntegrationModel) bool { return slices.Contains(names, m.Slug) })

@@ -238,11 +238,11 @@ func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resou
 		at := fmt.Sprintf("workspaces[%d]", n)
 		id, ok := ids[in.Text("id")]
 		if !ok {
-			bad = append(bad, fault.Detail{Field: at + ".id", Message: "is no workspace of the organisation"})
+			bad = append(bad, fault.Detail{Field: at + ".id", Message: "must name a workspace of the organization"})
 			continue
 		}
 		if _, twice := asked[id]; twice {
-			bad = append(bad, fault.Detail{Field: at + ".id", Message: "is named twice"})
+			bad = append(bad, fault.Detail{Field: at + ".id", Message: "must not be listed twice"})
 			continue
 		}
 		asked[id] = wish{in, at + ".default_provider_slug"}

@@ -94,9 +94,9 @@ func steps(r *usage.Record) []step {
 		out = append(out, cached(r))
 	}
 	for _, lost := range r.Losses {
-		text := lost + " was not carried to the provider"
+		text := lost + " was not sent to the provider"
 		if path, ok := chat.OfAnswer(lost); ok {
-			text = path + " of the answer has no place in the client's shape"
+			text = path + " of the response cannot be represented in the client's format"
 		}
 		out = append(out, step{Step: "translation", Text: text})
 	}
@@ -118,13 +118,13 @@ func indices(path string) []int {
 }
 
 func chosenConfig(r *usage.Record) step {
-	s := step{Step: "config", Text: "No config was in force: the request itself named the provider"}
+	s := step{Step: "config", Text: "No config applied: the request itself named the provider"}
 	switch {
 	case r.ConfigID != "":
-		s.Text = fmt.Sprintf("Config %s, version %d, was in force; its strategy is %s", r.ConfigSlug, r.ConfigVersion, or(r.Mode, "single"))
+		s.Text = fmt.Sprintf("Config %s, version %d, applied; its strategy is %s", r.ConfigSlug, r.ConfigVersion, or(r.Mode, "single"))
 		s.Path = pathOf("config")
 	case r.Mode != "":
-		s.Text, s.Path = "The request brought a config; its strategy is "+r.Mode, pathOf("config")
+		s.Text, s.Path = "The request contained a config; its strategy is "+r.Mode, pathOf("config")
 	}
 	return s
 }
@@ -163,7 +163,7 @@ func draws(r *usage.Record) []step {
 		case usage.StickyHash:
 			out[i].Text = fmt.Sprintf("The hash of the sticky fields is %.4f: target %d", number, d.Chosen)
 		default:
-			out[i].Text = fmt.Sprintf("Drew %.4f among the weights: target %d", number, d.Chosen)
+			out[i].Text = fmt.Sprintf("Drew %.4f by weight: target %d", number, d.Chosen)
 		}
 	}
 	return out
@@ -269,9 +269,9 @@ func skipped(s *usage.Skip, rejected string) step {
 	out := step{Step: "skip", Path: &s.Path, Text: rejected}
 	switch s.Reason {
 	case usage.SkipOpen:
-		out.Text = "Passed over: its circuit breaker was open"
+		out.Text = "Skipped: its circuit breaker was open"
 	case usage.SkipProbe:
-		out.Text = "Passed over: another request was trying it"
+		out.Text = "Skipped: another request was trying it"
 	}
 	if s.Code != "" {
 		out.Code, out.Status = &s.Code, &s.Status
@@ -306,9 +306,9 @@ func called(r *usage.Record) []step {
 }
 
 var cacheTexts = map[string]string{
-	"HIT": "Answered from the cache: the same request was answered before", "SEMANTIC HIT": "Answered from the cache: a request of the same meaning was answered before",
-	"MISS": "Not in the cache", "SEMANTIC MISS": "Nothing of the same meaning in the cache",
-	"REFRESH": "The caller asked for a fresh answer: the cache was not read", "DISABLED": "No cache was in force",
+	"HIT": "Answered from the cache: the same request was answered before", "SEMANTIC HIT": "Answered from the cache: a request with a similar meaning was answered before",
+	"MISS": "Not in the cache", "SEMANTIC MISS": "No request with a similar meaning in the cache",
+	"REFRESH": "The caller requested a fresh response: the cache was not read", "DISABLED": "No cache was configured",
 }
 
 func cached(r *usage.Record) step {
@@ -331,7 +331,7 @@ func calls(r *usage.Record) []step {
 			text += fmt.Sprintf(", credential %q", a.Credential)
 		}
 		if a.Status == 0 {
-			text += ": no answer"
+			text += ": no response"
 		} else {
 			text += fmt.Sprintf(": %d", a.Status)
 		}
@@ -347,7 +347,7 @@ func calls(r *usage.Record) []step {
 		if a.Retry > 0 {
 			s.WaitedMS = ms(a.Wait)
 			if a.WaitReason == usage.WaitNamed {
-				s.Text += ", after the time that the provider asked for"
+				s.Text += ", after the time that the provider requested"
 			}
 		}
 		out[i] = s
@@ -373,10 +373,10 @@ func outcome(r *usage.Record) step {
 		s.Text += ", ended by the provider with " + r.FinishReason
 	}
 	if r.ClientGone {
-		s.Text += "; the client had gone"
+		s.Text += "; the client had disconnected"
 	}
 	if r.Unconfirmed {
-		s.Text += "; settled at its bound, since nothing confirmed it"
+		s.Text += "; charged at its upper limit, since no usage was reported"
 	}
 	return s
 }

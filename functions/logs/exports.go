@@ -98,7 +98,7 @@ func (x *exports) describe() *admin.Collection[export.Export] {
 				return
 			}
 			if err := x.family.Exports.Delete(c.Context, x.family.Bucket, ch.Old.Scope, ch.Old.ID); err != nil {
-				slog.Warn("the run or the file of a deleted export stays", "request_id", c.RequestID, "error", err.Error())
+				slog.Warn("the run or the file of a deleted export was not removed", "request_id", c.RequestID, "error", err.Error())
 			}
 		},
 		Adjust: func(action string, r *admin.Route) {
@@ -209,7 +209,7 @@ func (x *exports) query(c *admin.Call, form *export.Export) (q report.LogQuery, 
 			return q, err
 		}
 		if !ok || ws.ID != c.Scope.Workspace {
-			return q, fault.Invalid("filters.workspace_slug", "names another workspace than workspace_id")
+			return q, fault.Invalid("filters.workspace_slug", "must name the same workspace as workspace_id")
 		}
 	}
 	q.Offset, q.Limit = usagequery.Page(v, exportRows)
@@ -302,7 +302,7 @@ func refuseDenied(of *tenant.Organisation, fields []string) error {
 			wrong = append(wrong, fault.Detail{Field: fmt.Sprintf("requested_data[%d]", i), Message: fmt.Sprintf("%s may not be exported here", name)})
 		}
 		if slices.Contains(fields[:i], name) {
-			wrong = append(wrong, fault.Detail{Field: fmt.Sprintf("requested_data[%d]", i), Message: fmt.Sprintf("%s stands twice", name)})
+			wrong = append(wrong, fault.Detail{Field: fmt.Sprintf("requested_data[%d]", i), Message: fmt.Sprintf("%s is listed twice", name)})
 		}
 	}
 	if bad := fault.Invalids(wrong); bad != nil {
@@ -324,7 +324,7 @@ func (x *exports) counted(do func(*admin.Call) (any, error)) func(*admin.Call) (
 		}
 		rec, ok, err := c.Resources.Get(c.Context, c.Scope, export.Kind, id)
 		if err != nil || !ok {
-			return nil, errors.Join(err, fmt.Errorf("logs: export %s was stored and is not there", id))
+			return nil, errors.Join(err, fmt.Errorf("logs: export %s was stored but cannot be found", id))
 		}
 		var form export.Export
 		if err := json.Unmarshal(rec.Body, &form); err != nil {
@@ -365,7 +365,7 @@ func (x *exports) start(c *admin.Call) (any, error) {
 	if sealed {
 		if ok, err := c.Sees(tenant.SeeBodies); err != nil || !ok {
 			if err == nil {
-				err = fault.New(fault.NotAllowed, "requested_data", "Your role is shown logs without their bodies: leave request and response out")
+				err = fault.New(fault.NotAllowed, "requested_data", "Your role may not read the bodies of logs: omit request and response")
 			}
 			return nil, err
 		}

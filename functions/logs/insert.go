@@ -103,7 +103,7 @@ func toldMetadata(raw json.RawMessage) (wrong []fault.Detail) {
 		value := pairs[name]
 		if field := traceNames[name]; field != "" {
 			if given[field] {
-				wrong = append(wrong, fault.Detail{Field: name, Message: "is given in two spellings"})
+				wrong = append(wrong, fault.Detail{Field: name, Message: "is sent in two spellings; send one of them"})
 			}
 			given[field] = true
 		}
@@ -129,7 +129,7 @@ func (f *family) insert(c *admin.Call) (any, error) {
 			if len(c.Each) > 1 {
 				field = fmt.Sprintf("[%d].created_at", i)
 			}
-			wrong = append(wrong, fault.Detail{Field: field, Message: "is needed with an id: both together name the log"})
+			wrong = append(wrong, fault.Detail{Field: field, Message: "is required with id: both together identify the log"})
 		}
 		all[i] = exchange(in)
 	}

@@ -383,7 +383,7 @@ func TestOrganisationIsNamed(t *testing.T) {
 	r := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
 	in.keep(t, r)
 	if got := in.Do("GET", "/logs/"+r.ID, admintest.WorkspaceA, nil).OK().Text("metrics", "organisation_name"); got != "Acme" {
-		t.Errorf("organisation %q", got)
+		t.Errorf("organization %q", got)
 	}
 	for _, path := range [][]string{{"/logs/" + r.ID, "metrics", "workspace_name"}, {"/logs", "data", "0", "workspace_name"}} {
 		if got := in.Do("GET", path[0], admintest.WorkspaceA, nil).OK().Text(path[1:]...); got != "One" {
@@ -391,7 +391,7 @@ func TestOrganisationIsNamed(t *testing.T) {
 		}
 	}
 	if got := in.Do("GET", "/logs", admintest.WorkspaceA, nil).OK().Text("data", "0", "organisation_name"); got != "Acme" {
-		t.Errorf("organisation %q", got)
+		t.Errorf("organization %q", got)
 	}
 }
 

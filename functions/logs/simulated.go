@@ -82,7 +82,7 @@ func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "nu
 
 // needsWorkspace is the fault for a saved resource that is named without its workspace.
 func needsWorkspace(field string) *fault.Fault {
-	return fault.Invalid(field, "refers to a resource of a workspace: with an organisation key, send workspace_id, its id or slug")
+	return fault.Invalid(field, "refers to a resource of a workspace: with an organization key, send workspace_id, its id or slug")
 }
 
 // config reads the config of the question.
@@ -271,7 +271,7 @@ func views() *admin.Collection[view] {
 		List: admin.List{Search: true},
 		Fields: []admin.Field{
 			admin.NameField(100),
-			{Name: "page", Required: true, Listed: true, Doc: "The page that it is a view of."},
+			{Name: "page", Required: true, Listed: true, Doc: "The page that the view belongs to."},
 			{Name: "query", Required: true, Doc: "Query string of GET /logs or of analytics, without the question mark.", Example: "ai_model=gpt-4o&status_code=429"},
 		},
 		Check: func(_ *admin.Call, ch *admin.Change[view]) []fault.Detail {
@@ -299,5 +299,5 @@ func ownView(c *admin.Call, rec *resource.Record) error {
 	if rec.CreatedBy == c.Actor() || c.Caller.AtLeast(admin.Manager) {
 		return nil
 	}
-	return fault.New(fault.NotAllowed, "", "Only who made a view, and managers of the workspace, can change it")
+	return fault.New(fault.NotAllowed, "", "Only the creator of a view and managers of the workspace can change it")
 }

@@ -105,7 +105,7 @@ func (f *family) toggle(c *admin.Call, of *resource.Record, owner resource.Ref, 
 	for n, in := range c.Body.Objects("capabilities") {
 		for _, e := range wanted(rows, in) {
 			if seen[e.id] {
-				return nil, fault.Invalid("capabilities["+itoa(n)+"].name", "is named twice")
+				return nil, fault.Invalid("capabilities["+itoa(n)+"].name", "must not be listed twice")
 			}
 			seen[e.id] = true
 			all = append(all, e)

@@ -180,9 +180,9 @@ func reason(err error) (why string, status int, known bool) {
 	case errors.As(err, &failed):
 		return failed.Why, failed.Status, true
 	case errors.As(err, &refused):
-		return "the server refuses with an error of its protocol", 200, true
+		return "the server responds with a protocol error", 200, true
 	case errors.Is(err, mcp.ErrSignIn):
-		return "the server needs a sign-in by each user", 0, true
+		return "the server requires a sign-in by each user", 0, true
 	}
 	return "", 0, false
 }

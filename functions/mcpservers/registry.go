@@ -116,7 +116,7 @@ func (f directory) listRegistry(c *admin.Call) (any, error) {
 	if c.Query.Given("cursor") {
 		order, id, ok := readCursor(c.Query.Text("cursor"))
 		if !ok {
-			return nil, fault.Invalid("cursor", "must be nextCursor of the page before")
+			return nil, fault.Invalid("cursor", "must be the nextCursor of the previous page")
 		}
 		rows = slices.DeleteFunc(rows, func(e catalogued) bool { return e.after(order, id) <= 0 })
 	}
@@ -171,7 +171,7 @@ func (f directory) placesOf(c *admin.Call) ([]*resource.Record, error) {
 			return nil, err
 		}
 		if !ok || rec.Status != tenant.StatusActive {
-			return nil, fault.New(fault.NotFound, "workspace_id", "There is no such workspace within reach of this key")
+			return nil, fault.New(fault.NotFound, "workspace_id", "The workspace does not exist, or this key has no access to it")
 		}
 		return []*resource.Record{&rec}, nil
 	}

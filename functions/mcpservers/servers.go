@@ -66,7 +66,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 		return err
 	}
 	if !c.Body.Given("mcp_integration_id") {
-		return fault.Invalid("mcp_integration_id", "is required, unless members make the server a virtual one")
+		return fault.Invalid("mcp_integration_id", "is required, unless members are sent for a virtual server")
 	}
 	for _, sc := range []store.Scope{ch.Rec.Scope, ch.Rec.Scope.Organisation()} {
 		of, ok, err := tx.Get(sc, mcp.KindIntegration, c.Body.Text("mcp_integration_id"))
@@ -86,7 +86,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 		ch.Form.IntegrationID, ch.Form.IntegrationSlug, ch.Form.IntegrationOrg = of.ID, of.Slug, sc.Workspace == ""
 		return nil
 	}
-	return fault.Invalid("mcp_integration_id", "names no integration that is open to this workspace; PUT /v1/mcp-integrations/{id}/workspaces opens one")
+	return fault.Invalid("mcp_integration_id", "must name an integration that this workspace may use; PUT /v1/mcp-integrations/{id}/workspaces grants access")
 }
 
 // decorateServers adds data of the integrations and the workspace, which are read in batches.
@@ -213,7 +213,7 @@ func (f *family) ofServer(c *admin.Call) (server, integration, error) {
 		return it, integration{}, err
 	}
 	if it.Form.Virtual() {
-		return it, integration{}, fault.Invalid("serverId", "is that of a virtual server: what it can do, and how its servers are, is its members'")
+		return it, integration{}, fault.Invalid("serverId", "is a virtual server: read its capabilities and state from its members")
 	}
 	ref := it.Form.Integration(it.Scope)
 	rec, ok, err := c.Resources.Get(c.Context, ref.Scope, ref.Kind, ref.ID)
@@ -236,7 +236,7 @@ func (f *family) bundle(c *admin.Call, tx *resource.Tx, ch *serverChange) (virtu
 		}
 		for _, name := range []string{"members", "search", "search_threshold"} {
 			if c.Body.Given(name) {
-				return false, fault.Invalid(name, "is for virtual servers, which have members and no integration")
+				return false, fault.Invalid(name, "is only allowed for virtual servers, which have members instead of an integration")
 			}
 		}
 		return false, nil
@@ -245,7 +245,7 @@ func (f *family) bundle(c *admin.Call, tx *resource.Tx, ch *serverChange) (virtu
 	case ch.Creates() && c.Body.Given("mcp_integration_id"):
 		return true, fault.Invalid("members", "cannot be given together with mcp_integration_id")
 	case !ch.Creates() && !ch.Was.Virtual():
-		return true, fault.Invalid("members", "is for virtual servers: this one is that of an integration")
+		return true, fault.Invalid("members", "is only allowed for virtual servers: this server belongs to an integration")
 	case !ch.Form.Virtual():
 		return true, fault.Invalid("members", "must name at least one server")
 	case !c.Body.Has("members"):
@@ -276,7 +276,7 @@ func found(tx *resource.Tx, ch *serverChange) (bad []fault.Detail, err error) {
 			return nil, err
 		}
 		if !ok || rec.Archived() {
-			bad = append(bad, fault.Detail{Field: field, Message: "is no MCP server of the workspace"})
+			bad = append(bad, fault.Detail{Field: field, Message: "must name an MCP server of the workspace"})
 			continue
 		}
 		form, err := mcp.DecodeServer(rec)
@@ -284,7 +284,7 @@ func found(tx *resource.Tx, ch *serverChange) (bad []fault.Detail, err error) {
 			return nil, err
 		}
 		if form.Virtual() {
-			bad = append(bad, fault.Detail{Field: field, Message: "is a virtual server: name the servers that it has"})
+			bad = append(bad, fault.Detail{Field: field, Message: "is a virtual server: name its members instead"})
 		}
 		m.Server = rec.ID
 	}

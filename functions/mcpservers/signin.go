@@ -122,7 +122,7 @@ func (f signIn) here(c *admin.Call, j *joining, again string) (stop *admin.Answe
 		case err == nil && of.Org == j.link.Org && of.User == j.link.User:
 			return nil, nil
 		case err == nil:
-			return shown(page.New(http.StatusForbidden, "This address is for somebody else", "<p>You are signed in as another user than the one who asked for it.</p>"))
+			return shown(page.New(http.StatusForbidden, "This link is for another user", "<p>You are not signed in as the user who requested it.</p>"))
 		case !fault.Is(err, fault.Unauthorized):
 			return nil, err
 		}
@@ -149,7 +149,7 @@ func (f signIn) opened(c *admin.Call, text string) (j *joining, stop any, err er
 	if j, err = f.joins(c.Context, link); err != nil || j != nil {
 		return j, nil, err
 	}
-	return nil, page.New(http.StatusForbidden, "This cannot go on", "<p>There is no such MCP server for this user.</p>"), nil
+	return nil, page.New(http.StatusForbidden, "This request is not valid", "<p>There is no such MCP server for this user.</p>"), nil
 }
 
 // show shows the account that is about to be connected; nothing happens before the user
@@ -199,7 +199,7 @@ func (f signIn) askFirst(c *admin.Call, j *joining) admin.Answer {
 	if u, err := url.Parse(j.facts.Integration.URL); err == nil {
 		host = u.Host
 	}
-	body := "<p>Go on only if you have just called this server yourself: whoever signs in now lends the account to this user.</p><dl>"
+	body := "<p>Continue only if you have just called this server yourself: the account that signs in now will be used by this user.</p><dl>"
 	for _, row := range [][2]string{{"MCP server", j.facts.Server.Record.Name}, {"It is at", host}, {"User of the gateway", j.email}} {
 		body += "<dt>" + row[0] + "</dt><dd>" + page.Escape(row[1]) + "</dd>"
 	}
@@ -308,7 +308,7 @@ func (f signIn) callback(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if j == nil || j.facts.Integration.URL != flow.Target {
-		return page.New(http.StatusForbidden, "This cannot go on", "<p>The MCP server is not there any more for this user, or has changed meanwhile.</p>"), nil
+		return page.New(http.StatusForbidden, "This request is not valid", "<p>The MCP server is no longer available to this user, or was changed in the meantime.</p>"), nil
 	}
 	held, err := flow.Finish(c.Context, f.family.Opener.Via, c.Request.URL.Query(), c.Now)
 	if errors.Is(err, oauthclient.ErrForgotten) {
@@ -407,5 +407,5 @@ func cannot(err error) (any, error) {
 	if f.Status() >= 500 {
 		return nil, err
 	}
-	return page.New(f.Status(), "This cannot go on", "<p>"+page.Escape(f.Field+" "+f.Message)+".</p>"), nil
+	return page.New(f.Status(), "This request is not valid", "<p>"+page.Escape(f.Field+" "+f.Message)+".</p>"), nil
 }

@@ -270,7 +270,7 @@ func pricesOf(c *admin.Call, b *pricing.Book) (at saved.Prices, err error) {
 		}
 	}
 	if own && c.Scope.Workspace == "" {
-		return at, fault.Invalid("workspace_id", "is required with an organisation key: the id or slug of the workspace that @%s is in", fault.Clip(slug, 100))
+		return at, fault.Invalid("workspace_id", "is required with an organization key: the id or slug of the workspace that @%s is in", fault.Clip(slug, 100))
 	}
 	view, err := resource.NewLoader(c.Resources).Fresh(c.Context, c.Scope.Org)
 	if err != nil {

@@ -45,7 +45,7 @@ func TestParametersAreReadByAnybody(t *testing.T) {
 			p := p.(map[string]any)
 			key := p["key"].(string)
 			if out[key] != nil {
-				t.Errorf("%s stands twice: %s", key, a.Body)
+				t.Errorf("%s is listed twice: %s", key, a.Body)
 			}
 			out[key] = p
 		}

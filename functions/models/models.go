@@ -199,7 +199,7 @@ func googlePage(all []model, only string, q url.Values) ([]byte, error) {
 	from := 0
 	if token := q.Get("pageToken"); token != "" {
 		if from = slices.IndexFunc(all, func(m model) bool { return id(&m) == token }); from < 0 {
-			return nil, fault.Invalid("pageToken", "must be the nextPageToken of the page before")
+			return nil, fault.Invalid("pageToken", "must be the nextPageToken of the previous page")
 		}
 	}
 	out := []byte(`{"models":[`)

@@ -77,7 +77,7 @@ func TestGuardrailsOfTheOrganisation(t *testing.T) {
 		t.Errorf("of a workspace: %s", got)
 	}
 	if got := effective(t, h, admintest.OtherOrg, h.Three); got != "|" {
-		t.Errorf("of another organisation: %s", got)
+		t.Errorf("of another organization: %s", got)
 	}
 	if stored(t, h, key).CacheMaxAge != 60 {
 		t.Error("a change of the defaults took a setting away")
@@ -141,7 +141,7 @@ func TestBadExclusions(t *testing.T) {
 		t.Errorf("a refused change was kept: %s", got.Body)
 	}
 	if got := h.Do("GET", in, admintest.OtherAdmin, nil).OK(); got.At("total") != 0.0 {
-		t.Errorf("another organisation reads %s", got.Body)
+		t.Errorf("another organization reads %s", got.Body)
 	}
 	for _, k := range []string{admintest.WorkspaceA, admintest.WsAdminKey, admintest.MemberKey} {
 		h.Do("GET", in, k, nil).Refused(403, "AB03", "")

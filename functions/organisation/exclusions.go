@@ -43,9 +43,9 @@ func exclusionRoutes() []admin.Route {
 	for _, x := range exclusions {
 		route := admin.Route{Path: "/workspace-exclusions/" + x.name, Where: admin.InOrganisation, Role: admin.Admin, Resource: "organisation_exclusions"}
 		list, put := route, route
-		list.Method, list.Name, list.Doc = "GET", "list"+x.what+"Exclusions", "List the workspaces that the organisation's "+x.name+" leave out."
+		list.Method, list.Name, list.Doc = "GET", "list"+x.what+"Exclusions", "List the workspaces that are excluded from the organization's "+x.name+"."
 		list.Scopes, list.Query, list.Answer, list.Do = []string{"organisation_exclusions.list"}, paging.Fields(), exclusionsSchema, x.list(paging)
-		put.Method, put.Name, put.Doc = "PUT", "update"+x.what+"Exclusions", "Leave workspaces out of the organisation's "+x.name+", or take them in again."
+		put.Method, put.Name, put.Doc = "PUT", "update"+x.what+"Exclusions", "Exclude workspaces from the organization's "+x.name+", or include them again."
 		put.Scopes, put.Action, put.Answer, put.Do = []string{"organisation_exclusions.update"}, audit.Manage, admin.Nothing, x.put
 		put.Body = []admin.Field{
 			{Name: "workspaces", Required: true, Type: admin.Array, Max: maxExclusions, Of: &admin.Field{Type: admin.Object, Fields: []admin.Field{
@@ -123,11 +123,11 @@ func (x exclusion) asked(c *admin.Call, rows []resource.Row) ([]switched, error)
 	for n, in := range sent {
 		row, known := byName[in.Text("workspace_id")]
 		if !known {
-			bad = append(bad, fault.Detail{Field: fmt.Sprintf("workspaces[%d].workspace_id", n), Message: "is no workspace of the organisation"})
+			bad = append(bad, fault.Detail{Field: fmt.Sprintf("workspaces[%d].workspace_id", n), Message: "must name a workspace of the organization"})
 			continue
 		}
 		if _, twice := wanted[row.ID]; twice {
-			bad = append(bad, fault.Detail{Field: fmt.Sprintf("workspaces[%d].workspace_id", n), Message: "is named twice"})
+			bad = append(bad, fault.Detail{Field: fmt.Sprintf("workspaces[%d].workspace_id", n), Message: "must not be listed twice"})
 		}
 		wanted[row.ID] = in.Bool("excluded")
 	}
@@ -156,7 +156,7 @@ func (x exclusion) set(c *admin.Call, tx *resource.Tx, s switched) error {
 	}
 	*x.of(w) = s.excluded
 	if rec.Body, err = json.Marshal(w); err != nil {
-		return fmt.Errorf("organisation: encode workspace %s: %w", s.id, err)
+		return fmt.Errorf("organization: encode workspace %s: %w", s.id, err)
 	}
 	if rec.Fields = maps.Clone(rec.Fields); rec.Fields == nil {
 		rec.Fields = map[string]string{}
@@ -193,7 +193,7 @@ func defaultRoutes() []admin.Route {
 	entry := admin.Schema{"type": "array", "items": admin.Closed(map[string]admin.Schema{"id": {"type": "string"}, "slug": {"type": "string"}})}
 	for _, l := range lists {
 		body = append(body, admin.Field{Name: l.name, Type: admin.Array, Max: maxGuardrails, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255, Refers: "/guardrails"},
-			Doc: l.doc + ": ids or slugs of guardrails of the organisation; null: none."})
+			Doc: l.doc + ": ids or slugs of guardrails of the organization; null: none."})
 		members[l.name] = entry
 	}
 	route := admin.Route{Path: defaultsPath, Where: admin.InOrganisation, Role: admin.Admin, Resource: "organisation_settings"}
@@ -280,9 +280,9 @@ func guardrails(tx *resource.Tx, field string, names []string) (ids []string, ba
 		at := fmt.Sprintf("%s[%d]", field, i)
 		switch {
 		case !ok || rec.Archived():
-			bad = append(bad, fault.Detail{Field: at, Message: "is no guardrail of the organisation"})
+			bad = append(bad, fault.Detail{Field: at, Message: "must name a guardrail of the organization"})
 		case slices.Contains(ids, rec.ID):
-			bad = append(bad, fault.Detail{Field: at, Message: "is named twice"})
+			bad = append(bad, fault.Detail{Field: at, Message: "must not be listed twice"})
 		default:
 			ids = append(ids, rec.ID)
 		}

@@ -102,7 +102,7 @@ func guard(c *admin.Call, was, now map[string]json.RawMessage) error {
 	for _, scope := range tenant.Opened(before, after) {
 		allowed, decided := before.Rule(string(c.Caller.Rank), scope)
 		if decided && !allowed {
-			return fault.New(fault.NotAllowed, "security_settings", "goes beyond the rights of the caller, whose role the settings refuse "+scope)
+			return fault.New(fault.NotAllowed, "security_settings", "exceeds the permissions of the caller: the settings do not grant its role "+scope)
 		}
 		if tenant.IsView(scope) { // no scope, but what logs.view shows
 			scope = "logs.view"
@@ -120,11 +120,11 @@ func guard(c *admin.Call, was, now map[string]json.RawMessage) error {
 func rightsOf(members map[string]json.RawMessage) (*tenant.Rights, error) {
 	raw, err := json.Marshal(members)
 	if err != nil {
-		return nil, fmt.Errorf("organisation: settings: %w", err)
+		return nil, fmt.Errorf("organization: settings: %w", err)
 	}
 	r := new(tenant.Rights)
 	if err := json.Unmarshal(raw, r); err != nil {
-		return nil, fmt.Errorf("organisation: settings: %w", err)
+		return nil, fmt.Errorf("organization: settings: %w", err)
 	}
 	return r, nil
 }
@@ -175,7 +175,7 @@ func sections() []admin.Field {
 			{Name: "workspace", In: "workspace_metadata", Doc: "For workspaces, also when their metadata is changed.", Check: tenant.CheckMetadataSchema},
 		}},
 		{Name: "budget_settings", Example: map[string]any{"unpriced": "refuse"}, Doc: "Rules for every budget.", Fields: []admin.Field{
-			{Name: "unpriced", Absent: tenant.UnpricedRefuse, Doc: "Whether models without a price may be called while a cost budget is in force."},
+			{Name: "unpriced", Absent: tenant.UnpricedRefuse, Doc: "Whether models without a price may be called while a cost budget applies."},
 			{Name: "unbounded", Absent: tenant.UnboundedRefuse, Doc: "Whether requests with an unlimited cost are allowed while a budget applies: their input is stored at or fetched by a provider and the model's context window is unknown, or they are batches with unreadable rows."},
 		}},
 		{Name: "pricing_settings", Doc: "Prices of models for the organization that differ from the price list. An integration's prices and multipliers take precedence.", Fields: []admin.Field{
@@ -213,7 +213,7 @@ func pattern(raw json.RawMessage) []fault.Detail {
 	}
 	of, model, two := strings.Cut(entry, "/")
 	if strings.Contains(strings.TrimSuffix(entry, "*"), "*") || two && (of == "" || model == "") || strings.HasPrefix(entry, "@") || strings.TrimSpace(entry) != entry {
-		return []fault.Detail{{Message: "must be a model or provider/model, with a * at its end or none"}}
+		return []fault.Detail{{Message: "must be a model or provider/model; it may end with *"}}
 	}
 	return nil
 }

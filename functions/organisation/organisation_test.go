@@ -145,7 +145,7 @@ func TestOnlyTheOrganisationReachesItsSettings(t *testing.T) {
 
 	h.Do("PUT", path, key, body).OK()
 	if got := h.Do("GET", path, admintest.OtherAdmin, nil).OK(); got.At("cache_settings", "max_age") != nil || got.Text("organisation_id") != admintest.OtherOrg {
-		t.Errorf("another organisation reads %s", got.Body)
+		t.Errorf("another organization reads %s", got.Body)
 	}
 	for _, named := range []string{admintest.Org, resource.NewID()} {
 		h.Do("GET", path+"?organisation_id="+named, admintest.OtherAdmin, nil).Refused(403, "AB03", "")
@@ -153,7 +153,7 @@ func TestOnlyTheOrganisationReachesItsSettings(t *testing.T) {
 	}
 	h.Do("PUT", path, admintest.OtherAdmin, `{"cache_settings":{"max_age":90}}`).OK()
 	if got := stored(t, h, key).CacheMaxAge; got != 60 {
-		t.Errorf("another organisation set it to %d", got)
+		t.Errorf("another organization set it to %d", got)
 	}
 }
 

@@ -55,7 +55,7 @@ func (c *Cloud) Load(ctx context.Context) (s Secret, err error) {
 		return s, err
 	}
 	if json.Unmarshal([]byte(out.SecretString), &s) != nil { // the error would quote it
-		return s, errors.New("the secret is no JSON object")
+		return s, errors.New("the secret is not a JSON object")
 	}
 	return s, nil
 }
@@ -129,7 +129,7 @@ func (c *Cloud) distribution(ctx context.Context) (string, error) {
 	if id := out.Parameter.Value; id != "" && !strings.ContainsFunc(id, func(r rune) bool { return r < '0' || r > 'Z' }) {
 		return id, nil
 	}
-	return "", fmt.Errorf("parameter %s names no distribution", c.Parameter)
+	return "", fmt.Errorf("parameter %s contains no id of a distribution", c.Parameter)
 }
 
 func (c *Cloud) configuration(ctx context.Context, id string) (config []byte, version string, err error) {
@@ -149,7 +149,7 @@ func (c *Cloud) json(ctx context.Context, service, region, target string, in, ou
 		return err
 	}
 	if json.Unmarshal(answer, out) != nil { // the error would quote the answer
-		return fmt.Errorf("%s: the answer is no JSON", target)
+		return fmt.Errorf("%s: the response is not JSON", target)
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (c *Cloud) call(ctx context.Context, service, region, method, path string, 
 		return nil, nil, fmt.Errorf("%s: %w", service, err)
 	}
 	if res.StatusCode/100 != 2 {
-		return nil, nil, fmt.Errorf("%s refuses %s %s with %d %s", service, method, path, res.StatusCode, problem(answer))
+		return nil, nil, fmt.Errorf("%s rejects %s %s with %d %s", service, method, path, res.StatusCode, problem(answer))
 	}
 	return answer, res.Header, nil
 }
@@ -247,7 +247,7 @@ func headerValues(config []byte) (found []place, err error) {
 			break
 		}
 		if err != nil {
-			return nil, errors.New("the configuration of the distribution is no XML")
+			return nil, errors.New("the configuration of the distribution is not XML")
 		}
 		switch t := tok.(type) {
 		case xml.StartElement:
@@ -315,7 +315,7 @@ func withHeaderValue(config []byte, value string) ([]byte, error) {
 func deployment(distribution []byte) (string, error) {
 	var d struct{ Status string }
 	if err := xml.Unmarshal(distribution, &d); err != nil {
-		return "", errors.New("the distribution is no XML")
+		return "", errors.New("the distribution is not XML")
 	}
 	return d.Status, nil
 }

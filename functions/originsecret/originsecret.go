@@ -75,7 +75,7 @@ func (r *Rotation) run(ctx context.Context, begin bool) error {
 	}
 	s, err := r.Vault.Load(ctx)
 	if err == nil && s.Current == "" {
-		err = errors.New("the secret holds no current value")
+		err = errors.New("the secret has no current value")
 	}
 	if err == nil {
 		err = r.step(ctx, s, now().UTC().Truncate(time.Second), begin)
@@ -136,7 +136,7 @@ func (r *Rotation) swap(ctx context.Context, s Secret, now time.Time) error {
 	if err := r.Vault.Save(ctx, s); err != nil {
 		return err
 	}
-	slog.Info("the edge is told to send the new origin secret")
+	slog.Info("the edge is configured to send the new origin secret")
 	return r.Edge.Send(ctx, s.Current)
 }
 

@@ -78,7 +78,7 @@ func matches(c *admin.Call, _ *resource.Row) bool { return c.Query.Text("collect
 func check(c *admin.Call, ch *change) []fault.Detail {
 	bad := ch.Form.Validate()
 	if c.Body.Given("description") && c.Body.Given("version_description") {
-		bad = append(bad, fault.Detail{Field: "description", Message: "is version_description by another name: send one of the two"})
+		bad = append(bad, fault.Detail{Field: "description", Message: "is an alias of version_description: send one of them"})
 	}
 	return bad
 }

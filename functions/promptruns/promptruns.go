@@ -79,7 +79,7 @@ func readTable(body []byte) (t table, err error) {
 	}
 	bad := append(bound.Check(&t), expect.Validate("tests", t.Tests)...)
 	if t.Tests != nil && len(t.Tests) == 0 {
-		bad = append(bad, fault.Detail{Field: "tests", Message: "must have a case; leave it out to run the saved ones"})
+		bad = append(bad, fault.Detail{Field: "tests", Message: "must have at least one test; omit it to run the saved tests"})
 	}
 	if refused := fault.Invalids(bad); refused != nil {
 		return t, refused
@@ -93,9 +93,9 @@ func misread(err error) error {
 		return fault.Invalid(wrong.Field, "must not be a %s", wrong.Value)
 	}
 	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
-		return fault.Invalid(fault.Clip(strings.Trim(name, `"`), 64), "is no member of this body")
+		return fault.Invalid(fault.Clip(strings.Trim(name, `"`), 64), "is not a field of this body")
 	}
-	return fault.Invalid("", "The body must be a JSON object with the member tests")
+	return fault.Invalid("", "The body must be a JSON object with the field tests")
 }
 
 // report is the answer: what became of each case.
@@ -194,7 +194,7 @@ func (x exam) run(c *prompt.Case) result {
 	defer cancel()
 	body, err := json.Marshal(map[string]any{"variables": c.Variables})
 	if err != nil {
-		out.Problem = "the variables have no JSON"
+		out.Problem = "the variables cannot be encoded as JSON"
 		return out
 	}
 	q, err := prompt.ParseRequest(body)
@@ -251,7 +251,7 @@ func (x exam) ask(ctx context.Context, body, rendered []byte, out *result) *expe
 	answer := got.Body.Bytes()
 	switch {
 	case broken || got.Over || ctx.Err() != nil:
-		out.Problem = "the answer broke off, or is too long"
+		out.Problem = "the response was truncated or is too long"
 		return nil
 	case got.Status < 200 || got.Status > 299:
 		var said struct {

@@ -78,7 +78,7 @@ func beforeExperiment(_ *admin.Call, _ *resource.Tx, ch *trialChange) error {
 
 func retireExperiment(_ *admin.Call, _ *resource.Tx, it trial) error {
 	if it.Status == prompt.Running {
-		return fault.New(fault.Conflict, "", "this experiment runs; stop it first")
+		return fault.New(fault.Conflict, "", "this experiment is running; stop it first")
 	}
 	return nil
 }
@@ -136,10 +136,10 @@ func (f *family) turn(c *admin.Call, do func(*admin.Call, *resource.Tx, item, tr
 
 func (f *family) start(c *admin.Call, tx *resource.Tx, of item, it trial) error {
 	if it.Status != prompt.Draft {
-		return fault.Newf(fault.Conflict, "", "this experiment is %s: it starts once; make another", it.Status)
+		return fault.Newf(fault.Conflict, "", "this experiment is %s and cannot be started again; create another one", it.Status)
 	}
 	if running := of.Fields[prompt.FieldExperiment]; running != "" {
-		return fault.Newf(fault.Conflict, "", "the experiment %s of this prompt runs already; stop it first", running)
+		return fault.Newf(fault.Conflict, "", "the experiment %s of this prompt is already running; stop it first", running)
 	}
 	for i, v := range it.Form.Variants {
 		if v.Version > of.Latest {
@@ -168,7 +168,7 @@ func (f *family) stop(_ *admin.Call, tx *resource.Tx, of item, it trial) error {
 // end takes the experiment from its prompt.
 func end(tx *resource.Tx, of item, it trial) error {
 	if it.Status != prompt.Running {
-		return fault.Newf(fault.Conflict, "", "this experiment is %s: it does not run", it.Status)
+		return fault.Newf(fault.Conflict, "", "this experiment is %s, not running", it.Status)
 	}
 	now := tx.Now().UTC()
 	it.Status, it.Form.Ended = prompt.Stopped, &now
@@ -233,7 +233,7 @@ func (f *family) ready(c *admin.Call, it item, n int64) error {
 		return fault.Newf(fault.Conflict, "version", "version %d of this prompt may not be used yet: %s", n, fmt.Sprintf(format, args...))
 	}
 	if len(it.Form.Tests) == 0 {
-		return refuse("the prompt requires tests and has none; save some as tests")
+		return refuse("the prompt requires tests and has none; save tests first")
 	}
 	rec, ok, err := c.Resources.Version(c.Context, it.Scope, it.Kind, it.ID, n)
 	if err != nil {

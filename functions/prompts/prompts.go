@@ -187,7 +187,7 @@ func labelOf(c *admin.Call, it item) any {
 func check(c *admin.Call, ch *change) []fault.Detail {
 	bad := append(ch.Form.Validate(), expect.Validate("tests", ch.Form.Tests)...)
 	if c.Body.Given("prompt_metadata") && c.Body.Given("template_metadata") {
-		bad = append(bad, fault.Detail{Field: "prompt_metadata", Message: "is template_metadata by another name: send one of the two"})
+		bad = append(bad, fault.Detail{Field: "prompt_metadata", Message: "is an alias of template_metadata: send one of them"})
 	}
 	return bad
 }
@@ -234,7 +234,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 				return err
 			}
 		} else {
-			bad = append(bad, fault.Detail{Field: "collection_id", Message: "is no collection of this workspace"})
+			bad = append(bad, fault.Detail{Field: "collection_id", Message: "must name a collection of this workspace"})
 		}
 	}
 	wrong, err := f.provider(tx, ch)
@@ -272,7 +272,7 @@ func (f *family) provider(tx *resource.Tx, ch *change) ([]fault.Detail, error) {
 		return nil, err
 	}
 	if !ok || rec.Archived() {
-		return []fault.Detail{{Field: "virtual_key", Message: "names no saved provider of this workspace: " + fault.Clip(ch.Form.VirtualKey, 100)}}, nil
+		return []fault.Detail{{Field: "virtual_key", Message: "must name a saved provider of this workspace: " + fault.Clip(ch.Form.VirtualKey, 100)}}, nil
 	}
 	ch.Form.VirtualKey = rec.Slug
 	return nil, tx.Hold(rec.Ref())

@@ -17,7 +17,7 @@ const (
 	keptShared  = "prompts that are shared with the workspace"
 	keptOwners  = "workspaces of shared prompts"
 	keptDefault = "default collection of the workspace"
-	keptLabels  = "labels of the organisation and the workspace"
+	keptLabels  = "labels of the organization and the workspace"
 	keptFrom    = "workspace of the call"
 )
 
@@ -177,7 +177,7 @@ func (f *family) decorate(c *admin.Call, items []item, objects []admin.Members) 
 func (f *family) sharing() []admin.Route {
 	const at = "/prompts/{promptId}"
 	who := []admin.Field{
-		{Name: "organisation", Type: admin.Boolean, Example: true, Doc: "true: all workspaces of the organisation see it."},
+		{Name: "organisation", Type: admin.Boolean, Example: true, Doc: "true: all workspaces of the organization see it."},
 		{Name: "workspaces", Type: admin.Array, Max: 1000, Of: &admin.Field{Type: admin.String, Min: 1, Max: 255, Refers: "/admin/workspaces"}, Doc: "Workspaces that see it, by id or slug."},
 	}
 	own := func(do func(*admin.Call, *prompt.Share, []string) error) func(*admin.Call) (any, error) {
@@ -265,7 +265,7 @@ func workspaces(c *admin.Call) ([]string, error) {
 		}
 		switch {
 		case !ok || rec.Archived():
-			bad = append(bad, fault.Detail{Field: fmt.Sprintf("workspaces[%d]", i), Message: "is no workspace of the organisation"})
+			bad = append(bad, fault.Detail{Field: fmt.Sprintf("workspaces[%d]", i), Message: "must name a workspace of the organization"})
 		case rec.ID == c.Scope.Workspace:
 			bad = append(bad, fault.Detail{Field: fmt.Sprintf("workspaces[%d]", i), Message: "is the workspace of the prompt"})
 		default:

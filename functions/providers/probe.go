@@ -59,7 +59,7 @@ type credentialResult struct {
 	Status  *int    `json:"status_code"`
 	Models  *int    `json:"models"`
 	Millis  int64   `json:"response_time_ms"`
-	Refused *bool   `json:"refused" doc:"Whether requests leave the credential out after this test: it was rejected with 401 while the provider accepted another one. null: the test did not show it, and nothing has changed."`
+	Refused *bool   `json:"refused" doc:"Whether requests skip the credential after this test: it was rejected with 401 while the provider accepted another one. null: the test did not show it, and nothing has changed."`
 }
 
 // failed returns the result of a test that failed.
@@ -81,7 +81,7 @@ func (f *family) probeRoute(col *instances, name string) []admin.Route {
 				return saved.Load(c.Context, v, it.Scope, it.Slug, c.Now)
 			})
 		}),
-		Doc: "Test a provider by its list of models, which costs nothing, and tell what failed: the settings, the credentials, the network or the provider. Each of several credentials of its integration is tested: requests use a refused one again once the provider accepts it, and leave one out that it rejects with 401 while it accepts another one.",
+		Doc: "Test a provider by its list of models, which costs nothing, and report what failed: the settings, the credentials, the network or the provider. Each of several credentials of its integration is tested: requests use a rejected one again once the provider accepts it, and skip one that is rejected with 401 while another one is accepted.",
 	})
 }
 
@@ -243,7 +243,7 @@ func readProbe(result probeResult, name string, resp *http.Response) *probeResul
 		err = json.Unmarshal(raw, &list)
 	}
 	if err != nil {
-		return result.failed(causeSettings, "The host answers with something else than a list of models; check custom_host")
+		return result.failed(causeSettings, "The host does not respond with a list of models; check custom_host")
 	}
 	n := len(list.Data) + len(list.Models)
 	result.Success, result.Models = true, &n

@@ -114,7 +114,7 @@ func bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 		ch.Form.Bind(&of, i)
 		return nil
 	}
-	return fault.Invalid("integration_id", "names no integration that is open to this workspace; PUT /v1/integrations/{id}/workspaces opens one")
+	return fault.Invalid("integration_id", "must name an integration that this workspace may use; PUT /v1/integrations/{id}/workspaces grants access")
 }
 
 // use records that the provider uses its integration, which prevents deletion of the

@@ -200,7 +200,7 @@ func TestOnlyOpenIntegrationsAreUsed(t *testing.T) {
 	h.Do("POST", "/providers", key, `{"name":"a","slug":"a","integration_id":"shared"}`).OK()
 	a := h.Do("GET", "/providers/a", key, nil).OK()
 	if a.Text("integration_id") != "shared" || len(a.At("model_config").(map[string]any)) != 0 || bytes.Contains(a.Body, []byte("sk****yz")) {
-		t.Errorf("of the organisation's integration: %s", a.Body)
+		t.Errorf("of the organization's integration: %s", a.Body)
 	}
 	// The workspace's own integration is found before the organisation's.
 	own := integrate(t, h, admintest.Org, h.One, "shared")

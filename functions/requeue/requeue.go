@@ -57,7 +57,7 @@ func message(text string) (queue.Outgoing, bool) {
 	}
 	records, err := usage.DecodeEvents(l.Event)
 	if err != nil || len(records) == 0 {
-		slog.Error("a log line holds no usage event", "bytes", base64.StdEncoding.EncodedLen(len(l.Event)))
+		slog.Error("a log line contains no usage event", "bytes", base64.StdEncoding.EncodedLen(len(l.Event)))
 		return queue.Outgoing{}, false
 	}
 	return queue.Outgoing{Group: records[0].Org, Body: l.Event}, true

@@ -178,7 +178,7 @@ func (f *groups) archiveWorkspace(c *admin.Call, id string) error {
 	err := admin.Drain(c, sc, membership.KindMember, rowsOfLeaving, func(tx *resource.Tx, rec *resource.Record) error {
 		more, err := membership.Leave(tx, c.Resources, rec, c.Actor())
 		if more {
-			return fault.New(fault.Conflict, "", "keys are made in the workspace while it is archived; try again")
+			return fault.New(fault.Conflict, "", "keys were created in the workspace while it was archived; try again")
 		}
 		return err
 	})

@@ -165,7 +165,7 @@ func (f *groups) grouped(c *admin.Call, doc map[string]any) (*grouped, error) {
 		}
 		for _, id := range part {
 			if !known[id] && len(bad) < 20 {
-				bad = append(bad, fault.Detail{Field: "members", Message: "has nobody of the organisation: " + fault.Clip(id, 64)})
+				bad = append(bad, fault.Detail{Field: "members", Message: "must contain users of the organization only; unknown are " + fault.Clip(id, 64)})
 			}
 		}
 	}

@@ -380,7 +380,7 @@ func providerConfig(base string) map[string]any {
 		"bulk":   map[string]any{"supported": false, "maxOperations": 0, "maxPayloadSize": 0},
 		"filter": map[string]any{"supported": true, "maxResults": maxCount},
 		"authenticationSchemes": []any{map[string]any{
-			"type": "oauthbearertoken", "name": "Bearer token", "description": "A token of the organisation, made at /scim/tokens", "specUri": "https://www.rfc-editor.org/rfc/rfc6750", "primary": true,
+			"type": "oauthbearertoken", "name": "Bearer token", "description": "A token of the organization, created with POST /scim/tokens", "specUri": "https://www.rfc-editor.org/rfc/rfc6750", "primary": true,
 		}},
 		"meta": map[string]any{"resourceType": "ServiceProviderConfig", "location": base + "/ServiceProviderConfig"},
 	}

@@ -114,7 +114,7 @@ func TestRequestsOfProvidersAndOfTheRFCs(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range cases {
 		if seen[c.name] {
-			t.Errorf("the case %q is there twice", c.name)
+			t.Errorf("the case %q occurs twice", c.name)
 		}
 		seen[c.name] = true
 		t.Run(c.name, func(t *testing.T) {

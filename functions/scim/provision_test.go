@@ -386,7 +386,7 @@ func TestProvidersReachTheirOwnOrganisationAlone(t *testing.T) {
 			}
 		}
 		if got := other.call(200, "GET", "/"+kind, "").At("totalResults"); got != 0.0 {
-			t.Errorf("%s: another organisation lists %v", kind, got)
+			t.Errorf("%s: another organization lists %v", kind, got)
 		}
 	}
 	other.call(400, "POST", "/Groups", fmt.Sprintf(`{"displayName":"x","members":[{"value":%q}]}`, ann))

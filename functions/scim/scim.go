@@ -100,7 +100,7 @@ func (f *family) describe() *admin.Collection[membership.Mapping] {
 					var taken *fault.Fault
 					if errors.As(err, &taken) && taken.Code == fault.Conflict && taken.Field == "slug" {
 						if err = f.joinAll(c); err == nil { // finishes what an earlier call left undone
-							err = fault.New(fault.Conflict, "workspace_id", "the group is mapped to this workspace already")
+							err = fault.New(fault.Conflict, "workspace_id", "the group is already mapped to this workspace")
 						}
 					}
 					if err != nil {
@@ -159,7 +159,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 		return err
 	}
 	if !ok || ws.Archived() {
-		return fault.Invalid("workspace_id", "is no workspace of the organisation")
+		return fault.Invalid("workspace_id", "must name a workspace of the organization")
 	}
 	ch.Form.WorkspaceID = ws.ID
 	if err := c.Caller.Grantor().Grant("role", membership.Rights(identity.Rank(ch.Form.Role))); err != nil {
@@ -278,7 +278,7 @@ func (f *family) describeTokens() *admin.Collection[token] {
 				return err
 			}
 			if len(rows) >= maxTokens {
-				return fault.Newf(fault.QuotaReached, "", "an organisation has at most %d tokens: delete one first", maxTokens)
+				return fault.Newf(fault.QuotaReached, "", "an organization has at most %d tokens: delete one first", maxTokens)
 			}
 			var b [32]byte
 			_, _ = rand.Read(b[:]) // never fails (crypto/rand)

@@ -78,7 +78,7 @@ func (f *users) changeUser(c *admin.Call, become func(now map[string]any) (map[s
 		}
 		if other, there, err := membership.ByLogin(c.Context, c.Resources, c.Organisation(), w.login.UserName); err != nil || there && other != id {
 			if err == nil {
-				err = fault.New(fault.Conflict, "userName", "another user of the organisation has this name or address already")
+				err = fault.New(fault.Conflict, "userName", "another user of the organization already has this name or address")
 			}
 			return false, err
 		}

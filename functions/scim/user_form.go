@@ -63,7 +63,7 @@ func (f *users) wanted(c *admin.Call, doc map[string]any, now *membership.User) 
 			return nil, err
 		}
 		if !allowed {
-			bad = append(bad, fault.Detail{Field: "emails", Message: "must be of a verified domain of the organisation, and " + domain + " is none"})
+			bad = append(bad, fault.Detail{Field: "emails", Message: "must have a verified domain of the organization, and " + domain + " is none"})
 		}
 	}
 	w.role = roleOf(doc)
@@ -162,7 +162,7 @@ func (f *users) groupsOf(c *admin.Call, w *wanted, doc map[string]any) (bad []fa
 	w.groups = []string{}
 	for _, id := range scim.Values(doc, "groups") {
 		if !known[id] {
-			bad = append(bad, fault.Detail{Field: "groups", Message: "has no group " + fault.Clip(id, 64)})
+			bad = append(bad, fault.Detail{Field: "groups", Message: "names a group that does not exist: " + fault.Clip(id, 64)})
 			continue
 		}
 		w.groups = append(w.groups, id)

@@ -212,7 +212,7 @@ func (f *users) createUser(c *admin.Call) (any, error) {
 
 // make makes a user, or accepts the open invitation of that user.
 func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
-	taken := fault.New(fault.Conflict, "userName", "another user of the organisation has this name or address already")
+	taken := fault.New(fault.Conflict, "userName", "another user of the organization already has this name or address")
 	if _, there, err := membership.ByLogin(c.Context, c.Resources, c.Organisation(), w.login.UserName); err != nil || there {
 		if there {
 			err = taken

@@ -132,7 +132,7 @@ func check(c *admin.Call, ch *change) (bad []fault.Detail) {
 		bad = append(bad, fault.Detail{Field: "allowed_workspaces", Message: "cannot be given together with allow_all_workspaces true"})
 	}
 	if c.Body.Given("allow_all_workspaces") && !c.Body.Bool("allow_all_workspaces") && !c.Body.Given("allowed_workspaces") && (len(ch.Form.Allowed) == 0 || c.Body.Null("allowed_workspaces")) {
-		bad = append(bad, fault.Detail{Field: "allowed_workspaces", Message: "is required where allow_all_workspaces is false"})
+		bad = append(bad, fault.Detail{Field: "allowed_workspaces", Message: "is required when allow_all_workspaces is false"})
 	}
 	return bad
 }
@@ -172,7 +172,7 @@ func (f *family) setAuth(c *admin.Call, ch *change) ([]fault.Detail, error) {
 		var plain []byte
 		if v != nil {
 			if provider.Masked(*v) {
-				bad = append(bad, fault.Detail{Field: "auth_config." + name, Message: "is masked, as reads show it; send the whole value or leave it out"})
+				bad = append(bad, fault.Detail{Field: "auth_config." + name, Message: "is a masked value, as returned by reads; send the complete value or omit the field"})
 				continue
 			}
 			plain, masked[name] = []byte(*v), audit.Mask(*v)
@@ -202,9 +202,9 @@ func setAllowed(c *admin.Call, tx *resource.Tx, form *reference.Reference) (bad 
 			case err != nil:
 				return nil, err
 			case !ok || ws.Archived():
-				bad = append(bad, fault.Detail{Field: at, Message: "is no workspace of the organisation"})
+				bad = append(bad, fault.Detail{Field: at, Message: "must name a workspace of the organization"})
 			case slices.Contains(form.Allowed, ws.ID):
-				bad = append(bad, fault.Detail{Field: at, Message: "is named twice"})
+				bad = append(bad, fault.Detail{Field: at, Message: "must not be listed twice"})
 			default:
 				form.Allowed = append(form.Allowed, ws.ID)
 			}
@@ -306,11 +306,11 @@ func (f *family) ask(ctx context.Context, source *reference.Source, key string) 
 func told(v *reference.Value) string {
 	names := v.Members()
 	if len(names) == 0 {
-		return "The secret was read; it is a text"
+		return "The secret was read; it is a string"
 	}
 	more := ""
 	if len(names) > maxOfMembers {
 		names, more = names[:maxOfMembers], " and more"
 	}
-	return "The secret was read; its members are " + strings.Join(names, ", ") + more
+	return "The secret was read; its fields are " + strings.Join(names, ", ") + more
 }

@@ -80,7 +80,7 @@ func foreignIsMissing(t *testing.T, h *admintest.House, method, below string, bo
 	other := "0b9a2f6e-1111-4222-8333-444455556666"
 	got, missing := h.Do(method, path+"/"+id+action, admintest.OtherAdmin, body), h.Do(method, path+"/"+other+action, admintest.OtherAdmin, body)
 	if got.Status != 404 || got.Same() != missing.Same() {
-		t.Errorf("%s of another organisation's: %d %s, of none: %s", method, got.Status, got.Body, missing.Body)
+		t.Errorf("%s of another organization's: %d %s, of none: %s", method, got.Status, got.Body, missing.Body)
 	}
 }
 

@@ -24,7 +24,7 @@ func (w *Worker) Handle(ctx context.Context, messages []queue.Message) (unread [
 	for _, m := range messages {
 		of, err := usage.DecodeEvents(m.Body)
 		if err != nil {
-			slog.Error("message holds no usage events", "message", m.ID, "attempt", m.Attempt, "error", err.Error())
+			slog.Error("message contains no usage events", "message", m.ID, "attempt", m.Attempt, "error", err.Error())
 			unread = append(unread, m)
 			continue
 		}

@@ -39,7 +39,7 @@ func (f *family) describeInvites() *admin.Collection[membership.Invite] {
 		}},
 		Fields: []admin.Field{
 			{Name: "email", Required: true, Doc: "Who is invited."},
-			{Name: "role", Required: true, Doc: "The role in the organisation."},
+			{Name: "role", Required: true, Doc: "The role in the organization."},
 			{Name: "workspaces", Doc: "Workspaces that the user joins.", Of: &admin.Field{Fields: []admin.Field{
 				{Name: "id", Required: true, Refers: "/admin/workspaces"}, {Name: "role", Required: true},
 			}}},
@@ -161,9 +161,9 @@ func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
 		case err != nil:
 			return err
 		case !ok || ws.Archived():
-			bad = append(bad, fault.Detail{Field: at, Message: "is no workspace of the organisation"})
+			bad = append(bad, fault.Detail{Field: at, Message: "must name a workspace of the organization"})
 		case seen[ws.ID]:
-			bad = append(bad, fault.Detail{Field: at, Message: "is named twice"})
+			bad = append(bad, fault.Detail{Field: at, Message: "must not be listed twice"})
 		}
 		if to.ID != ws.ID {
 			to.Sent = to.ID
@@ -232,7 +232,7 @@ func (f *family) answerLink(create func(*admin.Call) (any, error)) func(*admin.C
 		if err != nil {
 			var conflict *fault.Fault
 			if errors.As(err, &conflict) && conflict.Code == fault.Conflict && conflict.Field == "slug" {
-				err = fault.New(fault.Conflict, "email", "has a pending invitation already: resend or delete that one")
+				err = fault.New(fault.Conflict, "email", "already has a pending invitation: resend or delete it")
 			}
 			return nil, err
 		}

@@ -82,7 +82,7 @@ const (
 <body style="font-family:sans-serif;max-width:32em;margin:3em auto;padding:0 1em">
 <h1>Invitation</h1>
 `
-	pageDead = `<p>This invitation is not valid any more: it was accepted, replaced by a newer one or withdrawn, or it has expired. Ask the person who invited you for a new one.</p>
+	pageDead = `<p>This invitation is no longer valid: it was accepted, replaced by a newer one or withdrawn, or it has expired. Ask the person who invited you for a new one.</p>
 </body></html>
 `
 	pageForm = `<form id="f" data-base="BASE"><p><label>First name<br><input name="first_name" maxlength="255" autocomplete="given-name"></label></p>

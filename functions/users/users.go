@@ -36,7 +36,7 @@ func New(d Deps) admin.Family {
 	f := &family{Deps: d}
 	f.users, f.invites = f.describeUsers(), f.describeInvites()
 	routes := slices.Concat(f.users.Routes(), f.ownershipRoutes(), f.invites.Routes())
-	return admin.Family{Name: "users", Doc: "Users of the organisation, and invitations.", Routes: append(routes, f.inviteRoutes()...)}
+	return admin.Family{Name: "users", Doc: "Users of the organization, and invitations.", Routes: append(routes, f.inviteRoutes()...)}
 }
 
 type family struct {
@@ -69,7 +69,7 @@ func (f *family) describeUsers() *admin.Collection[membership.User] {
 		Adjust: func(action string, r *admin.Route) {
 			switch action {
 			case "update":
-				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: []string{membership.Admin, membership.Member}, Doc: "The role in the organisation."}}
+				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: []string{membership.Admin, membership.Member}, Doc: "The role in the organization."}}
 				r.BodyMode, r.Doc, r.Do = admin.CompleteBody, "Change the role of a user. For ownership use /admin/users/{id}/ownership.", f.users.At("update", f.setRole)
 			case "delete":
 				r.Doc = "Remove a user with all memberships and keys. The last owner cannot be removed."
@@ -83,7 +83,7 @@ func (f *family) describeUsers() *admin.Collection[membership.User] {
 func byHand(c *admin.Call, tx *resource.Tx) error {
 	org, err := tenant.ReadSettings(tx, c.Organisation())
 	if err == nil && org.Settings.ScimOnly {
-		err = fault.New(fault.Conflict, "", "Users come, go and get their roles by the identity provider alone (scim_settings.scim_only)")
+		err = fault.New(fault.Conflict, "", "Users and their roles are managed only by the identity provider (scim_settings.scim_only)")
 	}
 	return err
 }
@@ -134,7 +134,7 @@ func (f *family) setRole(c *admin.Call) (any, error) {
 		}
 		switch {
 		case u.Role == membership.Owner:
-			return false, fault.New(fault.NotAllowed, "role", "The role of an owner cannot be changed here; PUT owner false to its ownership first")
+			return false, fault.New(fault.NotAllowed, "role", "The role of an owner cannot be changed here; first send owner false to PUT /v1/admin/users/{id}/ownership")
 		case u.Role == role && !changed:
 			return false, nil
 		case u.Role == role: // finishes a demotion
@@ -209,7 +209,7 @@ func (f *family) setOwnership(c *admin.Call) (any, error) {
 		case it.Form.Leaving:
 			return fault.New(fault.Conflict, "id", "the user is being removed")
 		case owner == (it.Form.Role == membership.Owner):
-			return fault.Invalid("owner", "is what the user has already")
+			return fault.Invalid("owner", "must differ from the present state of the user")
 		}
 		role := membership.Admin
 		if owner {

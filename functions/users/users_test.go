@@ -155,11 +155,11 @@ func TestUsersAreListedByRoleAndAddressInPages(t *testing.T) {
 	}
 	for _, id := range []string{owner, boss} {
 		if n := len(h.Do("GET", "/users/"+id, chief, nil).OK().At("workspace_ids").([]any)); n != 2 {
-			t.Errorf("somebody who runs the organisation sees %d workspaces", n)
+			t.Errorf("somebody who runs the organization sees %d workspaces", n)
 		}
 	}
 	if got := h.Do("GET", "/users", admintest.OtherAdmin, nil).OK(); got.At("total") != 0.0 {
-		t.Errorf("another organisation lists %s", got.Body)
+		t.Errorf("another organization lists %s", got.Body)
 	}
 }
 

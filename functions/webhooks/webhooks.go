@@ -120,7 +120,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 		return err
 	}
 	if len(there) >= maxWebhooks {
-		return fault.Newf(fault.QuotaReached, "", "this place has at most %d webhooks; delete one first", maxWebhooks)
+		return fault.Newf(fault.QuotaReached, "", "at most %d webhooks are allowed here; delete one first", maxWebhooks)
 	}
 	ch.Rec.Status = notice.StatusActive
 	return f.renew(c, tx, ch.Rec, ch.Form)
@@ -159,7 +159,7 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 	var until *time.Time
 	err := f.col.Edit(c, func(tx *resource.Tx, ch *change) error {
 		if ch.Was.PreviousUntil != nil && tx.Now().Before(*ch.Was.PreviousUntil) {
-			return fault.Newf(fault.Conflict, "webhookId", "the secret before still signs until %s; rotate again after that", ch.Was.PreviousUntil.UTC().Format(time.RFC3339))
+			return fault.Newf(fault.Conflict, "webhookId", "the previous secret is still used until %s; rotate again after that", ch.Was.PreviousUntil.UTC().Format(time.RFC3339))
 		}
 		err := f.renew(c, tx, ch.Rec, ch.Form)
 		until = ch.Form.PreviousUntil
@@ -179,7 +179,7 @@ func (f *family) ping(c *admin.Call) (any, error) {
 	}
 	e := notice.Event{
 		ID: notice.NewID(f.Now()), Type: notice.Ping, Org: it.Scope.Org, Workspace: it.Scope.Workspace, Webhook: it.ID,
-		Summary: "A webhook of the AI gateway is tried", Data: map[string]string{"webhook_id": it.ID},
+		Summary: "Test of a webhook of the AI gateway", Data: map[string]string{"webhook_id": it.ID},
 	}
 	if err := notice.Raise(c.Context, f.Store, e, f.Now()); err != nil {
 		return nil, fault.Unavailable(err)
@@ -252,7 +252,7 @@ func mayShowContent(c *admin.Call, ch *destination) error {
 	if allowed {
 		return nil
 	}
-	return fault.New(fault.NotAllowed, "include_content", "include_content requires the right to read the logs of all users with their bodies; set it to false")
+	return fault.New(fault.NotAllowed, "include_content", "include_content requires the permission to read the logs of all users with their bodies; set it to false")
 }
 
 func (f *family) beforeDestination(c *admin.Call, _ *resource.Tx, ch *destination) error {
@@ -274,7 +274,7 @@ func (f *family) beforeDestination(c *admin.Call, _ *resource.Tx, ch *destinatio
 		return err
 	}
 	if len(there) >= maxDestinations {
-		return fault.Newf(fault.QuotaReached, "", "this place has at most %d destinations of telemetry; delete one first", maxDestinations)
+		return fault.Newf(fault.QuotaReached, "", "at most %d telemetry destinations are allowed here; delete one first", maxDestinations)
 	}
 	ch.Rec.Status = observe.StatusActive
 	return nil

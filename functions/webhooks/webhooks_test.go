@@ -223,7 +223,7 @@ func TestTheLogTellsOfDeliveriesAndSendsThemAgain(t *testing.T) {
 		t.Fatalf("%s", list.Body)
 	}
 	if all := h.Do("GET", path+"/"+above+"/deliveries", chief, nil).OK(); strings.Count(string(all.Body), `"delivery"`) != 2 {
-		t.Errorf("the organisation's webhook got %s", all.Body)
+		t.Errorf("the organization's webhook got %s", all.Body)
 	}
 	h.later(time.Second)
 	h.Do("POST", of+"/"+one+"/redeliver", key, nil).OK()        // it waited

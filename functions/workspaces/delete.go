@@ -76,7 +76,7 @@ func confirm(c *admin.Call, it item) error {
 	case it.Name, it.Form.Icon + " " + it.Name, it.Form.Icon + it.Name:
 		return nil
 	}
-	return fault.Invalid("name", "must be the name of the workspace, to confirm that it is meant")
+	return fault.Invalid("name", "must be the name of the workspace, as a confirmation")
 }
 
 // errNotEmpty names the resources that prevent a deletion.
@@ -125,7 +125,7 @@ func (f *family) empty(c *admin.Call, rec *resource.Record, force bool) error {
 	return admin.Drain(c, sc, membership.KindMember, rowsOfMember, func(tx *resource.Tx, rec *resource.Record) error {
 		more, err := membership.Leave(tx, c.Resources, rec, c.Actor())
 		if more {
-			return fault.New(fault.Conflict, "", "Keys are made in the workspace while it is deleted; try again")
+			return fault.New(fault.Conflict, "", "Keys were created in the workspace while it was deleted; try again")
 		}
 		return err
 	})

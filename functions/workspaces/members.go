@@ -135,7 +135,7 @@ func (f *family) addMembers(c *admin.Call) (any, error) {
 			return nil, err
 		}
 		if id := in.Text("id"); seen[id] {
-			bad = append(bad, fault.Detail{Field: fmt.Sprintf("users[%d].id", i), Message: "is named twice"})
+			bad = append(bad, fault.Detail{Field: fmt.Sprintf("users[%d].id", i), Message: "must not be listed twice"})
 		} else {
 			seen[id] = true
 		}
@@ -176,7 +176,7 @@ func (f *family) allUsers(c *admin.Call, sent []admin.Values, bad []fault.Detail
 	}
 	for i, in := range sent {
 		if !known[in.Text("id")] {
-			bad = append(bad, fault.Detail{Field: fmt.Sprintf("users[%d].id", i), Message: "is no user of the organisation"})
+			bad = append(bad, fault.Detail{Field: fmt.Sprintf("users[%d].id", i), Message: "must name a user of the organization"})
 		}
 	}
 	if refused := fault.Invalids(bad); refused != nil {
@@ -191,7 +191,7 @@ func (f *family) addMember(c *admin.Call, tx *resource.Tx, id, role, field strin
 		return err
 	}
 	if !ok || u.Leaving {
-		return fault.Invalid(field, "is no user of the organisation")
+		return fault.Invalid(field, "must name a user of the organization")
 	}
 	if u.MemberOf(c.Scope.Workspace) {
 		was, there, err := tx.Get(c.Scope, membership.KindMember, id)
@@ -275,7 +275,7 @@ func (f *family) startWith(c *admin.Call, tx *resource.Tx, ch *change) error {
 			return err
 		}
 		if !ok || u.Leaving {
-			return fault.Invalid(fmt.Sprintf("users[%d]", i), "is no user of the organisation")
+			return fault.Invalid(fmt.Sprintf("users[%d]", i), "must name a user of the organization")
 		}
 		if _, err := membership.Join(tx, &user, u, ch.Rec.ID, membership.Admin, c.Actor()); err != nil {
 			return err

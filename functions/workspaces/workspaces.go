@@ -185,7 +185,7 @@ func checkGuardrails(tx *resource.Tx, ch *change) error {
 				return err
 			}
 			if !found {
-				bad = append(bad, fault.Detail{Field: fmt.Sprintf("%s[%d]", field, i), Message: "is no guardrail of the workspace or the organisation"})
+				bad = append(bad, fault.Detail{Field: fmt.Sprintf("%s[%d]", field, i), Message: "must name a guardrail of the workspace or the organization"})
 			}
 		}
 	}

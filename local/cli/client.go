@@ -108,7 +108,7 @@ func (e Env) Client(ctx context.Context) (Client, error) {
 		return Client{}, Usagef("no key: set %s, or sign in with gateway login", EnvKey)
 	}
 	if strings.ContainsFunc(c.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return Client{}, Usagef("%s must be of visible ASCII characters", EnvKey)
+		return Client{}, Usagef("%s must contain only visible ASCII characters", EnvKey)
 	}
 	return c, nil
 }

@@ -25,7 +25,7 @@ func completion(_ context.Context, e Env) int {
 	case "fish":
 		fishCompletion(e.Stdout)
 	default:
-		return e.Fail(Usagef("completion: %s is no shell that is supported; use bash, zsh or fish", shown(args[0])))
+		return e.Fail(Usagef("completion: %s is not a supported shell; use bash, zsh or fish", shown(args[0])))
 	}
 	return ExitDone
 }

@@ -17,7 +17,7 @@ import (
 	"gateway/shared/wire/release"
 )
 
-var doctorVerb = Verb{Name: "doctor", Summary: "Check the way to the gateway, the key and every provider; each line says how to repair it", Words: []string{"--no-requests"}, Run: doctor}
+var doctorVerb = Verb{Name: "doctor", Summary: "Check the connection to the gateway, the key and every provider; each failure has a fix", Words: []string{"--no-requests"}, Run: doctor}
 
 // Results of a check.
 const (
@@ -267,7 +267,7 @@ func (x *examiner) key(ctx context.Context) bool {
 		case errors.As(err, &refused) && refused.Status < 500:
 			x.say("scope "+c.scope, checkWarn, "not allowed, but needed for "+c.use, "add the scope "+c.scope+" to the key, or use a key of a workspace")
 		default:
-			x.say("scope "+c.scope, checkFail, err.Error(), "look at the log of the gateway")
+			x.say("scope "+c.scope, checkFail, err.Error(), "check the log of the gateway")
 		}
 	}
 	return usable
@@ -284,7 +284,7 @@ const triesPerProvider = 3
 func (x *examiner) providers(ctx context.Context) {
 	ids, err := x.keyed.models(ctx)
 	if err != nil {
-		x.say("providers", checkFail, err.Error(), "look at the log of the gateway")
+		x.say("providers", checkFail, err.Error(), "check the log of the gateway")
 		return
 	}
 	models := map[string][]string{}
@@ -347,7 +347,7 @@ func (x *examiner) ask(ctx context.Context, body any, begun time.Time) (cost str
 func repairOf(err error, slug string) string {
 	var refused *APIError
 	if !errors.As(err, &refused) {
-		return "look at the log of the gateway"
+		return "check the log of the gateway"
 	}
 	switch {
 	case refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden:
@@ -357,7 +357,7 @@ func repairOf(err error, slug string) string {
 	case refused.Status == http.StatusTooManyRequests:
 		return "a rate limit of the provider or of a policy is reached: wait, or raise it"
 	case refused.Status >= 500:
-		return "the provider or the way to it fails: gateway explain " + refused.Trace
+		return "the provider or the connection to it fails: gateway explain " + refused.Trace
 	}
 	return "correct the models of @" + slug + ": gateway explain " + refused.Trace
 }

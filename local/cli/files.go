@@ -155,7 +155,7 @@ func (e Env) writeDone(d *done) error {
 
 var exportVerb = Verb{Name: "export", Summary: "Print the organization as one YAML file, secrets as ${NAME}", Run: export}
 
-var applyVerb = Verb{Name: "apply", Args: "-f <file> [--plan] [--yes] [--prune]", Summary: "Bring the gateway to the state of a file", Run: apply, Words: []string{"-f", "--plan", "--yes", "--prune"}}
+var applyVerb = Verb{Name: "apply", Args: "-f <file> [--plan] [--yes] [--prune]", Summary: "Apply the declared state of a file to the gateway", Run: apply, Words: []string{"-f", "--plan", "--yes", "--prune"}}
 
 func export(ctx context.Context, e Env) int {
 	_, asJSON, err := e.Parse(Flags("export"), 0, 0)
@@ -189,7 +189,7 @@ func apply(ctx context.Context, e Env) int {
 	file := fs.String("f", "", "the file; - is standard input")
 	only := fs.Bool("plan", false, "only show what would be done")
 	yes := fs.Bool("yes", false, "write without asking")
-	prune := fs.Bool("prune", false, "delete what the file does not have, in the sections that it has")
+	prune := fs.Bool("prune", false, "delete resources that are missing in the sections of the file")
 	_, asJSON, err := e.Parse(fs, 0, 0)
 	if err == nil && *file == "" {
 		err = Usagef("apply: name the file with -f; see gateway apply --help")

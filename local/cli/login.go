@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-var loginVerb = Verb{Name: "login", Summary: "Sign in at the gateway as a person, by a browser here or elsewhere", Words: []string{"--no-browser", "--out"}, Run: login}
+var loginVerb = Verb{Name: "login", Summary: "Sign in at the gateway as a user, with a browser on this or another device", Words: []string{"--no-browser", "--out"}, Run: login}
 
 // clientID is that of the gateway's own command line.
 const clientID = "gateway-cli"
@@ -26,7 +26,7 @@ const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 func login(ctx context.Context, e Env) int {
 	fs := Flags("login")
 	noBrowser := fs.Bool("no-browser", false, "open no browser: show an address and a code to use on any device")
-	out := fs.Bool("out", false, "sign out: end the session and forget the profile")
+	out := fs.Bool("out", false, "sign out: end the session and delete the profile")
 	_, asJSON, err := e.Parse(fs, 0, 0)
 	if err != nil {
 		return e.Fail(err)
@@ -108,7 +108,7 @@ func (e Env) signIn(ctx context.Context, c Client) (string, error) {
 		case err == nil && t.Token != "":
 			return t.Token, nil
 		case err == nil:
-			return "", errors.New("the gateway gave no token")
+			return "", errors.New("the gateway returned no token")
 		case !errors.As(err, &refused):
 			return "", err
 		case refused.Code == "slow_down":
@@ -214,7 +214,7 @@ func (e Env) logout(ctx context.Context, base string, asJSON bool) error {
 		return err
 	}
 	if p.URL == "" {
-		return errors.New("nobody is signed in here")
+		return errors.New("no user is signed in")
 	}
 	token, err := e.storedToken(ctx, p.URL)
 	if err != nil {

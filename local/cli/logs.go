@@ -42,7 +42,7 @@ func logs(ctx context.Context, e Env) int {
 	fs := Flags("logs")
 	query := filters{url.Values{}}
 	fs.Var(query, "filter", "`name=value`: show matching rows only; the names of GET /v1/logs, such as ai_model, status_code, api_key_ids; may be repeated")
-	limit := fs.Int("limit", 0, "end after so many rows; 0: never")
+	limit := fs.Int("limit", 0, "stop after this number of rows; 0 means no limit")
 	workspace := fs.String("workspace", "", "id or slug of a workspace, for keys of the organization")
 	args, asJSON, err := e.Parse(fs, 1, 1)
 	if err != nil {
@@ -316,7 +316,7 @@ func check(name string, raw []byte) (kind string, found []problem, err error) {
 	switch kind = kindOf(root); kind {
 	case kindLiteLLM:
 		if name == "-" {
-			return kind, nil, Usagef("validate: an import file is read with the files that it includes: name it instead of -")
+			return kind, nil, Usagef("validate: an import file can include other files: name it instead of -")
 		}
 		_, err = migrate.LiteLLM(name, func(string) string { return "validate" }) // a value for each secret
 	case kindState:
@@ -348,7 +348,7 @@ func checkConfig(root *document.Node, raw []byte) []problem {
 	}
 	if body.Config != nil {
 		if body.Name == nil {
-			return []problem{{"name", "is required beside config"}}
+			return []problem{{"name", "is required in addition to config"}}
 		}
 		raw = body.Config
 	}

@@ -241,7 +241,7 @@ func (k *key) create(ctx context.Context, e Env) error {
 		err = k.client.Call(ctx, http.MethodPost, "/api-keys/workspace/"+kind, body, &made)
 	}
 	if errors.As(err, &refused) && refused.Status == http.StatusForbidden {
-		return fmt.Errorf("%w; setup needs the right workspace_%s_api_keys.create, as an admin key has it", err, kind)
+		return fmt.Errorf("%w; setup needs the scope workspace_%s_api_keys.create, which an admin key has", err, kind)
 	}
 	if err != nil {
 		return err
@@ -250,7 +250,7 @@ func (k *key) create(ctx context.Context, e Env) error {
 	k.own = k.client
 	k.own.Key = made.Key
 	if made.Key == "" || made.ID == "" {
-		return errors.Join(errors.New("the gateway made a key but does not show it"), k.delete(ctx))
+		return errors.Join(errors.New("the gateway created a key but did not return it"), k.delete(ctx))
 	}
 	return nil
 }

@@ -239,7 +239,7 @@ func (f *Folder) Read(name string, at Place) (*Node, error) {
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, refuse("is no regular file")
+		return nil, refuse("is not a regular file")
 	}
 	raw, err := io.ReadAll(io.LimitReader(file, int64(f.left)+1))
 	if err != nil {

@@ -91,7 +91,7 @@ func syntax(name string, err error) error {
 	if at.Line == 0 {
 		at.Line, at.Column = 1, 1
 	}
-	return Errorf(at, "", "is no YAML: %.200s", text)
+	return Errorf(at, "", "is not valid YAML: %.200s", text)
 }
 
 // reader turns the nodes of the parser into ours.
@@ -154,14 +154,14 @@ func (r *reader) mapping(n *yaml.Node, depth int) (*Node, error) {
 			key = key.Alias
 		}
 		if key.Kind != yaml.ScalarNode {
-			return nil, Errorf(r.at(n.Content[i]), "", "a key must be a text")
+			return nil, Errorf(r.at(n.Content[i]), "", "a key must be a string")
 		}
 		if key.ShortTag() == "!!merge" {
 			merged = append(merged, value)
 			continue
 		}
 		if seen[key.Value] {
-			return nil, Errorf(r.at(n.Content[i]), "", "the key %q is given twice", clip(key.Value))
+			return nil, Errorf(r.at(n.Content[i]), "", "the key %q occurs twice", clip(key.Value))
 		}
 		seen[key.Value] = true
 		out.fields = append(out.fields, Field{key.Value, r.at(n.Content[i]), value})
@@ -198,7 +198,7 @@ func (r *reader) scalar(n *yaml.Node) (*Node, error) {
 	case "!!bool":
 		var b bool
 		if err := n.Decode(&b); err != nil {
-			return nil, Errorf(out.At, "", "is no boolean")
+			return nil, Errorf(out.At, "", "is not a boolean")
 		}
 		out.kind, out.scalar = Bool, strconv.FormatBool(b)
 	case "!!int", "!!float":
@@ -206,7 +206,7 @@ func (r *reader) scalar(n *yaml.Node) (*Node, error) {
 		if !json.Valid([]byte(n.Value)) {
 			text, ok := number(n)
 			if !ok {
-				return nil, Errorf(out.At, "", "%q is no number that can be used", clip(n.Value))
+				return nil, Errorf(out.At, "", "%q is not a valid number", clip(n.Value))
 			}
 			out.scalar = text
 		}
@@ -282,7 +282,7 @@ func (j *jsonReader) value(depth int) (*Node, error) {
 	}
 	token, err := j.d.Token()
 	if err != nil {
-		return nil, Errorf(at, "", "is no JSON: %v", err)
+		return nil, Errorf(at, "", "is not valid JSON: %v", err)
 	}
 	switch v := token.(type) {
 	case json.Delim:
@@ -309,11 +309,11 @@ func (j *jsonReader) compound(open json.Delim, at Place, depth int) (*Node, erro
 			f.At = j.place()
 			token, err := j.d.Token()
 			if err != nil {
-				return nil, Errorf(f.At, "", "is no JSON: %v", err)
+				return nil, Errorf(f.At, "", "is not valid JSON: %v", err)
 			}
 			f.Name = fmt.Sprint(token)
 			if seen[f.Name] {
-				return nil, Errorf(f.At, "", "the key %q is given twice", clip(f.Name))
+				return nil, Errorf(f.At, "", "the key %q occurs twice", clip(f.Name))
 			}
 			seen[f.Name] = true
 		}
@@ -330,7 +330,7 @@ func (j *jsonReader) compound(open json.Delim, at Place, depth int) (*Node, erro
 	}
 	_, err := j.d.Token()
 	if err != nil {
-		return nil, Errorf(at, "", "is no JSON: %v", err)
+		return nil, Errorf(at, "", "is not valid JSON: %v", err)
 	}
 	return out, nil
 }

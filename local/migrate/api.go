@@ -73,7 +73,7 @@ func fetch(ctx context.Context, do func(ctx context.Context, path string) (*http
 	d.UseNumber()
 	var body any
 	if err := d.Decode(&body); err != nil {
-		return nil, false, fmt.Errorf("the response to GET %s is no JSON", path)
+		return nil, false, fmt.Errorf("the response to GET %s is not JSON", path)
 	}
 	if m, ok := body.(map[string]any); ok {
 		body = m[rows]

@@ -102,7 +102,7 @@ func bifrostProvider(l *importer, p document.Field, at string) error {
 	if base := custom.Get("base_provider_type"); base != nil {
 		kind = base.Scalar()
 		l.mapped(custom, "provider of the integration")
-		l.changed(custom.Get("allowed_requests"), "a route that a provider does not serve is refused by it")
+		l.changed(custom.Get("allowed_requests"), "a route that a provider does not serve is rejected by it")
 	}
 	aliases := map[string]string{"vertex": "vertex_ai", "azure": "azure", "gemini": "gemini", "mistral": "mistral", "cohere": "cohere", "ollama": "ollama", "sgl": "vllm", "parasail": "openai", "perplexity": "perplexity", "huggingface": "huggingface", "fireworks": "fireworks_ai", "together": "together_ai"}
 	if to := aliases[kind]; to != "" {
@@ -238,7 +238,7 @@ func bifrostKey(l *importer, provider string, v vendor, k *document.Node, at str
 	}
 	if len(models) == 0 {
 		models = pricing.Default().Models(v.id)
-		l.remind("models of %s that the price list does not know are asked for as @%s/<model>", provider, d.slug)
+		l.remind("models of %s that the price list does not know are called as @%s/<model>", provider, d.slug)
 	}
 	slices.Sort(models)
 	for _, m := range models {

@@ -118,7 +118,7 @@ func readEnvironment(l *importer) error {
 	}
 	for _, f := range n.Fields() {
 		if k := f.Value.Kind(); k == document.Map || k == document.List || k == document.Null {
-			l.not(f.Value, "is no text")
+			l.not(f.Value, "is not a string")
 			continue
 		}
 		l.environ[f.Name] = f.Value.Scalar()
@@ -142,7 +142,7 @@ func readCredentials(l *importer) error {
 		}
 		l.credentials[item.Get("credential_name").Scalar()] = values
 		l.mapped(item.Get("credential_name"), "credentials of the models that name it")
-		l.mapped(item.Get("credential_info"), "says nothing that the models do not")
+		l.mapped(item.Get("credential_info"), "repeats settings of the models")
 		l.not(values, "no model names this credential")
 	}
 	return nil
@@ -187,7 +187,7 @@ func readServer(l *importer, f document.Field, at string) error {
 		return nil
 	}
 	if n.Get("spec_path").Kind() != document.Null {
-		l.not(n, "an OpenAPI document is no MCP server; serve it over HTTP")
+		l.not(n, "an OpenAPI document is not an MCP server; serve it over HTTP")
 		return nil
 	}
 	if address.Kind() != document.Text {
@@ -314,7 +314,7 @@ func OpenRouter(path string, getenv func(string) string) (*Result, error) {
 		for _, m := range pricing.Default().Models("openrouter") {
 			openRouterModel(l, m, nil)
 		}
-		l.Report.Lines = append(l.Report.Lines, Line{Key: "models", Status: Changed, Note: fmt.Sprintf("the %d models of the price list; others are asked for as @openrouter/<model>", len(l.groups))})
+		l.Report.Lines = append(l.Report.Lines, Line{Key: "models", Status: Changed, Note: fmt.Sprintf("the %d models of the price list; others are called as @openrouter/<model>", len(l.groups))})
 	}
 	if err := writeRouter(l); err != nil {
 		return nil, err
@@ -324,7 +324,7 @@ func OpenRouter(path string, getenv func(string) string) (*Result, error) {
 
 func openRouterModel(l *importer, model string, at *document.Node) {
 	if len(l.groups) >= maxGroups {
-		l.not(at, fmt.Sprint("a config has at most ", maxGroups, " names; ask for it as @openrouter/", model))
+		l.not(at, fmt.Sprint("a config has at most ", maxGroups, " names; call it as @openrouter/", model))
 		return
 	}
 	g := groupOf(l, model, at)

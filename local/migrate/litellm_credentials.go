@@ -76,7 +76,7 @@ func (c *credential) resolve() bool {
 	var ok bool
 	if c.vendor, c.prefix, c.model, ok = vendorOf(c.l.text(model), c.l.text(explicit), base != nil); !ok {
 		if c.model == "*" || c.prefix == "*" {
-			c.l.not(model, "a model of any provider: ask for it as @slug/<model>")
+			c.l.not(model, "a model of any provider: call it as @slug/<model>")
 			return false
 		}
 		c.l.not(model, fmt.Sprintf("the provider %q is not known, and no api_base is given", c.prefix))

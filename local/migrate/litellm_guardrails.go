@@ -197,7 +197,7 @@ func readModes(l *importer, v *document.Node) (modes []string) {
 			l.changed(m, "asynchronous guardrail: it only reports")
 			modes = append(modes, "logging_only")
 		default:
-			l.not(m, "is no mode that is known")
+			l.not(m, "is not a known mode")
 		}
 	}
 	if len(modes) == 0 {

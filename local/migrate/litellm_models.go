@@ -118,10 +118,10 @@ func addDeployment(l *importer, name *document.Node, d *deployment) {
 		n++
 	}
 	if n == 0 {
-		l.not(name, "the price list knows no model that matches; ask for it as @"+d.slug+"/<model>")
+		l.not(name, "the price list knows no model that matches; call it as @"+d.slug+"/<model>")
 		return
 	}
-	l.changed(name, fmt.Sprintf("stands for the %d models of the price list that match; others are asked for as @%s/<model>", n, d.slug))
+	l.changed(name, fmt.Sprintf("stands for the %d models of the price list that match; others are called as @%s/<model>", n, d.slug))
 }
 
 // maxGroups is how many names one router config can have.
@@ -369,7 +369,7 @@ func duration(text string) (reset map[string]any, note string) {
 		days = max((seconds+86_399)/86_400, 1)
 		note = fmt.Sprint("budgets are reset by whole days: every ", days, " days")
 	default:
-		return nil, "is no known period: the budget is not reset"
+		return nil, "is not a known period: the budget is not reset"
 	}
 	switch {
 	case days == 7:

@@ -130,7 +130,7 @@ func readBudget(l *importer, section *document.Node, at string, f document.Field
 				return true, document.Errorf(f.Value.At, at+"."+f.Name, "must be a number of at least 0")
 			}
 			if amount == 0 {
-				l.not(f.Value, "a budget of 0 refuses everything; set allowed_models or scopes of keys")
+				l.not(f.Value, "a budget of 0 rejects everything; set allowed_models or scopes of keys")
 				return true, nil
 			}
 			addBudget(l, "Imported "+at+"."+f.Name, b.by, amount, section.Get(b.period))

@@ -44,7 +44,7 @@ func applyFields(c *Call, fields []Field, in Values, rec *resource.Record, form 
 	}
 	body := make(map[string]json.RawMessage)
 	if err := json.Unmarshal(stored, &body); err != nil {
-		return nil, fmt.Errorf("admin: the stored form of %s is no object: %w", rec.Kind, err)
+		return nil, fmt.Errorf("admin: the stored form of %s is not an object: %w", rec.Kind, err)
 	}
 	for i := range fields {
 		f := &fields[i]
@@ -209,7 +209,7 @@ func decodeForm(body map[string]json.RawMessage, form any, another func() any) (
 		}
 	}
 	if len(out) == 0 {
-		out = []fault.Detail{{Message: "the fields do not go together"}}
+		out = []fault.Detail{{Message: "these fields cannot be combined"}}
 	}
 	return out, false
 }

@@ -49,7 +49,7 @@ func Rounds(c *Call, f func(tx *resource.Tx) (more bool, err error)) error {
 			return nil
 		}
 	}
-	return fault.New(fault.Conflict, "", "It grows faster than it is changed; try again")
+	return fault.New(fault.Conflict, "", "The collection changed during the update; try again")
 }
 
 // InChunks changes many resources in as many transactions as they need: stage gets consecutive
@@ -124,7 +124,7 @@ func Drain(c *Call, sc store.Scope, kind resource.Kind, rows int, f func(tx *res
 			return err
 		}
 	}
-	return fault.New(fault.Conflict, "", "It fills faster than it is emptied; try again")
+	return fault.New(fault.Conflict, "", "New items were added while deleting; try again")
 }
 
 // Refer stores a reference to another resource of a scope, which prevents its deletion. was and
@@ -150,7 +150,7 @@ func Refer(tx *resource.Tx, by resource.Ref, in store.Scope, kind resource.Kind,
 	case err != nil:
 		return rec, err
 	case !ok || rec.Archived():
-		return rec, fault.Invalid(field, "is no %s of the workspace", title(strings.ToLower(string(kind))))
+		return rec, fault.Invalid(field, "must name an existing %s of the workspace", title(strings.ToLower(string(kind))))
 	case was == now:
 		return rec, nil
 	}
@@ -297,7 +297,7 @@ func entriesOf(c *Call, m *Many) ([]entryOf, error) {
 			id = m.ID(v)
 		}
 		if seen[id] {
-			p.add(fmt.Sprintf("%s[%d].%s", m.Field, n, m.Key), "is named twice")
+			p.add(fmt.Sprintf("%s[%d].%s", m.Field, n, m.Key), "must not be listed twice")
 		}
 		seen[id] = true
 		out[n] = entryOf{id, n, v}

@@ -267,7 +267,7 @@ func (col *Collection[T]) place(c *Call, action string) error {
 				return err
 			}
 			if name != "" {
-				missing = fault.Invalid(field, "names no %s of any workspace; send the id or slug of one", word)
+				missing = fault.Invalid(field, "does not match any %s of any workspace; send an id or slug", word)
 			}
 		}
 	}
@@ -278,5 +278,5 @@ func (col *Collection[T]) place(c *Call, action string) error {
 }
 
 func workspaceRequired() error {
-	return fault.Invalid(workspaceID, "is required with an organisation key: the id or slug of a workspace")
+	return fault.Invalid(workspaceID, "is required with an organization key: the id or slug of a workspace")
 }

@@ -283,7 +283,7 @@ func (c *Call) signedInLately() error {
 	if c.Caller.Since.IsZero() || c.Now.Sub(c.Caller.Since) <= RecentFor {
 		return nil
 	}
-	return fault.New(fault.SignInAgain, "", "This needs a sign-in of the last 15 minutes: sign in again and repeat the call")
+	return fault.New(fault.SignInAgain, "", "This call requires a sign-in within the last 15 minutes: sign in again and repeat it")
 }
 
 // Renew finds the caller again, for an answer that lasts long. A credential that was

@@ -163,10 +163,10 @@ func pastDates(u *ledger.UsageLimit, was []*ledger.UsageLimit, path string, now 
 	kept := func(same func(o *ledger.UsageLimit) bool) bool { return slices.ContainsFunc(was, same) }
 	today := now.UTC().Truncate(24 * time.Hour)
 	if t := u.NextReset; !t.IsZero() && t.Before(today) && !kept(func(o *ledger.UsageLimit) bool { return o.NextReset.Equal(t) }) {
-		bad = append(bad, fault.Detail{Field: path + "next_usage_reset_at", Message: "must not lie in the past"})
+		bad = append(bad, fault.Detail{Field: path + "next_usage_reset_at", Message: "must not be in the past"})
 	}
 	if t := u.ExtraUntil; u.Extra > 0 && !now.Before(t) && !kept(func(o *ledger.UsageLimit) bool { return o.ExtraUntil.Equal(t) }) {
-		bad = append(bad, fault.Detail{Field: path + "temporary_raise.expires_at", Message: "must lie ahead"})
+		bad = append(bad, fault.Detail{Field: path + "temporary_raise.expires_at", Message: "must be in the future"})
 	}
 	return bad
 }
@@ -314,7 +314,7 @@ func (l *Limits[T]) fallbacks(tx *resource.Tx, ch *Change[T]) error {
 			return err
 		}
 		if !ok || rec.Archived() {
-			return fault.Invalids([]fault.Detail{{Field: l.at(i) + "fallback_model", Message: "names no saved provider of this workspace; it must be @provider/model"}})
+			return fault.Invalids([]fault.Detail{{Field: l.at(i) + "fallback_model", Message: "must name a saved provider of this workspace; it must be @provider/model"}})
 		}
 	}
 	return nil

@@ -220,7 +220,7 @@ func wantedStatus(list string, offered bool) (live, archived bool, err error) {
 		case resource.StatusArchived:
 			archived = true
 		default:
-			return false, false, fault.Invalid("status", "must be active, archived, or both with a comma")
+			return false, false, fault.Invalid("status", "must be active, archived or active,archived")
 		}
 	}
 	return live, archived, nil

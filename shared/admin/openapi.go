@@ -312,7 +312,7 @@ func (r *Route) parameters(path string) []any {
 		}
 	}
 	if r.repeatable() {
-		out = append(out, map[string]any{"name": idempotencyHeader, "in": "header", "description": "Names the call for 24 hours: the same key and body again return the first answer. Without it an equal call within a minute does.", "schema": Schema{"type": "string", "minLength": 1, "maxLength": maxIdempotency}})
+		out = append(out, map[string]any{"name": idempotencyHeader, "in": "header", "description": "Identifies the call for 24 hours: a repeated call with the same key and body returns the first response. Without the header, so does an equal call within a minute.", "schema": Schema{"type": "string", "minLength": 1, "maxLength": maxIdempotency}})
 	}
 	query := slices.Clone(r.Query)
 	if r.Where == InWorkspace || r.Where == InEither {

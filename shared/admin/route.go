@@ -156,17 +156,17 @@ func (r *Route) validate() error {
 	case r.Public && (len(r.Scopes) > 0 || r.Role != "" || r.Where != 0):
 		return bad("is public and guarded")
 	case r.KeyHeader && (r.Public || r.Authenticate != nil):
-		return bad("takes the key in its header, and has another way to know who calls")
+		return bad("reads a key header of its own and also allows another form of authentication")
 	case r.Welcomes && !r.Public:
-		return bad("welcomes who has to be known anyway")
+		return bad("has optional authentication, although its scope requires a caller")
 	case r.Public && r.Recent:
-		return bad("is public and asks for a recent sign-in")
+		return bad("is public and requires a recent sign-in")
 	case !r.Public && len(r.Scopes) == 0:
-		return bad("has no scope: nobody could call it, or everybody")
+		return bad("has no scope: either no caller or every caller could use it")
 	case !r.Public && r.Where == 0:
-		return bad("does not say where it acts")
+		return bad("does not state the level at which it acts")
 	case r.changes() && !r.Public && !r.Unrecorded && (r.Action == "" || r.Resource == ""):
-		return bad("changes something and does not say how the audit log calls it")
+		return bad("changes something and has no name for the audit log")
 	}
 	for _, p := range r.paths() {
 		if variables(p) != variables(r.Path) {
@@ -207,7 +207,7 @@ func methodNotAllowed(method string, n *node) *fault.Fault {
 	if path := n.below(method, 2); path != "" {
 		meant = "; did you mean " + method + " " + path + "?"
 	}
-	return fault.Newf(fault.MethodNotAllowed, "", "This route takes %s, not %s%s", strings.Join(n.methods(), ", "), method, meant)
+	return fault.Newf(fault.MethodNotAllowed, "", "This route accepts %s, not %s%s", strings.Join(n.methods(), ", "), method, meant)
 }
 
 // required names the required fields of a body, for the message about an empty one.

@@ -45,7 +45,7 @@ func (b *sent) read(w http.ResponseWriter) error {
 		b.raw = nil
 		return tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return fault.New(fault.RequestTimeout, "", "The body stopped coming before its end")
+		return fault.New(fault.RequestTimeout, "", "The connection failed before the end of the body")
 	case err != nil:
 		return fault.Invalid("", "The body ended early").WithCause(err)
 	}

@@ -204,7 +204,7 @@ func over(of, own map[string]json.RawMessage) map[string]json.RawMessage {
 func (s *Singleton[T]) allowed(c *Call, of *T) error {
 	var bad []fault.Detail
 	refuse := func(field string) {
-		bad = append(bad, fault.Detail{Field: field, Message: "is set by the organisation for all of its workspaces"})
+		bad = append(bad, fault.Detail{Field: field, Message: "is set by the organization for all of its workspaces"})
 	}
 	var sent map[string]json.RawMessage
 	if err := json.Unmarshal(c.Raw(), &sent); err != nil {

@@ -170,7 +170,7 @@ func (h *history[T]) together(c *Call) error {
 	var p problems
 	for _, name := range h.Together {
 		if !c.Body.Given(name) {
-			p.add(name, "is required with a change of the content; or send %s true to keep what the newest version has", patchField)
+			p.add(name, "is required when the content changes; or send %s true to keep the value of the newest version", patchField)
 		}
 	}
 	if f := fault.Invalids(p.list); f != nil {

@@ -210,7 +210,7 @@ func (h *history[T]) putLabel(c *Call) (any, error) {
 				return err
 			}
 			if !ok {
-				return fault.Invalid("label_id", "is no label of the workspace or the organisation")
+				return fault.Invalid("label_id", "must name a label of the workspace or the organization")
 			}
 			if err := h.ready(c, it, v.Version); err != nil {
 				return err

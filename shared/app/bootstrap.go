@@ -62,7 +62,7 @@ func (c *Core) Bootstrap(ctx context.Context, f First) (made *Made, err error) {
 		if fault.Is(err, fault.Conflict) { // another process may have been faster
 			var there bool
 			if _, there, err = c.Resources.Get(ctx, sc, tenant.KindOrganisation, f.Organisation); err == nil && !there {
-				err = fault.New(fault.Conflict, "", "the first keys are those of another organisation")
+				err = fault.New(fault.Conflict, "", "the first keys belong to another organization")
 			}
 			made = nil
 		}

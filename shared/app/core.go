@@ -221,7 +221,7 @@ func unconfirmed(u ledger.Unconfirmed) *usage.Record {
 	r := &usage.Record{
 		ID: id, Start: start, Org: u.Scope.Org, Workspace: u.Scope.Workspace, Endpoint: "unconfirmed",
 		Unconfirmed: true, Priced: true, Cost: u.Cost, CacheStatus: "DISABLED", ErrorCode: "unconfirmed",
-		ErrorMessage: "the request ended without settling; its reservation was booked",
+		ErrorMessage: "the request ended without settling; its reservation was charged",
 	}
 	if u.Kind == ledger.Key {
 		r.KeyID = u.ID

@@ -50,7 +50,7 @@ func (c *Core) Setup(ctx context.Context) (*SetUp, error) {
 	if _, exists, getErr := c.Resources.Get(ctx, store.Scope{Org: defaultTenant}, tenant.KindOrganisation, defaultTenant); getErr == nil && exists {
 		return nil, refusedSetup()
 	}
-	return nil, fmt.Errorf("setup made nothing: %w", err)
+	return nil, fmt.Errorf("setup created nothing: %w", err)
 }
 
 // has reports whether a raw key is stored.
@@ -60,7 +60,7 @@ func (c *Core) has(ctx context.Context, raw string) (bool, error) {
 }
 
 func refusedSetup() error {
-	return fmt.Errorf("setup is done once: the organisation %q exists already and nothing was changed. Its keys were shown when it was made; with an admin key, POST /v1/api-keys/organisation/service makes more", defaultTenant)
+	return fmt.Errorf("setup runs once: the organization %q already exists and nothing was changed. Its keys were shown when it was created; with an admin key, POST /v1/api-keys/organisation/service creates more", defaultTenant)
 }
 
 // auditFirst puts the first keys into the audit log.
@@ -105,7 +105,7 @@ func (c *Core) refused(ctx context.Context, org string, r jwt.Refusal) {
 		e.Describe(r.By.Request)
 	}
 	if err := c.Records.Record(context.WithoutCancel(ctx), org, e); err != nil {
-		slog.Error("a refused token is not in the audit log", "error", err)
+		slog.Error("a rejected token was not recorded in the audit log", "error", err)
 	}
 }
 

@@ -69,7 +69,7 @@ func TestSetupWorksOnce(t *testing.T) {
 		t.Errorf("the audit log is told of %d keys", n)
 	}
 	again, err := c.Setup(t.Context())
-	if again != nil || err == nil || !strings.Contains(err.Error(), `organisation "default" exists already`) || !strings.Contains(err.Error(), "nothing was changed") {
+	if again != nil || err == nil || !strings.Contains(err.Error(), `organization "default" already exists`) || !strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("a second time: %v", err)
 	}
 }
@@ -112,7 +112,7 @@ func TestSetupsAtOnceMakeOneOrganisation(t *testing.T) {
 			defer mu.Unlock()
 			if err == nil {
 				made = append(made, got)
-			} else if !strings.Contains(err.Error(), "exists already") {
+			} else if !strings.Contains(err.Error(), "already exists") {
 				t.Errorf("refused with %v", err)
 			}
 		})

@@ -321,7 +321,7 @@ func TestFiltersPagesAndCursorsAgree(t *testing.T) {
 		t.Errorf("bad cursor: %v", err)
 	}
 	if res, _ := NewReader(h.store, time.Now).List(context.Background(), "o2", everything); res.Total != 0 {
-		t.Error("another organisation reads the log")
+		t.Error("another organization reads the log")
 	}
 }
 

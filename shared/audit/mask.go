@@ -151,7 +151,7 @@ func maskInner(s string, depth int) any {
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil || d.More() {
-		return fmt.Sprintf("(%d bytes that are no JSON)", len(s))
+		return fmt.Sprintf("(%d bytes that are not JSON)", len(s))
 	}
 	return encode(maskValue(v, false, depth+1), maxBody)
 }
@@ -216,7 +216,7 @@ func (t *Texts) Hide(v any, path string) any {
 		}
 		t.Found = true
 		if Masked(v) {
-			t.Bad = append(t.Bad, fault.Detail{Field: path, Message: "is masked, as reads show it; send the whole value"})
+			t.Bad = append(t.Bad, fault.Detail{Field: path, Message: "is a masked value, as returned by reads; send the complete value"})
 		}
 		return Mask(v)
 	case map[string]any:

@@ -85,7 +85,7 @@ func (s *Sender) sendNow(ctx context.Context, ms []resource.Message) {
 
 func (s *Sender) logged(err error) {
 	if err != nil {
-		slog.Error("audit records stay in the outbox for now", "error", err)
+		slog.Error("audit records remain in the outbox for now", "error", err)
 	}
 }
 

@@ -252,7 +252,7 @@ func (w *Worker) write(ctx context.Context, m queue.Message) error {
 	}
 	e := &msg.Entry
 	if e.ID == "" || e.OrganisationID == "" || e.Timestamp.IsZero() {
-		return errors.New("audit: a record without id, organisation or time")
+		return errors.New("audit: a record without id, organization or time")
 	}
 	if err := w.writeStates(ctx, &msg); err != nil || e.Action == stateMark {
 		return err

@@ -218,7 +218,7 @@ type Seeking struct {
 }
 
 // ErrLate is given for a vector that did not come in time.
-var ErrLate = errors.New("cache: the embedder did not answer in time")
+var ErrLate = errors.New("cache: the embedder did not respond in time")
 
 // Seek starts making a vector. The caller must call Wait before what e refers to ends.
 func (c *Cache) Seek(ctx context.Context, e Embedder, text string) *Seeking {
@@ -297,7 +297,7 @@ type head struct {
 const entryVersion = 1
 
 // errCorrupt is given for bytes that are not an entry.
-var errCorrupt = errors.New("cache: a kept answer cannot be read")
+var errCorrupt = errors.New("cache: a cached response cannot be read")
 
 // append writes the entry: version, length of the head, head, body.
 func (e *Entry) append(dst []byte) ([]byte, error) {

@@ -248,7 +248,7 @@ const (
 // support it.
 func (r *Request) ReportBelow(loss *Loss, members Below) {
 	if members&BelowWay != 0 && r.Reasoning.Way != "" {
-		loss.Add("thinking.type", "not known; taken for adaptive")
+		loss.Add("thinking.type", "not known; treated as adaptive")
 	}
 	for i := range r.Messages {
 		m := &r.Messages[i]
@@ -278,10 +278,10 @@ func (m *Message) inResult(result, p *Part) string {
 
 func reportBelow(path func(*Part) string, p *Part, loss *Loss, members Below) {
 	if members&BelowResultMarkers != 0 && p.Cache != NoCache {
-		loss.Add(path(p)+".cache_control", "not taken inside of the result of a tool")
+		loss.Add(path(p)+".cache_control", "not accepted inside of the result of a tool")
 	}
 	if members&BelowCitations != 0 && p.Kind == Text && len(p.Citations) > 0 {
-		loss.Add(path(p)+".citations", "sources of earlier answers are not taken by this provider")
+		loss.Add(path(p)+".citations", "sources of earlier responses are not accepted by this provider")
 	}
 	if members&BelowCallSignatures != 0 && p.Call != nil && p.Call.Signature != "" {
 		loss.Add(path(p)+".function.thought_signature", "signature of another provider")
@@ -292,7 +292,7 @@ func reportBelow(path func(*Part) string, p *Part, loss *Loss, members Below) {
 }
 
 func reportMedia(path func(*Part) string, p *Part, loss *Loss, members Below) {
-	const notTaken = "not taken by this provider"
+	const notTaken = "not accepted by this provider"
 	media := p.Media
 	if members&BelowDocuments != 0 {
 		if media.Context != "" {

@@ -107,26 +107,26 @@ func (r *Request) exceeds(t *Traits, loss *Loss) error {
 		if r.Legacy {
 			field = "functions"
 		}
-		return no(field, "%s is not supported: this model takes no tools; leave it out or choose another model", field)
+		return no(field, "%s is not supported: this model has no tool support; omit it or choose another model", field)
 	case t.NoStream && r.Stream:
-		return no("stream", "stream is not supported: the answers of this model cannot be streamed; stream must be false or absent")
+		return no("stream", "stream is not supported: responses of this model cannot be streamed; stream must be false or absent")
 	case t.NoSeveral && r.N.Set && r.N.Value > 1:
-		return no("n", "n must be 1 for this model, which gives one answer")
+		return no("n", "n must be 1 for this model, which returns one response")
 	case t.NoThinking && r.Reasoning.Thinking == ThinkingBudget:
-		return no("thinking", "thinking is not supported: this model does not think; leave it out or choose another model")
+		return no("thinking", "thinking is not supported: this model has no thinking; omit it or choose another model")
 	case t.Schema == SchemaNone && r.Format.Kind == FormatSchema:
 		return fault.New(fault.UnsupportedResponse, "response_format", "response_format is not supported: this model cannot answer in a JSON schema")
 	case t.NoJSON && r.Format.Kind == FormatJSON:
-		return fault.New(fault.UnsupportedResponse, "response_format", "response_format is not supported: this model cannot be held to answer in JSON without a schema")
+		return fault.New(fault.UnsupportedResponse, "response_format", "response_format is not supported: this model has no JSON mode without a schema")
 	}
 	if t.NoLogprobs {
 		switch c := r.Completion; {
 		case r.Logprobs.Value:
-			loss.AddAnswer("logprobs", "this model gives none")
+			loss.AddAnswer("logprobs", "this model returns none")
 		case r.TopLogprobs.Value > 0:
-			loss.AddAnswer("top_logprobs", "this model gives none")
+			loss.AddAnswer("top_logprobs", "this model returns none")
 		case c != nil && c.Logprobs.Set:
-			loss.AddAnswer("logprobs", "this model gives none")
+			loss.AddAnswer("logprobs", "this model returns none")
 		}
 		if err := loss.Err(); err != nil {
 			return err
@@ -193,7 +193,7 @@ func exceedsMedia(p *Part, t *Traits, path func() string) error {
 		return nil
 	}
 	at := path()
-	return fault.Newf(fault.UnsupportedOperation, at, "%s is %s, which this model does not take", at, what)
+	return fault.Newf(fault.UnsupportedOperation, at, "%s is %s, which this model does not accept", at, what)
 }
 
 // Path returns the path of a message (p nil) or of one of its parts in chat completions:

@@ -16,10 +16,10 @@ func TestLossReportsOncePerPathAndRefusesWhenStrict(t *testing.T) {
 	if !l.Empty() || l.Header() != "" || l.Err() != nil || l.Paths() != nil {
 		t.Fatal("an empty report says something")
 	}
-	l.Add("seed", "not taken")
+	l.Add("seed", "not accepted")
 	l.Add("seed", "again")
 	l.Add("messages[0].content[1]", "naïve\n")
-	if got := l.Header(); got != "dropped=seed (not taken), messages[0].content[1] (na??ve?)" {
+	if got := l.Header(); got != "dropped=seed (not accepted), messages[0].content[1] (na??ve?)" {
 		t.Errorf("header %q", got)
 	}
 	if l.Err() != nil {

@@ -18,7 +18,7 @@ func TestFields(t *testing.T) {
 		t.Errorf("Pass: %s", got)
 	}
 	var loss Loss
-	fs.Report(&loss, "not taken", "b")
+	fs.Report(&loss, "not accepted", "b")
 	if diff := cmp.Diff([]string{"a", "c"}, loss.Paths()); diff != "" {
 		t.Errorf("Report (-want +got):\n%s", diff)
 	}

@@ -64,7 +64,7 @@ const (
 )
 
 // NoPlace is the reason of every loss of a response.
-const NoPlace = "no place in the client's shape"
+const NoPlace = "no equivalent in the client's format"
 
 // writesImage reports whether the client's format supports an image.
 func (h *Held) writesImage(m *Media) bool {

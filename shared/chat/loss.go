@@ -107,7 +107,7 @@ func (l *Loss) Err() error {
 			why = l
 		}
 	}
-	return fault.Newf(fault.TranslationLoss, why.Entries[0].Path, "The provider of this target cannot be told everything: %s", why.Header())
+	return fault.Newf(fault.TranslationLoss, why.Entries[0].Path, "The provider of this target cannot represent all of the request: %s", why.Header())
 }
 
 // ofAnswer is the prefix of recorded paths of responses.
@@ -240,7 +240,7 @@ type ProviderError struct {
 
 // Error is for logs. It omits the message, which may quote the request.
 func (e *ProviderError) Error() string {
-	return "provider answered " + strconv.Itoa(e.Status) + " " + e.Type + " " + e.Code
+	return "provider responded with " + strconv.Itoa(e.Status) + " " + e.Type + " " + e.Code
 }
 
 // ProviderErrorOf returns the provider's error in err, or nil if the gateway created err.
@@ -304,6 +304,6 @@ func ErrorStatus(status int) int {
 // NotJSON returns the fault for an error response that is not JSON, from a proxy or the host's
 // load balancer.
 func NotJSON(status int, h http.Header) *fault.Fault {
-	f := fault.New(fault.InvalidProviderResponse, "", "The provider answered with an error that is not JSON (status "+strconv.Itoa(status)+")")
+	f := fault.New(fault.InvalidProviderResponse, "", "The provider responded with an error that is not JSON (status "+strconv.Itoa(status)+")")
 	return CompleteFault(f, status, h)
 }

@@ -11,14 +11,14 @@ import (
 // response, and the refusal names only that: removing what is lost without harm would not help.
 func TestStrictLossNamesMissingParts(t *testing.T) {
 	loss := Loss{StrictAnswer: true}
-	loss.Add("seed", "not taken")
-	loss.Add("logprobs", "not taken")
-	loss.AddAnswer("logprobs", "not taken")
+	loss.Add("seed", "not accepted")
+	loss.Add("logprobs", "not accepted")
+	loss.AddAnswer("logprobs", "not accepted")
 	f := fault.From(loss.Err())
 	if f.Code != fault.TranslationLoss || f.Field != "logprobs" || !strings.Contains(f.Message, "logprobs") || strings.Contains(f.Message, "seed") {
 		t.Errorf("%s %q: %s", f.Code, f.Field, f.Message)
 	}
-	if got := loss.Header(); got != "dropped=seed (not taken), logprobs (not taken)" {
+	if got := loss.Header(); got != "dropped=seed (not accepted), logprobs (not accepted)" {
 		t.Errorf("the report is %q", got)
 	}
 	loss.Strict = true

@@ -26,7 +26,7 @@ func (r *Request) Rename(max int) error {
 		}
 		legal := LegalName(name, max)
 		if other, ok := own[legal]; ok && other != name {
-			return fault.Invalid(path, "The tool names %q and %q cannot be told apart by this provider, which takes letters, digits, _ and - only, up to %d", clipName(other), clipName(name), max)
+			return fault.Invalid(path, "The tool names %q and %q are the same for this provider, which accepts letters, digits, _ and - only, up to %d", clipName(other), clipName(name), max)
 		}
 		own[legal] = name
 		if legal != name {
@@ -192,7 +192,7 @@ func (r *Request) RefuseThread(unsupported bool) error {
 	case thread == nil:
 		return nil
 	case bytes.Contains(thread, []byte(`"previous_message_id"`)), bytes.Contains(thread, []byte(`"continue"`)):
-		return fault.New(fault.ThreadNotFound, threadMember, "thread is not kept by the provider of this target; send the whole conversation in messages")
+		return fault.New(fault.ThreadNotFound, threadMember, "thread is not stored by the provider of this target; send the whole conversation in messages")
 	}
 	return fault.New(fault.ThreadUnsupported, threadMember, "thread is not supported by the provider of this target; send the whole conversation in messages")
 }

@@ -17,9 +17,9 @@ import (
 
 // errNoJSON returns the fault for a response that is not the requested JSON.
 func errNoJSON(hidden bool) *fault.Fault {
-	message := "The model was asked for one JSON object and gave something else"
+	message := "The model was asked for one JSON object and returned something else"
 	if hidden {
-		message = "The model was asked for JSON of a schema and gave something else"
+		message = "The model was asked for JSON of a schema and returned something else"
 	}
 	f := fault.New(fault.InvalidProviderResponse, "", message)
 	f.Source = fault.SourceProvider

@@ -110,14 +110,14 @@ func (r *Request) Unknown(message, part int, member []byte) {
 
 // Guess records that the value of a field is unknown and treated as another.
 func (r *Request) Guess(path, taken string) {
-	r.Guessed = append(r.Guessed, Lost{Path: path, Reason: "not known; taken for " + taken})
+	r.Guessed = append(r.Guessed, Lost{Path: path, Reason: "not known; treated as " + taken})
 }
 
 // ReportUnread adds unknown fields and assumed values to a report. words are the modes of
 // ToolChoice.Word that the encoder writes.
 func (r *Request) ReportUnread(loss *Loss, words ...string) {
 	if w := r.ToolChoice.Word; w != "" && !slices.Contains(words, w) {
-		loss.Add("tool_choice", "not known; taken for auto")
+		loss.Add("tool_choice", "not known; treated as auto")
 	}
 	for _, g := range r.Guessed {
 		loss.Add(g.Path, g.Reason)

@@ -95,7 +95,7 @@ func (m *Media) Address() string {
 
 // ImageOfAssistant is the reason for the loss of an image in an earlier turn of the model, if
 // the provider accepts only images of users.
-const ImageOfAssistant = "the provider takes no images in turns of the assistant"
+const ImageOfAssistant = "the provider accepts no images in turns of the assistant"
 
 // imageType returns the media type of a base64 image by its first bytes, image/png if they are
 // unknown.

@@ -41,7 +41,7 @@ func errBrokenCall() *fault.Fault {
 
 // errEmpty returns the fault for a success without any content.
 func errEmpty() *fault.Fault {
-	f := fault.New(fault.InvalidProviderResponse, "", "The provider answered without any choice")
+	f := fault.New(fault.InvalidProviderResponse, "", "The provider's response contains no choice")
 	f.Source = fault.SourceProvider
 	return f
 }

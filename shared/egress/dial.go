@@ -154,7 +154,7 @@ func (g *guard) check(network, address string, v verdict) error {
 	ap = netip.AddrPortFrom(plainAddr(ap.Addr()), ap.Port())
 	p := &g.policy
 	if p.never(ap) {
-		return refusal("the host leads to an address that is never reachable from the gateway")
+		return refusal("the host resolves to an address that is never reachable from the gateway")
 	}
 	if v.listed || p.listed(ap.Addr().String(), ap.Port()) {
 		return nil
@@ -168,7 +168,7 @@ func (g *guard) check(network, address string, v verdict) error {
 	case v.plain:
 		return refusal("http is accepted only for trusted hosts (TRUSTED_CUSTOM_HOSTS); use https")
 	case !public(ap.Addr()):
-		return refusal("the host leads to a private or reserved address")
+		return refusal("the host resolves to a private or reserved address")
 	}
 	return nil
 }

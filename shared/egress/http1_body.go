@@ -186,7 +186,7 @@ func (x *exchange) readPlain(p []byte) (int, error) {
 	n, err := x.take(p)
 	if x.framing == byClose {
 		if err != nil && err != io.EOF {
-			err = x.failure("the answer broke off", err)
+			err = x.failure("the response was truncated", err)
 		}
 		return n, err
 	}
@@ -194,7 +194,7 @@ func (x *exchange) readPlain(p []byte) (int, error) {
 		return n, io.EOF
 	}
 	if err != nil {
-		err = x.failure("the answer broke off", err)
+		err = x.failure("the response was truncated", err)
 	}
 	return n, err
 }
@@ -236,7 +236,7 @@ func (x *exchange) readChunks(p []byte) (n int, err error) {
 			n, err = x.c.net.Read(p[:min(int64(len(p)), x.left)])
 			x.left -= int64(n)
 			if err != nil {
-				err = x.failure("the answer broke off", err)
+				err = x.failure("the response was truncated", err)
 			}
 			return n, err
 		}
@@ -257,7 +257,7 @@ func (x *exchange) fill() error {
 	n, err := x.c.net.Read(f.b[f.w:])
 	f.w += n
 	if n == 0 && err != nil {
-		return x.failure("the answer broke off", err)
+		return x.failure("the response was truncated", err)
 	}
 	return nil
 }

@@ -302,7 +302,7 @@ func (x *exchange) headText(limit int) (string, error) {
 	}
 }
 
-const noAnswer = "the host closed the connection before its answer"
+const noAnswer = "the host closed the connection before its response"
 
 // failure returns the cause of a connection's failure.
 func (x *exchange) failure(what string, err error) error {

@@ -69,10 +69,10 @@ func (o *offers) set(host string, what offer) {
 }
 
 // errHTTP1 says that the host did not choose HTTP/2.
-var errHTTP1 = errors.New("egress: the host does not take HTTP/2")
+var errHTTP1 = errors.New("egress: the host does not support HTTP/2")
 
 // errBusy says that a host takes no further streams.
-var errBusy = errors.New("egress: the host takes no more streams at once")
+var errBusy = errors.New("egress: the host accepts no more concurrent streams")
 
 // streams are the HTTP/2 connections of a transport. net/http speaks the protocol; the pool
 // is here, because connections are not shared between lanes.

@@ -128,7 +128,7 @@ func (b *inflated) Close() error {
 func ExceedsRatio(in, out int64) bool { return out > freeInflation && out/maxInflation > in }
 
 func errOutgrown() error {
-	return fault.New(fault.InvalidProviderResponse, "", "The host's answer is compressed out of all proportion")
+	return fault.New(fault.InvalidProviderResponse, "", "The host's response has an excessive compression ratio")
 }
 
 // countingReader counts the bytes read.
@@ -186,7 +186,7 @@ func CapBody(body io.ReadCloser, max int64) io.ReadCloser {
 }
 
 func tooLarge(max int64) error {
-	return fault.Newf(fault.InvalidProviderResponse, "", "The host's answer is larger than the %d bytes allowed", max)
+	return fault.Newf(fault.InvalidProviderResponse, "", "The host's response is larger than the %d bytes allowed", max)
 }
 
 type capped struct {
@@ -263,9 +263,9 @@ func NoAnswer(err error) string {
 	case errors.As(err, &record):
 		return "does not use TLS, as https requires"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return "did not answer in time"
+		return "did not respond in time"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return "closed the connection without an answer"
+		return "closed the connection without a response"
 	}
 	return "did not answer"
 }
@@ -282,7 +282,7 @@ func plainly(ctx context.Context, err error) error {
 	case networkError(err):
 		return err
 	}
-	return malformed("it is not HTTP as it should be")
+	return malformed("it is not valid HTTP")
 }
 
 // plainBody reads the body of another engine's answer; its errors are those of plainly.
@@ -305,7 +305,7 @@ func (b *plainBody) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if b.ctx.Err() == nil && networkError(err) {
-		return n, broken("the answer broke off", err)
+		return n, broken("the response was truncated", err)
 	}
 	return n, plainly(b.ctx, err)
 }

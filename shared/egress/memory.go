@@ -112,7 +112,7 @@ func (l *Lease) Take(ctx context.Context, n int64) error {
 		}
 	}
 	if !ok {
-		f := fault.New(fault.ServiceUnavailable, "", "The gateway holds as many large bodies as its memory allows")
+		f := fault.New(fault.ServiceUnavailable, "", "The gateway has no memory for another large body at present")
 		f.RetryAfter = time.Second
 		return f
 	}

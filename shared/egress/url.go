@@ -67,7 +67,7 @@ func splitURL(raw string) (u *url.URL, host string, port uint16, why string) {
 		return nil, "", 0, "it must not contain a fragment"
 	}
 	if strings.ContainsRune(raw, '?') {
-		return nil, "", 0, "it must not contain a query (?): the path of each call is put behind it"
+		return nil, "", 0, "it must not contain a query (?): the path of each call is appended to it"
 	}
 	u, err := url.Parse(raw)
 	if err != nil {

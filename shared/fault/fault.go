@@ -87,7 +87,7 @@ func Unavailable(cause error) *Fault {
 	if told := unavailable.Load(); told != nil {
 		(*told)()
 	}
-	return &Fault{Code: ServiceUnavailable, Message: "A service that the gateway depends on did not answer; try again", RetryAfter: time.Second, cause: cause}
+	return &Fault{Code: ServiceUnavailable, Message: "A service that the gateway depends on did not respond; try again", RetryAfter: time.Second, cause: cause}
 }
 
 // unavailable is called for each failure of something the gateway depends on.

@@ -210,7 +210,7 @@ func (h *Hook) readShortForm(name string, raw json.RawMessage, r *reader, strict
 	case ok:
 		r.parameters(row, a.Parameters, name)
 	case !Foreign(a.ID):
-		r.add(name, "is no check%s", similarIDs(a.ID))
+		r.add(name, "is not a check%s", similarIDs(a.ID))
 	}
 }
 

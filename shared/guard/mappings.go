@@ -187,7 +187,7 @@ func mappableFields(p *Param, path string) (out []string) {
 // mappings validates the secret mappings of a check.
 func (r *reader) mappings(row *Check, raw json.RawMessage, path string) {
 	if r.inline {
-		r.add(path, "are for saved guardrails: a config writes its credentials out, or names a guardrail")
+		r.add(path, "are only allowed in saved guardrails: a config contains its credentials, or names a guardrail")
 		return
 	}
 	var list []json.RawMessage
@@ -215,7 +215,7 @@ func (r *reader) mappings(row *Check, raw json.RawMessage, path string) {
 		case !slices.Contains(fields, m.TargetField):
 			r.add(at+".target_field", "must be one of %v", fields)
 		case slices.Contains(seen, m.TargetField):
-			r.add(at+".target_field", "is filled twice")
+			r.add(at+".target_field", "has two mappings")
 		}
 		seen = append(seen, m.TargetField)
 	}

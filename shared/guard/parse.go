@@ -76,7 +76,7 @@ func (r *reader) applied(a *Applied, raw json.RawMessage, path string) {
 	}
 	row, ok := Find(a.ID)
 	if !ok && !Foreign(a.ID) {
-		r.add(path+".id", "is no check%s", similarIDs(a.ID))
+		r.add(path+".id", "is not a check%s", similarIDs(a.ID))
 		return
 	}
 	at := path + ".parameters"
@@ -147,7 +147,7 @@ func (r *reader) parameters(row *Check, in map[string]json.RawMessage, path stri
 func (c *Check) unknown(in map[string]json.RawMessage, path string) (bad []fault.Detail) {
 	for _, name := range c.Unknown(in) {
 		if len(bad) < maxBad {
-			bad = append(bad, fault.Detail{Field: path + "." + clip(name), Message: "is no parameter of " + c.ID + "; use " + strings.Join(c.names(), ", ")})
+			bad = append(bad, fault.Detail{Field: path + "." + clip(name), Message: "is not a parameter of " + c.ID + "; use " + strings.Join(c.names(), ", ")})
 		}
 	}
 	return bad

@@ -146,7 +146,7 @@ func compile(pattern, flags string) (*Regex, error) {
 	}
 	re, err := regexp2.Compile(pattern, options)
 	if err != nil {
-		return nil, errors.New("is no regular expression of JavaScript: " + patternError(err))
+		return nil, errors.New("is not a regular expression of JavaScript: " + patternError(err))
 	}
 	re.MatchTimeout = MatchTime
 	return &Regex{full: re, short: sync.OnceValue(func() *regexp2.Regexp {
@@ -241,10 +241,10 @@ func compileSchema(raw []byte) (*compiledSchema, error) {
 	})
 	const name = "mem:///schema.json"
 	if err := c.AddResource(name, value); err != nil {
-		return nil, errors.New("is no JSON Schema: " + schemaLocation(err))
+		return nil, errors.New("is not a JSON Schema: " + schemaLocation(err))
 	}
 	if out.Schema, err = c.Compile(name); err != nil {
-		return nil, errors.New("is no JSON Schema: " + schemaLocation(err))
+		return nil, errors.New("is not a JSON Schema: " + schemaLocation(err))
 	}
 	return out, nil
 }
@@ -253,7 +253,7 @@ func compileSchema(raw []byte) (*compiledSchema, error) {
 func schemaLocation(err error) string {
 	var load *jsonschema.LoadURLError
 	if errors.As(err, &load) {
-		return "it refers to " + clip(strings.TrimPrefix(load.URL, "mem:///")) + ", but no other documents are loaded; put them into $defs"
+		return "it refers to " + clip(strings.TrimPrefix(load.URL, "mem:///")) + ", but other documents are not loaded; put them into $defs"
 	}
 	var wrong *jsonschema.SchemaValidationError
 	if !errors.As(err, &wrong) {

@@ -177,7 +177,7 @@ func metadataPairs(params map[string]json.RawMessage) []fault.Detail {
 func jwt(params map[string]json.RawMessage) []fault.Detail {
 	var bad []fault.Detail
 	if params["jwksUri"] == nil && params["jwks"] == nil && params["introspectEndpoint"] == nil {
-		bad = append(bad, fault.Detail{Field: "jwksUri", Message: "is required, or jwks or introspectEndpoint in its place"})
+		bad = append(bad, fault.Detail{Field: "jwksUri", Message: "is required unless jwks or introspectEndpoint is set"})
 	}
 	if set := params["jwks"]; set != nil {
 		var keys []json.RawMessage

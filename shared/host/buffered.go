@@ -58,7 +58,7 @@ func (b *Buffered) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest)
 	ev.Path = u.EscapedPath()
 	out, err := b.adapter.ProxyWithContext(ctx, ev)
 	if err == nil && len(out.Body) > maxBuffered {
-		return plainRefusal(fault.Newf(fault.InvalidRequest, "page_size", "the answer has %d bytes, at most %d fit; ask for fewer items", len(out.Body), maxBuffered)), nil
+		return plainRefusal(fault.Newf(fault.InvalidRequest, "page_size", "the response has %d bytes, which exceeds the limit of %d; request fewer items", len(out.Body), maxBuffered)), nil
 	}
 	return out, err
 }

@@ -64,7 +64,7 @@ func eventPath(ev *events.APIGatewayProxyRequest) string {
 func eventURL(ev *events.APIGatewayProxyRequest) (*url.URL, error) {
 	path := eventPath(ev)
 	if strings.ContainsFunc(path, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-		return nil, fault.Invalid("path", "must not hold control characters")
+		return nil, fault.Invalid("path", "must not contain control characters")
 	}
 	u := &url.URL{Path: path, RawQuery: eventQuery(ev)}
 	if strings.ContainsFunc(path, func(r rune) bool { return r == ' ' || r == '?' || r == '#' || r > 0x7e }) {

@@ -199,14 +199,14 @@ func (b *streamBody) Close() error {
 	case <-b.done:
 		return nil
 	case <-t.C:
-		slog.Error("the handler did not end before the deadline; its books may be missing")
+		slog.Error("the handler did not end before the deadline; its accounting may be missing")
 		return errLate
 	}
 }
 
 var (
 	errGone   = errors.New("host: the response is over")
-	errBroken = errors.New("host: the answer broke off")
+	errBroken = errors.New("host: the response was truncated")
 	errLate   = errors.New("host: the handler did not end before the deadline")
 )
 
@@ -298,7 +298,7 @@ func crowded(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		f := fault.New(fault.ServiceUnavailable, "", "Too many connections are open; use those that are, or try again later")
+		f := fault.New(fault.ServiceUnavailable, "", "Too many connections are open; reuse them, or try again later")
 		f.RetryAfter = time.Second
 		f.SetHeaders(w.Header())
 		w.Header().Set("Content-Type", "application/json")

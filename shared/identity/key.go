@@ -131,7 +131,7 @@ func (k *Key) Validate(name string, now time.Time) []fault.Detail {
 		}
 	}
 	if k.ExpiresAt != nil && !k.ExpiresAt.After(now) {
-		bad("expires_at", "must lie in the future")
+		bad("expires_at", "must be in the future")
 	}
 	for i, e := range k.AlertEmails {
 		if a, err := mail.ParseAddress(e); err != nil || a.Address != e {

@@ -166,7 +166,7 @@ func (a *Authenticator) ByHash(ctx context.Context, hash string) (*Principal, er
 		return nil, ErrInvalidKey()
 	}
 	if p.Status == StatusPaused {
-		return nil, fault.New(fault.KeyPaused, "x-gateway-api-key", "This API key is paused. Whoever may change the key can resume it")
+		return nil, fault.New(fault.KeyPaused, "x-gateway-api-key", "This API key is paused. Users who may change the key can resume it")
 	}
 	if p.Status == StatusExpired || (!p.Until.IsZero() && !a.now().Before(p.Until)) {
 		if p.rotated {

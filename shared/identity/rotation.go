@@ -42,7 +42,7 @@ func (p *RotationPolicy) Validate(now time.Time) []fault.Detail {
 		bad("rotation_period", "one of rotation_period, rotation_period_days and next_rotation_at is required")
 	}
 	if p.NextAt != nil && !Midnight(*p.NextAt).After(now) {
-		bad("next_rotation_at", "must lie in the future (00:00 UTC of the day counts)")
+		bad("next_rotation_at", "must be in the future (00:00 UTC of the day counts)")
 	}
 	if t := p.TransitionMS; t != 0 {
 		if time.Duration(t)*time.Millisecond < MinTransition {
@@ -110,7 +110,7 @@ func Midnight(t time.Time) time.Time {
 // earlier secret is still valid: a key has at most two.
 func Rotate(k *Key, now time.Time, transition time.Duration) (raw string, err error) {
 	if k.InTransition(now) {
-		return "", fault.Newf(fault.Conflict, "id", "the previous secret is still valid until %s; rotate again after that, or say in during_transition whether the new secret is to be replaced or the previous one to end", k.Previous.ExpiresAt.UTC().Format(time.RFC3339))
+		return "", fault.Newf(fault.Conflict, "id", "the previous secret is still valid until %s; rotate again after that, or choose with during_transition whether to replace the new secret or to end the previous one", k.Previous.ExpiresAt.UTC().Format(time.RFC3339))
 	}
 	until := now.Add(transition).UTC().Truncate(time.Millisecond)
 	old := k.Secret

@@ -98,7 +98,7 @@ func (l *rates) giveAll(ctx context.Context, helds []*held, amount int64) {
 	defer late.end()
 	l.each(len(helds), func(i int) {
 		if helds[i] != nil {
-			l.failed(late, "give back a rate", l.give(late, helds[i], amount))
+			l.failed(late, "return a rate reservation", l.give(late, helds[i], amount))
 		}
 	})
 }

@@ -26,7 +26,7 @@ func (l *alarms) alerts(ctx context.Context, key store.Key, after glance) {
 	head := headOf(key)
 	v, err := l.view(ctx, head)
 	if err != nil || v == nil {
-		l.failed(ctx, "look for alerts", err)
+		l.failed(ctx, "check for alerts", err)
 		return
 	}
 	l.check(ctx, head, v.rows[0], v.spent(), v.asks())
@@ -77,7 +77,7 @@ func (l *alarms) check(ctx context.Context, head store.Key, row store.Item, spen
 	for i := range p.slots {
 		flags := row.Int(slotAttr[i].flags.Attr) // of alerts sent in this period
 		if due := p.slots[i].due(spent[i], asks[i]); due&^flags != 0 {
-			l.failed(ctx, "give an alert", l.alert(ctx, head, row, p, i, spent[i], flags, flags|due))
+			l.failed(ctx, "send an alert", l.alert(ctx, head, row, p, i, spent[i], flags, flags|due))
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (l *alarms) alert(ctx context.Context, head store.Key, it store.Item, p *pl
 				Set: []store.Assign{{Path: a.flags, Value: flags &^ flag}},
 				If:  []store.Cond{store.IfEqual(a.flags, flags), store.IfEqual(a.resets, resets)},
 			})
-			l.failed(ctx, "take back an alert flag", undo)
+			l.failed(ctx, "reset an alert flag", undo)
 			return err
 		}
 	}
@@ -211,7 +211,7 @@ func (l *alarms) recordRejection(ctx context.Context, p *part, seen store.Item, 
 	if p.key != head || seen.Int(attrRows.Attr) > 1 {
 		var err error
 		if v, err = l.view(ctx, head); err != nil || v == nil {
-			l.failed(ctx, "look for alerts", err)
+			l.failed(ctx, "check for alerts", err)
 			return
 		}
 	}
@@ -227,7 +227,7 @@ func (l *alarms) recordRejection(ctx context.Context, p *part, seen store.Item, 
 		return // the next rejection records it
 	}
 	if err != nil {
-		l.failed(ctx, "note a refusal", err)
+		l.failed(ctx, "record a rejection", err)
 		return
 	}
 	if l.hooks.Alert == nil {

@@ -189,7 +189,7 @@ func (d *details) fallback(fields map[string]json.RawMessage, path string, u *Us
 	case json.Unmarshal(raw, &u.FallbackModel) != nil || u.FallbackModel == "" || len(u.FallbackModel) > 2*maxValue || !saved(u.FallbackModel) || strings.HasSuffix(u.FallbackModel, "/"+Wildcard):
 		d.add(at, "must be @provider/model")
 	case u.OnExceeded != Fallback:
-		d.add(at, "goes with on_exceeded %q only", Fallback)
+		d.add(at, "is only allowed with on_exceeded %q", Fallback)
 	}
 }
 
@@ -203,7 +203,7 @@ func (d *details) raise(raw []byte, path string, u *UsageLimit) {
 	if raw, ok := d.required(fields, path, "amount"); ok {
 		at := join(path, "amount")
 		if u.Extra = d.amount(raw, at, u.Type, 1); u.Extra > 0 && u.Extra > maxDollars*unitOf(Cost)-u.CreditLimit {
-			d.add(at, "is too much beside credit_limit")
+			d.add(at, "is too large in addition to credit_limit")
 		}
 	}
 	if raw, ok := d.required(fields, path, "expires_at"); ok {
@@ -220,7 +220,7 @@ func (p Place) cadence(d *details, fields map[string]json.RawMessage, path strin
 		at := join(path, "periodic_reset_days")
 		switch n, ok := d.integer(raw, at); {
 		case hasPeriod:
-			d.add(at, "cannot be combined with periodic_reset: send one of the two")
+			d.add(at, "cannot be combined with periodic_reset: send one of them")
 		case ok && (n < 1 || n > 365):
 			d.add(at, "must be from 1 to 365")
 		case ok:

@@ -116,7 +116,7 @@ func (p *PolicyForm) Validate() []fault.Detail {
 	for i, g := range p.GroupBy {
 		p.key(d, g.Key, fmt.Sprintf("group_by[%d]", i))
 		if slices.Index(p.GroupBy, g) < i {
-			d.add(fmt.Sprintf("group_by[%d].key", i), "is listed twice")
+			d.add(fmt.Sprintf("group_by[%d].key", i), "must not be listed twice")
 		}
 	}
 	return d.list
@@ -126,7 +126,7 @@ func (p *PolicyForm) Validate() []fault.Detail {
 func (p *PolicyForm) key(d *details, key, at string) {
 	if name, ok := strings.CutPrefix(key, metadataKey); ok {
 		if name == "" || len(name) > maxValue {
-			d.add(at+".key", "must name a key of the metadata behind %s", metadataKey)
+			d.add(at+".key", "must have a metadata key after %s", metadataKey)
 		}
 		return
 	}

@@ -365,7 +365,7 @@ func (n *hold) room(u *store.Update, row store.Item, slot string, now int64) (mo
 func (l *rates) scarce(s *Subject, n *hold) *fault.Fault {
 	f := l.rateFault(s, n.counter, n.window)
 	f.RetryAfter = min(f.RetryAfter, max(time.Duration(n.unit.length/fairSteps)*time.Second, time.Second))
-	f.Message = fmt.Sprintf("Rate limit of %s is scarce: this caller has had its share of %s, the rest is held for others; try again in %d s",
+	f.Message = fmt.Sprintf("Rate limit of %s is scarce: this caller has used its share of %s, the rest is reserved for others; try again in %d s",
 		s.name(), n.RateLimit, int64(f.RetryAfter/time.Second))
 	return f
 }

@@ -209,7 +209,7 @@ func (r *Reservation) priced(b Bound) error {
 	}
 	for _, p := range r.parts {
 		if p.plan.slots[slotCost].on && p.subject.Unpriced != UnpricedAllow {
-			return fault.Newf(fault.UnpricedModel, "model", "The model has no price and %s has a cost budget: give the model a price, or allow models without one (unpriced: allow)", p.subject.name())
+			return fault.Newf(fault.UnpricedModel, "model", "The model has no price and %s has a cost budget: give the model a price, or allow models without a price (unpriced: allow)", p.subject.name())
 		}
 	}
 	return nil
@@ -410,11 +410,11 @@ func refusal(l *Ledger, ctx context.Context, p *part, i int, left, need, least i
 	m, s := slotMeasure[i], &p.plan.slots[i]
 	until := ""
 	if t, ok := s.schedule.Next(l.base.clock()); ok {
-		until = "; it starts again at " + t.Format(time.RFC3339)
+		until = "; it resets at " + t.Format(time.RFC3339)
 	}
 	text := fmt.Sprintf("The %s budget of %s is exhausted: limit %s", m, p.subject.name(), m.words(s.limit))
 	if left > 0 {
-		text = fmt.Sprintf("The %s budget of %s has not enough left: limit %s, available %s, this request may use %s",
+		text = fmt.Sprintf("The %s budget of %s is too low for this request: limit %s, available %s, needed %s",
 			m, p.subject.name(), m.words(s.limit), m.words(left), m.words(need))
 	}
 	f := fault.New(fault.BudgetExhausted, "", text+until)

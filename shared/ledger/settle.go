@@ -290,7 +290,7 @@ func undo(l *Ledger, ctx context.Context, p *part, d doubtful, cause error) {
 	p.lost = append(p.lost, d)
 	late := detach(ctx)
 	defer late.end()
-	l.base.failed(late, "give back a reservation", giveBack(l, late, p))
+	l.base.failed(late, "return a reservation", giveBack(l, late, p))
 }
 
 // giveBack settles the part's doubtful entries to zero. One that repair has settled, or

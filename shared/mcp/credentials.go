@@ -49,7 +49,7 @@ type cachedIntegration struct {
 const maxCached = 1000
 
 // ErrSignIn is returned when the upstream requires a sign-in by each user.
-var ErrSignIn = errors.New("mcp: the server needs a sign-in by each user")
+var ErrSignIn = errors.New("mcp: the server requires a sign-in by each user")
 
 // Open returns the address and the credentials of an integration for a workspace or for the
 // organisation. Errors of the upstream are *upstream.Failure; with ErrSignIn the other results

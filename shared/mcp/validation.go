@@ -130,7 +130,7 @@ type Configuration struct {
 	OAuth              *OAuthMetadata      `json:"oauth_metadata,omitempty" doc:"For sign-in at the server."`
 	Identity           *IdentityForwarding `json:"user_identity_forwarding,omitempty" doc:"How the server learns the identity of the caller."`
 	JWT                *JWTValidation      `json:"jwt_validation,omitempty" doc:"Tokens that clients must send in addition to their key, in each request."`
-	External           *ExternalAuth       `json:"external_auth_config,omitempty" doc:"Sign-in at an identity provider of the organisation."`
+	External           *ExternalAuth       `json:"external_auth_config,omitempty" doc:"Sign-in at an identity provider of the organization."`
 	// These fields are accepted for compatibility and have no effect.
 	ToolAuthorization json.RawMessage `json:"tool_authorization,omitempty" doc:"Not used."`
 	Webhook           json.RawMessage `json:"authorization_webhook,omitempty" doc:"Not used."`

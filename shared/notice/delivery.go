@@ -270,7 +270,7 @@ func (m *Mail) Check() error {
 	}
 	for _, to := range m.To {
 		if _, ok := Address(to); !ok {
-			return fault.Invalid("to", "has an entry that is no e-mail address")
+			return fault.Invalid("to", "has an entry that is not an e-mail address")
 		}
 	}
 	return nil

@@ -203,7 +203,7 @@ func (w *Webhook) Validate() []fault.Detail {
 		case !slices.Contains(Types(), t):
 			bad = append(bad, fault.Detail{Field: at, Message: "must be one of " + strings.Join(Types(), ", ")})
 		case slices.Index(w.Events, t) < i:
-			bad = append(bad, fault.Detail{Field: at, Message: "is named twice"})
+			bad = append(bad, fault.Detail{Field: at, Message: "must not be listed twice"})
 		}
 	}
 	return bad

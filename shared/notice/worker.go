@@ -307,10 +307,10 @@ func (r *run) send(ctx context.Context, d *Delivery, at time.Time) outcome {
 	}
 	out := r.post(ctx, d, t, at)
 	if out.Status == http.StatusGone {
-		out.again, out.Error = false, "the receiver says that it is gone; the webhook was disabled"
-		if err := r.Directory.Gone(ctx, d.scope, d.To, "the receiver answered with status 410"); err != nil {
+		out.again, out.Error = false, "the receiver responded with 410 Gone; the webhook was disabled"
+		if err := r.Directory.Gone(ctx, d.scope, d.To, "the receiver responded with status 410"); err != nil {
 			slog.Warn("a webhook could not be disabled", "id", d.To, "error", err.Error())
-			out.again, out.Error = true, "the receiver says that it is gone"
+			out.again, out.Error = true, "the receiver responded with 410 Gone"
 		}
 	}
 	return out
@@ -339,9 +339,9 @@ func (r *run) post(ctx context.Context, d *Delivery, t *Target, at time.Time) ou
 		why := "the receiver cannot be reached"
 		switch {
 		case egress.Refused(err):
-			why = "the address is one that the gateway does not call"
+			why = "the gateway may not call the address"
 		case errors.Is(err, context.DeadlineExceeded):
-			why = "the receiver did not answer in time"
+			why = "the receiver did not respond in time"
 		}
 		return outcome{Attempt: Attempt{Error: why}, again: true}
 	}
@@ -349,7 +349,7 @@ func (r *run) post(ctx context.Context, d *Delivery, t *Target, at time.Time) ou
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer)) // so that the connection can be used again
 	out := outcome{Attempt: Attempt{Status: resp.StatusCode}}
 	if resp.StatusCode/100 != 2 {
-		out.again, out.Error = true, "the receiver answered with status "+strconv.Itoa(resp.StatusCode)
+		out.again, out.Error = true, "the receiver responded with status "+strconv.Itoa(resp.StatusCode)
 	}
 	if n, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && n > 0 {
 		out.after = min(time.Duration(n)*time.Second, backoff[len(backoff)-1])

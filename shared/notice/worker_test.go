@@ -505,7 +505,7 @@ func TestTheLogIsWalkedByPages(t *testing.T) {
 		t.Errorf("%d were listed", seen)
 	}
 	if page, _, err := h.log.List(context.Background(), store.Scope{Org: "other"}, "w1", "", "", 10); err != nil || len(page) != 0 {
-		t.Errorf("another organisation sees %d: %v", len(page), err)
+		t.Errorf("another organization sees %d: %v", len(page), err)
 	}
 }
 

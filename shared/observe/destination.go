@@ -57,7 +57,7 @@ func (d *Destination) Validate() []fault.Detail {
 		if at := fmt.Sprintf("signals[%d]", i); s != Traces && s != Metrics {
 			bad = append(bad, fault.Detail{Field: at, Message: "must be one of traces, metrics"})
 		} else if slices.Index(d.Signals, s) < i {
-			bad = append(bad, fault.Detail{Field: at, Message: "is named twice"})
+			bad = append(bad, fault.Detail{Field: at, Message: "must not be listed twice"})
 		}
 	}
 	if d.Temporality != "" && d.Temporality != Delta && d.Temporality != Cumulative {
@@ -94,7 +94,7 @@ func ParseHeaders(list string) (headers [][2]string, bad []fault.Detail) {
 		name, value, ok := strings.Cut(pair, "=")
 		name = strings.ToLower(strings.TrimSpace(name))
 		if !ok || name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isToken(r) }) {
-			return wrong("must be name=value pairs with commas between them, as in authorization=Bearer%20token")
+			return wrong("must be comma-separated name=value pairs, as in authorization=Bearer%20token")
 		}
 		plain, err := url.PathUnescape(strings.TrimSpace(value))
 		if err != nil || strings.ContainsFunc(plain, func(r rune) bool { return r != '\t' && r < ' ' || r > '~' }) {
@@ -174,7 +174,7 @@ func FromEnvironment(get func(string) string) (*Target, error) {
 	}
 	attributes, bad := ParseHeaders(get("OTEL_RESOURCE_ATTRIBUTES")) // the same form
 	if len(bad) > 0 {
-		return nil, errors.New("observe: OTEL_RESOURCE_ATTRIBUTES must be name=value pairs with commas between them")
+		return nil, errors.New("observe: OTEL_RESOURCE_ATTRIBUTES must be comma-separated name=value pairs")
 	}
 	t.Headers, t.Attributes = headers, map[string]string{}
 	for _, a := range attributes {

@@ -195,16 +195,16 @@ func (e *Exporter) post(ctx context.Context, p *Push) (why string) {
 	switch {
 	case err == nil:
 	case egress.Refused(err):
-		return "the address is one that the gateway does not call"
+		return "the gateway may not call the address"
 	case errors.Is(err, context.DeadlineExceeded):
-		return "the destination did not answer in time"
+		return "the destination did not respond in time"
 	default:
 		return "the destination cannot be reached"
 	}
 	defer resp.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxBack)) // so that the connection can be used again
 	if resp.StatusCode/100 != 2 {
-		return "the destination answered with status " + strconv.Itoa(resp.StatusCode)
+		return "the destination responded with status " + strconv.Itoa(resp.StatusCode)
 	}
 	return ""
 }
@@ -261,7 +261,7 @@ func (q *Queue) Offer(ctx context.Context, records []usage.Record) {
 	case q.waiting <- pushes:
 	default:
 		for i := range pushes {
-			q.exporter.drop(&pushes[i], "too much waits to be sent")
+			q.exporter.drop(&pushes[i], "the queue is full")
 		}
 	}
 }

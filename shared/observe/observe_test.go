@@ -434,7 +434,7 @@ func FuzzContent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, request, response []byte) {
 		for _, a := range ReadContent(&usage.Bodies{Request: request, Response: response}, false).texts {
 			if !json.Valid([]byte(a.Value.(string))) {
-				t.Errorf("%s is no JSON: %s", a.Key, a.Value)
+				t.Errorf("%s is not valid JSON: %s", a.Key, a.Value)
 			}
 		}
 	})

@@ -328,7 +328,7 @@ func TestEveryLineOfTheListParses(t *testing.T) {
 	}
 	for i := 1; i < len(keys); i++ {
 		if keys[i] == keys[i-1] {
-			t.Errorf("%s stands twice", keys[i])
+			t.Errorf("%s is listed twice", keys[i])
 		}
 	}
 	if odd != 4 {

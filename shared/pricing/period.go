@@ -62,7 +62,7 @@ func (p *period) lessThan(other *period) bool {
 func parsePeriod(text string) (p period, err error) {
 	inner, ok := strings.CutSuffix(text, "]")
 	if !ok || inner == "" {
-		return p, fmt.Errorf("pricing: %q is no time: it ends with ]", text)
+		return p, fmt.Errorf("pricing: %q is not a time: it ends with ]", text)
 	}
 	for part := range strings.SplitSeq(inner, ",") {
 		from, until, dates := strings.Cut(part, "..")
@@ -77,7 +77,7 @@ func parsePeriod(text string) (p period, err error) {
 			p.hours, err = parseHours(strings.ReplaceAll(part, "+", ","))
 		}
 		if err != nil {
-			return p, fmt.Errorf("pricing: %q is no time: %w", text, err)
+			return p, fmt.Errorf("pricing: %q is not a time: %w", text, err)
 		}
 	}
 	if !p.from.IsZero() && !p.until.IsZero() && !p.from.Before(p.until) {

@@ -85,7 +85,7 @@ func parseEntry(name, sections string) (*entry, error) {
 			header = head
 			n, exact, err := parseDecimal(over, 0)
 			if err != nil || !exact {
-				return nil, fmt.Errorf("pricing: %q is no token count", over)
+				return nil, fmt.Errorf("pricing: %q is not a number of tokens", over)
 			}
 			v.over = n
 		}
@@ -116,7 +116,7 @@ func (r *rates) parse(section string, unpriced *bool) error {
 		if strings.HasPrefix(name, "default_") {
 			n, exact, err := parseDecimal(value, 0)
 			if err != nil || !exact {
-				return fmt.Errorf("pricing: %q is no count", word)
+				return fmt.Errorf("pricing: %q is not a count", word)
 			}
 			if !r.defaults.set(name, n) {
 				return fmt.Errorf("pricing: unknown default %q", name)
@@ -125,7 +125,7 @@ func (r *rates) parse(section string, unpriced *bool) error {
 		}
 		price, exact, err := parseDecimal(value, 9) // dollars per million = 1e9 femto-dollars per unit
 		if err != nil || !exact {
-			return fmt.Errorf("pricing: %q is no price", word)
+			return fmt.Errorf("pricing: %q is not a price", word)
 		}
 		if err := r.setNamed(name, price); err != nil {
 			return err

@@ -47,7 +47,7 @@ func ParseSheet(text []byte) (*Sheet, error) {
 		return nil, fmt.Errorf("pricing: sheet: has %d bytes, %d are allowed", len(text), MaxSheet)
 	}
 	if !utf8.Valid(text) {
-		return nil, fmt.Errorf("pricing: sheet: is no UTF-8")
+		return nil, fmt.Errorf("pricing: sheet: is not UTF-8")
 	}
 	s := &Sheet{entries: make(map[string]map[string]*entry)}
 	head, want, n, at := false, 0, 0, 0
@@ -69,10 +69,10 @@ func ParseSheet(text []byte) (*Sheet, error) {
 		}
 	}
 	if !head {
-		return nil, fmt.Errorf("pricing: sheet: is empty; it begins with prices, its name and the number of its lines, with tabs between")
+		return nil, fmt.Errorf("pricing: sheet: is empty; it begins with prices, its name and the number of its lines, separated by tabs")
 	}
 	if n != want {
-		return nil, fmt.Errorf("pricing: sheet: has %d lines, its head says %d", n, want)
+		return nil, fmt.Errorf("pricing: sheet: has %d lines, its header states %d", n, want)
 	}
 	return s, nil
 }
@@ -80,7 +80,7 @@ func ParseSheet(text []byte) (*Sheet, error) {
 func (s *Sheet) readHead(line string, text []byte) (lines int, err error) {
 	part := strings.Split(line, "\t")
 	if len(part) != 3 || part[0] != "prices" || !sheetName.MatchString(part[1]) {
-		return 0, fmt.Errorf("must be prices, a name of 1 to 64 of A-Z, a-z, 0-9, ., _ and -, and a number, with tabs between")
+		return 0, fmt.Errorf("must be prices, a name of 1 to 64 of A-Z, a-z, 0-9, ., _ and -, and a number, separated by tabs")
 	}
 	if lines, err = strconv.Atoi(part[2]); err != nil || lines < 0 || lines > maxSheetLines {
 		return 0, fmt.Errorf("the number of lines must be 0 to %d", maxSheetLines)
@@ -96,10 +96,10 @@ func (s *Sheet) read(line string) error {
 	provider, rest, _ := strings.Cut(line, "\t")
 	model, sections, ok := strings.Cut(rest, "\t")
 	if !ok || model == "" || !providerName.MatchString(provider) || strings.ContainsFunc(model, unicode.IsSpace) {
-		return fmt.Errorf("must be a provider, a model and prices, with tabs between")
+		return fmt.Errorf("must be a provider, a model and prices, separated by tabs")
 	}
 	if s.entries[provider][model] != nil {
-		return fmt.Errorf("%s/%s stands here twice", provider, model)
+		return fmt.Errorf("%s/%s is listed twice", provider, model)
 	}
 	e, err := parseEntry(provider+"/"+model, sections)
 	if err != nil {
@@ -107,11 +107,11 @@ func (s *Sheet) read(line string) error {
 	}
 	for _, v := range e.variants {
 		if !slices.Contains([]string{Standard, Batch, Flex, Priority, Fast}, v.mode) {
-			return fmt.Errorf("%s/%s: %q is no mode", provider, model, v.mode)
+			return fmt.Errorf("%s/%s: %q is not a mode", provider, model, v.mode)
 		}
 	}
 	if e.unpriced && !slices.Contains(strings.Fields(sections), "unpriced") {
-		return fmt.Errorf("%s/%s has no price; a model that is to have none says unpriced", provider, model)
+		return fmt.Errorf("%s/%s has no price; write unpriced if that is intended", provider, model)
 	}
 	if s.entries[provider] == nil {
 		s.entries[provider] = make(map[string]*entry)

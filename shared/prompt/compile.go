@@ -174,7 +174,7 @@ func (c *Compiled) Render(variables map[string]any, partials Partials) (string, 
 	if c.raw && c.Type == Chat {
 		var list []json.RawMessage
 		if err := json.Unmarshal([]byte(out), &list); err != nil {
-			return "", fault.Invalid("variables", "make the template something that is not the JSON of an array of messages: %s", where(err))
+			return "", fault.Invalid("variables", "make the template invalid: it must be the JSON of an array of messages: %s", where(err))
 		}
 	}
 	return out, nil
@@ -184,9 +184,9 @@ func (c *Compiled) Render(variables map[string]any, partials Partials) (string, 
 func where(err error) string {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return fmt.Sprintf("it goes wrong at byte %d", syntax.Offset)
+		return fmt.Sprintf("the error is at byte %d", syntax.Offset)
 	}
-	return "it is no array"
+	return "it is not an array"
 }
 
 func refused(err error) error {

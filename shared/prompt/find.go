@@ -60,7 +60,7 @@ func versioned[T any](decode func(resource.Record) (T, error)) func(resource.Rec
 // missing is the one answer for prompts that do not exist, are archived, or belong to
 // others.
 func missing(ref string) error {
-	return fault.Newf(fault.NotFound, "prompt", "There is no prompt %q in this workspace, or no such version of it", fault.Clip(ref, 300))
+	return fault.Newf(fault.NotFound, "prompt", "The prompt %q or this version of it does not exist in this workspace", fault.Clip(ref, 300))
 }
 
 // Find gives the version that name@version means. Without a version that is the published
@@ -302,7 +302,7 @@ func (e *Experiment) Validate() []fault.Detail {
 		if v.Version < 1 {
 			bad = append(bad, fault.Detail{Field: at + "version", Message: "must be the number of a version"})
 		} else if seen[v.Version] {
-			bad = append(bad, fault.Detail{Field: at + "version", Message: "stands in the list already"})
+			bad = append(bad, fault.Detail{Field: at + "version", Message: "is already in the list"})
 		}
 		seen[v.Version] = true
 		if v.Weight < 0 || v.Weight > maxWeight {

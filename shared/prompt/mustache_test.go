@@ -154,7 +154,7 @@ func TestTheRulesOfMustache(t *testing.T) {
 	for _, c := range rules {
 		name := c.of + ": " + c.name
 		if seen[name] {
-			t.Errorf("%s stands twice", name)
+			t.Errorf("%s is listed twice", name)
 		}
 		seen[name] = true
 		if c.variables == "" {

@@ -65,7 +65,7 @@ type Label struct {
 }
 
 // ErrCycle says that a partial would include itself.
-var ErrCycle = errors.New("would take itself in")
+var ErrCycle = errors.New("would include itself")
 
 // Node is a version of a partial in the graph of texts that include each other.
 type Node struct {

@@ -157,7 +157,7 @@ func DecodePrompt(rec resource.Record) (*Saved, error) {
 // Share lists the other workspaces that see a prompt: the body of a record of KindShare.
 type Share struct {
 	Owner        string   `json:"owner"` // the prompt's workspace
-	Organisation bool     `json:"organisation,omitempty" doc:"All workspaces of the organisation see it."`
+	Organisation bool     `json:"organisation,omitempty" doc:"All workspaces of the organization see it."`
 	Workspaces   []string `json:"workspaces,omitempty" max:"1000" each:"min=1 max=255" doc:"Workspaces that see it, by id or slug."` // stored as ids
 }
 

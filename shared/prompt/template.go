@@ -146,7 +146,7 @@ func (p *parser) next() (t tag, ok bool, err error) {
 	}
 	end := strings.Index(body, closing)
 	if end < 0 {
-		return t, false, p.fail(t.start, "this tag is not closed by %s", closing)
+		return t, false, p.fail(t.start, "this tag is not closed with %s", closing)
 	}
 	t.name = strings.TrimSpace(body[:end])
 	t.end = len(p.text) - len(body) + end + len(closing)
@@ -159,7 +159,7 @@ func (p *parser) next() (t tag, ok bool, err error) {
 	case len(t.name) > maxNameText:
 		return t, false, p.fail(t.start, "the name of this tag has more than %d bytes", maxNameText)
 	case strings.ContainsAny(t.name, "{}\n\r"):
-		return t, false, p.fail(t.start, "the name of this tag has braces or ends of lines")
+		return t, false, p.fail(t.start, "the name of this tag has braces or line breaks")
 	}
 	return t, true, nil
 }

@@ -168,7 +168,7 @@ func TestPromptsRenderToMessagesAndTexts(t *testing.T) {
 	}
 	compiled, _ := (&Prompt{String: "[{{x}}", Raw: 1}).Compile()
 	if _, err := compiled.Render(map[string]any{"x": "secret words"}, nil); !fault.Is(err, fault.InvalidRequest) || strings.Contains(err.Error(), "secret") {
-		t.Errorf("a rendering that is no JSON: %v", err)
+		t.Errorf("a rendering that is not valid JSON: %v", err)
 	}
 }
 

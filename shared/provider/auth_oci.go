@@ -92,11 +92,11 @@ func ociKey(t *Target) (*rsa.PrivateKey, error) {
 		var err error
 		//lint:ignore SA1019 see above
 		if der, err = x509.DecryptPEMBlock(block, []byte(pass)); err != nil {
-			return nil, fault.Invalid("oracle_key_passphrase", "oracle_key_passphrase does not open the private key")
+			return nil, fault.Invalid("oracle_key_passphrase", "oracle_key_passphrase cannot decrypt the private key")
 		}
 	}
 	if block.Type == "ENCRYPTED PRIVATE KEY" {
-		return nil, fault.Invalid(field, "oracle_private_key is an encrypted PKCS #8 key; give it decrypted, it is sealed here")
+		return nil, fault.Invalid(field, "oracle_private_key is an encrypted PKCS #8 key; send it decrypted; the gateway encrypts it")
 	}
 	if key, err := x509.ParsePKCS1PrivateKey(der); err == nil {
 		return key, nil

@@ -62,7 +62,7 @@ func ownAWSKeys(t *Target) (awsKeys, error) {
 	case k.ID == "":
 		return k, fault.Newf(fault.InvalidRequest, "aws_access_key_id", "%s needs aws_access_key_id and aws_secret_access_key, or an api_key with aws_auth_type apiKey", t.Provider.ID)
 	case k.Secret == "":
-		return k, fault.Invalid("aws_secret_access_key", "aws_secret_access_key is required beside aws_access_key_id")
+		return k, fault.Invalid("aws_secret_access_key", "aws_secret_access_key is required with aws_access_key_id")
 	case !printable(k.ID):
 		return k, fault.Invalid("aws_access_key_id", "aws_access_key_id must not contain spaces or control characters")
 	case !printable(k.Session):
@@ -76,9 +76,9 @@ func ownAWSKeys(t *Target) (awsKeys, error) {
 func mayBorrow(t *Target) error {
 	switch {
 	case t.CallerKey:
-		return fault.New(fault.InvalidRequest, "aws_auth_type", "The gateway's own AWS credentials are not lent to requests; send aws_access_key_id and aws_secret_access_key, or use a saved provider")
+		return fault.New(fault.InvalidRequest, "aws_auth_type", "The gateway's own AWS credentials cannot be used by requests; send aws_access_key_id and aws_secret_access_key, or use a saved provider")
 	case os.Getenv(awsLendVariable) != "true":
-		return fault.Newf(fault.InvalidRequest, "aws_auth_type", "This installation does not lend its own AWS credentials; its operator may set %s=true, or use accessKey, assumedRole or apiKey", awsLendVariable)
+		return fault.Newf(fault.InvalidRequest, "aws_auth_type", "This installation does not allow the use of its own AWS credentials; its operator may set %s=true, or use accessKey, assumedRole or apiKey", awsLendVariable)
 	}
 	return nil
 }
@@ -206,7 +206,7 @@ func fetchRole(ctx context.Context, rt http.RoundTripper, source awsKeys, region
 	}
 	c := &a.Result.Credentials
 	if bad || c.AccessKeyID == "" || c.SecretAccessKey == "" || !printable(c.AccessKeyID) || !printable(c.SessionToken) || c.Expiration.IsZero() {
-		f := fault.New(fault.InvalidProviderResponse, "", "The token service of AWS gave an answer without credentials")
+		f := fault.New(fault.InvalidProviderResponse, "", "The token service of AWS returned a response without credentials")
 		f.Source = fault.SourceProvider
 		return "", time.Time{}, f
 	}

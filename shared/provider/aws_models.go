@@ -205,7 +205,7 @@ func askProfile(t *Target, ctx context.Context, rt http.RoundTripper, region, pr
 		} `json:"models"`
 	}
 	if resp.StatusCode != http.StatusOK || json.Unmarshal(body, &answer) != nil || len(answer.Models) == 0 || bedrockID(answer.Models[0].ModelARN) == "" {
-		return "", fault.Newf(fault.ProviderError, "model", "The model behind the inference profile could not be learned (status %d)", resp.StatusCode)
+		return "", fault.Newf(fault.ProviderError, "model", "The model of the inference profile could not be determined (status %d)", resp.StatusCode)
 	}
 	return bedrockID(answer.Models[0].ModelARN), nil
 }

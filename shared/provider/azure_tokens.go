@@ -225,7 +225,7 @@ func identityAnswer(status int, body []byte) (string, time.Time, error) {
 	}
 	until, err := answer.ExpiresOn.Int64()
 	if bad || err != nil || answer.AccessToken == "" || !printable(answer.AccessToken) {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The identity service of %s gave an answer without an access token", azureService)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The identity service of %s returned a response without an access token", azureService)
 		f.Source = fault.SourceProvider
 		return "", time.Time{}, f
 	}
@@ -262,7 +262,7 @@ func webIdentity(ctx context.Context, rt http.RoundTripper, keys awsKeys, region
 		return "", tokenRefused(status, who, "azure_auth_mode", a.Code)
 	}
 	if bad || !printable(a.Token) || a.Token == "" {
-		f := fault.New(fault.InvalidProviderResponse, "", "The token service of AWS gave an answer without a token")
+		f := fault.New(fault.InvalidProviderResponse, "", "The token service of AWS returned a response without a token")
 		f.Source = fault.SourceProvider
 		return "", f
 	}

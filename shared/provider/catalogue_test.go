@@ -38,7 +38,7 @@ func TestEveryProviderHasItsRow(t *testing.T) {
 	for _, p := range All() {
 		for _, id := range append([]string{p.ID}, p.Aliases...) {
 			if seen[id] {
-				t.Errorf("%s stands twice", id)
+				t.Errorf("%s is listed twice", id)
 			}
 			seen[id] = true
 		}

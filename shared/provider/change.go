@@ -146,7 +146,7 @@ func (e *edit) sort(fields map[string]any) {
 			name = f.Name
 		}
 		if other, twice := seen[name]; twice {
-			e.fail(configPrefix+sent, "is given as %s too: send one of the two", other)
+			e.fail(configPrefix+sent, "is also sent as %s: send one of them", other)
 			continue
 		}
 		seen[name] = sent
@@ -195,7 +195,7 @@ func (e *edit) mapped(list []SecretMapping) {
 		e.filled = append(e.filled, m.TargetField)
 		name, _ := strings.CutPrefix(m.TargetField, configPrefix)
 		if v, given := e.secret[name]; given && v != nil {
-			e.fail(m.TargetField, "is filled by secret_mappings: send one of the two")
+			e.fail(m.TargetField, "is set by secret_mappings: send one of them")
 			continue
 		}
 		delete(e.plain, name)
@@ -265,7 +265,7 @@ func (e *edit) refuseMasked(field string, v any) {
 	switch v := v.(type) {
 	case string:
 		if Masked(v) {
-			e.fail(field, "is masked, as reads show it; send the whole value or leave it out")
+			e.fail(field, "is a masked value, as returned by reads; send the complete value or omit the field")
 		}
 	case map[string]any:
 		for name, inner := range v {
@@ -363,7 +363,7 @@ func (h *ModelHost) Check(k Keeper, path string) []fault.Detail {
 	v.headers(path+"."+customHeaders, h.CustomHeaders)
 	for name, value := range h.CustomHeaders {
 		if Masked(value) {
-			v.add(path+"."+customHeaders+"."+name, "is masked, as reads show it; send the whole value")
+			v.add(path+"."+customHeaders+"."+name, "is a masked value, as returned by reads; send the complete value")
 		}
 	}
 	return v.details

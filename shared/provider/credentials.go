@@ -47,7 +47,7 @@ type CredentialShown struct {
 }
 
 // CredentialsDoc describes the field credentials in the API document.
-const CredentialsDoc = "Several API keys of the same account, in place of key. Each request uses one by weight. One that the provider answers with 401 is left out until a test of the provider accepts it or its key is saved again, one with 429 rests, and the request goes on with another. The list replaces the stored one; null or [] removes it."
+const CredentialsDoc = "Several API keys of the same account, in place of key. Each request uses one by weight. A credential rejected with 401 is skipped until a test of the provider succeeds with it or its key is saved again; one rejected with 429 is skipped for a while; the request continues with another one. The list replaces the stored one; null or [] removes it."
 
 // MaxCredentials is the maximum number of credentials of an integration.
 const MaxCredentials = 10
@@ -66,7 +66,7 @@ func (i *Integration) ShownCredentials() []CredentialShown {
 // sealed; those of removed entries are deleted.
 func (e *edit) setCredentials(stored []StoredCredential, list []CredentialInput) []StoredCredential {
 	if len(list) > 0 && e.p.Key == "" {
-		e.fail("credentials", "is for providers with an API key, which %s has not", e.p.ID)
+		e.fail("credentials", "is only allowed for providers with an API key, which %s does not have", e.p.ID)
 		return stored
 	}
 	out := make([]StoredCredential, 0, len(list))
@@ -82,7 +82,7 @@ func (e *edit) setCredentials(stored []StoredCredential, list []CredentialInput)
 			e.fail(at+".label", "must be letters, digits and . _ -")
 		}
 		if slices.ContainsFunc(out, func(o StoredCredential) bool { return o.Label == c.Label }) {
-			e.fail(at+".label", "is the label of another credential of the list")
+			e.fail(at+".label", "is already the label of another credential in the list")
 		}
 		was := slices.IndexFunc(stored, func(o StoredCredential) bool { return o.Label == c.Label })
 		switch {
@@ -115,7 +115,7 @@ func (e *edit) newKey(c *StoredCredential, key, field string, earlier []Credenti
 		e.fail(field, "must not contain spaces or control characters")
 	}
 	if n := slices.IndexFunc(earlier, func(o CredentialInput) bool { return o.Key == key }); n >= 0 {
-		e.fail(field, "is the key of credentials[%d] too", n)
+		e.fail(field, "is also the key of credentials[%d]", n)
 	}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
@@ -132,9 +132,9 @@ func (e *edit) checkCredentials(list []StoredCredential, sent bool) {
 	key, given := e.secret[SecretKey]
 	switch {
 	case slices.Contains(e.filled, SecretKey):
-		e.fail("credentials", "cannot be combined with a secret mapping of key: send one of the two")
+		e.fail("credentials", "cannot be combined with a secret mapping of key: send one of them")
 	case given && key != nil:
-		e.fail(SecretKey, "is given beside credentials: send one of the two, and [] as credentials to remove those")
+		e.fail(SecretKey, "cannot be combined with credentials: send one of them; [] as credentials removes those")
 	case sent && e.rec.HasSecret(SecretKey):
 		e.secret[SecretKey] = nil
 	}

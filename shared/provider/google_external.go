@@ -96,7 +96,7 @@ func external(t *Target) (*externalAccount, error) {
 	case file == "" || t.CallerKey:
 		return nil, fault.Newf(fault.InvalidRequest, audienceField, "vertex_auth_type %s needs %s, or the configuration file of an external account in %s", googleWorkload, audienceField, accountField)
 	case os.Getenv(googleLendVariable) != "true":
-		return nil, fault.Newf(fault.InvalidRequest, "vertex_auth_type", "vertex_auth_type %s works with the gateway's own identity, which saved providers may use when the operator sets %s=true; else give %s or %s", googleWorkload, googleLendVariable, audienceField, accountField)
+		return nil, fault.Newf(fault.InvalidRequest, "vertex_auth_type", "vertex_auth_type %s works with the gateway's own identity, which saved providers may use when the operator sets %s=true; otherwise send %s or %s", googleWorkload, googleLendVariable, audienceField, accountField)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -145,7 +145,7 @@ func (a *externalAccount) check(audienceAt string) error {
 	case a.ClientSecret != "":
 		return fault.Invalid(a.field+".client_secret", "%s.client_secret is not supported: use a pool without one", a.field)
 	case s.Executable != nil || s.Certificate != nil:
-		return fault.Invalid(a.field+".credential_source", "%s.credential_source must be that of AWS or have a url: programs and certificates are not used by this gateway", a.field)
+		return fault.Invalid(a.field+".credential_source", "%s.credential_source must be for AWS or have a url: programs and certificates are not supported", a.field)
 	case s.aws():
 		return a.checkAWS()
 	case !subjectTypes[a.SubjectType]:
@@ -155,7 +155,7 @@ func (a *externalAccount) check(audienceAt string) error {
 	case s.File != "" && a.operator:
 		return nil
 	case s.File != "":
-		return fault.Invalid(a.field+".credential_source.file", "%s.credential_source.file is not read: credentials do not reach the gateway's own files; use a url", a.field)
+		return fault.Invalid(a.field+".credential_source.file", "%s.credential_source.file is not read: credentials cannot read the gateway's files; use a url", a.field)
 	}
 	return a.checkURL()
 }

@@ -76,7 +76,7 @@ func ownAWSIdentity(t *Target) (*awsIdentity, error) {
 	}
 	if !who.role {
 		if who.keys, err = processKeys(); err != nil {
-			return nil, fault.New(fault.InvalidRequest, "aws_access_key_id", "The gateway's process has no AWS credentials in its environment; give aws_access_key_id and aws_secret_access_key")
+			return nil, fault.New(fault.InvalidRequest, "aws_access_key_id", "The gateway's process has no AWS credentials in its environment; send aws_access_key_id and aws_secret_access_key")
 		}
 	}
 	return who, nil
@@ -141,7 +141,7 @@ func (s *externalSource) token(raw []byte, at string) (string, error) {
 		}
 	}
 	if token == "" || len(token) > maxSubjectToken || !printable(token) {
-		f := fault.New(fault.InvalidProviderResponse, at, "The identity provider gave an answer without a token")
+		f := fault.New(fault.InvalidProviderResponse, at, "The identity provider returned a response without a token")
 		f.Source = fault.SourceProvider
 		return "", f
 	}
@@ -225,7 +225,7 @@ func (a *externalAccount) impersonate(ctx context.Context, rt http.RoundTripper,
 		return "", time.Time{}, tokenRefused(status, who, at, v.Error.Status)
 	}
 	if bad || v.AccessToken == "" || !printable(v.AccessToken) || !v.ExpireTime.After(now) {
-		f := fault.New(fault.InvalidProviderResponse, "", "Google gave an answer without an access token of the service account")
+		f := fault.New(fault.InvalidProviderResponse, "", "Google returned a response without an access token of the service account")
 		f.Source = fault.SourceProvider
 		return "", time.Time{}, f
 	}

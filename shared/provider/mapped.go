@@ -39,7 +39,7 @@ func (s *Secrets) Values(ctx context.Context, v *resource.View, sc store.Scope, 
 			return nil, until, err
 		}
 		if m.Restricted && hostpin.Chooses(m.SecretKey, source.SecretKey) {
-			return nil, until, fault.Newf(fault.NotAllowed, "secret_mappings", "The secret reference %s names another member of its secret than the mapping of %s; map it again", fault.Clip(m.SecretReferenceID, 300), fault.Clip(m.TargetField, 300))
+			return nil, until, fault.Newf(fault.NotAllowed, "secret_mappings", "The secret reference %s and the mapping of %s name different fields of the secret; save the mapping again", fault.Clip(m.SecretReferenceID, 300), fault.Clip(m.TargetField, 300))
 		}
 		value, good, err := s.resolver.Value(ctx, source)
 		if err != nil {
@@ -108,7 +108,7 @@ func (s *Secrets) source(ctx context.Context, v *resource.View, sc store.Scope, 
 	case !ok || source == nil:
 		return nil, fault.Newf(fault.ProviderError, "secret_mappings", "The secret reference %s does not exist", fault.Clip(name, 300))
 	case !source.OpenTo(sc.Workspace):
-		return nil, fault.Newf(fault.NotAllowed, "secret_mappings", "The secret reference %s is not open to this workspace", fault.Clip(name, 300))
+		return nil, fault.Newf(fault.NotAllowed, "secret_mappings", "The secret reference %s is not available in this workspace", fault.Clip(name, 300))
 	}
 	return source, nil
 }
@@ -159,7 +159,7 @@ func LinkSecrets(tx *resource.Tx, by resource.Ref, l Links) error {
 			return err
 		}
 		if form == nil {
-			bad = append(bad, fault.Detail{Field: at + ".secret_reference_id", Message: "is no secret reference of the organisation"})
+			bad = append(bad, fault.Detail{Field: at + ".secret_reference_id", Message: "must name a secret reference of the organization"})
 			form = &reference.Reference{}
 		} else {
 			after[ref.ID] = ref

@@ -135,7 +135,7 @@ func TestSecretsOfAWS(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ key, format, part string }{
-		{"other", "", "has no member"}, {"none", "", "has no member"}, {"nested", "string", "is no text"}, {"api_key", "json", "is not JSON"},
+		{"other", "", "has no field"}, {"none", "", "has no field"}, {"nested", "string", "is not a string"}, {"api_key", "json", "is not JSON"},
 	} {
 		if _, err := v.Read(c.key, c.format); err == nil || !strings.Contains(err.Error(), c.part) {
 			t.Errorf("%s as %s: %v", c.key, c.format, err)
@@ -255,7 +255,7 @@ func TestTheGatewaysOwnIdentityGoesToVaultsOfAzureAlone(t *testing.T) {
 		c.move(2 * time.Second)
 		h.reads(t, s, "", "", "sk-managed")
 		for _, host := range []string{azure.URL, "https://mine.vault.azure.net.example.com", "https://a.b.vault.azure.net"} {
-			h.fails(t, source(t, reference.Azure, "s", map[string]string{"azure_auth_mode": mode, "azure_vault_url": host}, nil), fault.ProviderError, "not lent")
+			h.fails(t, source(t, reference.Azure, "s", map[string]string{"azure_auth_mode": mode, "azure_vault_url": host}, nil), fault.ProviderError, "own identity may not be used")
 		}
 	}
 }
@@ -283,7 +283,7 @@ func TestSecretsOfVault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := v.Read("", ""); err == nil || !strings.Contains(err.Error(), "2 members") {
+	if _, err := v.Read("", ""); err == nil || !strings.Contains(err.Error(), "2 fields") {
 		t.Errorf("one of two members: %v", err)
 	}
 	h.fails(t, of("secret/data/none"), fault.ProviderError, "404")
@@ -334,7 +334,7 @@ func TestLoginsAtVaultAreKeptRenewedAndReplaced(t *testing.T) {
 	count(3, 1)
 	vault.Do(func() { vault.SecretID = "another" })
 	h.clock.move(3 * time.Hour)
-	h.fails(t, of("kv/a"), fault.ProviderError, "refuses the approle login")
+	h.fails(t, of("kv/a"), fault.ProviderError, "rejects the approle login")
 }
 
 func TestVaultByTheServiceAccountOfKubernetes(t *testing.T) {
@@ -445,6 +445,6 @@ func TestSecretManagersAreBehindTheGuard(t *testing.T) {
 	vault := managertest.NewVault(t, h.clock.now)
 	for _, address := range []string{vault.URL, "http://169.254.169.254", "https://localhost:8200"} {
 		s := source(t, reference.Vault, "kv/a", map[string]string{"vault_auth_type": "token", "vault_addr": address}, map[string]string{"vault_token": "hvs.t"})
-		h.fails(t, s, fault.ProviderError, "does not call")
+		h.fails(t, s, fault.ProviderError, "may not call")
 	}
 }

@@ -62,7 +62,7 @@ func (d *Default) Stage(tx *resource.Tx, of *resource.Record, i *Integration) er
 
 // SlugTaken is the refusal of a default provider's slug.
 func SlugTaken(field, slug string) error {
-	return fault.Invalid(field, "the slug %q is taken by another provider of the workspace; choose another", slug)
+	return fault.Invalid(field, "the slug %q is already used by another provider of the workspace; choose another", slug)
 }
 
 // FreshSlug is a slug with a random end.

@@ -342,7 +342,7 @@ func (t *Target) ObjectURL(object string) (string, error) {
 		return "https://storage.googleapis.com/" + bucket + "/" + path, nil
 	}
 	if t.Provider.Auth.Scheme != SigV4Auth {
-		return "", fault.Newf(fault.UnsupportedOperation, "", "%s has no store of objects", t.Provider.ID)
+		return "", fault.Newf(fault.UnsupportedOperation, "", "%s does not store objects", t.Provider.ID)
 	}
 	if awsMode((t)) == awsAPIKey {
 		return "", fault.New(fault.InvalidRequest, "aws_auth_type", "Files are stored in Amazon S3, which does not accept an API key of Bedrock: use access keys or a role")

@@ -147,7 +147,7 @@ func (k *Tokens) keep(cacheKey, value string, expires time.Time) {
 // signer is the target's Signer, or a fault when the installation has none.
 func (t *Target) signer() (Signer, error) {
 	if t.Signer == nil {
-		return nil, fault.Newf(fault.UnsupportedOperation, "provider", "%s needs an access token that can only be had while a request is served", t.Provider.ID)
+		return nil, fault.Newf(fault.UnsupportedOperation, "provider", "%s needs an access token that is only available while a request is served", t.Provider.ID)
 	}
 	return t.Signer, nil
 }
@@ -176,7 +176,7 @@ func tokenUnreachable(err error, who string) *fault.Fault {
 	}
 	why := "did not answer"
 	if errors.Is(err, context.DeadlineExceeded) {
-		why = "did not answer in time"
+		why = "did not respond in time"
 	}
 	f := fault.Newf(fault.ProviderUnreachable, "", "The token service of %s %s", who, why).WithCause(err)
 	f.Source = fault.SourceProvider
@@ -192,7 +192,7 @@ func tokenRefused(status int, who, field, reason string) *fault.Fault {
 	}
 	var f *fault.Fault
 	if status >= 500 || status == http.StatusTooManyRequests {
-		f = fault.Newf(fault.ProviderUnreachable, field, "The token service of %s answered %d%s; try again", who, status, said)
+		f = fault.Newf(fault.ProviderUnreachable, field, "The token service of %s responded with %d%s; try again", who, status, said)
 	} else {
 		f = fault.Newf(fault.ProviderError, field, "%s does not accept the credential of %s%s", who, field, said)
 		f.StatusCode = http.StatusUnauthorized
@@ -226,7 +226,7 @@ func oauthToken(ctx context.Context, rt http.RoundTripper, endpoint string, form
 	}
 	seconds, err := answer.ExpiresIn.Float64()
 	if bad || answer.AccessToken == "" || !printable(answer.AccessToken) || err != nil || seconds < 0 || seconds > 1e7 {
-		f := fault.Newf(fault.InvalidProviderResponse, "", "The token service of %s gave an answer without an access token", who)
+		f := fault.Newf(fault.InvalidProviderResponse, "", "The token service of %s returned a response without an access token", who)
 		f.Source = fault.SourceProvider
 		return "", 0, f
 	}

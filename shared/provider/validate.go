@@ -163,7 +163,7 @@ func (v *validation) headers(path string, value any) {
 		lower := strings.ToLower(name)
 		switch {
 		case !headerName(name), slices.Contains(unsettable, lower), strings.HasPrefix(lower, headerPrefix):
-			v.add(path+"."+name, "is not a header that can be sent to a provider")
+			v.add(path+"."+name, "is a header that cannot be sent to a provider")
 		case strings.ContainsFunc(text, control):
 			v.add(path+"."+name, Text.rule())
 		}

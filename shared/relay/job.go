@@ -103,7 +103,7 @@ func talk(r *Relay, tg *target.Target, client, model string) (*chat.Talk, error)
 	if rest, ok := strings.CutPrefix(model, "@"); ok {
 		slug, name, _ := strings.Cut(rest, "/")
 		if tg.To.Saved == nil || slug != tg.To.Saved.Slug || name == "" {
-			return nil, fault.Invalid("model", "model must be one of the provider that runs the batch")
+			return nil, fault.Invalid("model", "model must be a model of the provider that runs the batch")
 		}
 		model = name
 	}

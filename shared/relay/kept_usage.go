@@ -81,7 +81,7 @@ func readRows(c *call, sum *accounting.BatchSum) error {
 	case named:
 		err = eachRow(c, create.Input, checks, sum)
 	case c.req.Route.Shape == routes.Raw: // its rows are in the body, or in a file that is not read here
-		err, checks = fault.New(fault.UnboundedRequest, "path", "The rows of a batch of this form are not read, and a budget is in force: create it at "+routes.BasePath+"/batches, or have an admin allow such batches (budget_settings.unbounded: allow)"), false
+		err, checks = fault.New(fault.UnboundedRequest, "path", "The rows of this kind of batch cannot be read, and a budget applies: create it at "+routes.BasePath+"/batches, or have an admin allow such batches (budget_settings.unbounded: allow)"), false
 	default:
 		err = fault.Invalid("input_file_id", "input_file_id is required: the file with the rows")
 	}

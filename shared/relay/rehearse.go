@@ -249,12 +249,12 @@ func ReadDryRun(body []byte) (*DryRunRequest, error) {
 	}
 	for _, status := range q.Assume {
 		if status < 200 || status > 599 {
-			return nil, fault.Invalid("assume", "must hold statuses from 200 to 599")
+			return nil, fault.Invalid("assume", "must contain statuses from 200 to 599")
 		}
 	}
 	for name, value := range q.Headers {
 		if !headerText(name) || strings.ContainsAny(value, "\r\n\x00") {
-			return nil, fault.Invalid("headers", "must hold names and values of headers")
+			return nil, fault.Invalid("headers", "must contain names and values of headers")
 		}
 	}
 	return q, nil

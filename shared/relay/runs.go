@@ -136,7 +136,7 @@ func rowsRoute(r *Relay, q *admission.Request, pl *plan.Plan, d *batch.Definitio
 	case d.Window == batch.Day && ask.Provider == "" && ask.VirtualKey == "":
 		return fault.Invalid("gateway_options", "gateway_options must name the provider that runs the batch, by x-gateway-virtual-key or x-gateway-provider")
 	case d.Window == batch.Day && ask.Config != "":
-		return fault.Invalid("gateway_options.x-gateway-config", "gateway_options.x-gateway-config is for rows that the gateway runs: use completion_window immediate")
+		return fault.Invalid("gateway_options.x-gateway-config", "gateway_options.x-gateway-config is only allowed for rows that the gateway runs: use completion_window immediate")
 	}
 	if err := pl.ResolveAs(r.sources, ask, h); err != nil {
 		return err

@@ -33,7 +33,7 @@ func upstreamBody(r *Relay, tg *target.Target, up *outbound, log *record.Log) ([
 	if tg.Body.Form != nil {
 		roomToSend(tg.Body, up)
 		if !tg.To.Leaf.Plain() {
-			tg.Loss.Add("override_params", "a config does not change the fields of a form")
+			tg.Loss.Add("override_params", "a config cannot change the fields of a form")
 		}
 		return formBody(tg, up), nil
 	}
@@ -149,7 +149,7 @@ func spliced(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 	}
 	adapted, dropped := adapt(&tg.To.Target, tg.To.Op, tg.To.DialectName(), tg.To.Model, src)
 	for _, name := range dropped {
-		tg.Loss.Add(name, "the host refuses it")
+		tg.Loss.Add(name, "the host rejects it")
 	}
 	return marked(tg, adapted), tg.Loss.Err()
 }

@@ -15,7 +15,7 @@ import (
 const maxAttempts = 12
 
 // errRetry says that the closure must read again.
-var errRetry = errors.New("resource: another change was faster")
+var errRetry = errors.New("resource: the resource was changed concurrently")
 
 // Change runs f and commits what it staged in one transaction, together with the
 // organisation's next generation. If another change was faster, f runs again on the result

@@ -313,7 +313,7 @@ func TestLoadedValueIsSharedAndErrorsOfTheStoreAreNot(t *testing.T) {
 		t.Errorf("a body that cannot be decoded is decoded at each request")
 	}
 	if _, _, err := Load(ctx, v, store.Scope{Org: "o2"}, widget, "a", nameOf); err == nil {
-		t.Error("a view gave another organisation's record")
+		t.Error("a view gave another organization's record")
 	}
 }
 

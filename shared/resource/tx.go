@@ -151,7 +151,7 @@ func (t *Tx) Create(rec *Record) error {
 	}
 	var exists error // likewise
 	if !rec.Looked {
-		exists = fault.Newf(fault.Conflict, "id", "a %s with this id exists already", word(rec.Kind))
+		exists = fault.Newf(fault.Conflict, "id", "a %s with this id already exists", word(rec.Kind))
 	}
 	t.batch.put(store.Control, store.Row{Key: recordKey(rec.Scope, rec.Kind, rec.ID), Item: rec.item()}, exists, store.IfAbsent())
 	list(t, rec)
@@ -312,7 +312,7 @@ func putVersion(t *Tx, v *Record, cond store.Cond) {
 func takeSlug(t *Tx, rec *Record) {
 	var taken error // the change runs again
 	if !rec.Looked {
-		taken = fault.Newf(fault.Conflict, "slug", "the slug %q is taken by another %s; choose another", rec.Slug, word(rec.Kind))
+		taken = fault.Newf(fault.Conflict, "slug", "the slug %q is already used by another %s; choose another", rec.Slug, word(rec.Kind))
 	}
 	row := store.Row{Key: slugKey(rec.Scope, rec.Kind, rec.Slug), Item: store.Item{"id": rec.ID}}
 	t.batch.put(store.Control, row, taken, store.IfAbsent())
@@ -355,7 +355,7 @@ func hold(t *Tx, of Ref, more ...store.Cond) error {
 	if t.batch.has(store.Control, key) {
 		return nil // this change writes it already
 	}
-	gone := fault.Newf(fault.ReferenceNotFound, "", "the %s that is referred to does not exist any more", word(of.Kind))
+	gone := fault.Newf(fault.ReferenceNotFound, "", "the referenced %s no longer exists", word(of.Kind))
 	t.batch.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Update: &store.Update{
 		Key: key, Add: []store.Increment{{Path: store.At("rev"), By: 1}}, If: append([]store.Cond{store.IfPresent()}, more...),
 	}}, gone})
@@ -372,7 +372,7 @@ func (t *Tx) Require(of Ref) error {
 	if t.batch.has(store.Control, key) {
 		return nil // this change writes it already
 	}
-	gone := fault.Newf(fault.ReferenceNotFound, "", "the %s that is referred to does not exist any more", word(of.Kind))
+	gone := fault.Newf(fault.ReferenceNotFound, "", "the referenced %s no longer exists", word(of.Kind))
 	t.batch.stage(place{store.Control, key}, staged{store.Action{Table: store.Control, Check: &store.Check{
 		Key: key, If: []store.Cond{store.IfPresent()},
 	}}, gone})
@@ -482,7 +482,7 @@ func (t *Tx) CreateCredential(row store.Row) error {
 	if err := own(t, store.Scope{Org: row.Item.String("org")}); err != nil {
 		return err
 	}
-	t.batch.put(store.Keys, row, fault.New(fault.Conflict, "key", "this key value is in use already"), store.IfAbsent())
+	t.batch.put(store.Keys, row, fault.New(fault.Conflict, "key", "this key value is already in use"), store.IfAbsent())
 	return nil
 }
 
@@ -501,7 +501,7 @@ func (t *Tx) PutCredential(row store.Row) error {
 	if ok {
 		cond = store.IfEqual(store.At("org"), org)
 	}
-	t.batch.put(store.Keys, row, fault.New(fault.Conflict, "key", "this key value is in use already"), cond)
+	t.batch.put(store.Keys, row, fault.New(fault.Conflict, "key", "this key value is already in use"), cond)
 	return nil
 }
 
@@ -545,7 +545,7 @@ func (t *Tx) Do(a store.Action, onFail error) {
 // own refuses a scope of another organisation: that is a bug, not an input.
 func own(t *Tx, sc store.Scope) error {
 	if sc.Org != t.scope.Org {
-		return fmt.Errorf("resource: a change of organisation %q touches %q", t.scope.Org, sc.Org)
+		return fmt.Errorf("resource: a change of organization %q touches %q", t.scope.Org, sc.Org)
 	}
 	return nil
 }

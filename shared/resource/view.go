@@ -148,7 +148,7 @@ func decoded[T any](rec Record, ok bool, err error, decode func(Record) (T, erro
 func load[T any](ctx context.Context, v *View, sc store.Scope, key viewKey, read func(context.Context) (T, bool, error, error)) (T, bool, error) {
 	var none T
 	if sc.Org != v.org {
-		return none, false, fmt.Errorf("resource: a view of organisation %q was asked for %q", v.org, sc.Org)
+		return none, false, fmt.Errorf("resource: a view of organization %q was asked for %q", v.org, sc.Org)
 	}
 	s, found := v.values.get(key)
 	if !found {

@@ -224,7 +224,7 @@ func parseProvider(r *reader, v value) string {
 	case s == "" || len(s) > 1 && s[0] == '@':
 		return s
 	case s == "@":
-		r.add(v.path, "must name a saved provider behind @")
+		r.add(v.path, "must name a saved provider after @")
 	default:
 		if _, ok := provider.ByID(s); !ok {
 			r.add(v.path, "must be @ and the slug of a saved provider, or a known provider such as openai")

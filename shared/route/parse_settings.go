@@ -125,7 +125,7 @@ func parseCache(r *reader, v value) *Cache {
 	}
 	// Configs that were saved before an embedder was required still compare exactly.
 	if r.strict && out.Mode == "semantic" && out.Embedder == nil {
-		r.add(v.path+".embedder", `is required with the mode semantic: {"provider":"@slug","model":"..."}, what texts are compared by`)
+		r.add(v.path+".embedder", `is required with the mode semantic: {"provider":"@slug","model":"..."}, the model for comparing texts`)
 	}
 	return out
 }
@@ -185,7 +185,7 @@ func parseBreaker(r *reader, v value) *Breaker {
 		return out
 	}
 	if out.Threshold == 0 && !out.ByRate {
-		r.add(v.path+".failure_threshold", "is required, or failure_threshold_percentage")
+		r.add(v.path+".failure_threshold", "is required unless failure_threshold_percentage is set")
 	}
 	if !cooldown {
 		r.add(v.path+".cooldown_interval", "is required")

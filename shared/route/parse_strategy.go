@@ -71,7 +71,7 @@ func parseStrategy(r *reader, v value, breaker *value) *Strategy {
 			r.add(path+".conditions", "No conditions passed in the query router")
 		}
 		if s.Default == "" && r.strict {
-			r.add(path+".default", "is required: the name of the target that takes what no condition matches")
+			r.add(path+".default", "is required: the name of the target for requests that match no condition")
 		}
 	default:
 		if mode.raw == nil || mode.kind() == wire.KindString {
@@ -79,7 +79,7 @@ func parseStrategy(r *reader, v value, breaker *value) *Strategy {
 		}
 	}
 	if s.Mode == ModeSingle && s.Hedge != nil && r.strict {
-		r.add(hedge.path, "needs a mode with several targets; single uses one")
+		r.add(hedge.path, "is only allowed for modes with several targets, not for single")
 	}
 	if !Compares(s.Mode) && r.strict {
 		for _, m := range measured {
@@ -197,7 +197,7 @@ func check(r *reader, c *Config, v value, level int) {
 		return
 	}
 	if c.Strategy == nil && len(c.Targets) > 1 {
-		r.add(join(v.path, "strategy"), "is required: it says which of the %d targets is used", len(c.Targets))
+		r.add(join(v.path, "strategy"), "is required: it determines which of the %d targets is used", len(c.Targets))
 	}
 	if c.Strategy != nil && c.Strategy.Hedge != nil && len(c.Targets) == 1 && r.strict {
 		r.add(join(v.path, "strategy.hedge"), "needs at least two targets")

@@ -64,7 +64,7 @@ func TestParseErrors(t *testing.T) {
 		{"strategy with no target", `{"strategy":{"mode":"fallback"},"targets":[]}`, both("targets")},
 		{"targets without a strategy", `{"targets":[{"provider":"@a"},{"provider":"@b"}]}`, both("strategy")},
 		{"one target without a strategy", `{"targets":[{"provider":"@a"}]}`, both()},
-		{"target that is no object", `{"strategy":{"mode":"single"},"targets":["@a"]}`, both("targets[0]")},
+		{"target that is not an object", `{"strategy":{"mode":"single"},"targets":["@a"]}`, both("targets[0]")},
 		{"nested path", `{"strategy":{"mode":"single"},"targets":[{"strategy":{"mode":"loadbalance"},"targets":[{"provider":"@a","weight":"1"}]}]}`, both("targets[0].targets[0].weight")},
 		{"names twice", `{"strategy":{"mode":"single"},"targets":[{"name":"a","provider":"@a"},{"name":"a","provider":"@a"}]}`, onSave("targets[1].name")},
 		{"too many targets", `{"strategy":{"mode":"loadbalance"},"targets":` + targets(101, `{"provider":"@a"}`) + `}`, both("targets")},

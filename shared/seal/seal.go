@@ -52,7 +52,7 @@ func New(w Wrapper, clock func() time.Time) *Envelope {
 }
 
 // errUnbound is a mistake of the program.
-var errUnbound = errors.New("seal: a binding needs an organisation and a table")
+var errUnbound = errors.New("seal: a binding needs an organization and a table")
 
 // scratch holds the additional data of one call.
 type scratch struct{ aad []byte }

@@ -94,7 +94,7 @@ func TestTheCacheIsBounded(t *testing.T) {
 		}
 	}
 	if n := s.CachedKeys(); n > 2*4096 {
-		t.Errorf("%d keys of %d organisations are cached", n, orgs)
+		t.Errorf("%d keys of %d organizations are cached", n, orgs)
 	}
 	now = now.Add(6 * time.Minute)
 	if _, err := s.Seal(bg, place, nil); err != nil {

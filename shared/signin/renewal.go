@@ -139,7 +139,7 @@ func (s *Sessions) renew(ctx context.Context, of *Session, it store.Item) error 
 		return s.endUnrenewed(ctx, of)
 	}
 	if err != nil {
-		slog.Warn("an identity provider cannot be asked whether a session lives on", "organisation_id", of.Org, "session_id", of.ID, "error", err)
+		slog.Warn("an identity provider could not be asked to renew a session", "organisation_id", of.Org, "session_id", of.ID, "error", err)
 		return s.ask(ctx, of, rev, renewAgain)
 	}
 	sealed, err := s.Renewal.Sealer.Seal(ctx, of.binding(), []byte(next))

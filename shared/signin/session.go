@@ -305,7 +305,7 @@ func (s *Sessions) Use(ctx context.Context, of *Session) error {
 	s.mu.Lock()
 	s.readOnly = true
 	s.mu.Unlock()
-	slog.Warn("signs of life of sessions are not written by this process", "error", err)
+	slog.Warn("keep-alives of sessions are not written by this process", "error", err)
 	return nil
 }
 

@@ -237,11 +237,11 @@ func (e *ConditionError) Error() string {
 
 // Errors that callers distinguish.
 var (
-	ErrThrottled = errors.New("store: throttled")                        // after the retries
-	ErrContended = errors.New("store: another transaction was faster")   // after the retries
-	ErrTooLarge  = errors.New("store: item larger than 400 KB")          //
-	ErrNoMap     = errors.New("store: nested path without its map")      //
-	ErrDuplicate = errors.New("store: same item twice in a transaction") //
+	ErrThrottled = errors.New("store: throttled")                                   // after the retries
+	ErrContended = errors.New("store: the transaction conflicted with another one") // after the retries
+	ErrTooLarge  = errors.New("store: item larger than 400 KB")                     //
+	ErrNoMap     = errors.New("store: nested path without its map")                 //
+	ErrDuplicate = errors.New("store: same item twice in a transaction")            //
 )
 
 // AsCondition returns the *ConditionError in err, if there is one.

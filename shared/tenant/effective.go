@@ -284,11 +284,11 @@ func (s *Settings) CacheAge(asked time.Duration) time.Duration {
 func DecodeOrganisation(rec resource.Record) (*Organisation, error) {
 	var o Organisation
 	if err := json.Unmarshal(rec.Body, &o); err != nil {
-		return nil, fmt.Errorf("tenant: organisation %s: %w", rec.ID, err)
+		return nil, fmt.Errorf("tenant: organization %s: %w", rec.ID, err)
 	}
 	var bad []fault.Detail
 	if o.prices, bad = pricing.ParseOverrides(o.Settings.ModelPrices, o.Settings.PriceMultiplier); len(bad) > 0 {
-		return nil, fmt.Errorf("tenant: prices of organisation %s: %s %s", rec.ID, bad[0].Field, bad[0].Message)
+		return nil, fmt.Errorf("tenant: prices of organization %s: %s %s", rec.ID, bad[0].Field, bad[0].Message)
 	}
 	return &o, nil
 }
@@ -314,7 +314,7 @@ func AmendOrganisation(tx *resource.Tx, sc store.Scope, actor string, f func(o *
 		return err
 	}
 	if rec.Body, err = json.Marshal(&o); err != nil {
-		return fmt.Errorf("tenant: encode organisation %s: %w", sc.Org, err)
+		return fmt.Errorf("tenant: encode organization %s: %w", sc.Org, err)
 	}
 	if rec.UpdatedBy = actor; !ok {
 		return tx.Create(&rec)

@@ -173,7 +173,7 @@ func CheckMetadataSchema(raw json.RawMessage) []fault.Detail {
 	d := json.NewDecoder(strings.NewReader(string(raw)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		return []fault.Detail{{Message: "must be a JSON schema of an object of texts: type, properties, required, additionalProperties; of a property type, title, description, enum, default, pattern, minLength, maxLength"}}
+		return []fault.Detail{{Message: "must be a JSON schema of an object of strings: type, properties, required, additionalProperties; with these keywords for a property: type, title, description, enum, default, pattern, minLength, maxLength"}}
 	}
 	var bad []fault.Detail
 	fail := func(field, format string, args ...any) {

@@ -219,7 +219,7 @@ func days(text string, standard int) (time.Duration, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > maxRetentionDays {
-		return 0, fmt.Errorf("must be 0 (for ever) to %d days", maxRetentionDays)
+		return 0, fmt.Errorf("must be 0 (forever) to %d days", maxRetentionDays)
 	}
 	return time.Duration(n) * secondsOfDay * time.Second, nil
 }

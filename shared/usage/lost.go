@@ -14,7 +14,7 @@ import (
 type lostPage struct{ offset int64 } // of the access, in the file
 
 func (e *lostPage) Error() string {
-	return fmt.Sprintf("usage: the ring's file has lost what stood at %d", e.offset)
+	return fmt.Sprintf("usage: the ring's file has lost the event at %d", e.offset)
 }
 
 // recoverLostPage keeps the process alive when a page of the ring is lost. It must be

@@ -49,7 +49,7 @@ func appendCanonical(dst []byte, v any) (_ []byte, err error) {
 	case map[string]any:
 		return appendCanonicalObject(dst, v)
 	}
-	return dst, fmt.Errorf("wire: %T is no JSON", v)
+	return dst, fmt.Errorf("wire: %T is not JSON", v)
 }
 
 // appendCanonicalObject orders members by the UTF-16 units of their names.
@@ -79,7 +79,7 @@ func appendCanonicalObject(dst []byte, members map[string]any) (_ []byte, err er
 func appendCanonicalNumber(dst []byte, n json.Number) ([]byte, error) {
 	f, err := n.Float64()
 	if err != nil || math.IsInf(f, 0) {
-		return dst, fmt.Errorf("wire: %s is no number of ECMAScript", n)
+		return dst, fmt.Errorf("wire: %s is not a number of ECMAScript", n)
 	}
 	if f == 0 {
 		return append(dst, '0'), nil // also for -0

@@ -134,7 +134,7 @@ func (p *EventStreamParser) size(b []byte) (int, error) {
 	case uint64(total) > uint64(limit):
 		return 0, brokenMessage("it is longer than is allowed")
 	case total < esPrelude+esTrailer || headers > total-esPrelude-esTrailer:
-		return 0, brokenMessage("its lengths do not fit together")
+		return 0, brokenMessage("its lengths are inconsistent")
 	}
 	return int(total), nil
 }

@@ -37,7 +37,7 @@ var problemText = [...]string{
 	badNumber:  "invalid number",
 	badLiteral: "only true, false and null may be written without quotes",
 	tooDeep:    "arrays and objects may nest at most 64 deep",
-	trailing:   "there is something after the end of the object",
+	trailing:   "there is text after the end of the object",
 	notObject:  "an object is expected",
 }
 

@@ -44,7 +44,7 @@ func checkKeys(d *Decoder, maxDepth, depth int) {
 	var seen keys
 	for key := range d.Object {
 		if seen.twice(key) {
-			d.Fail("is in the same object twice, again at byte %d", d.Offset())
+			d.Fail("occurs twice in the same object, again at byte %d", d.Offset())
 		}
 		checkKeys(d, maxDepth, depth+1)
 	}

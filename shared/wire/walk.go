@@ -197,7 +197,7 @@ func (k *KeySet) match(b []byte, span Span, w *Walk) (int, *fault.Fault) {
 		switch want := k.keys[i]; {
 		case string(key) == want:
 			if w.Spans[i].End != 0 {
-				return -1, fault.Invalid(want, "%q is in the body twice, again at byte %d", want, span.Start)
+				return -1, fault.Invalid(want, "%q occurs twice in the body, again at byte %d", want, span.Start)
 			}
 			return i, nil
 		case equalFoldASCII(key, want):

@@ -74,6 +74,6 @@ func TestAResourceAsItWas(t *testing.T) {
 		}
 	}
 	if a := h.Do("GET", "/audit-logs/state?type=configs&id="+id, admintest.OtherAdmin, nil); a.Status != 404 {
-		t.Errorf("another organisation reads %d %s", a.Status, a.Body)
+		t.Errorf("another organization reads %d %s", a.Status, a.Body)
 	}
 }

@@ -104,7 +104,7 @@ var carried = []string{"Authorization", "X-Gateway-Api-Key", "User-Agent"}
 func (o Outside) Ask(by, r *http.Request, most int) (Answer, error) {
 	base, err := url.Parse(strings.TrimRight(o.Base, "/"))
 	if err != nil || base.Host == "" {
-		return Answer{}, fault.New(fault.ServiceUnavailable, "", "Tools cannot be called here: this installation does not know its own address (GATEWAY_PUBLIC_URL)")
+		return Answer{}, fault.New(fault.ServiceUnavailable, "", "Tools cannot be called here: GATEWAY_PUBLIC_URL is not set")
 	}
 	u := *r.URL
 	u.Scheme, u.Host = base.Scheme, base.Host

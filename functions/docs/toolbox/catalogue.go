@@ -193,10 +193,10 @@ func (t *Tool) paging() string {
 	}
 	var said []string
 	if len(pages) > 0 {
-		said = append(said, "ask for smaller pages by "+strings.Join(pages, ", "))
+		said = append(said, "request smaller pages with "+strings.Join(pages, ", "))
 	}
 	if len(filters) > 0 {
-		said = append(said, "narrow it by "+strings.Join(filters[:min(len(filters), 12)], ", "))
+		said = append(said, "narrow it with "+strings.Join(filters[:min(len(filters), 12)], ", "))
 	}
 	return strings.Join(said, "; ")
 }
@@ -242,7 +242,7 @@ func (t *Tool) request(ctx context.Context, arguments json.RawMessage) (req *htt
 	}
 	req, err := http.NewRequestWithContext(ctx, t.Method, path, bytes.NewReader(body))
 	if err != nil {
-		return nil, "the arguments make no address"
+		return nil, "the arguments do not form a path"
 	}
 	if t.body != nil && body != nil {
 		req.Header.Set("Content-Type", jsonType)

@@ -119,7 +119,7 @@ func (v *visit) choose() error {
 			continue
 		}
 		if !slices.ContainsFunc(all, func(t Tool) bool { return t.Family == f }) {
-			return fault.Invalid("families", "must be of %s", strings.Join(familiesOf(all), ", "))
+			return fault.Invalid("families", "must contain only %s", strings.Join(familiesOf(all), ", "))
 		}
 		families = append(families, f)
 	}
@@ -155,12 +155,12 @@ func (v *visit) answer() (any, error) {
 	case v.req.Method == "tools/call":
 		return v.use()
 	}
-	return v.wrong(http.StatusNotFound, mcp.CodeMethodNotFound, "this server has tools and nothing else"), nil
+	return v.wrong(http.StatusNotFound, mcp.CodeMethodNotFound, "this server only supports tools"), nil
 }
 
 // about is how the server introduces itself to clients.
 const about = "The administration of the AI gateway. Tools are its operations, named as in its OpenAPI document; parameters of the path and the query are arguments beside body, which is the JSON of the request. " +
-	"With a key of the organisation most tools need workspace_id. Tools that change something are there when the address of this server has ?writes=true."
+	"With a key of the organization most tools need workspace_id. Tools that change something are there when the address of this server has ?writes=true."
 
 func (v *visit) hello() map[string]any {
 	version := v.req.Text("protocolVersion")
@@ -232,13 +232,13 @@ func (v *visit) use() (any, error) {
 	case err != nil:
 		return nil, err
 	case got.Large:
-		why := fmt.Sprintf("The answer has more than %d bytes.", maxAnswer)
+		why := fmt.Sprintf("The response has more than %d bytes.", maxAnswer)
 		if less := t.paging(); less != "" {
-			why += " Ask for less: " + less + "."
+			why += " Request less: " + less + "."
 		}
 		return v.said(why, true), nil
 	case !utf8.Valid(got.Body):
-		return v.said("The answer is no text.", true), nil
+		return v.said("The response is not text.", true), nil
 	}
 	return v.said(string(got.Body), got.Status >= http.StatusBadRequest), nil
 }

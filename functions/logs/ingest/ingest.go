@@ -75,7 +75,7 @@ type Reporter struct {
 	Bodies                 bool // the workspace's logs include bodies
 }
 
-var errNowhere = errors.New("told: this process takes no usage events")
+var errNowhere = errors.New("ingest: this process accepts no usage events")
 
 // Maker makes and emits records.
 type Maker struct {

@@ -25,7 +25,7 @@ func main() {
 		os.Exit(1)
 	}
 	archive := segment.New(core.Store, core.Bucket, segment.Options{Inline: segment.CheapestInline, OnRejected: func(id string, err error) {
-		slog.Error("usage event cannot be kept", "event", id, "error", err.Error())
+		slog.Error("usage event cannot be stored", "event", id, "error", err.Error())
 	}})
 	used, exporter := lastused.NewRecorder(core.Store), telemetry.Exporter(core.Core)
 	w := usage.Worker{Ingester: archive, Settler: core.Ledger, Kept: func(ctx context.Context, records []events.Record) {

@@ -186,7 +186,7 @@ func parseObject(src []byte, at int) (*object, error) {
 	o, err := s.object(0)
 	if err == nil && at == 0 {
 		if err = s.space(); err == nil && s.i < len(src) {
-			err = errors.New("unexpected text behind the object")
+			err = errors.New("unexpected text after the object")
 		}
 	}
 	if err != nil {
@@ -224,7 +224,7 @@ func (s *scanner) space() error {
 		case c == '/' && s.i+1 < len(s.src) && s.src[s.i+1] == '*':
 			n := bytes.Index(s.src[s.i+2:], []byte("*/"))
 			if n < 0 {
-				return errors.New("a comment does not end")
+				return errors.New("a comment is not closed")
 			}
 			s.i += n + 4
 		default:
@@ -260,7 +260,7 @@ func (s *scanner) object(depth int) (*object, error) {
 			return nil, err
 		}
 		if o.index(m.name) >= 0 {
-			return nil, fmt.Errorf("%.100q is there twice", m.name)
+			return nil, fmt.Errorf("%.100q occurs twice", m.name)
 		}
 		if err := s.space(); err != nil {
 			return nil, err
@@ -305,10 +305,10 @@ func (s *scanner) text() (string, error) {
 			}
 			return out, nil
 		case '\n':
-			return "", errors.New("a string does not end")
+			return "", errors.New("a string is not closed")
 		}
 	}
-	return "", errors.New("a string does not end")
+	return "", errors.New("a string is not closed")
 }
 
 func (s *scanner) value(depth int) error {
@@ -331,7 +331,7 @@ func (s *scanner) value(depth int) error {
 	}
 	word := string(s.src[from:s.i])
 	if word == "" || !json.Valid([]byte(word)) || strings.ContainsAny(word, "\"[{") {
-		return fmt.Errorf("%.100q is no value", word)
+		return fmt.Errorf("%.100q is not a value", word)
 	}
 	return nil
 }

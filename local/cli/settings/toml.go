@@ -157,7 +157,7 @@ func tomlName(src []byte, i int, until byte) (string, int, error) {
 		if i < len(src) && (src[i] == '"' || src[i] == '\'') {
 			n := bytes.IndexByte(src[i+1:], src[i])
 			if n < 0 {
-				return "", i, errors.New("a name does not end")
+				return "", i, errors.New("a name is not closed")
 			}
 			part, i = string(src[i+1:i+1+n]), i+n+2
 		} else {
@@ -177,7 +177,7 @@ func tomlName(src []byte, i int, until byte) (string, int, error) {
 		case i < len(src) && src[i] == until:
 			return strings.Join(parts, "."), i, nil
 		default:
-			return "", i, fmt.Errorf("%q is missing behind %.100q", until, strings.Join(parts, "."))
+			return "", i, fmt.Errorf("%q is missing after %.100q", until, strings.Join(parts, "."))
 		}
 	}
 }
@@ -233,19 +233,19 @@ func tomlString(src []byte, i int) (int, error) {
 				return j, nil
 			}
 		}
-		return i, errors.New("a string does not end")
+		return i, errors.New("a string is not closed")
 	}
 	for j := i + 1; j < len(src); j++ {
 		switch {
 		case quote == '"' && src[j] == '\\':
 			j++
 		case src[j] == '\n':
-			return i, errors.New("a string does not end")
+			return i, errors.New("a string is not closed")
 		case src[j] == quote:
 			return j + 1, nil
 		}
 	}
-	return i, errors.New("a string does not end")
+	return i, errors.New("a string is not closed")
 }
 
 // diffContext is the number of equal lines shown around a change.

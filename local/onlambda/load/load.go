@@ -70,7 +70,7 @@ func (r *Report) Wrong() error {
 	check(r.Rated == r.Passed, "%d requests passed a limit of %d", r.Rated, r.Passed)
 	check(len(r.Others) == 0, "answers of other statuses: %v", r.Others)
 	check(r.Records == r.Requests, "%d records of %d requests", r.Records, r.Requests)
-	check(r.Spent == r.Billed, "the books say %d nano-dollars, the provider's bill %d", r.Spent, r.Billed)
+	check(r.Spent == r.Billed, "recorded are %d nano-dollars, the provider billed %d", r.Spent, r.Billed)
 	check(r.Spent <= r.Limit, "%d nano-dollars were spent of %d", r.Spent, r.Limit)
 	check(r.Paid > 0 && r.Unpaid > 0, "%d requests were paid and %d refused: the budget was not met", r.Paid, r.Unpaid)
 	check(len(r.Refused) == 0, "the role of the function refused: %q", r.Refused)
@@ -271,7 +271,7 @@ func (r *Report) Print(w io.Writer, p Prices) error {
 	n := float64(r.Requests)
 	_, err := fmt.Fprintf(w, `%d requests in %s, %.1f a second
 rate limit      %d of %d passed, %d refused with 429
-budget          %d paid, %d refused with 412; books %d, bill %d, limit %d nano-dollars
+budget          %d paid, %d refused with 412; recorded %d, billed %d, limit %d nano-dollars
 records         %d of %d
 cold starts     %d
 throttled       %d calls of DynamoDB

@@ -272,7 +272,7 @@ func serveCard(v *requestState) error {
 	updateRecord(v)
 	if v.call.Request.Method == http.MethodDelete {
 		v.call.Header().Set("Allow", "GET, POST")
-		return fault.New(fault.MethodNotAllowed, "", "This address takes GET, POST")
+		return fault.New(fault.MethodNotAllowed, "", "This address accepts GET, POST")
 	}
 	card, err := cardOf(v)
 	if err != nil {
@@ -300,7 +300,7 @@ func serveCard(v *requestState) error {
 // only with skills that the caller may use.
 func rewriteCard(v *requestState, card json.RawMessage) (json.RawMessage, error) {
 	if a2a.CheckCard(card) != nil {
-		return nil, malformed(v, http.StatusOK, "is no card")
+		return nil, malformed(v, http.StatusOK, "is not a card")
 	}
 	made, err := a2a.Rewrite(card, a2a.CardOptions{
 		Address: v.call.Base + "/" + v.facts.Server.Record.Slug, Agent: v.facts.Integration.URL, Push: v.facts.Integration.AllowsPush(),

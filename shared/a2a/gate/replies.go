@@ -125,7 +125,7 @@ func clientResult(v *requestState, raw []byte) (out []byte, changed, last bool, 
 		return nil, false, false, err
 	}
 	if o, ok := value.(wireformat.Object); !ok && q.op.result != wireformat.Opaque && q.op.result != wireformat.Pushes || q.op.result == wireformat.Event && o == nil {
-		return nil, false, false, malformed(v, http.StatusOK, "is no object")
+		return nil, false, false, malformed(v, http.StatusOK, "is not an object")
 	}
 	same := v.agent.iface.Old == q.old && v.agent.format() == q.format()
 	middle := value

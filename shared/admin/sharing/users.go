@@ -81,7 +81,7 @@ func (u Users[T]) before(c *admin.Call, tx *resource.Tx, ch *admin.Change[access
 		return err
 	}
 	if !ok || !user.RunsOrganisation() && !user.MemberOf(c.Scope.Workspace) {
-		return fault.Invalid("user_id", "is no member of the workspace")
+		return fault.Invalid("user_id", "must name a member of the workspace")
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ var paging = admin.Paging{DefaultSize: 1000}
 
 // Routes are GET and PUT below the item of the collection.
 func (w Workspaces[T]) Routes(path string) []admin.Route {
-	version := admin.Field{Name: "version", Type: admin.String, Max: 16, Doc: "With a version the list is called data, and has its total."}
+	version := admin.Field{Name: "version", Type: admin.String, Max: 16, Doc: "With a version, the response has data and total, as other lists do."}
 	return w.Of.Below(
 		admin.Route{Method: "GET", Path: path, Name: "list" + w.Name + "Workspaces", Doc: "List the workspaces with access or with overridden settings.",
 			Query: append(paging.Fields(), version), Answer: listSchema, Do: w.Of.At("read", w.list)},
@@ -201,9 +201,9 @@ func Named(c *admin.Call, names []string, field func(n int) string) ([]string, e
 		id, ok := ids[name]
 		switch {
 		case !ok:
-			bad = append(bad, fault.Detail{Field: field(n), Message: "is no workspace of the organisation"})
+			bad = append(bad, fault.Detail{Field: field(n), Message: "must name a workspace of the organization"})
 		case seen[id]:
-			bad = append(bad, fault.Detail{Field: field(n), Message: "is named twice"})
+			bad = append(bad, fault.Detail{Field: field(n), Message: "must not be listed twice"})
 		}
 		out[n], seen[id] = id, true
 	}

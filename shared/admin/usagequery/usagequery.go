@@ -52,7 +52,7 @@ var bounds = []bound{
 	{"prompt_token", "tokens in", admin.Integer, 0, maxTokens, func(f *report.Filter, r report.Range) { f.PromptTokens = r }},
 	{"completion_token", "tokens out", admin.Integer, 0, maxTokens, func(f *report.Filter, r report.Range) { f.CompletionTokens = r }},
 	{"cost", "cost in US cents", admin.Number, 0, maxCents, func(f *report.Filter, r report.Range) { f.Cost = r }},
-	{"weighted_feedback", "weighted feedback; a request without feedback is not within it", admin.Number, -mostFeedback, mostFeedback, func(f *report.Filter, r report.Range) { f.Feedback = r }},
+	{"weighted_feedback", "weighted feedback; requests without feedback are excluded", admin.Number, -mostFeedback, mostFeedback, func(f *report.Filter, r report.Range) { f.Feedback = r }},
 }
 
 // list is a parameter with several values and commas between them.
@@ -102,21 +102,21 @@ const pairSeparator = "__"
 
 func checkStatus(s string) string {
 	if n, err := strconv.Atoi(s); err != nil || n < 100 || n > 599 || len(s) != 3 {
-		return "must be statuses from 100 to 599 with commas between them"
+		return "must be comma-separated statuses from 100 to 599"
 	}
 	return ""
 }
 
 func checkPair(s string) string {
 	if org, model, ok := strings.Cut(s, pairSeparator); !ok || org == "" || model == "" {
-		return "must be pairs such as openai__gpt-4o with commas between them"
+		return "must be comma-separated pairs such as openai__gpt-4o"
 	}
 	return ""
 }
 
 func checkCache(s string) string {
 	if !slices.Contains(cacheStatuses, s) {
-		return "must be of " + strings.Join(cacheStatuses, ", ")
+		return "must contain only " + strings.Join(cacheStatuses, ", ")
 	}
 	return ""
 }
@@ -130,7 +130,7 @@ func List(name, doc string, check func(entry string) string) admin.Field {
 		Check: func(raw json.RawMessage) []fault.Detail {
 			var entries []string
 			if err := json.Unmarshal(raw, &entries); err != nil {
-				return []fault.Detail{{Message: "must be a list with commas"}}
+				return []fault.Detail{{Message: "must be a comma-separated list"}}
 			}
 			for _, e := range entries {
 				e = strings.TrimSpace(e)
@@ -263,7 +263,7 @@ func Scope(c *admin.Call) (store.Scope, error) {
 	case !ok:
 		return c.Scope, admin.Denied()
 	case c.Scope.Workspace != "" && c.Scope.Workspace != ws.ID:
-		return c.Scope, fault.Invalid("workspace_slug", "names another workspace than workspace_id")
+		return c.Scope, fault.Invalid("workspace_slug", "must name the same workspace as workspace_id")
 	}
 	sc := c.Scope
 	sc.Workspace = ws.ID
@@ -349,7 +349,7 @@ func Ratings(c *admin.Call, rated *feedback.Store, sc store.Scope, from time.Tim
 			return nil, err
 		}
 		if n > MaxFeedback {
-			return nil, fault.Invalid(From, "is so long ago that there are more than %d feedbacks since; narrow the time", MaxFeedback)
+			return nil, fault.Invalid(From, "the time range has more than %d ratings; shorten it", MaxFeedback)
 		}
 	}
 	return out, nil
@@ -372,7 +372,7 @@ func Rated(c *admin.Call, rated *feedback.Store, sc store.Scope, f *report.Filte
 		}
 	}
 	if f.KeepTraces(passing); len(f.TraceIDs) > most {
-		return fault.Invalid("weighted_feedback_min", "with weighted_feedback_max chooses %d traces; narrow them or the time to at most %d", len(f.TraceIDs), most)
+		return fault.Invalid("weighted_feedback_min", "with weighted_feedback_max selects %d traces; narrow them or the time to at most %d", len(f.TraceIDs), most)
 	}
 	f.Feedback = report.Range{}
 	return nil

@@ -163,7 +163,7 @@ func readCredential(r *http.Request, public string) (sent, error) {
 		}
 	}
 	if safe := r.Method == http.MethodGet || r.Method == http.MethodHead; !safe && !mayWrite(r, public, cookie, byKey) {
-		return sent{}, fault.New(fault.NotAllowed, strings.ToLower(browser.WriteHeader), "Calls with the session's cookie that change something must carry "+browser.WriteHeader+", as GET /session and GET /auth/self give it, and come from the gateway's own pages")
+		return sent{}, fault.New(fault.NotAllowed, strings.ToLower(browser.WriteHeader), "Calls with the session cookie that change something must send "+browser.WriteHeader+", as returned by GET /session and GET /auth/self, and must come from the gateway's own pages")
 	}
 	return sent{token: cookie, keySession: byKey}, nil
 }
@@ -182,7 +182,7 @@ func mayWrite(r *http.Request, public, cookie string, byKey bool) bool {
 func credential(r *http.Request, public string) (string, error) {
 	got, err := readCredential(r, public)
 	if err == nil && got.keySession {
-		err = fault.New(fault.Unauthorized, "", "This route is for people who have signed in and for JSON Web Tokens, not for API keys")
+		err = fault.New(fault.Unauthorized, "", "This route accepts signed-in users and JSON Web Tokens, not API keys")
 	}
 	return got.token, err
 }
@@ -345,7 +345,7 @@ func Self(core *app.Core) admin.Authenticate {
 			return admin.Caller{UserID: of.User, Type: SessionType, Scope: store.Scope{Org: of.Org}, Role: admin.Role(u.Role), Scopes: itself, Since: of.Authenticated}, nil
 		}
 		if core.Auth.Tokens == nil || !core.Auth.Tokens.Is(token) {
-			return admin.Caller{}, fault.New(fault.Unauthorized, "", "This route is for people who have signed in and for JSON Web Tokens, not for API keys")
+			return admin.Caller{}, fault.New(fault.Unauthorized, "", "This route accepts signed-in users and JSON Web Tokens, not API keys")
 		}
 		p, err := core.Auth.Authenticate(ctx, token, identity.AuthenticationAttempt{Request: r, ID: requestID})
 		if err != nil {

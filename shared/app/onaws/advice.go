@@ -33,7 +33,7 @@ var advice = []struct {
 	{[]string{"RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture"},
 		"the clock of this machine is wrong: set it"},
 	{[]string{"AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError", "AuthorizationErrorException", "NotAuthorized"},
-		"the credentials may not do %s: of a function, deploy the stacks again, which puts its role right; of a person, allow it to who runs this"},
+		"the credentials have no permission for %s: deploy the stacks again to restore the role of a function, or grant the permission to the user who runs this"},
 	{[]string{"OptInRequired", "SubscriptionRequiredException"},
 		"the account cannot use %s here: enable the region or the service in the account"},
 	{[]string{"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"},
@@ -47,9 +47,9 @@ var advice = []struct {
 	{[]string{"DisabledException", "KMSInvalidStateException"},
 		"the key of %s is disabled or about to be deleted: enable it, or cancel its deletion; without it no credential can be read"},
 	{[]string{"BucketAlreadyExists"},
-		"the name of the bucket is somebody else's: set GATEWAY_BUCKET to another"},
+		"the bucket belongs to another account: set GATEWAY_BUCKET to another name"},
 	{[]string{"LimitExceededException"},
-		"the account has as many as it may have for %s: delete what is not used, or ask for more in Service Quotas"},
+		"the account has reached its quota for %s: delete unused resources, or request an increase in Service Quotas"},
 }
 
 // Advise puts advice in front of an error of AWS that it knows; other errors stay as they
@@ -174,14 +174,14 @@ func Vectors(ctx context.Context) (cache.Neighbours, error) {
 		return nil, nil
 	}
 	if bucket != "" && table != "" {
-		return nil, fmt.Errorf("onaws: %s and %s are both set: vectors stand in one of them", EnvVectorBucket, EnvVectorTable)
+		return nil, fmt.Errorf("onaws: %s and %s are both set: vectors are stored in only one of them", EnvVectorBucket, EnvVectorTable)
 	}
 	dimensions, err := vectorDimensions()
 	if err != nil {
 		return nil, err
 	}
 	if table != "" && len(dimensions) == 0 {
-		return nil, fmt.Errorf("onaws: %s needs %s: the numbers of dimensions that its indexes take", EnvVectorTable, EnvVectorDimensions)
+		return nil, fmt.Errorf("onaws: %s needs %s: the numbers of dimensions of its indexes", EnvVectorTable, EnvVectorDimensions)
 	}
 	cfg, err := Config(ctx)
 	if err != nil {

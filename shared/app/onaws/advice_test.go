@@ -70,7 +70,7 @@ func TestAdviceThroughTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for c, says := range map[string]string{
-		"AccessDeniedException": "may not do DynamoDB ", "ExpiredTokenException": "have expired", "UnrecognizedClientException": "does not know these credentials",
+		"AccessDeniedException": "no permission for DynamoDB ", "ExpiredTokenException": "have expired", "UnrecognizedClientException": "does not know these credentials",
 		"ResourceNotFoundException": "GATEWAY_TABLE_PREFIX",
 	} {
 		code = c

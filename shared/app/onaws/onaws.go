@@ -243,7 +243,7 @@ func OriginSecrets() ([]string, error) {
 	case slices.Equal(secrets, []string{NoOriginSecrets}):
 		return nil, nil
 	case len(secrets) > maxSecrets:
-		return nil, fmt.Errorf("onaws: %s has %d values, at most %d may live at a time", EnvOriginSecrets, len(secrets), maxSecrets)
+		return nil, fmt.Errorf("onaws: %s has %d values, at most %d may be valid at a time", EnvOriginSecrets, len(secrets), maxSecrets)
 	}
 	return secrets, nil
 }

@@ -128,7 +128,7 @@ func credentialsEndpoint() (string, error) {
 	u, err := url.Parse(full)
 	switch {
 	case err != nil || u.Host == "":
-		return "", errors.New("AWS_CONTAINER_CREDENTIALS_FULL_URI is no URL")
+		return "", errors.New("AWS_CONTAINER_CREDENTIALS_FULL_URI is not a URL")
 	case u.Scheme == "https", u.Scheme == "http" && onMachine(u.Hostname()):
 		return full, nil
 	}

@@ -98,7 +98,7 @@ func (Complete) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, err
 	}
 	switch {
 	case d.End() != nil:
-		return nil, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return nil, upstream.Invalid("The provider's response is not JSON", d.End())
 	case len(r.Choices) == 0:
 		return nil, upstream.InBand(body)
 	}
@@ -226,7 +226,7 @@ func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Tran
 	}
 	switch {
 	case d.End() != nil:
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's response is not JSON", d.End())
 	case read.Vectors == nil:
 		return dst, "", chat.Meter{}, upstream.InBand(answer)
 	}

@@ -271,7 +271,7 @@ func testMessages(key string, raw []byte) error {
 	case '{':
 		return nil
 	case ']':
-		return fault.Invalid(key, "%s must hold at least one message", key)
+		return fault.Invalid(key, "%s must contain at least one message", key)
 	}
 	return fault.Invalid(key+"[0]", "%s[0] must be an object", key)
 }

@@ -71,7 +71,7 @@ func tools(e *requestEncoder) error {
 	}
 	if n == 0 {
 		if r.ToolChoice.Forced() {
-			return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider can be given none")
+			return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider accepts no tools")
 		}
 		return nil
 	}

@@ -130,7 +130,7 @@ func messages(e *requestEncoder) error {
 		if e.r.Completion != nil {
 			return fault.Invalid("prompt", "prompt must not be blank for this provider")
 		}
-		return fault.Invalid("messages", "messages must hold a message of the user with content: this provider answers no conversation without one")
+		return fault.Invalid("messages", "messages must contain a message of the user with content: this provider requires one")
 	}
 	e.b = append(e.b, ']')
 	return nil
@@ -192,12 +192,12 @@ func part(e *requestEncoder, p *chat.Part, at place) (bool, error) {
 	case chat.Image, chat.Document:
 		return true, encodeMedia(e, p, at)
 	case chat.Audio:
-		return false, fault.Invalid(at.String(), "%s is audio, which this provider does not take", at)
+		return false, fault.Invalid(at.String(), "%s is audio, which this provider does not accept", at)
 	case chat.Foreign:
 		if p.Origin == name || p.Origin == "" && e.r.Dialect == name || foreignBlocks[p.Type] {
 			e.b = append(e.b, p.Raw...)
 			if p.Type == "document" && e.r.Dialect != name && e.loss.StrictAnswer && asksCitations(p.Raw) {
-				e.loss.Add(at.String()+".citations", "places in a document have no address, which is what the answer names sources by")
+				e.loss.Add(at.String()+".citations", "places in a document have no address, by which the response names sources")
 			}
 			return true, nil
 		}
@@ -277,7 +277,7 @@ func encodeResult(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	r := p.Result
 	at := place{m: m}
 	if r.CallID == "" {
-		return fault.Invalid(at.String()+".tool_call_id", "%s.tool_call_id must name the tool call that is answered", at)
+		return fault.Invalid(at.String()+".tool_call_id", "%s.tool_call_id must name the tool call that it responds to", at)
 	}
 	e.b = append(e.b, `{"type":"tool_result","tool_use_id":`...)
 	e.b = wire.AppendJSONString(e.b, legalID(r.CallID))

@@ -17,7 +17,7 @@ const (
 	maxToolName      = 128
 )
 
-const notTaken = "not taken by this provider"
+const notTaken = "not accepted by this provider"
 
 // requestEncoder writes one request for a provider. Everything that does not
 // change from turn to turn is written before the messages, which come last, so
@@ -66,14 +66,14 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 func refuse(e *requestEncoder) error {
 	r := e.r
 	if r.N.Set && r.N.Value > 1 {
-		return fault.Invalid("n", "n must be 1 for this provider, which gives one answer")
+		return fault.Invalid("n", "n must be 1 for this provider, which returns one response")
 	}
 	if c := r.Completion; c != nil {
 		switch {
 		case c.Prompts > 1:
 			return fault.Invalid("prompt", "prompt must be one text for this provider, not a list of %d", c.Prompts)
 		case c.BestOf.Set && c.BestOf.Value > 1:
-			return fault.Invalid("best_of", "best_of must be 1 for this provider, which gives one answer")
+			return fault.Invalid("best_of", "best_of must be 1 for this provider, which returns one response")
 		}
 	}
 	return claude.Refuse(r, e.t, 0) // a bound of 0 warms a cache
@@ -156,26 +156,26 @@ func sampling(e *requestEncoder) {
 	temperature, topP, topK := r.Temperature, r.TopP, r.TopK
 	switch {
 	case e.t.Sampling == chat.SamplingNone:
-		drop(e, &temperature, "temperature", "not taken by this model")
-		drop(e, &topP, "top_p", "not taken by this model")
+		drop(e, &temperature, "temperature", "not accepted by this model")
+		drop(e, &topP, "top_p", "not accepted by this model")
 		if topK.Set {
 			topK.Set = false
-			e.loss.Add("top_k", "not taken by this model")
+			e.loss.Add("top_k", "not accepted by this model")
 		}
 	case e.think.On():
 		if temperature.Value != 1 {
-			drop(e, &temperature, "temperature", "not taken with thinking")
+			drop(e, &temperature, "temperature", "not accepted with thinking")
 		}
 		if topP.Value < 0.95 {
-			drop(e, &topP, "top_p", "not taken with thinking")
+			drop(e, &topP, "top_p", "not accepted with thinking")
 		}
 		if topK.Set {
 			topK.Set = false
-			e.loss.Add("top_k", "not taken with thinking")
+			e.loss.Add("top_k", "not accepted with thinking")
 		}
 	}
 	if e.t.Sampling == chat.SamplingEither && temperature.Set {
-		drop(e, &topP, "top_p", "not taken beside temperature")
+		drop(e, &topP, "top_p", "not accepted beside temperature")
 	}
 	if temperature.Set {
 		if temperature.Value > 1 {
@@ -290,9 +290,9 @@ func encodeMedia(e *requestEncoder, p *chat.Part, at place) error {
 	document := p.Kind == chat.Document || namesPDF(m.URL)
 	switch {
 	case document && e.t.NoDocuments:
-		return fault.Invalid(at.String(), "%s is a document, which this model does not take", at)
+		return fault.Invalid(at.String(), "%s is a document, which this model does not accept", at)
 	case !document && e.t.NoImages:
-		return fault.Invalid(at.String(), "%s is an image, which this model does not take", at)
+		return fault.Invalid(at.String(), "%s is an image, which this model does not accept", at)
 	}
 	if document {
 		e.b = append(e.b, `{"type":"document","source":`...)

@@ -35,7 +35,7 @@ func stopReason(native string) chat.StopReason {
 }
 
 func invalidAnswer(cause error) *fault.Fault {
-	return upstream.Invalid("The provider's answer is not a message", cause)
+	return upstream.Invalid("The provider's response is not a message", cause)
 }
 
 // decodeResponse reads a message.

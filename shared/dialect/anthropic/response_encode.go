@@ -292,7 +292,7 @@ func (CountTokens) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.Tra
 	case err == nil && failed:
 		return dst, "", m, inBandError(answer)
 	case err != nil || !counted:
-		return dst, "", m, upstream.Invalid("The provider's answer is not a count of tokens", err)
+		return dst, "", m, upstream.Invalid("The provider's response is not a count of tokens", err)
 	}
 	return append(dst, answer...), "", m, nil
 }

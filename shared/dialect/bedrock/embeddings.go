@@ -69,7 +69,7 @@ func bytesOf(r *embedding.Request, i int) (mime, data string, err error) {
 	head, data, found := strings.Cut(r.Inputs[i].Image, ";base64,")
 	mime, isData := strings.CutPrefix(head, "data:")
 	if !found || !isData || data == "" {
-		return "", "", fault.Invalid(r.Path(i), "%s must hold its image as base64 or a data: URL for this provider, which fetches nothing from the web", r.Path(i))
+		return "", "", fault.Invalid(r.Path(i), "%s must contain its image as base64 or a data: URL for this provider, which fetches nothing from the web", r.Path(i))
 	}
 	return mime, data, nil
 }
@@ -244,7 +244,7 @@ func (Embeddings) DecodeResponse(dst, answer []byte, h http.Header, a *chat.Tran
 	}
 	switch {
 	case d.End() != nil:
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's response is not JSON", d.End())
 	case read.Vectors == nil:
 		return dst, "", chat.Meter{}, upstream.InBand(answer)
 	}

@@ -81,7 +81,7 @@ func (r *imageRequest) pixels() (width, height int64, err error) {
 // lose reports fields that are not carried.
 func (r *imageRequest) lose(loss *chat.Loss, carried ...string) {
 	if r.format == "url" {
-		loss.AddAnswer("response_format", "this provider gives b64_json")
+		loss.AddAnswer("response_format", "this provider returns b64_json")
 	}
 	if r.quality != "" && !slices.Contains(carried, "quality") {
 		loss.Add("quality", upstream.NotTaken)
@@ -225,7 +225,7 @@ func (r *imageRequest) stability(o *upstream.Object, loss *chat.Loss) error {
 		return err
 	}
 	if r.n.Set && r.n.Value > 1 {
-		return fault.Invalid("n", "n must be 1 for this model, which makes one image")
+		return fault.Invalid("n", "n must be 1 for this model, which creates one image")
 	}
 	r.lose(loss, "negative_prompt", "seed", "aspect_ratio", "output_format", "mode")
 	o.Str("prompt", r.prompt)
@@ -278,7 +278,7 @@ func (Images) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Translat
 	}
 	switch err := d.End(); {
 	case err != nil:
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", err)
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's response is not JSON", err)
 	case len(images) == 0 && reason != "":
 		f := upstream.Failed(http.StatusBadRequest, "", "The provider made no image: "+reason)
 		f.Code = chat.ContentFilter

@@ -38,7 +38,7 @@ func (Invoke) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *c
 	for _, x := range r.Extra {
 		// An answer that no guardrail has seen must not look like one that passed it.
 		if strings.HasPrefix(x.Name, "guardrailConfig") || strings.HasPrefix(x.Name, "guardrail_config") {
-			return dst, fault.Invalid(x.Name, "%s is not taken by this model; use a model that is served by Converse", x.Name)
+			return dst, fault.Invalid(x.Name, "%s is not accepted by this model; use a model that is served by Converse", x.Name)
 		}
 	}
 	o := upstream.Begin(dst)

@@ -94,7 +94,7 @@ func (Rerank) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Translat
 	}
 	switch {
 	case d.End() != nil:
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's response is not JSON", d.End())
 	case read.Results == nil:
 		return dst, "", chat.Meter{}, upstream.InBand(answer)
 	}
@@ -202,7 +202,7 @@ func (CountTokens) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.Tra
 	}
 	switch {
 	case d.End() != nil:
-		return dst, "", m, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return dst, "", m, upstream.Invalid("The provider's response is not JSON", d.End())
 	case !n.Set:
 		return dst, "", m, upstream.InBand(answer)
 	}

@@ -67,7 +67,7 @@ func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) 
 	}
 	switch {
 	case d.End() != nil:
-		return nil, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return nil, upstream.Invalid("The provider's response is not JSON", d.End())
 	case failed || parts == nil:
 		return nil, upstream.InBand(body)
 	}

@@ -85,12 +85,12 @@ func (n *narrower) schema(raw []byte, path string, depth int) {
 			object = object || string(value) == `"object"`
 		case name == "additionalProperties":
 			if closed = true; string(value) != "false" {
-				n.report(at, "this provider accepts false alone")
+				n.report(at, "this provider accepts only false")
 				value = []byte("false")
 			}
 		case name == "oneOf":
 			name = "anyOf"
-			n.report(at, "taken as anyOf")
+			n.report(at, "sent as anyOf")
 		}
 		n.key(open, []byte(name))
 		switch name {

@@ -41,7 +41,7 @@ func Stops(r *chat.Request, loss *chat.Loss) []string {
 		if len(r.Stop) > 1 {
 			field += "[" + strconv.Itoa(i) + "]"
 		}
-		loss.Add(field, "only white space, which this model refuses")
+		loss.Add(field, "only white space, which this model rejects")
 	}
 	return kept
 }
@@ -141,7 +141,7 @@ func FitBudget(asked, maxTokens int64, loss *chat.Loss) int64 {
 		most = max(maxTokens/2, min(MinBudget, maxTokens-1))
 	}
 	if most < MinBudget {
-		loss.Add("thinking", "max_tokens leaves no room for it")
+		loss.Add("thinking", "max_tokens is too small for it")
 		return 0
 	}
 	return chat.FitBudget(asked, MinBudget, most, loss)

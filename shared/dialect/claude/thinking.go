@@ -125,7 +125,7 @@ func (t *Turns) Check(think *Thinking, traits *chat.Traits, field string, loss *
 	}
 	t.Recall()
 	if think.Mode == chat.ThinkingBudget && !t.Begun() {
-		loss.Add(field, "the signed reasoning of the tool call that is answered is not known")
+		loss.Add(field, "the signed reasoning of the tool call of this result is not known")
 		*think = Thinking{}
 	}
 	return nil

@@ -84,7 +84,7 @@ func vectorKind(r *embedding.Request) (string, error) {
 		return "", err
 	}
 	if n != 1 {
-		return "", fault.Invalid("embedding_types", "embedding_types must hold one type: an answer in this shape has one vector for each input")
+		return "", fault.Invalid("embedding_types", "embedding_types must contain one type: the response format has one vector per input")
 	}
 	return kind, nil
 }
@@ -176,7 +176,7 @@ func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Tran
 	}
 	switch {
 	case d.End() != nil:
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's response is not JSON", d.End())
 	case read.Vectors == nil:
 		return dst, "", chat.Meter{}, upstream.InBand(answer)
 	}

@@ -83,7 +83,7 @@ func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, err
 	}
 	switch {
 	case d.End() != nil:
-		return nil, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return nil, upstream.Invalid("The provider's response is not JSON", d.End())
 	case f != nil:
 		return nil, f
 	case len(r.Choices) == 0:
@@ -260,7 +260,7 @@ func (Rerank) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Translat
 	}
 	switch {
 	case d.End() != nil:
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's response is not JSON", d.End())
 	case read.Results == nil:
 		return dst, "", chat.Meter{}, upstream.InBand(answer)
 	}

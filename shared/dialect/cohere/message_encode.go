@@ -62,9 +62,9 @@ func documentText(e *requestEncoder, m *chat.Message, p *chat.Part) (string, err
 	at, media := upstream.Path(m, p), p.Media
 	switch {
 	case e.t.NoDocuments:
-		return "", fault.Invalid(at, "%s is a document, which this model does not take", at)
+		return "", fault.Invalid(at, "%s is a document, which this model does not accept", at)
 	case media.Data == "":
-		return "", fault.Invalid(at, "%s must hold the text of the document itself: this provider reads no files by address or id", at)
+		return "", fault.Invalid(at, "%s must contain the text of the document itself: this provider reads no files by address or id", at)
 	case media.Plain:
 		return media.Data, nil
 	case strings.HasPrefix(media.MIME, "text/") || media.MIME == "application/json":
@@ -133,7 +133,7 @@ func part(e *requestEncoder, m *chat.Message, p *chat.Part, role string) error {
 	case p.Kind == chat.Text || p.Kind == chat.Refusal:
 		encodeText(e, p.Text)
 	case p.Kind == chat.Audio:
-		return fault.Invalid(at, "%s is audio, which this provider does not take", at)
+		return fault.Invalid(at, "%s is audio, which this provider does not accept", at)
 	case role == "system":
 		e.loss.Add(at, "a system prompt is text here")
 	case p.Kind == chat.Image:
@@ -156,7 +156,7 @@ func image(e *requestEncoder, p *chat.Part, at string) error {
 	media := p.Media
 	switch {
 	case e.t.NoImages:
-		return fault.Invalid(at, "%s is an image, which this model does not take", at)
+		return fault.Invalid(at, "%s is an image, which this model does not accept", at)
 	case media.FileID != "":
 		return fault.Invalid(at, "%s must be a data: or https: URL for this provider, not the id of a file", at)
 	case media.URL != "" && !strings.HasPrefix(media.URL, "https://") && !strings.HasPrefix(media.URL, "http://"):
@@ -299,7 +299,7 @@ func results(e *requestEncoder, m *chat.Message) error {
 			e.loss.Add(at, upstream.NotTaken)
 			continue
 		case r.CallID == "":
-			return fault.Invalid(at+".tool_call_id", "%s.tool_call_id must name the tool call that is answered", at)
+			return fault.Invalid(at+".tool_call_id", "%s.tool_call_id must name the tool call that it responds to", at)
 		case r.IsError:
 			e.loss.Add(at+".is_error", upstream.NotTaken)
 		}

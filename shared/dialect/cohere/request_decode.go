@@ -142,7 +142,7 @@ func (q *requestDecoder) tool() {
 		})
 	})
 	if t.Name == "" {
-		q.d.Fail("must hold a function with a name")
+		q.d.Fail("must contain a function with a name")
 	}
 	q.r.Tools = append(q.r.Tools, t)
 }

@@ -57,7 +57,7 @@ func refuse(e *requestEncoder) error {
 	r := e.r
 	switch {
 	case len(r.Messages) == 0:
-		return fault.Invalid("messages", "messages must hold at least one message for this provider")
+		return fault.Invalid("messages", "messages must contain at least one message for this provider")
 	case r.MaxTokens.Set && r.MaxTokens.Value < 1:
 		return fault.Invalid(r.MaxTokensField, "%s must be at least 1 for this provider", r.MaxTokensField)
 	case r.Temperature.Set && r.Temperature.Value > 1 && !e.t.ClampTemperature:
@@ -65,7 +65,7 @@ func refuse(e *requestEncoder) error {
 	case r.TopK.Set && (r.TopK.Value < 0 || r.TopK.Value > maxK):
 		return fault.Invalid("top_k", "top_k must be between 0 and %d for this provider", maxK)
 	case len(r.Stop) > maxStops:
-		return fault.Invalid("stop", "stop must hold at most %d strings for this provider", maxStops)
+		return fault.Invalid("stop", "stop must contain at most %d strings for this provider", maxStops)
 	}
 	for _, p := range [...]struct {
 		name string
@@ -145,7 +145,7 @@ func thinking(e *requestEncoder) {
 	switch {
 	case e.t.Thinking == chat.ThinksNever:
 		if g.On() {
-			e.loss.Add(asked, "not taken by this model")
+			e.loss.Add(asked, "not accepted by this model")
 		}
 	case off:
 		e.Raw("thinking", []byte(`{"type":"disabled"}`))
@@ -167,10 +167,10 @@ func format(e *requestEncoder) error {
 		return nil
 	}
 	if len(e.r.Tools) > 0 && e.r.ToolChoice.Mode != chat.ToolsNone {
-		return fault.New(fault.UnsupportedResponse, "response_format", "This provider cannot answer in JSON while it is given tools: leave one of tools and response_format out")
+		return fault.New(fault.UnsupportedResponse, "response_format", "This provider cannot answer in JSON with tools: omit either tools or response_format")
 	}
 	if e.t.Schema == chat.SchemaNone {
-		return fault.New(fault.UnsupportedResponse, "response_format", "This model cannot be held to answer in JSON")
+		return fault.New(fault.UnsupportedResponse, "response_format", "This model has no JSON mode")
 	}
 	e.Key("response_format")
 	e.Open('{')
@@ -208,7 +208,7 @@ func tools(e *requestEncoder) error {
 		case choice.Mode == chat.ToolsNamed && t.Name != choice.Name:
 			continue
 		case choice.Mode == chat.ToolsNone && r.Format.Kind != chat.FormatText:
-			e.loss.Add(at, "not taken beside response_format")
+			e.loss.Add(at, "not accepted beside response_format")
 			continue
 		}
 		given++
@@ -224,7 +224,7 @@ func tools(e *requestEncoder) error {
 		case choice.Mode == chat.ToolsNamed && len(r.Tools) > 0:
 			return fault.Invalid("tool_choice", "tool_choice names a function that is not among %s", list)
 		case choice.Forced():
-			return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider can be given none")
+			return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider accepts no tools")
 		}
 		return nil
 	}
@@ -247,7 +247,7 @@ func encodeStrict(e *requestEncoder, strict, given int, list string) {
 	case strict == given && !slices.ContainsFunc(e.r.Extra, func(x chat.Field) bool { return x.Name == "strict_tools" }):
 		e.Bool("strict_tools", true)
 	case strict > 0 && strict < given:
-		e.loss.Add(list+".strict", "taken for all tools or for none")
+		e.loss.Add(list+".strict", "treated as all tools or none")
 	}
 }
 

@@ -57,14 +57,14 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 	}
 	switch {
 	case d.End() != nil:
-		return nil, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return nil, upstream.Invalid("The provider's response is not JSON", d.End())
 	case Failed(c.Native):
 		return nil, Failure(c.Native, "")
 	case !seen:
 		if p := upstream.ReadError(body); p != nil {
 			return nil, upstream.InBand(body)
 		}
-		return nil, upstream.Invalid("The provider's answer holds no message", nil)
+		return nil, upstream.Invalid("The provider's response contains no message", nil)
 	}
 	c.Stop = StopReason(c.Native)
 	addLogprobs(c, logprobs)

@@ -50,9 +50,9 @@ func media(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	}
 	switch {
 	case block == "document" && e.t.NoDocuments:
-		return fault.Invalid(at, "%s is a document, which this model does not take", at)
+		return fault.Invalid(at, "%s is a document, which this model does not accept", at)
 	case block == "image" && e.t.NoImages:
-		return fault.Invalid(at, "%s is an image, which this model does not take", at)
+		return fault.Invalid(at, "%s is an image, which this model does not accept", at)
 	}
 	source, err := encodeSource(e, d, at)
 	if err != nil {
@@ -84,7 +84,7 @@ func blockOf(e *requestEncoder, p *chat.Part, at string) (block, format string, 
 	d := p.Media
 	if p.Kind == chat.Audio {
 		if !audioFormats[d.Format] {
-			return "", "", fault.Invalid(at, "%s is audio of the format %q, which this provider does not take", at, d.Format)
+			return "", "", fault.Invalid(at, "%s is audio of the format %q, which this provider does not accept", at, d.Format)
 		}
 		return "audio", d.Format, nil
 	}
@@ -103,7 +103,7 @@ func blockOf(e *requestEncoder, p *chat.Part, at string) (block, format string, 
 	case p.Kind == chat.Document:
 		mime = "application/pdf"
 	default:
-		return "", "", fault.Invalid(at, "%s must have a mime_type for this provider: its address does not tell what it is", at)
+		return "", "", fault.Invalid(at, "%s must have a mime_type for this provider: its address does not show its type", at)
 	}
 	f, ok := formats[mime]
 	if !ok && strings.HasPrefix(mime, "text/") {

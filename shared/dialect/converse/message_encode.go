@@ -82,7 +82,7 @@ func encodeMessages(e *requestEncoder) error {
 		if e.r.Completion != nil {
 			return fault.Invalid("prompt", "prompt must not be blank for this provider")
 		}
-		return fault.Invalid("messages", "messages must hold a message of the user with content: this provider answers no conversation without one")
+		return fault.Invalid("messages", "messages must contain a message of the user with content: this provider requires one")
 	}
 	e.B = append(e.B, "]}"...)
 	systemTurn(e, later)
@@ -170,7 +170,7 @@ func turn(e *requestEncoder, ms []chat.Message, first, last int) error {
 	}
 	if documents >= 0 && !texts {
 		at := upstream.Path(&ms[documents], nil)
-		return fault.Invalid(at, "%s must hold a text beside its document for this provider", at)
+		return fault.Invalid(at, "%s must contain a text in addition to its document for this provider", at)
 	}
 	return nil
 }
@@ -310,7 +310,7 @@ func call(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 func result(e *requestEncoder, m *chat.Message, p *chat.Part) error {
 	r, at := p.Result, upstream.Path(m, nil)
 	if r.CallID == "" {
-		return fault.Invalid(at+".tool_call_id", "%s.tool_call_id must name the tool call that is answered", at)
+		return fault.Invalid(at+".tool_call_id", "%s.tool_call_id must name the tool call that it responds to", at)
 	}
 	marker := p.Cache
 	if e.flat {

@@ -74,7 +74,7 @@ func (q *requestDecoder) outputConfig() {
 		switch key {
 		case "schema":
 			if f.Schema = json.RawMessage(d.Str()); !upstream.IsObject(f.Schema) {
-				d.Fail("must be the text of a JSON schema")
+				d.Fail("must be a JSON schema as a string")
 			}
 		case "name":
 			f.Name = d.Str()
@@ -273,7 +273,7 @@ func (q *requestDecoder) part(at, i int) (p chat.Part, marker chat.Cache) {
 		}
 	}
 	if p.Kind == 0 && d.Err() == nil {
-		d.Fail("must hold a block of content (part %d)", i)
+		d.Fail("must contain a block of content (part %d)", i)
 	}
 	return p, chat.NoCache
 }

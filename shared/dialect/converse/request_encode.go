@@ -85,18 +85,18 @@ func inference(e *requestEncoder) {
 	}
 	switch {
 	case e.t.Sampling == chat.SamplingNone:
-		drop(&temperature, "temperature", "not taken by this model")
-		drop(&topP, "top_p", "not taken by this model")
+		drop(&temperature, "temperature", "not accepted by this model")
+		drop(&topP, "top_p", "not accepted by this model")
 	case e.think.On() && e.t.Family == familyAnthropic:
 		if temperature.Value != 1 {
-			drop(&temperature, "temperature", "not taken with thinking")
+			drop(&temperature, "temperature", "not accepted with thinking")
 		}
 		if topP.Value < 0.95 {
-			drop(&topP, "top_p", "not taken with thinking")
+			drop(&topP, "top_p", "not accepted with thinking")
 		}
 	}
 	if e.t.Sampling == chat.SamplingEither && temperature.Set {
-		drop(&topP, "top_p", "not taken beside temperature")
+		drop(&topP, "top_p", "not accepted beside temperature")
 	}
 	if temperature.Set && temperature.Value > 1 {
 		temperature.Value = 1
@@ -135,7 +135,7 @@ func cachePoint(e *requestEncoder, c chat.Cache, path func() string) {
 		return
 	}
 	if e.t.NoCacheControl {
-		e.loss.Add(path()+".cache_control", "not taken by this model")
+		e.loss.Add(path()+".cache_control", "not accepted by this model")
 		return
 	}
 	if e.skip > 0 {
@@ -149,7 +149,7 @@ func cachePoint(e *requestEncoder, c chat.Cache, path func() string) {
 	e.Str("type", "default")
 	switch {
 	case c == chat.Cache1h && e.t.NoLongCache:
-		e.loss.Add(path()+".cache_control.ttl", "not taken by this model")
+		e.loss.Add(path()+".cache_control.ttl", "not accepted by this model")
 	case c == chat.Cache1h:
 		e.Str("ttl", "1h")
 	case c == chat.Cache5m && !e.t.NoLongCache: // models without ttl know no other time

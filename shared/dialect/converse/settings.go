@@ -148,7 +148,7 @@ func additional(e *requestEncoder) error {
 		for key := range d.Object {
 			member := string(key)
 			if own[member] {
-				return fault.Invalid(x.Name+"."+member, "%s.%s is given twice", x.Name, member)
+				return fault.Invalid(x.Name+"."+member, "%s.%s is sent twice", x.Name, member)
 			}
 			own[member] = true
 			e.Text(member)
@@ -229,7 +229,7 @@ func ofFamily(e *requestEncoder) {
 	}
 	foreignTools(e) // reported: Claude alone has such tools
 	if r.Parallel.Set && !r.Parallel.Value && !e.flat {
-		e.loss.Add("parallel_tool_calls", "not taken by this model")
+		e.loss.Add("parallel_tool_calls", "not accepted by this model")
 	}
 }
 
@@ -269,9 +269,9 @@ func ofClaude(e *requestEncoder) {
 	if topK := r.TopK; topK.Set {
 		switch {
 		case e.t.Sampling == chat.SamplingNone:
-			e.loss.Add("top_k", "not taken by this model")
+			e.loss.Add("top_k", "not accepted by this model")
 		case e.think.On():
-			e.loss.Add("top_k", "not taken with thinking")
+			e.loss.Add("top_k", "not accepted with thinking")
 		default:
 			e.IntIf("top_k", topK)
 		}

@@ -289,5 +289,5 @@ func Exception(kind string, data []byte) *fault.Fault {
 }
 
 func invalidAnswer(cause error) *fault.Fault {
-	return upstream.Invalid("The provider's answer is not a message", cause)
+	return upstream.Invalid("The provider's response is not a message", cause)
 }

@@ -8,9 +8,9 @@ import (
 
 // Reasons why a system prompt was moved.
 const (
-	inFront     = "moved in front of the conversation: this model takes no system prompt within it"
-	behindNone  = "moved in front of the conversation: it follows no turn of the user"
-	behindOther = "moved behind the turn of the user"
+	inFront     = "moved to the beginning of the conversation: this model takes no system prompt within it"
+	behindNone  = "moved to the beginning of the conversation: it follows no turn of the user"
+	behindOther = "moved after the turn of the user"
 )
 
 // placedPrompt is a system prompt that is written after a turn of the user.

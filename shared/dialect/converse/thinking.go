@@ -132,7 +132,7 @@ func planBudget(e *requestEncoder, r chat.Reasoning) {
 	}
 	limit := e.maxTokens.Value
 	if limit <= claude.MinBudget {
-		e.loss.Add("reasoning_effort", "max_tokens leaves no room for it")
+		e.loss.Add("reasoning_effort", "max_tokens is too small for it")
 		e.think.Mode = chat.ThinkingUnsaid
 		return
 	}

@@ -48,7 +48,7 @@ func planTools(e *requestEncoder) error {
 	offered := e.format == claude.ByTool
 	if e.r.ToolChoice.Mode == chat.ToolsNone {
 		if len(e.r.Tools) > 0 {
-			e.loss.Add("tools", "left out, as tool_choice is none")
+			e.loss.Add("tools", "omitted, as tool_choice is none")
 		}
 		e.flat = !offered
 		return nil
@@ -57,15 +57,15 @@ func planTools(e *requestEncoder) error {
 		offered = offered || e.r.Tools[i].Foreign == "" && !e.t.NoTools
 	}
 	if !offered && e.r.ToolChoice.Forced() {
-		return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider can be given none")
+		return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider accepts no tools")
 	}
 	e.flat = !offered
 	if !offered && len(e.r.Tools) > 0 {
 		if e.r.ToolChoice.Mode == chat.ToolsAuto {
-			e.loss.Add("tool_choice", "no tool of the client's own is offered")
+			e.loss.Add("tool_choice", "no tool of the client is offered")
 		}
 		if e.r.Parallel.Set && !e.r.Parallel.Value {
-			e.loss.Add("parallel_tool_calls", "no tool of the client's own is offered")
+			e.loss.Add("parallel_tool_calls", "no tool of the client is offered")
 		}
 	}
 	return nil
@@ -91,7 +91,7 @@ func tools(e *requestEncoder) error {
 			continue // reported, or written among the additional fields
 		}
 		if e.t.NoTools {
-			e.loss.Add(toolPath(e, i), "not taken by this model")
+			e.loss.Add(toolPath(e, i), "not accepted by this model")
 			continue
 		}
 		encodeTool(e, t, i)
@@ -111,7 +111,7 @@ func encodeTool(e *requestEncoder, t *chat.Tool, i int) {
 	strict := t.Strict.Set && t.Strict.Value
 	if strict && e.t.NoStrictTools {
 		strict = false
-		e.loss.Add(toolPath(e, i)+".strict", "not taken by this model")
+		e.loss.Add(toolPath(e, i)+".strict", "not accepted by this model")
 	}
 	schema := []byte(t.Schema)
 	if strict && schema != nil && e.t.Family == familyAnthropic {
@@ -123,7 +123,7 @@ func encodeTool(e *requestEncoder, t *chat.Tool, i int) {
 	}
 	path := func() string { return toolPath(e, i) }
 	if t.Cache != chat.NoCache && e.t.Family == familyAmazon && !e.t.NoCacheControl {
-		e.loss.Add(path()+".cache_control", "not taken on tools by this model")
+		e.loss.Add(path()+".cache_control", "not accepted on tools by this model")
 		return
 	}
 	cachePoint(e, t.Cache, path)

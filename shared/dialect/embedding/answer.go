@@ -37,7 +37,7 @@ func (a *Answer) Append(dst []byte, asked *chat.TranslatorRequest) ([]byte, chat
 		return dst, chat.Meter{}, err
 	}
 	if len(a.Vectors) != len(r.Inputs) {
-		return dst, chat.Meter{}, upstream.Invalid("The provider gave "+strconv.Itoa(len(a.Vectors))+" vectors for "+strconv.Itoa(len(r.Inputs))+" inputs", nil)
+		return dst, chat.Meter{}, upstream.Invalid("The provider returned "+strconv.Itoa(len(a.Vectors))+" vectors for "+strconv.Itoa(len(r.Inputs))+" inputs", nil)
 	}
 	sort.SliceStable(a.Vectors, func(i, j int) bool { return a.Vectors[i].Index < a.Vectors[j].Index })
 	o := upstream.Begin(dst)
@@ -46,7 +46,7 @@ func (a *Answer) Append(dst []byte, asked *chat.TranslatorRequest) ([]byte, chat
 	o.Open('[')
 	for i, v := range a.Vectors {
 		if v.Index != i {
-			return dst, chat.Meter{}, upstream.Invalid("The provider numbered its vectors wrongly", nil)
+			return dst, chat.Meter{}, upstream.Invalid("The provider returned vectors with wrong numbers", nil)
 		}
 		o.Open('{')
 		o.Str("object", "embedding")
@@ -102,7 +102,7 @@ func appendVector(dst, raw []byte, wantBase64 bool) ([]byte, error) {
 		return append(dst, raw...), nil
 	case wire.KindArray:
 	default:
-		return dst, upstream.Invalid("The provider gave a vector that is no list of numbers", nil)
+		return dst, upstream.Invalid("The provider returned a vector that is not a list of numbers", nil)
 	}
 	if !wantBase64 {
 		return append(dst, raw...), nil
@@ -113,7 +113,7 @@ func appendVector(dst, raw []byte, wantBase64 bool) ([]byte, error) {
 		floats = binary.LittleEndian.AppendUint32(floats, math.Float32bits(float32(d.Float())))
 	}
 	if err := d.End(); err != nil {
-		return dst, upstream.Invalid("The provider gave a vector that is no list of numbers", err)
+		return dst, upstream.Invalid("The provider returned a vector that is not a list of numbers", err)
 	}
 	dst = append(dst, '"')
 	dst = base64.StdEncoding.AppendEncode(dst, floats)
@@ -168,7 +168,7 @@ func readOpenAI(body []byte) (*Answer, error) {
 		}
 	}
 	if err := d.End(); err != nil {
-		return nil, upstream.Invalid("The provider's answer is not JSON", err)
+		return nil, upstream.Invalid("The provider's response is not JSON", err)
 	}
 	if a.Vectors == nil {
 		return nil, upstream.InBand(body)

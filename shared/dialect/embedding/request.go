@@ -69,7 +69,7 @@ func Read(body []byte) (*Request, error) {
 		return nil, err
 	}
 	if len(r.Inputs) == 0 {
-		return nil, fault.Invalid("input", "input must hold at least one text or image")
+		return nil, fault.Invalid("input", "input must contain at least one text or image")
 	}
 	return r, nil
 }
@@ -180,7 +180,7 @@ func (r *Request) Texts(limit int) ([]string, error) {
 // AtMost rejects more inputs than the provider takes in one request.
 func (r *Request) AtMost(limit int) error {
 	if limit > 0 && len(r.Inputs) > limit {
-		return fault.Invalid("input", "input must hold at most %d items for this provider", limit)
+		return fault.Invalid("input", "input must contain at most %d items for this provider", limit)
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func (Nomic) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Translato
 		}
 	}
 	if err := d.End(); err != nil {
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", err)
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's response is not JSON", err)
 	}
 	if read.Vectors == nil {
 		return dst, "", chat.Meter{}, upstream.InBand(answer)

@@ -93,7 +93,7 @@ func contents(e *requestEncoder) error {
 		if e.r.Completion != nil {
 			return fault.Invalid("prompt", "prompt must not be empty for this provider")
 		}
-		return fault.Invalid("messages", "messages must hold a message of the user with content: this provider answers no conversation without one")
+		return fault.Invalid("messages", "messages must contain a message of the user with content: this provider requires one")
 	}
 	e.b = append(e.b, ']')
 	return nil

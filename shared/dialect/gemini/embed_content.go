@@ -140,7 +140,7 @@ func embedded(dst, answer []byte, a *chat.TranslatorRequest, member string, read
 func finish(dst, answer []byte, d *wire.Decoder, got *embedding.Answer, a *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
 	switch err := d.End(); {
 	case err != nil:
-		return dst, chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", err)
+		return dst, chat.Meter{}, upstream.Invalid("The provider's response is not JSON", err)
 	case got.Vectors == nil:
 		return dst, chat.Meter{}, inBandError(answer)
 	}

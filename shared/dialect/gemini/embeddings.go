@@ -69,7 +69,7 @@ func inline(r *embedding.Request, i int) (mime, data string, err error) {
 	head, data, ok := strings.Cut(r.Inputs[i].Image, ";base64,")
 	mime, isData := strings.CutPrefix(head, "data:")
 	if !ok || !isData || data == "" {
-		return "", "", fault.Invalid(r.Path(i), "%s must hold its image as a base64 data: URL for this provider", r.Path(i))
+		return "", "", fault.Invalid(r.Path(i), "%s must contain its image as a base64 data: URL for this provider", r.Path(i))
 	}
 	return mime, data, nil
 }

@@ -161,7 +161,7 @@ func (s *said) fault() *fault.Fault {
 
 // invalidAnswer is the fault for an answer that is not one.
 func invalidAnswer(cause error) *fault.Fault {
-	f := fault.New(fault.InvalidProviderResponse, "", "The provider's answer is not a generateContent response")
+	f := fault.New(fault.InvalidProviderResponse, "", "The provider's response is not a generateContent response")
 	f.Source = fault.SourceProvider
 	if cause != nil {
 		return f.WithCause(cause)

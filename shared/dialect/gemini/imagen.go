@@ -62,7 +62,7 @@ func (p *pictured) read(body []byte, a *chat.TranslatorRequest) error {
 			p.compression = chat.Some(d.Int())
 		case "response_format":
 			if d.Str() == "url" {
-				a.Loss.AddAnswer(name, "images are given as b64_json")
+				a.Loss.AddAnswer(name, "images are returned as b64_json")
 			}
 		case "aspectRatio", "aspect_ratio", "seed", "negativePrompt", "negative_prompt", "personGeneration", "person_generation", "safetySetting", "safety_setting",
 			"addWatermark", "add_watermark", "enhancePrompt", "enhance_prompt", "language", "storageUri", "storage_uri", "guidanceScale", "guidance_scale", "sampleImageSize", "sample_image_size":
@@ -128,7 +128,7 @@ func (p *pictured) shape(o *upstream.Object, a *chat.TranslatorRequest) error {
 	}
 	for _, x := range p.pass {
 		if x.Name == "aspectRatio" {
-			a.Loss.Add("size", "the aspect ratio is set beside it")
+			a.Loss.Add("size", "the aspect ratio is also set")
 			return nil
 		}
 	}
@@ -202,7 +202,7 @@ func (Imagen) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Translat
 		}
 	}
 	if err := d.End(); err != nil {
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", err)
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's response is not JSON", err)
 	}
 	switch {
 	case failed:

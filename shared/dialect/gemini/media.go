@@ -15,9 +15,9 @@ func encodeMedia(e *requestEncoder, p *chat.Part, at string) error {
 	m := p.Media
 	switch {
 	case e.t.NoImages && p.Kind == chat.Image:
-		return fault.Invalid(at, "%s is an image, which this model does not take", at)
+		return fault.Invalid(at, "%s is an image, which this model does not accept", at)
 	case e.t.NoDocuments && p.Kind == chat.Document:
-		return fault.Invalid(at, "%s is a document, which this model does not take", at)
+		return fault.Invalid(at, "%s is a document, which this model does not accept", at)
 	}
 	if m.Detail != "" && m.Detail != "auto" {
 		e.loss.Add(at+".image_url.detail", notTaken)

@@ -32,7 +32,7 @@ func TestImagenOnAIStudioTakesLess(t *testing.T) {
 	body := []byte(`{"prompt":"a","seed":1,"aspect_ratio":"1:1"}`)
 	a := &chat.TranslatorRequest{Body: body, Model: "imagen-4.0", Loss: &chat.Loss{}, ProviderName: "google"}
 	up, _, err := Imagen{}.EncodeRequest(nil, body, a)
-	if err != nil || string(up) != `{"instances":[{"prompt":"a"}],"parameters":{"sampleCount":1,"aspectRatio":"1:1"}}` || a.Loss.Header() != "dropped=seed (not taken by this provider)" {
+	if err != nil || string(up) != `{"instances":[{"prompt":"a"}],"parameters":{"sampleCount":1,"aspectRatio":"1:1"}}` || a.Loss.Header() != "dropped=seed (not accepted by this provider)" {
 		t.Errorf("%s %v %s", up, err, a.Loss.Header())
 	}
 }

@@ -17,7 +17,7 @@ const (
 	maxCandidates = 8
 )
 
-const notTaken = "not taken by this provider"
+const notTaken = "not accepted by this provider"
 
 // requestEncoder writes one request for a provider. What does not change from
 // turn to turn comes before the contents, so that a conversation's bytes only
@@ -74,7 +74,7 @@ func refuse(e *requestEncoder) error {
 		}
 	}
 	if len(r.Stop) > maxStops {
-		return fault.Invalid("stop", "stop must hold at most %d texts for this provider", maxStops)
+		return fault.Invalid("stop", "stop must contain at most %d texts for this provider", maxStops)
 	}
 	if r.MaxTokens.Set && r.MaxTokens.Value < 1 {
 		return fault.Invalid(r.MaxTokensField, "%s must be at least 1 for this provider", r.MaxTokensField)
@@ -180,7 +180,7 @@ func system(e *requestEncoder) {
 // marker reports a cache marker: this provider caches prefixes automatically.
 func marker(e *requestEncoder, m *chat.Message, p *chat.Part) {
 	if p.Cache != chat.NoCache {
-		e.loss.Add(path(m, p)+".cache_control", "this provider caches by itself")
+		e.loss.Add(path(m, p)+".cache_control", "this provider caches automatically")
 	}
 }
 
@@ -326,7 +326,7 @@ func thinking(e *requestEncoder) {
 	}
 	off := r.Thinking == chat.ThinkingOff || r.Thinking == chat.ThinkingUnsaid && r.Effort == "none"
 	if r.Thinking != chat.ThinkingUnsaid && r.Effort != "" && (off || r.Budget.Set) {
-		e.loss.Add("reasoning_effort", "thinking is set beside it")
+		e.loss.Add("reasoning_effort", "thinking is also set")
 	}
 	encodeKey(e, "thinkingConfig")
 	e.b = append(e.b, '{')

@@ -305,7 +305,7 @@ func (s *subsetter) anyOf(ks []keyword, variants []byte, path string, nullable b
 		switch k.name {
 		case "anyOf", "title", "description", "type", "default", "$schema", "$id", "$comment", "$defs", "definitions", "discriminator":
 		default:
-			s.narrowed(path+"."+k.name, "not taken beside anyOf")
+			s.narrowed(path+"."+k.name, "not accepted beside anyOf")
 		}
 	}
 	s.e.b = append(s.e.b, `{"anyOf":[`...)

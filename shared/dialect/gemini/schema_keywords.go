@@ -63,7 +63,7 @@ func (s *subsetter) keywords(ks []keyword, kind, path string, nullable *bool) {
 		}
 	}
 	if items := find(ks, "items"); kind == "array" && wire.KindOf(items) != wire.KindObject {
-		s.narrowed(path+".items", "a list must say what it holds: text")
+		s.narrowed(path+".items", "a list needs the type of its items: text")
 		encodeRaw(e, "items", []byte(`{"type":"string"}`))
 	}
 }
@@ -95,7 +95,7 @@ func (s *subsetter) enum(k keyword, kind, at string, nullable *bool) {
 		case wire.KindOf(v) == wire.KindString && kind == "string":
 			texts = append(texts, v)
 		default:
-			s.narrowed(at, "only texts can be listed")
+			s.narrowed(at, "lists can only contain texts")
 			return
 		}
 	}

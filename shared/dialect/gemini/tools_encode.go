@@ -53,7 +53,7 @@ func planTools(e *requestEncoder) error {
 		}
 	}
 	if e.tools.functions == 0 && r.ToolChoice.Forced() {
-		return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider can be given none")
+		return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider accepts no tools")
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func function(e *requestEncoder, t *chat.Tool, i int) error {
 		e.loss.Add(at+"."+x.Name, notTaken)
 	}
 	if t.Cache != chat.NoCache {
-		e.loss.Add(toolPath(e, i)+".cache_control", "this provider caches by itself")
+		e.loss.Add(toolPath(e, i)+".cache_control", "this provider caches automatically")
 	}
 	e.b = append(e.b, '}')
 	return nil

@@ -34,7 +34,7 @@ func (m members) gather(body []byte) (*answer, error) {
 	d := wire.NewDecoder(body)
 	m.value(d, a, "")
 	if err := d.End(); err != nil {
-		return nil, upstream.Invalid("The provider's answer is not JSON", err)
+		return nil, upstream.Invalid("The provider's response is not JSON", err)
 	}
 	switch {
 	case a.failed:
@@ -46,7 +46,7 @@ func (m members) gather(body []byte) (*answer, error) {
 	case upstream.ReadError(body) != nil:
 		return nil, upstream.InBand(body)
 	}
-	return nil, upstream.Invalid("The provider's answer holds no image", nil)
+	return nil, upstream.Invalid("The provider's response contains no image", nil)
 }
 
 // value reads the value of name.
@@ -122,7 +122,7 @@ func bare(body []byte, h http.Header) (a *answer, ok bool, err error) {
 		return nil, true, filtered(reason)
 	}
 	if !sniffed {
-		return nil, true, upstream.Invalid("The provider's answer is no image, though its type says so", nil)
+		return nil, true, upstream.Invalid("The provider's response is not an image, although its type states it", nil)
 	}
 	return &answer{data: []string{base64.StdEncoding.EncodeToString(body)}}, true, nil
 }
@@ -132,14 +132,14 @@ func bare(body []byte, h http.Header) (a *answer, ok bool, err error) {
 func (m members) answerOf(body []byte, h http.Header) (*answer, error) {
 	switch trimmed := bytes.TrimLeft(body, " \t\r\n"); {
 	case len(trimmed) == 0:
-		return nil, upstream.Invalid("The provider's answer is empty", nil)
+		return nil, upstream.Invalid("The provider's response is empty", nil)
 	case trimmed[0] == '{' || trimmed[0] == '[' || trimmed[0] == '"':
 		return m.gather(body)
 	}
 	if a, ok, err := bare(body, h); ok {
 		return a, err
 	}
-	return nil, upstream.Invalid("The provider's answer is neither JSON nor an image", nil)
+	return nil, upstream.Invalid("The provider's response is neither JSON nor an image", nil)
 }
 
 // decode is DecodeResponse of hosts with images under the names of m.
@@ -155,7 +155,7 @@ func (m members) decode(dst, body []byte, h http.Header, asked *chat.TranslatorR
 	for i, s := range a.data {
 		raw := bareBase64(s)
 		if !wholeBase64(raw) {
-			return dst, "", chat.Meter{}, upstream.Invalid("Image "+strconv.Itoa(i+1)+" of the provider's answer is not whole base64", nil)
+			return dst, "", chat.Meter{}, upstream.Invalid("Image "+strconv.Itoa(i+1)+" of the provider's response is not valid base64", nil)
 		}
 		o.Open('{')
 		o.Key("b64_json")

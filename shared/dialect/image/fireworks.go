@@ -46,7 +46,7 @@ func (Fireworks) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]b
 	o := upstream.Begin(dst)
 	switch {
 	case strings.Contains(a.Model, "kontext"):
-		err = fault.Newf(fault.UnsupportedOperation, "model", "The model answers with a ticket and not with an image; ask for it by pass-through")
+		err = fault.Newf(fault.UnsupportedOperation, "model", "The model responds with a job id instead of an image; use pass-through")
 	case strings.Contains(a.Model, "flux-"):
 		err = r.flux(o, a.Loss)
 	default:

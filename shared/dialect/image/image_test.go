@@ -198,18 +198,18 @@ func TestAnswersThatAreTheImage(t *testing.T) {
 		status int // 0 means an image
 		code   fault.Code
 	}{
-		"png":                     {png, headers{"Content-Type": "image/png"}, 0, ""},
-		"jpeg":                    {jpeg, headers{"Content-Type": "image/jpeg"}, 0, ""},
-		"of no type":              {png, headers{"Content-Type": "application/octet-stream"}, 0, ""},
-		"finished":                {png, headers{"Content-Type": "image/png", "Finish-Reason": "SUCCESS"}, 0, ""},
-		"filtered":                {png, headers{"Content-Type": "image/png", "Finish-Reason": "CONTENT_FILTERED"}, 400, chat.ContentFilter},
-		"a cut png":               {png[:len(png)-5], headers{"Content-Type": "image/png"}, 502, fault.InvalidProviderResponse},
-		"text that says png":      {[]byte("hello"), headers{"Content-Type": "image/png"}, 502, fault.InvalidProviderResponse},
-		"a page":                  {[]byte("<html></html>"), headers{"Content-Type": "text/html"}, 502, fault.InvalidProviderResponse},
-		"nothing":                 {nil, headers{"Content-Type": "image/png"}, 502, fault.InvalidProviderResponse},
-		"JSON that is no object":  {[]byte(`[]`), nil, 502, fault.InvalidProviderResponse},
-		"JSON that is cut":        {[]byte(`{"image":"` + pixel), nil, 502, fault.InvalidProviderResponse},
-		"base64 with other signs": {[]byte(`{"image":"AA*A","images":[{"image":"AA*A"}],"artifacts":[{"base64":"AA*A"}],"base64":"AA*A","result":{"image":"AA*A"}}`), nil, 502, fault.InvalidProviderResponse},
+		"png":                        {png, headers{"Content-Type": "image/png"}, 0, ""},
+		"jpeg":                       {jpeg, headers{"Content-Type": "image/jpeg"}, 0, ""},
+		"of no type":                 {png, headers{"Content-Type": "application/octet-stream"}, 0, ""},
+		"finished":                   {png, headers{"Content-Type": "image/png", "Finish-Reason": "SUCCESS"}, 0, ""},
+		"filtered":                   {png, headers{"Content-Type": "image/png", "Finish-Reason": "CONTENT_FILTERED"}, 400, chat.ContentFilter},
+		"a cut png":                  {png[:len(png)-5], headers{"Content-Type": "image/png"}, 502, fault.InvalidProviderResponse},
+		"text that says png":         {[]byte("hello"), headers{"Content-Type": "image/png"}, 502, fault.InvalidProviderResponse},
+		"a page":                     {[]byte("<html></html>"), headers{"Content-Type": "text/html"}, 502, fault.InvalidProviderResponse},
+		"nothing":                    {nil, headers{"Content-Type": "image/png"}, 502, fault.InvalidProviderResponse},
+		"JSON that is not an object": {[]byte(`[]`), nil, 502, fault.InvalidProviderResponse},
+		"JSON that is cut":           {[]byte(`{"image":"` + pixel), nil, 502, fault.InvalidProviderResponse},
+		"base64 with other signs":    {[]byte(`{"image":"AA*A","images":[{"image":"AA*A"}],"artifacts":[{"base64":"AA*A"}],"base64":"AA*A","result":{"image":"AA*A"}}`), nil, 502, fault.InvalidProviderResponse},
 	} {
 		for _, w := range wires {
 			if (w.carrier == SiliconFlow{}) {

@@ -83,7 +83,7 @@ func (r *request) measure(size string, width, height chat.Opt[int64]) error {
 		if width.Set {
 			missing = "height"
 		}
-		return fault.Invalid(missing, "%s is required: width and height go together", missing)
+		return fault.Invalid(missing, "%s is required: width and height must be sent together", missing)
 	case width.Set:
 		r.width, r.height, r.sized = width.Value, height.Value, "width"
 		for i, v := range []int64{r.width, r.height} {
@@ -115,7 +115,7 @@ func (r *request) atMost(most int64) error {
 	case r.n.Or(1) <= most:
 		return nil
 	case most == 1:
-		return fault.Invalid("n", "n must be 1 for this model, which makes one image in a request; send the request again for more")
+		return fault.Invalid("n", "n must be 1 for this model, which creates one image per request; send the request again for more")
 	}
 	return fault.Invalid("n", "n must be at most %d for this model", most)
 }
@@ -123,7 +123,7 @@ func (r *request) atMost(most int64) error {
 // bytesOnly reports that images will come as bytes where an address is wanted.
 func (r *request) bytesOnly(loss *chat.Loss) {
 	if r.format == "url" {
-		loss.AddAnswer("response_format", "images are given as b64_json")
+		loss.AddAnswer("response_format", "images are returned as b64_json")
 	}
 }
 
@@ -149,11 +149,11 @@ func (r *request) carry(taken names, loss *chat.Loss, put func(client, host stri
 		host := taken.of(x.Name)
 		switch {
 		case x.Raw == nil:
-			loss.Add(x.Name, "width and height are set beside it")
+			loss.Add(x.Name, "width and height are also set")
 		case host == "":
 			loss.Add(x.Name, upstream.NotTaken)
 		case slices.Contains(sent, host):
-			loss.Add(x.Name, "set by another member")
+			loss.Add(x.Name, "set by another field")
 		default:
 			sent = append(sent, host)
 			if err := put(x.Name, host, x.Raw); err != nil {
@@ -259,7 +259,7 @@ func (SiliconFlow) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([
 	}
 	r.loseRatio(a.Loss)
 	if r.format == "b64_json" {
-		a.Loss.AddAnswer("response_format", "images are given by url")
+		a.Loss.AddAnswer("response_format", "images are returned by url")
 	}
 	o := upstream.Begin(dst)
 	o.Str("model", a.Model)

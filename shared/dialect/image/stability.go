@@ -191,7 +191,7 @@ func (r *request) proportions(list []shape, loss *chat.Loss) string {
 	switch {
 	case r.ratio != "":
 		if r.sized != "" {
-			loss.Add(r.sized, "the aspect ratio is set beside it")
+			loss.Add(r.sized, "the aspect ratio is also set")
 		}
 		return r.ratio
 	case r.sized == "":

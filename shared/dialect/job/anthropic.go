@@ -212,7 +212,7 @@ func (Anthropic) read(resp *http.Response) (*Batch, error) {
 		return nil, err
 	}
 	if m.ID == "" || m.State == "" {
-		return nil, upstream.Invalid("The provider's answer is no batch", nil)
+		return nil, upstream.Invalid("The provider's response is not a batch", nil)
 	}
 	return m.batch(), nil
 }

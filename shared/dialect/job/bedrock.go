@@ -74,7 +74,7 @@ func (b Bedrock) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, erro
 		return nil, err
 	}
 	if len(want.OutputData) > 0 {
-		j.Loss.Add("output_data_config", "results lie beside the rows")
+		j.Loss.Add("output_data_config", "results are stored next to the rows")
 	}
 	if err := role(want.RoleARN); err != nil {
 		return nil, err
@@ -160,7 +160,7 @@ func (Bedrock) start(ctx context.Context, j *chat.Job, body []byte) (string, err
 		return "", err
 	}
 	if made.ARN == "" {
-		return "", upstream.Invalid("The provider's answer names no job", nil)
+		return "", upstream.Invalid("The provider's response names no job", nil)
 	}
 	return made.ARN, nil
 }
@@ -227,7 +227,7 @@ func (Bedrock) job(ctx context.Context, j *chat.Job, id string) (*invocationJob,
 		return nil, err
 	}
 	if v.ARN == "" || v.Status == "" {
-		return nil, upstream.Invalid("The provider's answer is no job", nil)
+		return nil, upstream.Invalid("The provider's response is not a job", nil)
 	}
 	return v, nil
 }

@@ -198,7 +198,7 @@ func (Bedrock) tuning(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error)
 		return nil, err
 	}
 	if c.ARN == "" {
-		return nil, upstream.Invalid("The provider's answer is no job", nil)
+		return nil, upstream.Invalid("The provider's response is not a job", nil)
 	}
 	return answerTuning(ctx, j, c.tuning())
 }

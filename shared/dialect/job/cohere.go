@@ -130,7 +130,7 @@ func (c Cohere) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error
 		return nil, err
 	}
 	if made.ID == "" {
-		return nil, upstream.Invalid("The provider's answer names no job", nil)
+		return nil, upstream.Invalid("The provider's response names no job", nil)
 	}
 	if err := remember(ctx, j, made.ID, &want.note); err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (s *embedShape) row(body []byte) ([]byte, error) {
 			members = append(members, embedMember{name, raw})
 			rest.WriteString(name + string(raw))
 		default:
-			d.Fail("%s is not taken in batches: texts only, of one length of vectors", name)
+			d.Fail("%s is not accepted in batches: texts only, of one length of vectors", name)
 		}
 	}
 	if err := d.End(); err != nil {
@@ -220,7 +220,7 @@ func (c Cohere) checked(ctx context.Context, j *chat.Job, id string) error {
 		case "validated":
 			return nil
 		case "failed", "skipped":
-			return fault.Invalid("input_file_id", "input_file_id: %s does not take the rows: %s", j.ProviderName, clip(orElse(d.Dataset.Reason, d.Dataset.State)))
+			return fault.Invalid("input_file_id", "input_file_id: %s does not accept the rows: %s", j.ProviderName, clip(orElse(d.Dataset.Reason, d.Dataset.State)))
 		}
 		select {
 		case <-ctx.Done():
@@ -275,7 +275,7 @@ func (Cohere) job(ctx context.Context, j *chat.Job, id string) (*embedJob, error
 		return nil, err
 	}
 	if e.ID == "" || e.Status == "" {
-		return nil, upstream.Invalid("The provider's answer is no job", nil)
+		return nil, upstream.Invalid("The provider's response is not a job", nil)
 	}
 	return e, nil
 }

@@ -101,7 +101,7 @@ func (f Fireworks) dataset(ctx context.Context, j *chat.Job, id string, file *ho
 		return err
 	}
 	if urls[name] == "" {
-		return upstream.Invalid("The provider's answer names no address to upload to", nil)
+		return upstream.Invalid("The provider's response names no address to upload to", nil)
 	}
 	size := itoa(p.length)
 	put := p.into(&chat.JobCall{Method: http.MethodPut, URL: urls[name], Header: http.Header{
@@ -238,7 +238,7 @@ func (Fireworks) read(resp *http.Response) (*inferenceJob, error) {
 		return nil, err
 	}
 	if v.Name == "" || v.State == "" {
-		return nil, upstream.Invalid("The provider's answer is no job", nil)
+		return nil, upstream.Invalid("The provider's response is not a job", nil)
 	}
 	return v, nil
 }

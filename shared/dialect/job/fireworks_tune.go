@@ -118,7 +118,7 @@ func (Fireworks) readTuning(resp *http.Response) (*supervisedJob, error) {
 		return nil, err
 	}
 	if s.Name == "" || s.State == "" {
-		return nil, upstream.Invalid("The provider's answer is no job", nil)
+		return nil, upstream.Invalid("The provider's response is not a job", nil)
 	}
 	return s, nil
 }

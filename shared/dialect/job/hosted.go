@@ -120,7 +120,7 @@ func sendForm(ctx context.Context, j *chat.Job, f *hostFile, query string) (stri
 		return "", err
 	}
 	if made.ID == "" {
-		return "", upstream.Invalid("The provider's answer names no file", nil)
+		return "", upstream.Invalid("The provider's response names no file", nil)
 	}
 	return made.ID, nil
 }

@@ -51,7 +51,7 @@ func putObject(ctx context.Context, j *chat.Job, object string, src io.Reader) e
 	}
 	upload := xmlText(said, "UploadId")
 	if upload == "" {
-		return upstream.Invalid("The provider's answer names no upload", nil)
+		return upstream.Invalid("The provider's response names no upload", nil)
 	}
 	if err := putParts(ctx, j, object, upload, part, src); err != nil {
 		_ = discard(j.Call(context.WithoutCancel(ctx), &chat.JobCall{Method: http.MethodDelete, Object: object, Query: "uploadId=" + escape(upload)}))
@@ -108,7 +108,7 @@ func readText(resp *http.Response) ([]byte, error) {
 	defer resp.Body.Close()
 	b, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
-		return nil, fault.From(upstream.Invalid("The provider's answer broke off", err))
+		return nil, fault.From(upstream.Invalid("The provider's response was truncated", err))
 	}
 	return b, nil
 }
@@ -190,5 +190,5 @@ func unknown(id string) error {
 	if len(id) > 128 {
 		id = id[:128] + "..."
 	}
-	return fault.Newf(fault.NotFound, "id", "There is nothing with the id %q", id)
+	return fault.Newf(fault.NotFound, "id", "There is no object with the id %q", id)
 }

@@ -39,7 +39,7 @@ func readJSON(resp *http.Response, into any) error {
 		err = json.Unmarshal(body, into)
 	}
 	if err != nil {
-		return upstream.Invalid("The provider's answer cannot be read", err)
+		return upstream.Invalid("The provider's response cannot be read", err)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func resultsFile(ctx context.Context, j *chat.Job, open opener) (*chat.JobAnswer
 	defer src.Close()
 	n, err := io.Copy(io.Discard, src)
 	if err != nil {
-		return nil, upstream.Invalid("The provider's results broke off", err)
+		return nil, upstream.Invalid("The provider's results were truncated", err)
 	}
 	return chat.JobJSON(appendFile(nil, &chat.HeldFile{ID: j.ID, Name: batch + ".jsonl", Purpose: "batch_output", Bytes: n, Created: j.Now.Unix()})), nil
 }
@@ -131,7 +131,7 @@ func (r *results) each(take func(*result)) error {
 			return nil
 		}
 		if err != nil {
-			return upstream.Invalid("The provider's results broke off", err)
+			return upstream.Invalid("The provider's results were truncated", err)
 		}
 		row, err := r.read(line)
 		if err != nil {

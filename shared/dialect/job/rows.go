@@ -142,9 +142,9 @@ func (r *rows) source(ctx context.Context, f *chat.HeldFile, write func(dst []by
 func (r *rows) fault(err error) error {
 	switch {
 	case errors.Is(err, errRow):
-		return fault.Newf(fault.BodyTooLarge, "input_file_id", "input_file_id: a row must have at most %d bytes", maxRow)
+		return fault.Newf(fault.BodyTooLarge, "input_file_id", "input_file_id: each row must have at most %d bytes", maxRow)
 	case errors.Is(err, errLong):
-		return fault.Newf(fault.BodyTooLarge, "input_file_id", "input_file_id: the rows of a batch are more bytes than %s takes", r.j.ProviderName)
+		return fault.Newf(fault.BodyTooLarge, "input_file_id", "input_file_id: the rows have more bytes than %s accepts", r.j.ProviderName)
 	case err == nil && r.n == 0:
 		return fault.Invalid("input_file_id", "input_file_id must be a file with at least one row")
 	}
@@ -194,7 +194,7 @@ func (r *rows) row(line []byte) (id string, out []byte, err error) {
 	}
 	mark := maphash.String(r.seed, id)
 	if r.seen[mark] {
-		return "", nil, fault.Invalid("custom_id", "custom_id must not stand twice in a file")
+		return "", nil, fault.Invalid("custom_id", "custom_id must be unique in the file")
 	}
 	if r.seen[mark] = true; len(r.seen) > maxRows {
 		return "", nil, fault.Invalid("input_file_id", "a file must have at most %d rows", maxRows)
@@ -251,7 +251,7 @@ func (r *rows) translate(body []byte) ([]byte, error) {
 	}
 	for _, name := range q.Renamed {
 		// When the answer comes, the request that names could be mapped back with is gone.
-		return nil, fault.Invalid("tools", "tools: the name %q is not taken by %s", clip(name), r.j.ProviderName)
+		return nil, fault.Invalid("tools", "tools: the name %q is not accepted by %s", clip(name), r.j.ProviderName)
 	}
 	r.adapt(talk)
 	return r.body, r.j.Loss.Err()
@@ -270,7 +270,7 @@ func checkRow(talk *chat.Talk, body []byte) error {
 func (r *rows) adapt(talk *chat.Talk) {
 	adapted, dropped := talk.Adapt(r.body)
 	for _, name := range dropped {
-		r.j.Loss.Add(name, "the host refuses it")
+		r.j.Loss.Add(name, "the host rejects it")
 	}
 	r.body = adapted
 }

@@ -143,7 +143,7 @@ func readTogether(resp *http.Response) (*togetherJob, error) {
 		job = answer.Job
 	}
 	if job.ID == "" || job.Status == "" {
-		return nil, upstream.Invalid("The provider's answer is no batch", nil)
+		return nil, upstream.Invalid("The provider's response is not a batch", nil)
 	}
 	return job, nil
 }
@@ -188,7 +188,7 @@ func listed[T any](resp *http.Response) ([]T, string, error) {
 		entries = page.Data
 	}
 	if err != nil {
-		return nil, "", upstream.Invalid("The provider's answer cannot be read", err)
+		return nil, "", upstream.Invalid("The provider's response cannot be read", err)
 	}
 	return entries, "", nil
 }

@@ -101,7 +101,7 @@ func readJob[S any, J interface {
 		return nil, err
 	}
 	if !job.told() {
-		return nil, upstream.Invalid("The provider's answer is no job", nil)
+		return nil, upstream.Invalid("The provider's response is not a job", nil)
 	}
 	return job, nil
 }

@@ -70,7 +70,7 @@ func (v Vertex) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error
 		want.Model = want.Named // with its publisher
 	}
 	if len(want.OutputData) > 0 {
-		j.Loss.Add("output_data_config", "results lie beside the rows")
+		j.Loss.Add("output_data_config", "results are stored next to the rows")
 	}
 	if want.RoleARN != "" {
 		j.Loss.Add("role_arn", upstream.NotTaken)

@@ -104,7 +104,7 @@ func (Vertex) read(resp *http.Response) (*predictionJob, error) {
 		return nil, err
 	}
 	if p.Name == "" || p.State == "" {
-		return nil, upstream.Invalid("The provider's answer is no job", nil)
+		return nil, upstream.Invalid("The provider's response is not a job", nil)
 	}
 	return p, nil
 }

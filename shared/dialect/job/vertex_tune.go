@@ -214,7 +214,7 @@ func readTuning(resp *http.Response) (*tuningJob, error) {
 		return nil, err
 	}
 	if t.Name == "" || t.State == "" {
-		return nil, upstream.Invalid("The provider's answer is no job", nil)
+		return nil, upstream.Invalid("The provider's response is not a job", nil)
 	}
 	return t, nil
 }

@@ -32,7 +32,7 @@ func (Chat) EncodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *cha
 		return dst, err
 	}
 	if len(r.Messages) == 0 {
-		return dst, fault.Invalid("messages", "messages must hold at least one message for this provider")
+		return dst, fault.Invalid("messages", "messages must contain at least one message for this provider")
 	}
 	o := upstream.Begin(dst)
 	o.Str("compartmentId", t.Fields[fieldCompartment])

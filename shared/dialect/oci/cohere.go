@@ -26,7 +26,7 @@ func (e *cohereEncoder) write() error {
 		return fault.Invalid("temperature", "temperature must be between 0 and 1 for this provider")
 	}
 	if r.ToolChoice.Forced() {
-		return fault.Invalid("tool_choice", "tool_choice must be auto or none for this model, which cannot be made to call a tool")
+		return fault.Invalid("tool_choice", "tool_choice must be auto or none for this model, which cannot be forced to call a tool")
 	}
 	if err := upstream.Lose(r, e.loss, "temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "tools", "response_format"); err != nil {
 		return err

@@ -170,7 +170,7 @@ func (Chat) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) 
 		}
 	})
 	if err := d.End(); err != nil {
-		return nil, upstream.Invalid("The provider's answer is not JSON", err)
+		return nil, upstream.Invalid("The provider's response is not JSON", err)
 	}
 	if whole.text != nil || native != "" {
 		r.Choices = []chat.Choice{{Parts: whole.parts(), Native: native, Stop: stopAfter(native, len(whole.calls))}}

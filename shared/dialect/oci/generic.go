@@ -130,7 +130,7 @@ func (e *genericEncoder) tools() error {
 	if n == 0 {
 		e.B = e.B[:start]
 		if r.ToolChoice.Forced() {
-			return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider can be given none")
+			return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider accepts no tools")
 		}
 		return nil
 	}
@@ -159,7 +159,7 @@ func (e *genericEncoder) message(m *chat.Message) error {
 			}
 			if p.Result.CallID == "" {
 				at := upstream.Path(m, nil)
-				return fault.Invalid(at+".tool_call_id", "%s.tool_call_id must name the tool call that is answered", at)
+				return fault.Invalid(at+".tool_call_id", "%s.tool_call_id must name the tool call that it responds to", at)
 			}
 			e.Open('{')
 			e.Str("role", "TOOL")
@@ -218,7 +218,7 @@ func (e *genericEncoder) content(m *chat.Message) error {
 			e.Close('}')
 			e.Close('}')
 		case chat.Document:
-			return fault.Invalid(at, "%s is a document, which this provider does not take", at)
+			return fault.Invalid(at, "%s is a document, which this provider does not accept", at)
 		default:
 			e.loss.Add(at, upstream.NotTaken)
 			continue

@@ -97,7 +97,7 @@ func check(raw []byte, addresses bool) error {
 		return checkAddress("document."+kind, found[kind], addresses)
 	case "file":
 		if file == "" || !addresses {
-			return fault.Invalid("document.file_id", "document.file_id must be the id of a file that the provider keeps; where it keeps none, send the document as a data: URL")
+			return fault.Invalid("document.file_id", "document.file_id must be the id of a file stored at the provider; if it stores no files, send the document as a data: URL")
 		}
 		return nil
 	}
@@ -166,7 +166,7 @@ func (Mistral) DecodeResponse(dst, answer []byte, _ http.Header, _ *chat.Transla
 	}
 	switch {
 	case d.End() != nil:
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's response is not JSON", d.End())
 	case !listed:
 		return dst, "", chat.Meter{}, upstream.InBand(answer)
 	}

@@ -47,7 +47,7 @@ func (b *Breakpoints) Append(dst []byte, c chat.Cache, loss *chat.Loss, path str
 		return dst
 	}
 	if c == chat.Cache1h {
-		loss.Add(path+".cache_control.ttl", "the provider keeps it for half an hour")
+		loss.Add(path+".cache_control.ttl", "the provider caches it for half an hour")
 	}
 	return append(dst, `,"prompt_cache_breakpoint":{"mode":"explicit"}`...)
 }

@@ -70,7 +70,7 @@ func testMessages(key string, raw []byte, _ *bound) error {
 	case '{':
 		return nil
 	case ']':
-		return fault.Invalid(key, "%s must hold at least one message", key)
+		return fault.Invalid(key, "%s must contain at least one message", key)
 	}
 	return fault.Invalid(key+"[0]", "%s[0] must be an object", key)
 }
@@ -92,10 +92,10 @@ func testObjects(key string, raw []byte, b *bound) error {
 		return err
 	}
 	if n > int(b.max) {
-		return fault.Invalid(key, "%s must hold at most %d elements, not %d", key, int(b.max), n)
+		return fault.Invalid(key, "%s must contain at most %d elements, not %d", key, int(b.max), n)
 	}
 	if n < int(b.min) {
-		return fault.Invalid(key, "%s must hold at least %d element", key, int(b.min))
+		return fault.Invalid(key, "%s must contain at least %d element", key, int(b.min))
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func testStop(key string, raw []byte, _ *bound) error {
 		return err
 	}
 	if n > maxStops {
-		return fault.Invalid(key, "%s must hold at most %d sequences, not %d", key, maxStops, n)
+		return fault.Invalid(key, "%s must contain at most %d sequences, not %d", key, maxStops, n)
 	}
 	return nil
 }

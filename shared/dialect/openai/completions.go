@@ -86,7 +86,7 @@ func (q *requestDecoder) prompt() {
 		n++
 	}
 	if d.Err() == nil && n == 0 {
-		d.Fail("must hold a prompt")
+		d.Fail("must contain a prompt")
 	}
 	q.r.Completion.Prompts = n
 }

@@ -56,7 +56,7 @@ func (e *requestEncoder) messages() error {
 		}
 	}
 	if first || e.r.UnboundJSON && len(ms) == 0 {
-		return fault.Invalid("messages", "messages must hold at least one message with content")
+		return fault.Invalid("messages", "messages must contain at least one message with content")
 	}
 	return nil
 }
@@ -154,7 +154,7 @@ func (e *requestEncoder) part(m *chat.Message, p *chat.Part) error {
 		e.b = append(e.b, '}')
 	case chat.Image:
 		if e.t.NoImages {
-			return fault.Invalid(path(m, p), "%s is an image, which this model does not take", path(m, p))
+			return fault.Invalid(path(m, p), "%s is an image, which this model does not accept", path(m, p))
 		}
 		if p.Media.FileID != "" {
 			return fault.Invalid(path(m, p), "%s is a file of another provider", path(m, p))
@@ -190,7 +190,7 @@ func (e *requestEncoder) document(m *chat.Message, p *chat.Part) error {
 		e.b = append(e.b, '}')
 		return nil
 	case e.t.NoDocuments:
-		return fault.Invalid(path(m, p), "%s is a document, which this model does not take", path(m, p))
+		return fault.Invalid(path(m, p), "%s is a document, which this model does not accept", path(m, p))
 	case media.URL != "":
 		return fault.Invalid(path(m, p), "%s is a document at a URL; this provider accepts documents as data only", path(m, p))
 	case media.FileID != "":

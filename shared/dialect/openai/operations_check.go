@@ -129,7 +129,7 @@ func testTexts(key string, raw []byte, _ *bound) error {
 		return nil
 	case wire.KindArray:
 		if raw[skipSpace(raw, 1)] == ']' {
-			return fault.Invalid(key, "%s must hold at least one text", key)
+			return fault.Invalid(key, "%s must contain at least one text", key)
 		}
 		d := wire.NewDecoderAt(raw, key)
 		for range d.Array {
@@ -214,7 +214,7 @@ func testDocuments(key string, raw []byte, _ *bound) error {
 		return err
 	}
 	if n == 0 {
-		return fault.Invalid(key, "%s must hold at least one document", key)
+		return fault.Invalid(key, "%s must contain at least one document", key)
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func (e *requestEncoder) bounds() {
 	}
 }
 
-const notTaken = "not taken by this provider"
+const notTaken = "not accepted by this provider"
 
 func (e *requestEncoder) sampling() {
 	r := e.r
@@ -348,7 +348,7 @@ func (e *requestEncoder) tool(t *chat.Tool, path string) {
 	case e.t.NoStrictTools:
 		e.loss.Add(path+".strict", notTaken)
 	case !e.r.WritesStrict(t):
-		e.loss.Add(path+".strict", "this provider is strict only about schemas that require every property")
+		e.loss.Add(path+".strict", "this provider supports strict only for schemas that require every property")
 	default:
 		e.bool("strict", t.Strict.Value)
 	}

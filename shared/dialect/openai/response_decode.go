@@ -82,17 +82,17 @@ func decodeResponse(body []byte) (*chat.Response, error) {
 
 // invalidAnswer is the fault for a success that cannot be read.
 func invalidAnswer(cause error) *fault.Fault {
-	return upstream.Invalid("The provider's answer is not a chat completion", cause)
+	return upstream.Invalid("The provider's response is not a chat completion", cause)
 }
 
 // emptyAnswer is the fault for a success without any answer in it.
 func emptyAnswer() *fault.Fault {
-	return upstream.Invalid("The provider answered without any choice", nil)
+	return upstream.Invalid("The provider's response contains no choice", nil)
 }
 
 // failedStop is the fault for an answer that the host aborted, see hosts.Stops.
 func failedStop(finish string) *fault.Fault {
-	return upstream.Failed(http.StatusBadGateway, finish, "The provider gave up the answer with the finish reason "+strconv.Quote(finish))
+	return upstream.Failed(http.StatusBadGateway, finish, "The provider aborted the response with the finish reason "+strconv.Quote(finish))
 }
 
 // decodeChoice reads one choice. The fault is that of a choice that the host itself reports

@@ -70,7 +70,7 @@ func (e *requestEncoder) byEffort(host *hosts.Thinker, r chat.Reasoning, on bool
 	switch {
 	case r.Thinking == chat.ThinkingOff && effort == "":
 		if effort = hosts.LeastEffort(e.r.Model); effort != "none" {
-			e.loss.Add("thinking.type", "this model thinks as little as it can")
+			e.loss.Add("thinking.type", "this model thinks as little as possible")
 		}
 	case on && r.Budget.Set:
 		e.loss.Add("thinking.budget_tokens", "given as an effort")

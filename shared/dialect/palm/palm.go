@@ -158,7 +158,7 @@ func decode(body []byte, member string) (*chat.Response, error) {
 	}
 	switch {
 	case d.End() != nil:
-		return nil, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return nil, upstream.Invalid("The provider's response is not JSON", d.End())
 	case !known:
 		return nil, upstream.InBand(body)
 	case len(r.Choices) == 0:
@@ -219,7 +219,7 @@ func (Embeddings) DecodeResponse(dst, answer []byte, _ http.Header, a *chat.Tran
 	}
 	switch {
 	case d.End() != nil:
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's response is not JSON", d.End())
 	case read.Vectors == nil:
 		return dst, "", chat.Meter{}, upstream.InBand(answer)
 	}

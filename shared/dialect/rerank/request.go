@@ -68,7 +68,7 @@ func Read(body []byte) (*Request, error) {
 		return nil, err
 	}
 	if len(r.Documents) == 0 {
-		return nil, fault.Invalid("documents", "documents must hold at least one document")
+		return nil, fault.Invalid("documents", "documents must contain at least one document")
 	}
 	return r, nil
 }
@@ -101,7 +101,7 @@ func (r *Request) Text() (string, error) {
 // text; other members are reported.
 func (r *Request) Texts(limit int, loss *chat.Loss) ([]string, error) {
 	if limit > 0 && len(r.Documents) > limit {
-		return nil, fault.Invalid("documents", "documents must hold at most %d documents for this provider", limit)
+		return nil, fault.Invalid("documents", "documents must contain at most %d documents for this provider", limit)
 	}
 	texts := make([]string, len(r.Documents))
 	for i := range r.Documents {
@@ -149,7 +149,7 @@ func (r *Request) ranked(doc *Document, at string) (string, error) {
 		}
 		switch {
 		case value == nil || wire.IsNull(value):
-			return "", fault.Invalid(at+"."+field, "%s must have the member %s, which rank_fields names", at, field)
+			return "", fault.Invalid(at+"."+field, "%s must have the field %s, which rank_fields names", at, field)
 		case wire.KindOf(value) == wire.KindString:
 			value = wire.AppendUnquoted(nil, value)
 		}

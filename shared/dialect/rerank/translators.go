@@ -123,7 +123,7 @@ func decode(dst, answer []byte, a *chat.TranslatorRequest, list string) ([]byte,
 		}
 	}
 	if err := d.End(); err != nil {
-		return dst, "", chat.Meter{}, upstream.Invalid("The provider's answer is not JSON", err)
+		return dst, "", chat.Meter{}, upstream.Invalid("The provider's response is not JSON", err)
 	}
 	if read.Results == nil {
 		return dst, "", chat.Meter{}, upstream.InBand(answer)
@@ -166,7 +166,7 @@ func (a *Answer) Append(dst []byte, asked *chat.TranslatorRequest) ([]byte, chat
 	seen := make([]bool, len(r.Documents))
 	for _, result := range a.Results {
 		if result.Index < 0 || result.Index >= len(r.Documents) || seen[result.Index] || result.Raw == nil {
-			return dst, chat.Meter{}, upstream.Invalid("The provider ranked a document that it was not given, or one twice", nil)
+			return dst, chat.Meter{}, upstream.Invalid("The provider ranked an unknown document, or one document twice", nil)
 		}
 		seen[result.Index] = true
 		o.Open('{')

@@ -96,7 +96,7 @@ func check(body []byte, c *chat.Checked) error {
 	case get("input") == nil:
 		return fault.Invalid("input", "input is required: a string or a list of items")
 	case emptyList(get("input")):
-		return fault.Invalid("input", "input must hold at least one item")
+		return fault.Invalid("input", "input must contain at least one item")
 	}
 	return nil
 }

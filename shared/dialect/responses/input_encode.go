@@ -31,7 +31,7 @@ func (e *requestEncoder) input() error {
 		}
 	}
 	if len(e.b) == list {
-		return fault.Invalid("messages", "messages must hold at least one message with content")
+		return fault.Invalid("messages", "messages must contain at least one message with content")
 	}
 	e.b = append(e.b, ']')
 	return nil
@@ -140,7 +140,7 @@ func (e *requestEncoder) part(p *chat.Part, at func(*chat.Part) string) (bool, e
 	case chat.Document:
 		return true, e.document(p, at(p))
 	case chat.Audio:
-		return false, fault.Invalid(at(p), "%s is audio, which this provider does not take", at(p))
+		return false, fault.Invalid(at(p), "%s is audio, which this provider does not accept", at(p))
 	default:
 		e.loss.Add(at(p), notTaken)
 		return false, nil
@@ -151,7 +151,7 @@ func (e *requestEncoder) part(p *chat.Part, at func(*chat.Part) string) (bool, e
 func (e *requestEncoder) image(p *chat.Part, at string) error {
 	m := p.Media
 	if e.t.NoImages {
-		return fault.Invalid(at, "%s is an image, which this model does not take", at)
+		return fault.Invalid(at, "%s is an image, which this model does not accept", at)
 	}
 	e.b = append(e.b, `{"type":"input_image"`...)
 	if m.FileID != "" {
@@ -178,7 +178,7 @@ func (e *requestEncoder) document(p *chat.Part, at string) error {
 		e.b = append(wire.AppendJSONString(e.b, m.Data), '}')
 		return nil
 	case e.t.NoDocuments:
-		return fault.Invalid(at, "%s is a document, which this model does not take", at)
+		return fault.Invalid(at, "%s is a document, which this model does not accept", at)
 	}
 	e.b = append(e.b, `{"type":"input_file"`...)
 	switch {
@@ -351,7 +351,7 @@ func (e *requestEncoder) results(m *chat.Message, list int) error {
 		r := p.Result
 		if r.CallID == "" {
 			at := indexed("messages", m.At) + ".tool_call_id"
-			return fault.Invalid(at, "%s must name the tool call that is answered", at)
+			return fault.Invalid(at, "%s must name the tool call that it responds to", at)
 		}
 		e.dropMarker(m, p)
 		e.dropIf(r.IsError, path(m, p)+".is_error")

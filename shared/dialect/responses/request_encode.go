@@ -24,7 +24,7 @@ type requestEncoder struct {
 
 const (
 	maxToolName = 64 // bytes
-	notTaken    = "not taken by this provider"
+	notTaken    = "not accepted by this provider"
 )
 
 func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss) ([]byte, error) {
@@ -68,14 +68,14 @@ func encodeRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.Loss)
 func (e *requestEncoder) refuse() error {
 	r := e.r
 	if r.N.Set && r.N.Value > 1 {
-		return fault.Invalid("n", "n must be 1 for this provider, which gives one answer")
+		return fault.Invalid("n", "n must be 1 for this provider, which returns one response")
 	}
 	if c := r.Completion; c != nil {
 		switch {
 		case c.Prompts > 1:
 			return fault.Invalid("prompt", "prompt must be one text for this provider, not a list of %d", c.Prompts)
 		case c.BestOf.Set && c.BestOf.Value > 1:
-			return fault.Invalid("best_of", "best_of must be 1 for this provider, which gives one answer")
+			return fault.Invalid("best_of", "best_of must be 1 for this provider, which returns one response")
 		}
 	}
 	return nil
@@ -279,7 +279,7 @@ func (e *requestEncoder) tools() error {
 		strict := t.Strict.Value
 		if strict && !r.WritesStrict(t) && !e.t.NoStrictTools {
 			strict = false
-			e.loss.Add(path+".strict", "this provider is strict only about schemas that require every property")
+			e.loss.Add(path+".strict", "this provider supports strict only for schemas that require every property")
 		}
 		sent := *t
 		sent.Schema = chat.ObjectSchema(t.Schema)

@@ -81,7 +81,7 @@ func (Generate) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, err
 	var a answer
 	switch err := read(wire.NewDecoder(body), &a); {
 	case err != nil:
-		return nil, upstream.Invalid("The provider's answer is not JSON", err)
+		return nil, upstream.Invalid("The provider's response is not JSON", err)
 	case a.err || a.text == nil:
 		return nil, upstream.InBand(body)
 	}

@@ -11,10 +11,10 @@ import (
 )
 
 // NotTaken is the usual reason of a loss.
-const NotTaken = "not taken by this provider"
+const NotTaken = "not accepted by this provider"
 
 // InWords is the reason of a loss if only the system prompt requests JSON from a model.
-const InWords = "asked for in words, and the answer is checked"
+const InWords = "requested by text, and the response is checked"
 
 // Path is where a message (part nil) or one of its parts is in the client's body.
 func Path(m *chat.Message, p *chat.Part) string { return m.Path(p) }
@@ -52,7 +52,7 @@ func Lose(r *chat.Request, loss *chat.Loss, carried ...string) error {
 		return err
 	}
 	if r.Format.Kind != chat.FormatText && !slices.Contains(carried, "response_format") {
-		return fault.New(fault.UnsupportedResponse, "response_format", "This provider cannot be held to answer in JSON; response_format must be text or absent")
+		return fault.New(fault.UnsupportedResponse, "response_format", "This provider has no JSON mode; response_format must be text or absent")
 	}
 	if !slices.Contains(carried, "tools") {
 		return loseTools(r, loss)
@@ -93,14 +93,14 @@ func loseReasoning(r *chat.Request, loss *chat.Loss) {
 // oneAnswer rejects requests for several answers, for a provider that gives one.
 func oneAnswer(r *chat.Request, several bool) error {
 	if r.N.Set && r.N.Value > 1 && !several {
-		return fault.Invalid("n", "n must be 1 for this provider, which gives one answer")
+		return fault.Invalid("n", "n must be 1 for this provider, which returns one response")
 	}
 	if c := r.Completion; c != nil {
 		switch {
 		case c.Prompts > 1:
 			return fault.Invalid("prompt", "prompt must be one text for this provider, not a list of %d", c.Prompts)
 		case c.BestOf.Set && c.BestOf.Value > 1:
-			return fault.Invalid("best_of", "best_of must be 1 for this provider, which gives one answer")
+			return fault.Invalid("best_of", "best_of must be 1 for this provider, which returns one response")
 		}
 	}
 	return nil
@@ -108,7 +108,7 @@ func oneAnswer(r *chat.Request, several bool) error {
 
 func loseTools(r *chat.Request, loss *chat.Loss) error {
 	if r.ToolChoice.Forced() {
-		return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider can be given none")
+		return fault.Invalid("tool_choice", "tool_choice forces a tool, but this provider accepts no tools")
 	}
 	list := "tools"
 	if r.Legacy {
@@ -208,7 +208,7 @@ func MovedPrompts(r *chat.Request, loss *chat.Loss) {
 		case m.Role != chat.System && m.Role != chat.Developer:
 			turns = true
 		case turns:
-			loss.Add(Path(m, nil), "moved in front of the conversation: this provider accepts no system prompt within it")
+			loss.Add(Path(m, nil), "moved to the beginning of the conversation: this provider accepts no system prompt within it")
 		}
 	}
 }
@@ -256,7 +256,7 @@ func Turns(r *chat.Request, loss *chat.Loss) (turns []Turn, system string, err e
 	}
 	end()
 	if !users {
-		return nil, "", fault.Invalid("messages", "messages must hold a message of the user with content: this provider answers no conversation without one")
+		return nil, "", fault.Invalid("messages", "messages must contain a message of the user with content: this provider requires one")
 	}
 	return turns, strings.Join(rules, "\n\n"), nil
 }

@@ -56,7 +56,7 @@ func (g *gather) Feed(in []byte, emit func(string, []byte) error) error {
 		return nil
 	}
 	if len(g.b)+len(in) > maxWhole {
-		return fault.Newf(fault.InvalidProviderResponse, "", "The answer is larger than %d bytes", maxWhole)
+		return fault.Newf(fault.InvalidProviderResponse, "", "The response is larger than %d bytes", maxWhole)
 	}
 	g.b = append(g.b, in...)
 	for _, c := range in {

@@ -103,7 +103,7 @@ func (Run) DecodeResponse(body []byte, _ *chat.Traits) (*chat.Response, error) {
 	}
 	switch {
 	case d.End() != nil:
-		return nil, upstream.Invalid("The provider's answer is not JSON", d.End())
+		return nil, upstream.Invalid("The provider's response is not JSON", d.End())
 	case !success || !found:
 		return nil, upstream.InBand(body)
 	}

@@ -60,7 +60,7 @@ func requestParameters(raw map[string]json.RawMessage) judge.Func {
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		var body map[string]json.RawMessage
 		if json.Unmarshal(s.Request, &body) != nil {
-			return failed("The request has no members that could be checked")
+			return failed("The request has no fields that could be checked")
 		}
 		d := &parametersData{Tools: tools.found(body["tools"]), Params: params.found(body)}
 		d.Verdict, d.Explanation = len(d.Tools)+len(d.Params) == 0, "All tools and parameters are allowed"

@@ -210,12 +210,12 @@ func notNull(raw map[string]json.RawMessage) judge.Func {
 	not := judge.Get(raw, "not", false)
 	return func(_ context.Context, s *judge.Subject) judge.Verdict {
 		if s.ToolCalls {
-			return judge.Verdict{Pass: true, Data: &nullData{not, true, "The answer calls tools: the check is skipped"}}
+			return judge.Verdict{Pass: true, Data: &nullData{not, true, "The response calls tools: the check is skipped"}}
 		}
 		is := strings.TrimSpace(s.Text()) != ""
-		d := &nullData{not, is != not, "The answer has content"}
+		d := &nullData{not, is != not, "The response has content"}
 		if !is {
-			d.Explanation = "The answer is empty"
+			d.Explanation = "The response is empty"
 		}
 		return judge.Verdict{Pass: d.Verdict, Data: d}
 	}

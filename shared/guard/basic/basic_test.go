@@ -67,7 +67,7 @@ func TestChecksByExample(t *testing.T) {
 func TestValidationErrorsAreAListForJSON(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{"a":1}`: `"validationErrors":[]`, `{"b":1}`: `"validationErrors":[{"path":"/","message":`, "none": `"matchedJson":null,"not":false,"explanation":"The answer has no JSON"}`,
+		`{"a":1}`: `"validationErrors":[]`, `{"b":1}`: `"validationErrors":[{"path":"/","message":`, "none": `"matchedJson":null,"not":false,"explanation":"The response has no JSON"}`,
 	} {
 		v := jsonSchema(map[string]json.RawMessage{"schema": json.RawMessage(`{"required":["a"]}`)})(context.Background(), &judge.Subject{Texts: []string{text}})
 		if got, err := json.Marshal(v.Data); err != nil || !strings.Contains(string(got), want) {

@@ -59,15 +59,15 @@ func jsonSchema(raw map[string]json.RawMessage) judge.Func {
 				return judge.TooSlow()
 			}
 			if err == nil {
-				d := &schemaData{Matched: value, Not: not, Explanation: "JSON of the answer fits the schema", Errors: []invalid{}}
+				d := &schemaData{Matched: value, Not: not, Explanation: "JSON of the response matches the schema", Errors: []invalid{}}
 				return judge.Verdict{Pass: !not, Data: d}
 			}
 			if first == nil {
-				first = &schemaData{Matched: value, Not: not, Explanation: "JSON of the answer does not fit the schema", Errors: mistakes(err)}
+				first = &schemaData{Matched: value, Not: not, Explanation: "JSON of the response does not match the schema", Errors: mistakes(err)}
 			}
 		}
 		if first == nil {
-			return judge.Verdict{Data: &schemaData{Not: not, Explanation: "The answer has no JSON"}}
+			return judge.Verdict{Data: &schemaData{Not: not, Explanation: "The response has no JSON"}}
 		}
 		return judge.Verdict{Pass: not, Data: first}
 	}
@@ -151,7 +151,7 @@ func jsonKeys(raw map[string]json.RawMessage) judge.Func {
 			}
 		}
 		if best == nil {
-			best = &keysData{Explanation: "The answer has no JSON", Present: []string{}, Missing: slices.Clone(keys), Operator: operator}
+			best = &keysData{Explanation: "The response has no JSON", Present: []string{}, Missing: slices.Clone(keys), Operator: operator}
 		}
 		return judge.Verdict{Data: best}
 	}

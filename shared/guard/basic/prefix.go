@@ -40,7 +40,7 @@ func addPrefix(raw map[string]json.RawMessage) judge.Func {
 		body, err := a.apply(s.Kind, s.Request)
 		switch {
 		case err != nil:
-			v := failed("The request has no messages that a prefix could stand before")
+			v := failed("The request has no messages that a prefix could be added to")
 			v.Pass = true
 			return v
 		case body == nil:

@@ -50,11 +50,11 @@ func regexMatch(raw map[string]json.RawMessage) judge.Func {
 		d := &matchData{Pattern: rule, Not: not, Verdict: (m != nil) != not, Details: details(re, m, text), Excerpt: excerpt(text)}
 		switch {
 		case m == nil && not:
-			d.Explanation = "The text does not match the pattern, as it must not"
+			d.Explanation = "The text does not match the pattern, as required"
 		case m == nil:
 			d.Explanation = "The text does not match the pattern"
 		case not:
-			d.Explanation = "The text matches the pattern, which it must not"
+			d.Explanation = "The text matches the pattern, which is not allowed"
 		default:
 			d.Explanation = "The text matches the pattern"
 		}

@@ -73,7 +73,7 @@ func modelRules(raw map[string]json.RawMessage) judge.Func {
 			models = r.Defaults
 		}
 		if len(models) == 0 {
-			return failed("No rule is for this request, and there are no defaults")
+			return failed("No rule applies to this request, and there are no defaults")
 		}
 		d := &modelData{Model: s.Model, Models: models, Not: not}
 		return d.judged(slices.Contains(models, s.Model) || slices.Contains(models, "*"))

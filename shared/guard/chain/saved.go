@@ -35,7 +35,7 @@ func (k *Kit) Load(ctx context.Context, v *resource.View, sc store.Scope, ref st
 			return s.hook(ctx, k, sealer)
 		}
 	}
-	return nil, fault.Newf(fault.InvalidConfig, "guardrails", "There is no guardrail %q in this workspace or its organisation: the config or the defaults that name it must be changed", fault.Clip(ref, 300))
+	return nil, fault.Newf(fault.InvalidConfig, "guardrails", "There is no guardrail %q in this workspace or its organization: the config or the defaults that name it must be changed", fault.Clip(ref, 300))
 }
 
 func (s *saved) hook(ctx context.Context, k *Kit, sealer seal.Sealer) (*Hook, error) {

@@ -240,7 +240,7 @@ func ofFormats(t *testing.T) (out []leaf) {
 	}
 	for _, f := range a.Files {
 		if !json.Valid(f.Data) {
-			t.Errorf("%s is no JSON", f.Name)
+			t.Errorf("%s is not JSON", f.Name)
 		}
 		out = append(out, leaves(f.Data, strings.HasSuffix(f.Name, ".response"), f.Name)...)
 	}

@@ -29,14 +29,14 @@ const maxText = 10_000
 // Fields are relative to the field with the table.
 func Validate(field string, table []prompt.Case) (bad []fault.Detail) {
 	if raw, err := json.Marshal(table); err != nil || len(raw) > prompt.MaxTable {
-		return []fault.Detail{{Field: field, Message: fmt.Sprintf("may have %d bytes of JSON", prompt.MaxTable)}}
+		return []fault.Detail{{Field: field, Message: fmt.Sprintf("must have at most %d bytes of JSON", prompt.MaxTable)}}
 	}
 	names := map[string]bool{}
 	for i := range table {
 		c := &table[i]
 		at := fmt.Sprintf("%s[%d]", field, i)
 		if names[c.Name] {
-			bad = append(bad, fault.Detail{Field: at + ".name", Message: "is the name of another case"})
+			bad = append(bad, fault.Detail{Field: at + ".name", Message: "is the name of another test"})
 		}
 		names[c.Name] = true
 		for k := range c.Assertions {
@@ -57,9 +57,9 @@ func check(a *prompt.Assertion, renderOnly bool) fault.Detail {
 	case a.On != "" && a.On != prompt.OnAnswer && a.On != prompt.OnRendered:
 		return fault.Detail{Field: "on", Message: "must be " + prompt.OnAnswer + " or " + prompt.OnRendered}
 	case renderOnly && a.On == prompt.OnAnswer:
-		return fault.Detail{Field: "on", Message: "must be " + prompt.OnRendered + ": this case asks no model"}
+		return fault.Detail{Field: "on", Message: "must be " + prompt.OnRendered + ": this test calls no model"}
 	case a.Type == prompt.MaxLatency && (renderOnly || a.On == prompt.OnRendered):
-		return fault.Detail{Field: "type", Message: "is about an answer"}
+		return fault.Detail{Field: "type", Message: "is about a response"}
 	}
 	if message := value(a); message != "" {
 		return fault.Detail{Field: "value", Message: message}
@@ -115,11 +115,11 @@ func Judge(ctx context.Context, a *prompt.Assertion, o *Outcome) (holds bool, wh
 	text := func() (s string) { _ = json.Unmarshal(a.Value, &s); return s } // validated by Validate
 	switch a.Type {
 	case prompt.Contains:
-		return say(strings.Contains(o.Text, text()), "the text does not stand there")
+		return say(strings.Contains(o.Text, text()), "the text does not occur")
 	case prompt.NotContains:
-		return say(!strings.Contains(o.Text, text()), "the text stands there")
+		return say(!strings.Contains(o.Text, text()), "the text occurs")
 	case prompt.Equals:
-		return say(strings.TrimSpace(o.Text) == strings.TrimSpace(text()), "it is another text")
+		return say(strings.TrimSpace(o.Text) == strings.TrimSpace(text()), "the text is different")
 	case prompt.Regex:
 		return matches(ctx, text(), o.Text)
 	case prompt.JSONSchema:
@@ -166,12 +166,12 @@ func fits(ctx context.Context, schema []byte, text string) (holds bool, why stri
 	}
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
-		return false, "it is no JSON"
+		return false, "it is not JSON"
 	}
 	wrong := guard.ErrTime
 	_ = guard.BudgetOf(ctx).Spend(ctx, func(ctx context.Context) { wrong = s.Validate(ctx, v) })
 	if errors.Is(wrong, guard.ErrTime) {
 		return false, tooSlow
 	}
-	return say(wrong == nil, "it does not fit the schema")
+	return say(wrong == nil, "it does not match the schema")
 }

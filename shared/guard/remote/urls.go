@@ -67,10 +67,10 @@ func validURLs(lookUp LookUp) judge.Maker {
 			d := &urlsData{Not: not, Valid: []string{}, Invalid: []string{}}
 			switch {
 			case len(all) == 0:
-				d.Explanation = "The answer has no addresses"
+				d.Explanation = "The response has no addresses"
 				return judge.Verdict{Data: d}
 			case len(all) > maxURLs:
-				return judge.Failed("Error", "The answer has more than 50 addresses")
+				return judge.Failed("Error", "The response has more than 50 addresses")
 			case s.Public == nil:
 				return judge.Failed("Error", "No host can be called")
 			}

@@ -108,7 +108,7 @@ func contextOf(s *judge.Subject) *payload {
 func (h *host) send(ctx context.Context, s *judge.Subject) (int, []byte, error) {
 	body, err := json.Marshal(contextOf(s))
 	if err != nil {
-		return 0, nil, errors.New("the request cannot be told")
+		return 0, nil, errors.New("the request cannot be encoded")
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
@@ -127,14 +127,14 @@ func (h *host) send(ctx context.Context, s *judge.Subject) (int, []byte, error) 
 	resp, err := s.Client.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
-			return 0, nil, errors.New("the service did not answer in time")
+			return 0, nil, errors.New("the service did not respond in time")
 		}
 		return 0, nil, errors.New("the service cannot be reached")
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return resp.StatusCode, nil, errors.New("the answer of the service broke off")
+		return resp.StatusCode, nil, errors.New("the response of the service was truncated")
 	}
 	return resp.StatusCode, answer, nil
 }
@@ -153,7 +153,7 @@ type webhookData struct {
 func webhook(params map[string]json.RawMessage, now func() time.Time) judge.Func {
 	h := hostOf(params, "webhookURL", now)
 	return func(ctx context.Context, s *judge.Subject) judge.Verdict {
-		d := &webhookData{URL: h.url, Explanation: "The webhook could not be asked"}
+		d := &webhookData{URL: h.url, Explanation: "The webhook could not be called"}
 		d.Context.Timeout = h.timeout.Milliseconds()
 		status, raw, err := h.send(ctx, s)
 		if err != nil {
@@ -171,9 +171,9 @@ func webhook(params map[string]json.RawMessage, now func() time.Time) judge.Func
 			if json.Valid(raw) {
 				d.Response = raw
 			}
-			return judge.Verdict{Data: d, Err: &judge.Failure{Name: "WebhookError", Message: "The webhook gave no verdict, with the status " + http.StatusText(status)}}
+			return judge.Verdict{Data: d, Err: &judge.Failure{Name: "WebhookError", Message: "The webhook returned no verdict, with the status " + http.StatusText(status)}}
 		}
-		d.Verdict, d.Explanation, d.Response = *answer.Verdict, "The webhook has judged", answer.Data
+		d.Verdict, d.Explanation, d.Response = *answer.Verdict, "The webhook returned a verdict", answer.Data
 		v := judge.Verdict{Pass: d.Verdict, Data: d, Body: answer.Changed.Request.JSON}
 		if s.Phase == guard.After {
 			v.Body = answer.Changed.Response.JSON
@@ -191,7 +191,7 @@ func logTo(params map[string]json.RawMessage, now func() time.Time) judge.Func {
 		case err != nil:
 			return judge.Failed("LogError", err.Error())
 		case status < 200 || status > 299:
-			return judge.Failed("LogError", "The service answered "+http.StatusText(status))
+			return judge.Failed("LogError", "The service responded with "+http.StatusText(status))
 		}
 		return judge.Verdict{Pass: true}
 	}

@@ -53,7 +53,7 @@ func named(id string, make judge.Maker) judge.Maker {
 				continue
 			}
 			if slices.ContainsFunc(judge.List(p, param.Name), func(s string) bool { return !slices.Contains(param.Enum, s) }) {
-				message := param.Name + " must be of " + strings.Join(param.Enum, ", ")
+				message := param.Name + " must contain only " + strings.Join(param.Enum, ", ")
 				return func(context.Context, *judge.Subject) judge.Verdict { return judge.Failed("Error", message) }
 			}
 		}

@@ -57,7 +57,7 @@ func verdict(ctx context.Context, r bearer.ClaimRules, e *extraction, t *bearer.
 	}
 	d := &report{Verdict: f.None(), Explanation: "The token is valid", Validations: validations{Signature: true}}
 	if !d.Verdict {
-		d.Explanation = "The token does not claim what it must"
+		d.Explanation = "The token does not have the required claims"
 	}
 	if len(r.Required) > 0 {
 		d.Validations.Required = &result{Valid: len(f.Missing) == 0, Missing: f.Missing}

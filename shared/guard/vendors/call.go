@@ -43,12 +43,12 @@ func (r *run) read(a *ask, raw []byte) *judge.Failure {
 	bad := false
 	said := answer{bad: &bad}
 	if json.Unmarshal(raw, &said.v) != nil {
-		return r.fails("VendorError", "gave an answer that is no JSON")
+		return r.fails("VendorError", "returned a response that is not JSON")
 	}
 	failed, findings, texts, body := r.failed, r.findings, slices.Clone(r.texts), r.body
 	if r.judge(a, said); bad {
 		r.failed, r.findings, r.texts, r.body = failed, findings, texts, body
-		return r.fails("VendorError", "gave an answer that cannot be understood")
+		return r.fails("VendorError", "returned a response of an unknown format")
 	}
 	return nil
 }
@@ -66,12 +66,12 @@ func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 	}
 	key := a.circuit(req)
 	if !a.run.breakers.allow(key) {
-		return nil, a.run.fails("VendorDown", "has not answered lately and was not asked")
+		return nil, a.run.fails("VendorDown", "has not responded recently and was not called")
 	}
 	if a.run.sign != nil {
 		if err := a.run.sign(ctx, a, req, body); err != nil {
 			a.run.breakers.record(key, fault.From(err).StatusCode >= 500)
-			return nil, a.run.fails(judge.CredentialsError, "was not asked: %s", fault.From(err).Message)
+			return nil, a.run.fails(judge.CredentialsError, "was not called: %s", fault.From(err).Message)
 		}
 	}
 	resp, failed := a.run.s.Client.Do(req)
@@ -81,14 +81,14 @@ func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 	defer resp.Body.Close()
 	raw, failed := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if failed != nil {
-		return nil, a.unanswered(ctx, key, failed, "broke its answer off")
+		return nil, a.unanswered(ctx, key, failed, "sent a truncated response")
 	}
 	a.run.breakers.record(key, resp.StatusCode >= 500)
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
-		return nil, a.run.fails("VendorError", "answered with the status %d", resp.StatusCode)
+		return nil, a.run.fails("VendorError", "responded with the status %d", resp.StatusCode)
 	case len(raw) > maxAnswer:
-		return nil, a.run.fails("VendorError", "gave an answer of more than %d bytes", maxAnswer)
+		return nil, a.run.fails("VendorError", "returned a response of more than %d bytes", maxAnswer)
 	}
 	return raw, nil
 }
@@ -103,7 +103,7 @@ func (a *ask) unanswered(ctx context.Context, key [32]byte, err error, why strin
 	}
 	switch {
 	case late:
-		return a.run.fails("TimeoutError", "did not answer within %d ms", a.run.timeout.Milliseconds())
+		return a.run.fails("TimeoutError", "did not respond within %d ms", a.run.timeout.Milliseconds())
 	case egress.Refused(err):
 		return a.run.fails("VendorError", "has an address that must not be called")
 	}
@@ -153,7 +153,7 @@ func (a *ask) request(ctx context.Context) (*http.Request, []byte, *judge.Failur
 		case err != nil:
 			return nil, nil, err
 		case !egress.ValidHeaderValue(value):
-			return nil, nil, a.run.fails(judge.CredentialsError, "was not asked: what goes into the header %s must not contain line breaks", name)
+			return nil, nil, a.run.fails(judge.CredentialsError, "was not called: the value of the header %s must not contain line breaks", name)
 		}
 		req.Header.Set(name, value)
 	}

@@ -102,11 +102,11 @@ func (c *check) filled(ctx context.Context, s *judge.Subject) (*check, *judge.Fa
 		return c, c.broken
 	}
 	if !s.Saved || s.Secrets == nil {
-		return nil, c.fails(judge.CredentialsError, "was not asked: secret_mappings are for saved guardrails")
+		return nil, c.fails(judge.CredentialsError, "was not called: secret_mappings are only allowed in saved guardrails")
 	}
 	values, err := s.Secrets(ctx, c.mapped)
 	if err != nil {
-		return nil, c.fails(judge.CredentialsError, "was not asked: %s", fault.From(err).Message)
+		return nil, c.fails(judge.CredentialsError, "was not called: %s", fault.From(err).Message)
 	}
 	own := *c
 	own.creds = maps.Clone(c.creds)

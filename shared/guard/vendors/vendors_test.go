@@ -36,7 +36,7 @@ func TestRowsAreOfTheTable(t *testing.T) {
 			continue
 		}
 		if c := w.check(Deps{}, nil, nil); c.bodies[0] == nil || c.bodies[1] == nil {
-			t.Errorf("%s: its body is no JSON", w.id)
+			t.Errorf("%s: its body is not JSON", w.id)
 		}
 	}
 	for raw, field := range map[string]string{
@@ -65,8 +65,8 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 	for _, c := range []struct{ id, creds, says string }{
 		{"aporia.validateProject", `{}`, "needs apiKey"},
 		{"aporia.validateProject", `{"apiKey":"a\nb"}`, "line breaks"},
-		{"aporia.validateProject", `{"apiKey":"k","apiEndpoint":"file:///etc"}`, "apiEndpoint has a form"},
-		{"aporia.validateProject", `{"apiKey":"k","apiEndpoint":"https://user:pass@a.example.com"}`, "apiEndpoint has a form"},
+		{"aporia.validateProject", `{"apiKey":"k","apiEndpoint":"file:///etc"}`, "apiEndpoint has an invalid form"},
+		{"aporia.validateProject", `{"apiKey":"k","apiEndpoint":"https://user:pass@a.example.com"}`, "apiEndpoint has an invalid form"},
 		{"azure.contentSafety", `{}`, "credentials.contentSafety.resourceName"},
 		{"azure.contentSafety", `{"contentSafety":{"resourceName":"a.b/c","apiKey":"k"}}`, "credentials.contentSafety.resourceName"},
 		{"azure.contentSafety", `{"contentSafety":{"resourceName":"res"}}`, "azureAuthMode"},
@@ -74,7 +74,7 @@ func TestCredentialsThatCannotBeUsed(t *testing.T) {
 		{"azure.contentSafety", `{"contentSafety":{"resourceName":"res","azureAuthMode":"entra","tenantId":"the-tenant","clientId":"the-client","clientSecret":"wrong"}}`, "does not accept"},
 		{"bedrock.guard", `{}`, "aws_access_key_id"},
 		{"bedrock.guard", `{"awsAccessKeyId":"AKID","awsSecretAccessKey":"s","awsRegion":"a/../b"}`, "awsRegion"},
-		{"bedrock.guard", `{"awsAuthType":"assumedRole","awsRoleArn":"arn:aws:iam::123456789012:role/x"}`, "not lent"},
+		{"bedrock.guard", `{"awsAuthType":"assumedRole","awsRoleArn":"arn:aws:iam::123456789012:role/x"}`, "cannot be used by requests"},
 	} {
 		p := *proofOf(c.id)
 		p.creds = c.creds

@@ -115,7 +115,7 @@ func (a *ask) expand(template string, write escape) (string, *judge.Failure) {
 		}
 		text, ok := write(b.String(), value)
 		if !ok {
-			return "", a.run.fails(judge.CredentialsError, "was not asked: %s has a form that cannot be used", name)
+			return "", a.run.fails(judge.CredentialsError, "was not called: %s has an invalid form", name)
 		}
 		b.WriteString(text)
 	}

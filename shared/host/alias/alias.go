@@ -106,7 +106,7 @@ func (a Prefixes) rename(h http.Header) (used string, refused *fault.Fault) {
 			delete(h, name)
 			if there, ok := h[own]; ok && !slices.Equal(there, values) {
 				if refused == nil {
-					refused = fault.Invalid(strings.ToLower(name), "must be what %s says, or be sent without it: both mean the same", strings.ToLower(own))
+					refused = fault.Invalid(strings.ToLower(name), "must equal %s, of which it is an alias; send only one of them", strings.ToLower(own))
 				}
 				continue
 			}

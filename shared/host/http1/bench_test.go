@@ -17,7 +17,7 @@ func BenchmarkParse(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, ok := c.parse(head); !ok {
-			b.Fatal("not taken")
+			b.Fatal("not accepted")
 		}
 	}
 }

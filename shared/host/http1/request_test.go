@@ -74,7 +74,7 @@ func TestValuesShareNoRoom(t *testing.T) {
 	c := &conn{s: New(nil, testOptions)}
 	x, ok := c.parse("GET / HTTP/1.1\r\nHost: h\r\nA: 1\r\nB: 2\r\nA: 3\r\nC: 4\r\n\r\n")
 	if !ok {
-		t.Fatal("not taken")
+		t.Fatal("not accepted")
 	}
 	h := x.req.Header
 	h.Add("A", "5")

@@ -88,16 +88,16 @@ var counterMetrics = []struct {
 	name, help string
 	of         func(*sums) string
 }{
-	{metric.Requests, "Answered requests of known callers.", func(s *sums) string { return strconv.FormatInt(s.requests, 10) }},
-	{metric.Errors, "Answers of 400 or more, whoever failed.", func(s *sums) string { return strconv.FormatInt(s.errors, 10) }},
-	{metric.InputTokens, "Input tokens as booked.", func(s *sums) string { return strconv.FormatInt(s.input, 10) }},
-	{metric.OutputTokens, "Output tokens as booked.", func(s *sums) string { return strconv.FormatInt(s.output, 10) }},
-	{metric.Cost, "US dollars as booked.", func(s *sums) string { return number(usd(s.cost)) }},
+	{metric.Requests, "Completed requests of authenticated callers.", func(s *sums) string { return strconv.FormatInt(s.requests, 10) }},
+	{metric.Errors, "Responses with status 400 or above, from any origin.", func(s *sums) string { return strconv.FormatInt(s.errors, 10) }},
+	{metric.InputTokens, "Input tokens as recorded.", func(s *sums) string { return strconv.FormatInt(s.input, 10) }},
+	{metric.OutputTokens, "Output tokens as recorded.", func(s *sums) string { return strconv.FormatInt(s.output, 10) }},
+	{metric.Cost, "US dollars as recorded.", func(s *sums) string { return number(usd(s.cost)) }},
 }
 
 // counted are the help texts of the counters without labels.
 var counted = map[string]string{
-	metric.Failures:      "Answers of 500 or more that are the gateway's own doing.",
+	metric.Failures:      "Responses with status 500 or above that the gateway caused.",
 	metric.StoreFailures: "Failures of a store, queue or key service.",
 	metric.BypassedEdge:  "Requests that did not come through the edge.",
 	metric.LoggedErrors:  "Log lines of level ERROR.",

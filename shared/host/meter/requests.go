@@ -133,7 +133,7 @@ func (q *requests) write(b *bytes.Buffer) {
 		name, kind, help string
 		of               func(s *requestSums) string
 	}{
-		{"request_count", "counter", "Requests of known callers.", func(s *requestSums) string { return strconv.FormatInt(s.requests, 10) }},
+		{"request_count", "counter", "Requests of authenticated callers.", func(s *requestSums) string { return strconv.FormatInt(s.requests, 10) }},
 		{"llm_cost_sum", "gauge", "US cents as recorded, accumulated.", func(s *requestSums) string { return number(100 * usd(s.cost)) }},
 		{"llm_token_sum", "gauge", "Input and output tokens as recorded, accumulated.", func(s *requestSums) string { return strconv.FormatInt(s.tokens, 10) }},
 	} {

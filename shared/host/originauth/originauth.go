@@ -137,7 +137,7 @@ func (d *Verifier) verify(ctx context.Context, sent []string) error {
 }
 
 func rejected() *fault.Fault {
-	return fault.New(fault.NotAllowed, "", "This address answers the gateway's edge alone; call the gateway by its own address")
+	return fault.New(fault.NotAllowed, "", "This address accepts only requests from the gateway's edge; call the public address of the gateway")
 }
 
 // refresh reads the ring. It keeps the current snapshot on failure.
@@ -250,7 +250,7 @@ func ForStore(secrets []string, s store.Store) *Verifier {
 
 func digests(b []byte) ([]Digest, error) {
 	if len(b)%len(Digest{}) != 0 {
-		return nil, fmt.Errorf("door: %d bytes are no digests", len(b))
+		return nil, fmt.Errorf("originauth: %d bytes are not digests", len(b))
 	}
 	var out []Digest
 	for part := range slices.Chunk(b, len(Digest{})) {

@@ -44,7 +44,7 @@ const maxNamed = 5
 // grantor.
 func (g Grantor) Grant(field string, r Rights) error {
 	if r.Rank.Above(g.Rank) {
-		return fault.New(fault.NotAllowed, field, "You do not have enough permissions to execute this request: it concerns the role "+r.Rank.Role()+", which is above the caller's own. Use a credential of somebody with that role")
+		return fault.New(fault.NotAllowed, field, "You do not have enough permissions to execute this request: it concerns the role "+r.Rank.Role()+", which is above the caller's own. Use a credential with that role")
 	}
 	var missing []string
 	for _, s := range r.Scopes {
@@ -59,7 +59,7 @@ func (g Grantor) Grant(field string, r Rights) error {
 	if n := len(missing) - maxNamed; n > 0 {
 		missing, more = missing[:maxNamed], fmt.Sprintf(" and %d more", n)
 	}
-	return fault.New(fault.NotAllowed, field, "goes beyond the rights of the caller, which lacks "+strings.Join(missing, ", ")+more+". Use a key that has them, or sign in as somebody who has them by role")
+	return fault.New(fault.NotAllowed, field, "exceeds the permissions of the caller, which lacks "+strings.Join(missing, ", ")+more+". Use a key with these scopes, or sign in as a user with a role that includes them")
 }
 
 // GrantScopes is Grant for a list of scopes at field, with a fault for each entry. Scopes in
@@ -69,7 +69,7 @@ func (g Grantor) GrantScopes(field string, scopes, had []string) error {
 	var bad []fault.Detail
 	for i, s := range scopes {
 		if s = identity.NormalScope(s); !before.Has(s) && !g.holds(s) {
-			bad = append(bad, fault.Detail{Field: fmt.Sprintf("%s[%d]", field, i), Message: "goes beyond the rights of the caller, which must hold " + s + " to grant it"})
+			bad = append(bad, fault.Detail{Field: fmt.Sprintf("%s[%d]", field, i), Message: "exceeds the permissions of the caller, which needs " + s + " to grant it"})
 		}
 	}
 	if f := fault.Invalids(bad); f != nil {

@@ -57,7 +57,7 @@ func TestFailedSignatureFetchesAReplacedKey(t *testing.T) {
 		}
 	}
 	of := func(k *rsa.PrivateKey) string { return signed(t, k, golangjwt.MapClaims{"exp": exp}) }
-	const unfit = "The signature of the token does not fit"
+	const unfit = "The signature of the token is not valid"
 	step("over", signed(t, second, golangjwt.MapClaims{"exp": start.Unix()}), "The token has expired", 0)
 	step("the first", of(first), "", 1)
 	step("of another key, soon after", of(second), unfit, 1)
@@ -72,7 +72,7 @@ func TestFailedSignatureFetchesAReplacedKey(t *testing.T) {
 		claims[name] = "4102444800"
 		step(name+" in quotes", signed(t, second, claims), "The claim "+name+" of the token is not a number", 3)
 	}
-	step("no end", signed(t, second, golangjwt.MapClaims{"sub": "x"}), "The token does not say when it ends", 3)
+	step("no end", signed(t, second, golangjwt.MapClaims{"sub": "x"}), "The token has no exp", 3)
 }
 
 // TestIntrospectionResponsesAreCachedPerClient: what a service said to one caller is not told to another who

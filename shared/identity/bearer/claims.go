@@ -340,20 +340,20 @@ func introspect(ctx context.Context, client *http.Client, r *Rules, raw string) 
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Introspect, strings.NewReader(body))
 	if err != nil {
-		return nil, errors.New("the service of tokens cannot be called")
+		return nil, errors.New("the token service cannot be called")
 	}
 	req.Header.Set("Content-Type", r.Kind)
 	req.Header.Set("Accept", "application/json")
 	if r.ClientID != "" || r.ClientSecret != "" {
 		req.SetBasicAuth(url.QueryEscape(r.ClientID), url.QueryEscape(r.ClientSecret))
 	}
-	text, err := fetchFrom(client, req, "the service of tokens")
+	text, err := fetchFrom(client, req, "the token service")
 	if err != nil {
 		return nil, err
 	}
 	var claims map[string]any
 	if wire.CheckStrict(text, wire.MaxDepth) != nil || json.Unmarshal(text, &claims) != nil {
-		return nil, errors.New("the answer of the service of tokens cannot be read")
+		return nil, errors.New("the response of the token service cannot be read")
 	}
 	return claims, nil
 }

@@ -53,7 +53,7 @@ func CheckSet(raw json.RawMessage) error {
 	}
 	for i := range keys {
 		if keys[i].Secret() {
-			return errors.New("holds a secret or a private key; only public keys belong into the set")
+			return errors.New("contains a secret or a private key; the set must contain only public keys")
 		}
 	}
 	return nil
@@ -112,7 +112,7 @@ func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw st
 		case public == nil:
 			return nil, "The key of the token is not in the key set", nil
 		case used != nil && used.Equal(public):
-			return nil, "The signature of the token does not fit", nil
+			return nil, "The signature of the token is not valid", nil
 		}
 		clear(claims)
 		if _, err = parser.ParseWithClaims(raw, claims, func(*golangjwt.Token) (any, error) { return public, nil }); err == nil {
@@ -128,7 +128,7 @@ func (k *keys) verify(ctx context.Context, client *http.Client, r *Rules, raw st
 	if r.MaxAge > 0 {
 		issued, err := claims.GetIssuedAt()
 		if err != nil || issued == nil {
-			return nil, "The token does not say when it was issued", nil
+			return nil, "The token has no iat", nil
 		}
 		if now.Sub(issued.Time) > r.MaxAge+r.Tolerance {
 			return nil, "The token is too old", nil
@@ -180,11 +180,11 @@ func headOf(raw string) (map[string]any, bool) {
 func reasonOf(err error) string {
 	switch {
 	case errors.Is(err, golangjwt.ErrTokenSignatureInvalid):
-		return "The signature of the token does not fit"
+		return "The signature of the token is not valid"
 	case errors.Is(err, golangjwt.ErrTokenExpired):
 		return "The token has expired"
 	case errors.Is(err, golangjwt.ErrTokenRequiredClaimMissing):
-		return "The token does not say when it ends"
+		return "The token has no exp"
 	case errors.Is(err, golangjwt.ErrTokenNotValidYet), errors.Is(err, golangjwt.ErrTokenUsedBeforeIssued):
 		return "The token is not valid yet"
 	}

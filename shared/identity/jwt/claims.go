@@ -114,7 +114,7 @@ func either(raw map[string]json.RawMessage, names ...string) (string, error) {
 			return "", invalid("the claim %s must be a string of 1 to 255 bytes", name)
 		}
 		if found != "" && found != v {
-			return "", invalid("the claims %s say different things", strings.Join(names, " and "))
+			return "", invalid("the claims %s contradict each other", strings.Join(names, " and "))
 		}
 		found = v
 	}

@@ -53,7 +53,7 @@ func CheckSet(raw json.RawMessage) error {
 	}
 	for i := range all {
 		if all[i].Secret() {
-			return fmt.Errorf("keys[%d] holds a secret or a private key; only public keys belong into the set", i)
+			return fmt.Errorf("keys[%d] contains a secret or a private key; the set must contain only public keys", i)
 		}
 	}
 	keys, err := parseSet(raw)
@@ -118,7 +118,7 @@ func parseSet(raw []byte) (map[string]*rsa.PublicKey, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, errors.New("must hold an RSA key with a kid, for RS256 signatures")
+		return nil, errors.New("must contain an RSA key with a kid, for RS256 signatures")
 	}
 	return out, nil
 }
@@ -131,7 +131,7 @@ func (v *Verifier) key(ctx context.Context, s *keySet, at Settings, h header) (*
 		if keys == nil {
 			var err error
 			if keys, err = parseSet(at.Set); err != nil {
-				return nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "The organisation's key set for tokens "+err.Error())
+				return nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "The organization's key set for tokens "+err.Error())
 			}
 			s.put(keys, v.now())
 		}
@@ -144,7 +144,7 @@ func (v *Verifier) key(ctx context.Context, s *keySet, at Settings, h header) (*
 	}
 	failed := v.ask(ctx, s, at.URL, read)
 	if keys, _ = s.now(); keys == nil {
-		return nil, fault.New(fault.ServiceUnavailable, "x-gateway-api-key", "The organisation's keys for tokens cannot be read from their address").WithCause(failed)
+		return nil, fault.New(fault.ServiceUnavailable, "x-gateway-api-key", "The organization's keys for tokens cannot be read from their address").WithCause(failed)
 	}
 	return find(keys, h)
 }
@@ -183,14 +183,14 @@ func (v *Verifier) fetch(ctx context.Context, address string) (map[string]*rsa.P
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the address answered %d", resp.StatusCode)
+		return nil, fmt.Errorf("the address responded with %d", resp.StatusCode)
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxSet+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(raw) > maxSet {
-		return nil, fmt.Errorf("the address answered more than %d bytes", maxSet)
+		return nil, fmt.Errorf("the address responded with more than %d bytes", maxSet)
 	}
 	return parseSet(raw)
 }

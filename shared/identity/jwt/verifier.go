@@ -142,7 +142,7 @@ func (v *Verifier) organisation(ctx context.Context, id string) (*resource.View,
 		return nil, Settings{}, err
 	}
 	if !there {
-		return nil, Settings{}, invalid("its organisation is not known here")
+		return nil, Settings{}, invalid("its organization is unknown")
 	}
 	view, err := v.Loader.Fresh(ctx, id)
 	if err != nil {
@@ -153,11 +153,11 @@ func (v *Verifier) organisation(ctx context.Context, id string) (*resource.View,
 		return nil, Settings{}, err
 	}
 	if !ok {
-		return nil, Settings{}, invalid("its organisation is not known here")
+		return nil, Settings{}, invalid("its organization is unknown")
 	}
 	at := v.Settings(id, org)
 	if !at.On() {
-		return view, at, fault.New(fault.NotAllowed, "x-gateway-api-key", "The token's organisation accepts no tokens: no key set is configured")
+		return view, at, fault.New(fault.NotAllowed, "x-gateway-api-key", "The token's organization accepts no tokens: no key set is configured")
 	}
 	return view, at, nil
 }
@@ -224,9 +224,9 @@ func (v *Verifier) fresh(at Settings, k *known) error {
 	case at.MaxAge == 0:
 		return nil
 	case k.issued.IsZero():
-		return invalid("the claim iat is missing, and the organisation ends sessions after %d seconds", int64(at.MaxAge.Seconds()))
+		return invalid("the claim iat is missing, and the organization ends sessions after %d seconds", int64(at.MaxAge.Seconds()))
 	case v.now().Sub(k.issued) > at.MaxAge+skew:
-		return invalid("it was issued more than %d seconds ago, which is when the organisation ends sessions; sign in again", int64(at.MaxAge.Seconds()))
+		return invalid("it was issued more than %d seconds ago, after which the organization ends sessions; sign in again", int64(at.MaxAge.Seconds()))
 	}
 	return nil
 }
@@ -272,7 +272,7 @@ func reasonOf(err error) error {
 		is  error
 		say string
 	}{
-		{golangjwt.ErrTokenSignatureInvalid, "its signature does not fit the signing key"},
+		{golangjwt.ErrTokenSignatureInvalid, "its signature does not match the signing key"},
 		{golangjwt.ErrTokenExpired, "it has expired"},
 		{golangjwt.ErrTokenRequiredClaimMissing, "the claim exp is missing"},
 		{golangjwt.ErrTokenNotValidYet, "it is not valid yet (nbf)"},

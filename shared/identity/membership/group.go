@@ -102,7 +102,7 @@ func GroupByName(tx *resource.Tx, org store.Scope, name, actor string) (resource
 		return resource.Record{}, nil, err
 	}
 	if _, _, maps := settings.Settings.AutomaticGroup(name); maps {
-		return resource.Record{}, nil, fault.Invalid("scim_group_name", "maps itself: groups of this form are mapped by their name")
+		return resource.Record{}, nil, fault.Invalid("scim_group_name", "is mapped automatically by its name")
 	}
 	rec, g, ok, err := group(tx, org, groupSlug(name))
 	if err != nil || ok {
@@ -120,7 +120,7 @@ func GroupByName(tx *resource.Tx, org store.Scope, name, actor string) (resource
 func GroupByID(tx *resource.Tx, org store.Scope, id string) (resource.Record, *Group, error) {
 	rec, g, ok, err := group(tx, org, id)
 	if err == nil && (!ok || rec.ID != id) {
-		err = fault.Invalid("scim_group_id", "is no group of the organisation")
+		err = fault.Invalid("scim_group_id", "must name a group of the organization")
 	}
 	return rec, g, err
 }
@@ -220,7 +220,7 @@ func workspaceRef(org store.Scope, m *Mapping) resource.Ref {
 
 // errGroupTaken returns the fault for a name that another group has.
 func errGroupTaken() error {
-	return fault.New(fault.Conflict, "displayName", "another group of the organisation has this name already")
+	return fault.New(fault.Conflict, "displayName", "another group of the organization already has this name")
 }
 
 // AnyGroup finds a group by its id.

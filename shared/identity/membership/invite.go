@@ -91,9 +91,9 @@ func Ask(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err
 		switch {
 		case err != nil:
 		case user.Archived():
-			err = fault.New(fault.Conflict, "email", "is the address of a user whom the identity provider has stopped: it comes back by the identity provider")
+			err = fault.New(fault.Conflict, "email", "is the address of a user who was deactivated by the identity provider: reactivate the user there")
 		default:
-			err = fault.New(fault.Conflict, "email", "is the address of a user of the organisation")
+			err = fault.New(fault.Conflict, "email", "must not be the address of a user of the organization")
 		}
 		return "", err
 	}
@@ -107,7 +107,7 @@ func Ask(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err
 			return "", err
 		}
 		if was.StateAt(tx.Now()) == Pending {
-			return "", fault.New(fault.Conflict, "email", "has a pending invitation already: resend or delete that one")
+			return "", fault.New(fault.Conflict, "email", "already has a pending invitation: resend or delete it")
 		}
 		if err := Close(tx, &old, was, Expired, old.UpdatedBy); err != nil {
 			return "", err
@@ -194,7 +194,7 @@ func (i *Invite) Notice(rec *resource.Record, kind, summary string) notice.Event
 
 // errGone returns the fault for tokens that are unknown, used, replaced or expired.
 func errGone() error {
-	return fault.New(fault.NotFound, "token", "This invitation is not valid any more; ask for another")
+	return fault.New(fault.NotFound, "token", "This invitation is no longer valid; ask for another")
 }
 
 // OfToken returns the organisation and the id of a token's invite.

@@ -18,7 +18,7 @@ import (
 // organisation, and makes the transaction conditional on it. field names the user in the fault,
 // which does not reveal who exists elsewhere.
 func Holds(tx *resource.Tx, sc store.Scope, user, field string) (*User, error) {
-	refused := fault.Invalid(field, "is no member of the workspace")
+	refused := fault.Invalid(field, "must name a member of the workspace")
 	rec, u, ok, err := ByID(tx, sc, user)
 	if err != nil {
 		return nil, err

@@ -168,7 +168,7 @@ func Create(tx *resource.Tx, org store.Scope, u *User, actor string) (*resource.
 	// A deactivated user retains its address.
 	if _, taken, err := tx.Get(org.Organisation(), KindUser, slugOf(address)); err != nil || taken {
 		if err == nil {
-			err = fault.New(fault.Conflict, "email", "a user of the organisation has this address already")
+			err = fault.New(fault.Conflict, "email", "a user of the organization already has this address")
 		}
 		return nil, err
 	}
@@ -218,7 +218,7 @@ func countOwners(tx *resource.Tx, org store.Scope, delta int64) {
 
 // ErrLastOwner returns the fault for a change that would leave an organisation without owners.
 func ErrLastOwner() error {
-	return fault.New(fault.NotAllowed, "", "The last owner of the organisation can neither leave nor lose the role; make another user an owner first")
+	return fault.New(fault.NotAllowed, "", "The last owner of the organization cannot be removed or demoted; make another user an owner first")
 }
 
 // SetRole stages another role of a user in the organisation. Sweep removes the keys that the

@@ -53,7 +53,7 @@ func dropLogin(tx *resource.Tx, org store.Scope, name string) {
 
 // errTaken returns the fault for a name that another user has.
 func errTaken() error {
-	return fault.New(fault.Conflict, "userName", "another user of the organisation has this name or address already")
+	return fault.New(fault.Conflict, "userName", "another user of the organization already has this name or address")
 }
 
 // ByLogin finds the id of the user with a name: its name at the identity provider, or the

@@ -65,7 +65,7 @@ func New(o Options) *Keys {
 
 // unavailable returns the fault for a request that needs a key.
 func unavailable(err error) *fault.Fault {
-	return fault.New(fault.ServiceUnavailable, "", "The gateway has no key to sign with now").WithCause(err)
+	return fault.New(fault.ServiceUnavailable, "", "The gateway has no signing key at present").WithCause(err)
 }
 
 // For returns the active key of an algorithm, or a 503 fault if there is none.

@@ -158,7 +158,7 @@ func parse(name, list string) (out []string, err error) {
 		out = append(out, o)
 	}
 	if len(out) > maxOrigins {
-		return nil, fmt.Errorf("%s: has %d origins, %d are allowed", name, len(out), maxOrigins)
+		return nil, fmt.Errorf("%s: has %d origins; at most %d are allowed", name, len(out), maxOrigins)
 	}
 	return out, nil
 }

@@ -234,7 +234,7 @@ func serverSlug(v *requestState) (slug string, err error) {
 	case len(parts) == 3 && (parts[0] == v.call.Caller.WorkspaceSlug || parts[0] == v.call.Caller.Scope.Workspace):
 		return parts[1], nil
 	}
-	return "", fault.New(fault.NotAllowed, "", "This API key is of another workspace than the address")
+	return "", fault.New(fault.NotAllowed, "", "This API key belongs to another workspace than the address")
 }
 
 // servePost serves a message.

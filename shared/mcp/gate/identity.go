@@ -30,7 +30,7 @@ func forwardIdentity(v *requestState, up *mcp.Upstream, f *mcp.IdentityForwardin
 	case mcp.IdentityBearer:
 		raw := providerToken(v)
 		if raw == "" {
-			return fault.New(fault.Unauthorized, "authorization", "This MCP server requires a token of the organisation's identity provider: send one")
+			return fault.New(fault.Unauthorized, "authorization", "This MCP server requires a token of the organization's identity provider: send one")
 		}
 		h.Set(f.Header(), scheme+raw)
 		return nil

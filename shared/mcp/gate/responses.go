@@ -192,5 +192,5 @@ func sendAccepted(v *requestState) { v.call.Send(http.StatusAccepted, "", nil, n
 // methodNotAllowed returns the fault for an HTTP method that is not supported here.
 func methodNotAllowed(v *requestState, methods string) error {
 	v.call.Header().Set("Allow", methods)
-	return fault.Newf(fault.MethodNotAllowed, "", "This address takes %s", methods)
+	return fault.Newf(fault.MethodNotAllowed, "", "This address accepts %s", methods)
 }

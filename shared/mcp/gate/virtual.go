@@ -262,8 +262,8 @@ const (
 )
 
 // searchTool is the definition of the search tool.
-var searchTool = json.RawMessage(`{"name":"` + mcp.SearchTool + `","title":"Search tools","description":"Finds tools of this server by words of their names and descriptions. The result has whole definitions of tools, which can be called at once by their names, also where tools/list does not show them.",` +
-	`"inputSchema":{"type":"object","properties":{"query":{"type":"string","minLength":1,"maxLength":1000,"description":"Words of what the tool should do."},"limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"How many tools at most."}},"required":["query"]},` +
+var searchTool = json.RawMessage(`{"name":"` + mcp.SearchTool + `","title":"Search tools","description":"Finds tools of this server by words in their names and descriptions. The result has complete definitions of tools, which can be called immediately by their names, even if tools/list does not show them.",` +
+	`"inputSchema":{"type":"object","properties":{"query":{"type":"string","minLength":1,"maxLength":1000,"description":"Words that describe what the tool should do."},"limit":{"type":"integer","minimum":1,"maximum":50,"default":10,"description":"How many tools at most."}},"required":["query"]},` +
 	`"outputSchema":{"type":"object","properties":{"tools":{"type":"array","items":{"type":"object"},"description":"Definitions as tools/list shows them, the best first."}},"required":["tools"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}`)
 
 // search responds with the definitions of the tools that match a query. It counts as a tool

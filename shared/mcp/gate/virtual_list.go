@@ -297,7 +297,7 @@ func verifyToken(v *requestState) (ok bool, err error) {
 	rules := v.host.rulesOf(conf.JWT)
 	raw := bearer.Of(v.call.Request.Header, conf.JWT.Header())
 	if raw != "" && isGatewayCredential(v, raw) {
-		return rejectToken(v, fault.Unauthorized, conf.JWT, "The header holds a credential of the gateway and no token of the organisation's identity provider")
+		return rejectToken(v, fault.Unauthorized, conf.JWT, "The header contains a credential of the gateway and no token of the organization's identity provider")
 	}
 	t, why, err := v.host.proofs.Check(v.call.Context, validationClient(v), rules, raw)
 	switch {

@@ -273,11 +273,11 @@ func (f *Fetcher) fetch(ctx context.Context, id string) (*Client, error) {
 	case resp.StatusCode != http.StatusOK:
 		return nil, wrong("is not there; redirects are not followed")
 	case media != "application/json" && !strings.HasSuffix(media, "+json"):
-		return nil, wrong("is no JSON")
+		return nil, wrong("is not JSON")
 	case err != nil:
 		return nil, wrong(fmt.Sprintf("ends early or has more than %d bytes", maxDocument))
 	case wire.CheckStrict(raw, maxDepth) != nil:
-		return nil, wrong("is no JSON")
+		return nil, wrong("is not JSON")
 	}
 	return readDocument(id, raw)
 }

@@ -54,7 +54,7 @@ func TestRefusals(t *testing.T) {
 		{"a null id", `{"jsonrpc":"2.0","id":null,"method":"m"}`, nil, 400, mcp.CodeInvalidRequest, ""},
 		{"a broken id", `{"jsonrpc":"2.0","id":1.5,"method":"m"}`, nil, 400, mcp.CodeInvalidRequest, ""},
 		{"another JSON-RPC", `{"jsonrpc":"1.0","id":7,"method":"m"}`, nil, 400, mcp.CodeInvalidRequest, "7"},
-		{"a method that is no text", `{"jsonrpc":"2.0","id":7,"method":7}`, nil, 400, mcp.CodeInvalidRequest, "7"},
+		{"a method that is not a string", `{"jsonrpc":"2.0","id":7,"method":7}`, nil, 400, mcp.CodeInvalidRequest, "7"},
 		{"a long method", `{"jsonrpc":"2.0","id":7,"method":"` + strings.Repeat("m", 300) + `"}`, nil, 400, mcp.CodeInvalidRequest, "7"},
 		{"nothing at all", `{"jsonrpc":"2.0","id":7}`, nil, 400, mcp.CodeInvalidRequest, "7"},
 		{"both at once", `{"jsonrpc":"2.0","id":7,"method":"m","result":{}}`, nil, 400, mcp.CodeInvalidRequest, "7"},

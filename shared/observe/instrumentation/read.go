@@ -358,7 +358,7 @@ const NoteKey = "telemetry.note"
 func (x *Reading) note() {
 	switch {
 	case x.Kind == Other && x.looksLikeCall():
-		x.Note = "looks like a call of a model, but its attributes are not known"
+		x.Note = "looks like a model call, but its attributes are unknown"
 	case x.Kind == Call && x.RequestedModel == "" && x.Model == "":
 		x.Note = "names no model"
 	case x.Kind == Call && !x.Usage.Known() && x.Status < 300:

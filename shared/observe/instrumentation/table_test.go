@@ -237,8 +237,8 @@ func TestCallsThatCannotBeReadSaySo(t *testing.T) {
 		attrs m
 		note  string
 	}{
-		"unknown names":       {m{"acme.llm.prompt_tokens": int64(7)}, "looks like a call of a model, but its attributes are not known"},
-		"unknown operation":   {m{"gen_ai.operation.name": "ponder", "gen_ai.request.model": "m"}, "looks like a call of a model, but its attributes are not known"},
+		"unknown names":       {m{"acme.llm.prompt_tokens": int64(7)}, "looks like a model call, but its attributes are unknown"},
+		"unknown operation":   {m{"gen_ai.operation.name": "ponder", "gen_ai.request.model": "m"}, "looks like a model call, but its attributes are unknown"},
 		"no usage":            {m{"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}, "reports no usage"},
 		"no model":            {m{"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": int64(7)}, "names no model"},
 		"a call":              {m{"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": int64(7)}, ""},

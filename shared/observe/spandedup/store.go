@@ -57,7 +57,7 @@ func key(sc store.Scope, trace string) store.Key {
 // tries is how often a row is read again because another request changed it.
 const tries = 20
 
-var errBusy = errors.New("claims: other requests change the trace all the time")
+var errBusy = errors.New("claims: the trace is changed concurrently")
 
 // Decide returns the verdicts on the spans of a request, in the order in which they were
 // added, after it has remembered them. The same request gets the same verdicts again, so

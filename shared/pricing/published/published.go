@@ -112,7 +112,7 @@ func (p *Prices) told(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if text != p.failed && text != "" {
-		slog.Error("the published prices could not be read; the ones before hold", "error", text)
+		slog.Error("the published prices could not be read; the previous ones remain in use", "error", text)
 	}
 	p.failed = text
 }
@@ -159,7 +159,7 @@ func (p *Prices) look(ctx context.Context) (r row, err error) {
 }
 
 // errKept is returned if the store has a sheet that this version cannot read.
-var errKept = errors.New("published prices: what the store has is no sheet")
+var errKept = errors.New("published prices: the stored value is not a price sheet")
 
 // take puts a sheet into force.
 func (p *Prices) take(sheet *pricing.Sheet) {
@@ -239,7 +239,7 @@ func (p *Prices) fetch(ctx context.Context) (*pricing.Sheet, []byte, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, nil, fmt.Errorf("published prices: the address answered with status %d", resp.StatusCode)
+		return nil, nil, fmt.Errorf("published prices: the address responded with status %d", resp.StatusCode)
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, pricing.MaxSheet+1))
 	if err != nil {
@@ -250,7 +250,7 @@ func (p *Prices) fetch(ctx context.Context) (*pricing.Sheet, []byte, error) {
 		return nil, nil, fmt.Errorf("published prices: %w", err)
 	}
 	if model, loses := p.sheet.Loses(p.o.Base, sheet); loses {
-		return nil, nil, fmt.Errorf("published prices: %s would have no price any more; a sheet that means it says: unpriced", model)
+		return nil, nil, fmt.Errorf("published prices: %s would lose its price; mark it as unpriced if that is intended", model)
 	}
 	var packed bytes.Buffer
 	w, err := flate.NewWriter(&packed, flate.BestCompression)
@@ -264,7 +264,7 @@ func (p *Prices) fetch(ctx context.Context) (*pricing.Sheet, []byte, error) {
 		return nil, nil, fmt.Errorf("published prices: %w", err)
 	}
 	if packed.Len() > maxRow {
-		return nil, nil, fmt.Errorf("published prices: the sheet takes %d bytes packed, %d are allowed", packed.Len(), maxRow)
+		return nil, nil, fmt.Errorf("published prices: the sheet has %d bytes compressed, %d are allowed", packed.Len(), maxRow)
 	}
 	return sheet, packed.Bytes(), nil
 }

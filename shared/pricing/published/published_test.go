@@ -141,8 +141,8 @@ func TestTheOldSheetHoldsWhileTheSourceFails(t *testing.T) {
 		{302, sheet("two", 8), "status 302"},
 		{200, "", "is empty"},
 		{200, sheet("two", 8)[:40], "line"},
-		{200, strings.TrimSuffix(sheet("two", 8), "openai\tgpt-4o\tinput=8 output=1\n"), "its head says 2"},
-		{200, "prices\tsmall\t1\nopenai\tgpt-4o\tinput=1\n", "openai/newest would have no price"},
+		{200, strings.TrimSuffix(sheet("two", 8), "openai\tgpt-4o\tinput=8 output=1\n"), "its header states 2"},
+		{200, "prices\tsmall\t1\nopenai\tgpt-4o\tinput=1\n", "openai/newest would lose its price"},
 		{200, "prices\tlarge\t1\nopenai\tgpt-4o\tinput=1\n#" + strings.Repeat("x", pricing.MaxSheet), "are allowed"},
 	} {
 		h.pass(2 * time.Hour)

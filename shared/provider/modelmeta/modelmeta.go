@@ -114,7 +114,7 @@ func read(f []string) (*Model, error) {
 		}
 		var err error
 		if *to, err = strconv.ParseInt(f[column], 10, 64); err != nil || *to <= 0 {
-			return nil, fmt.Errorf("%q is no number of tokens", f[column])
+			return nil, fmt.Errorf("%q is not a number of tokens", f[column])
 		}
 	}
 	if f[4] != "-" {
@@ -126,11 +126,11 @@ func read(f []string) (*Model, error) {
 		}
 		var err error
 		if *to, err = time.Parse(time.DateOnly, f[column]); err != nil {
-			return nil, fmt.Errorf("%q is no day", f[column])
+			return nil, fmt.Errorf("%q is not a day", f[column])
 		}
 	}
 	if !m.Shutdown.IsZero() && m.Shutdown.Before(m.Deprecated) {
-		return nil, fmt.Errorf("it ends before the notice of its end")
+		return nil, fmt.Errorf("its shutdown is before its deprecation notice")
 	}
 	if !m.Deprecated.IsZero() {
 		m.headers = append(m.headers, header{"Deprecation", []string{"@" + strconv.FormatInt(m.Deprecated.Unix(), 10)}})

@@ -131,7 +131,7 @@ func parseID(s string) (int64, error) {
 	}
 	id, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("queue/local: message id %q is not one of this queue", s)
+		return 0, fmt.Errorf("queue/local: message id %q does not belong to this queue", s)
 	}
 	return id, nil
 }

@@ -283,7 +283,7 @@ func parseReceipt(receipt string) (id, delivery int64, err error) {
 	id, errID := strconv.ParseInt(a, 10, 64)
 	delivery, errDelivery := strconv.ParseInt(b, 10, 64)
 	if errID != nil || errDelivery != nil {
-		return 0, 0, fmt.Errorf("queue/local: receipt %q is not one of this queue", receipt)
+		return 0, 0, fmt.Errorf("queue/local: receipt %q does not belong to this queue", receipt)
 	}
 	return id, delivery, nil
 }

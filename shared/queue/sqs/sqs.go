@@ -110,7 +110,7 @@ func settle(n int, accepted []*string, bad []types.BatchResultErrorEntry) outcom
 		}
 	}
 	if len(o.retry) > 0 && o.cause == nil {
-		o.cause = errors.New("entries are missing in the answer")
+		o.cause = errors.New("entries are missing in the response")
 	}
 	return o
 }

@@ -262,7 +262,7 @@ func NoteTurn(b *Bill, m chat.Meter) {
 	}
 	tokens := max(m.Usage.TotalTokens(), m.ReportedTotal)
 	if err := b.Target.Bookings().NoteTurn(m.ID, ownership.Turn{RequestedModel: b.Target.To.Model, Answered: m.Model, Tokens: tokens}); err != nil {
-		b.Target.Req.Fail("note a turn", err)
+		b.Target.Req.Fail("record a turn", err)
 	}
 	for _, it := range m.Items[:min(len(m.Items), maxItems)] {
 		amount := it.Tokens
@@ -270,7 +270,7 @@ func NoteTurn(b *Bill, m chat.Meter) {
 			amount = tokens
 		}
 		if err := b.Target.Bookings().NoteTurn(it.ID, ownership.Turn{RequestedModel: b.Target.To.Model, Answered: m.Model, Tokens: amount}); err != nil {
-			b.Target.Req.Fail("note an item", err)
+			b.Target.Req.Fail("record an item", err)
 			return
 		}
 	}
@@ -307,7 +307,7 @@ func (b *Bill) HoldUntilBooked(id string, d time.Duration) {
 	}
 	held, err := b.Purse.Hold(b.Target.Req.Base, b.Target.Req.Start.Add(d))
 	if err != nil {
-		b.Target.Req.Fail("hold a reservation", err) // repair charges it at its bound, earlier
+		b.Target.Req.Fail("store a reservation", err) // repair charges it at its bound, earlier
 	}
 	if len(held) == 0 {
 		return
@@ -317,7 +317,7 @@ func (b *Bill) HoldUntilBooked(id string, d time.Duration) {
 		err = b.Target.Bookings().Hold(id, raw)
 	}
 	if err != nil {
-		b.Target.Req.Fail("store a held reservation", err)
+		b.Target.Req.Fail("update a stored reservation", err)
 	}
 }
 
@@ -344,7 +344,7 @@ func claim(b *Bill, id string) (first bool, err error) {
 		err = json.Unmarshal(raw, &held)
 	}
 	if err != nil {
-		b.Target.Req.Fail("read a held reservation", err)
+		b.Target.Req.Fail("read a stored reservation", err)
 		return false, err
 	}
 	if first, err = b.Target.Bookings().Claim(id); first {

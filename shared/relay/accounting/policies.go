@@ -199,7 +199,7 @@ func measuredUnits(b *Bill, unmeasured bool) error {
 	if !unmeasured || b.Target.Req.Req.Method != http.MethodPost || b.Target.Req.Org.Settings.Unbounded == tenant.UnboundedAllow || polls(b.Target.Body.RawPath()) {
 		return nil
 	}
-	return fault.Newf(fault.UnboundedRequest, "model", "%s is priced by images, seconds, characters or pages, and this request does not state how many it needs while a budget is in force: state it (n, seconds, duration), use the route of the gateway for this operation, or have an admin allow such requests (budget_settings.unbounded: allow)", fault.Clip(b.ModelOf(), 200))
+	return fault.Newf(fault.UnboundedRequest, "model", "%s is priced by images, seconds, characters or pages, and this request does not state how many it needs while a budget applies: state it (n, seconds, duration), use the route of the gateway for this operation, or have an admin allow such requests (budget_settings.unbounded: allow)", fault.Clip(b.ModelOf(), 200))
 }
 
 // polls reports whether a POST to the path only reads the state of an earlier job.
@@ -242,7 +242,7 @@ func measureRows(b *Bill, budgeted bool) error {
 	if fault.Is(err, fault.UnboundedRequest) {
 		return err
 	}
-	return fault.New(fault.UnboundedRequest, "input_file_id", fmt.Sprintf("The rows of the batch cannot be read (%s), and a budget is in force: name a file with readable rows, or have an admin allow such batches (budget_settings.unbounded: allow)", fault.Clip(fault.From(err).Message, 200))).WithCause(err)
+	return fault.New(fault.UnboundedRequest, "input_file_id", fmt.Sprintf("The rows of the batch cannot be read (%s), and a budget applies: name a file with readable rows, or have an admin allow such batches (budget_settings.unbounded: allow)", fault.Clip(fault.From(err).Message, 200))).WithCause(err)
 }
 
 // boundOfRows is the most that the rows of a batch may cost.

@@ -320,7 +320,7 @@ func (a *passed) orderVideo(job body.Job, got chat.Meter) (u pricing.Usage, told
 	}
 	order := ownership.Order{Model: cmp.Or(got.Model, a.bill.ModelOf()), Size: cmp.Or(a.bill.Reported.Size, a.bill.Target.Wanted.Size), Seconds: seconds}
 	if err := a.bill.Target.Bookings().NoteOrder(job.ID, order); err != nil {
-		a.bill.Target.Req.Fail("note an order", err)
+		a.bill.Target.Req.Fail("record an order", err)
 		return u, false
 	}
 	a.bill.HoldUntilBooked(job.ID, HoldResponse)

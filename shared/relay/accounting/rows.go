@@ -124,7 +124,7 @@ func InputBound(body []byte, seen EarlierTurns, window func() int64) (int64, err
 
 // Unbounded returns the fault of a request with an unbounded cost because of a field.
 func Unbounded(field string) *fault.Fault {
-	return fault.Newf(fault.UnboundedRequest, field, "%s adds input that the gateway cannot measure, and a budget is in force: send the input itself, use a model whose context window is known, or have an admin allow such requests (budget_settings.unbounded: allow)", fault.Clip(field, 200))
+	return fault.Newf(fault.UnboundedRequest, field, "%s adds input that the gateway cannot measure, and a budget applies: send the input itself, use a model whose context window is known, or have an admin allow such requests (budget_settings.unbounded: allow)", fault.Clip(field, 200))
 }
 
 // TokensOfImage is the most tokens that an image is billed: 2,833 and 5,667 for each of eight

@@ -10,7 +10,7 @@ import (
 )
 
 func (q *Request) Blocked(code fault.Code, field, what string) error {
-	return fault.Newf(code, field, "This organisation takes saved configuration only: %s cannot be sent with a request", what)
+	return fault.Newf(code, field, "This organization accepts only saved configuration: %s cannot be sent with a request", what)
 }
 
 // BlocksInline reports whether the organization or the installation rejects inline

@@ -182,7 +182,7 @@ func (q *Request) mayAsk(ctx context.Context, who *identity.Principal) (*resourc
 		if f := q.Route.Mistaken(q.Req.Method, q.Req.URL.EscapedPath()); f != nil {
 			return nil, nil, f
 		}
-		return nil, nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "An organisation key manages the gateway and cannot call models; use a workspace key")
+		return nil, nil, fault.New(fault.NotAllowed, "x-gateway-api-key", "An organization key manages the gateway and cannot call models; use a workspace key")
 	}
 	if !who.Has(q.Route.Scope) && !slices.ContainsFunc(q.Route.OrScopes, who.Has) {
 		return nil, nil, fault.Newf(fault.NotAllowed, "x-gateway-api-key", "This API key lacks the scope %s", q.Route.Scope)

@@ -48,6 +48,6 @@ func TestAnAwaitedResponseTravelsSealed(t *testing.T) {
 		t.Errorf("the last wait is %v", before)
 	}
 	if b, err := s.Get(t.Context(), store.Scope{Org: mine.Org, Workspace: mine.Workspace}, a.ID); b != nil || err != nil {
-		t.Errorf("a response is no batch: %v, %v", b, err)
+		t.Errorf("a response is not a batch: %v, %v", b, err)
 	}
 }

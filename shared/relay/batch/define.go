@@ -47,7 +47,7 @@ func ReadDefinition(body []byte) (*Definition, error) {
 		return nil, err
 	}
 	if d.Window != Immediate && d.Window != Day {
-		return nil, fault.Invalid("completion_window", "completion_window must be immediate, for rows that the gateway runs, or 24h, for a batch of the provider")
+		return nil, fault.Invalid("completion_window", "completion_window must be immediate (the gateway runs the rows) or 24h (the provider runs a batch)")
 	}
 	if w.Spans[3].Present(body) {
 		d.Metadata = bytes.Clone(w.Spans[3].Of(body))

@@ -108,7 +108,7 @@ func ParseRow(line []byte) (Row, error) {
 		return wire.ScanString(w.Spans[i].Of(line), name)
 	}
 	var err error
-	if r.CustomID, err = text(0, "custom_id", "a string that no other row has"); err != nil {
+	if r.CustomID, err = text(0, "custom_id", "a string that is unique in the file"); err != nil {
 		return r, err
 	}
 	if n := utf8.RuneCountInString(r.CustomID); n == 0 || n > MaxCustomID {
@@ -234,7 +234,7 @@ func atLine(n int, err error) error {
 }
 
 func longRow(n int) *fault.Fault {
-	return fault.Newf(fault.BodyTooLarge, "file", "line %d: a row must have at most %d bytes", n, MaxRow)
+	return fault.Newf(fault.BodyTooLarge, "file", "line %d: each row must have at most %d bytes", n, MaxRow)
 }
 
 // problemText adds the field if the message does not contain it.

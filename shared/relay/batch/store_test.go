@@ -325,7 +325,7 @@ func TestObjects(t *testing.T) {
 		"row_unanswered.json": Unanswered(nil, full.ID, 4, "r", "batch_expired", "too late"),
 	} {
 		if !json.Valid(got) {
-			t.Errorf("%s is no JSON: %s", name, got)
+			t.Errorf("%s is not valid JSON: %s", name, got)
 		}
 		file := filepath.Join("testdata", name)
 		if *update {

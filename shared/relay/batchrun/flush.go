@@ -274,7 +274,7 @@ func notStreamed(body []byte) error {
 		if on, err := wire.ScanBool(v.Of(body), "body.stream"); err != nil {
 			return err
 		} else if on {
-			return fault.Invalid("body.stream", "body.stream must be false or left out: rows of a batch are not streamed")
+			return fault.Invalid("body.stream", "body.stream must be false or omitted: rows of a batch are not streamed")
 		}
 	}
 	return nil

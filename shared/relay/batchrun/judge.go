@@ -224,7 +224,7 @@ func judged(w *work, ctx context.Context) (batch.FileStore, *chat.HeldFile, erro
 	room := w.runner.Files(w.sc)
 	f, err := room.File(ctx, w.batch.Provider.Judged)
 	if err == nil && f == nil {
-		err = fault.New(fault.NotFound, "input_file_id", "The file of rows that guardrails have judged was deleted")
+		err = fault.New(fault.NotFound, "input_file_id", "The file of checked rows was deleted")
 	}
 	return room, f, err
 }

@@ -143,7 +143,7 @@ func refused(got *response.Recorder) error {
 		body.Error.Message = body.Message
 	}
 	if body.Error.Message == "" {
-		body.Error.Message = "The provider refused the batch"
+		body.Error.Message = "The provider rejected the batch"
 	}
 	f := fault.New(fault.ProviderError, body.Error.Param, body.Error.Message)
 	f.StatusCode = got.Status

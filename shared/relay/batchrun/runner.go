@@ -218,7 +218,7 @@ func (r *Runner) look(ctx context.Context, step batch.Step) error {
 	case broken:
 	case got.Status == http.StatusNotFound || got.Status == http.StatusGone:
 		if a.Unknown++; a.Unknown >= batch.MaxUnknown {
-			r.OnError(fmt.Errorf("batchrun: the provider has no response %q of workspace %s any more: it is not charged", a.ID, sc.Workspace))
+			r.OnError(fmt.Errorf("batchrun: the provider no longer has the response %q of workspace %s: it is not charged", a.ID, sc.Workspace))
 			return nil
 		}
 	case got.Status == http.StatusOK && !got.Over:

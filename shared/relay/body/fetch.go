@@ -90,7 +90,7 @@ func (f *MediaFetcher) failed(ctx context.Context, m *medium, err error) {
 	case errors.As(err, &why):
 		m.why = string(why)
 	case fault.Is(err, fault.ServiceUnavailable):
-		m.why, m.full = "the gateway holds as many large bodies as its memory allows", true
+		m.why, m.full = "the gateway has no memory for another large body at present", true
 	case egress.Refused(err):
 		m.why, m.blocked = "its host must not be reached from the gateway", true
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

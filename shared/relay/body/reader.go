@@ -150,7 +150,7 @@ func contentType(b *Body) (string, error) {
 		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: it cannot be parsed; send application/json")
 	}
 	if kind != "application/json" && b.Req.Route.Shape == routes.Unified && b.Req.Req.Method == http.MethodPost {
-		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: this route takes application/json")
+		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: this route accepts application/json")
 	}
 	return kind, nil
 }

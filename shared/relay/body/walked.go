@@ -243,7 +243,7 @@ func upgrades(req *http.Request) error {
 	}
 	switch key, err := base64.StdEncoding.DecodeString(admission.SingleHeader(h, "Sec-Websocket-Key")); {
 	case !has("Upgrade", "websocket") || !has("Connection", "upgrade"):
-		return fault.Invalid("upgrade", "this route takes WebSockets only: send Connection: Upgrade and Upgrade: websocket, over HTTP/1.1")
+		return fault.Invalid("upgrade", "this route accepts WebSockets only: send Connection: Upgrade and Upgrade: websocket, over HTTP/1.1")
 	case !req.ProtoAtLeast(1, 1) || req.ProtoMajor != 1:
 		return fault.Invalid("upgrade", "a WebSocket begins over HTTP/1.1")
 	case admission.SingleHeader(h, "Sec-Websocket-Version") != "13" || len(h["Sec-Websocket-Version"]) != 1:

@@ -104,7 +104,7 @@ func (f *Form) HasFile(name string) bool {
 func BoundaryOf(contentType string) (string, error) {
 	kind, params, err := mime.ParseMediaType(contentType)
 	if err != nil || kind != "multipart/form-data" {
-		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: this route takes multipart/form-data")
+		return "", fault.New(fault.InvalidContentType, "content-type", "Invalid content type passed: this route accepts multipart/form-data")
 	}
 	b := params["boundary"]
 	if b == "" {
@@ -116,7 +116,7 @@ func BoundaryOf(contentType string) (string, error) {
 		ok = ok && (c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("'()+_,-./:=? ", c) >= 0)
 	}
 	if !ok {
-		return "", fault.Newf(fault.InvalidContentType, "content-type", "Invalid content type passed: a boundary has at most %d letters, digits and marks", maxBoundary)
+		return "", fault.Newf(fault.InvalidContentType, "content-type", "Invalid content type passed: a boundary has at most %d letters, digits and punctuation characters", maxBoundary)
 	}
 	return b, nil
 }

@@ -22,7 +22,7 @@ func TestNoGuardrailsCostNothing(t *testing.T) {
 	}
 	q.Org.InputGuardrails = []string{"pg-a"}
 	if !Wants(leaf, q) {
-		t.Error("the organisation's are left out")
+		t.Error("the organization's are left out")
 	}
 	if q.Child = true; Wants(leaf, q) {
 		t.Error("the gateway's own request has guardrails")

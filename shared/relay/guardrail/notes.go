@@ -113,7 +113,7 @@ func (a *aside) run(m *Means, ctx context.Context, hooks chain.Hooks, phase guar
 				a.done = append(a.done, n)
 				continue
 			}
-			slog.Info("guardrail beside a request", "request_id", request, "guardrail", n.Hook, "phase", n.Phase, "verdict", n.Verdict, "failed", n.Failed)
+			slog.Info("guardrail parallel to a request", "request_id", request, "guardrail", n.Hook, "phase", n.Phase, "verdict", n.Verdict, "failed", n.Failed)
 		}
 	}()
 }

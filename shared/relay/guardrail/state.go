@@ -155,7 +155,7 @@ func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content
 		return nil, s.Verdict.deny(o.Soft && answers(t.Req.Route), o.Results)
 	}
 	if o.Body != nil && !own {
-		return nil, fault.New(fault.GuardrailUnread, "", "A guardrail changed a text of this request, and a form, a path or a query string cannot be changed; remove what it redacts")
+		return nil, fault.New(fault.GuardrailUnread, "", "A guardrail redacted a text of this request, but a form, a path or a query string cannot be changed; remove the text")
 	}
 	if made := t.Req.Route.Retold; made != nil {
 		// The request of this response is no longer known.

@@ -213,7 +213,7 @@ func (v *Verdict) Refused() (refused, soft bool) { return v.denied, v.soft }
 
 // unread returns the error for content that a denying guardrail cannot read.
 func unread(h *chain.Hook, what string) *fault.Fault {
-	return fault.Newf(fault.GuardrailUnread, "", "The guardrail %q denies by what it reads, and cannot read %s. Send it in a form that can be read, as JSON and at most 8 MiB of a form, or list the request type or the path in the guardrail's allow_unread", h.ID, what)
+	return fault.Newf(fault.GuardrailUnread, "", "The guardrail %q can deny requests, but cannot read %s. Send it as JSON or as a form of at most 8 MiB, or list the request type or the path in the guardrail's allow_unread", h.ID, what)
 }
 
 // unreadBody returns the error for a body that one of the hooks must read and cannot; nil if
@@ -230,7 +230,7 @@ func unreadBody(hooks chain.Hooks, exempts func(names []string) bool, kind strin
 	case field == "":
 		return unread(h, what)
 	}
-	return fault.Newf(fault.GuardrailUnread, field, "The guardrail %q denies by what it reads, and cannot read the token ids of this field. Send the text, or list the request type or the path in the guardrail's allow_unread", h.ID)
+	return fault.Newf(fault.GuardrailUnread, field, "The guardrail %q can deny requests, but cannot read the token ids of this field. Send the text, or list the request type or the path in the guardrail's allow_unread", h.ID)
 }
 
 // exempt reports whether names list a route: by its request type, or by the beginning of its

@@ -109,7 +109,7 @@ func (o *Owners) renew(ctx context.Context, sc store.Scope, key store.Key, item 
 
 // Missing returns the fault for missing objects and for those of other workspaces.
 func Missing(field, id string) error {
-	return fault.Newf(fault.NotFound, field, "There is nothing with the id %q", fault.Clip(id, 300))
+	return fault.Newf(fault.NotFound, field, "There is no object with the id %q", fault.Clip(id, 300))
 }
 
 // Foreign returns the ids of those items that are not the workspace's: of other workspaces and,
@@ -137,7 +137,7 @@ func (o *Owners) Foreign(ctx context.Context, sc store.Scope, w *Wall, items []r
 		switch {
 		case owner == sc.Workspace, !known && !w.Shared:
 		case items[i].Reference:
-			return nil, fault.Newf(fault.NotFound, items[i].Field, "Item with id %q not found: only items created by this workspace can be referenced by id; send others completely", fault.Clip(items[i].ID, 300))
+			return nil, fault.Newf(fault.NotFound, items[i].Field, "Item with id %q not found: only items created by this workspace can be referenced by id; send other items completely", fault.Clip(items[i].ID, 300))
 		default:
 			foreign[items[i].ID] = true
 		}

@@ -113,7 +113,7 @@ func steered(members map[string]json.RawMessage) []byte {
 	}{Type: "response.steer.failed"}
 	told.Steer.Input, told.Steer.Previous = members["input"], members["previous_response_id"]
 	told.Error.Code, told.Error.Type = "steering_not_supported", "invalid_request_error"
-	told.Error.Message = "A response that has begun is not steered by way of this gateway; wait for it, and go on from it"
+	told.Error.Message = "The gateway cannot steer a response in progress; wait for it, then continue from it"
 	body, err := json.Marshal(told)
 	if err != nil {
 		return errorEvent(fault.Internal(err))
@@ -188,7 +188,7 @@ func (g *Guard) Client(e *realtime.Event, hears bool) ([]byte, error) {
 	judges := g.now().JudgesInput()
 	if e.Type == "input_audio_buffer.append" {
 		if judges && !hears && !g.promised.Load() {
-			return nil, fault.New(fault.InvalidRequest, "audio", "Guardrails judge the content of this session: set audio.input.transcription by session.update before sending audio")
+			return nil, fault.New(fault.InvalidRequest, "audio", "Guardrails check the content of this session: set audio.input.transcription by session.update before sending audio")
 		}
 		return nil, nil
 	}
@@ -264,7 +264,7 @@ func unsounded(e *realtime.Event) error {
 	}
 	for _, item := range items {
 		if sounds(item) {
-			return fault.New(fault.InvalidRequest, field, "Guardrails judge the content of this session, and cannot judge audio within an item: send it by input_audio_buffer.append, with audio.input.transcription set")
+			return fault.New(fault.InvalidRequest, field, "Guardrails check the content of this session, and cannot check audio within an item: send it by input_audio_buffer.append, with audio.input.transcription set")
 		}
 	}
 	return nil

@@ -157,9 +157,9 @@ func (d *Dialogue) read() error {
 		err = in.buf.ReadAll(d.context, &in.lease, r, -1, session.MaxFromClient)
 		switch {
 		case errors.Is(err, buffer.ErrTooLarge):
-			err = &session.Ended{Code: session.TooLarge, Reason: "a message has more bytes than the gateway takes"}
+			err = &session.Ended{Code: session.TooLarge, Reason: "a message has more bytes than the gateway accepts"}
 		case fault.Is(err, fault.ServiceUnavailable):
-			err = &session.Ended{Code: session.ServerError, Reason: "the gateway holds as many large messages as its memory allows"}
+			err = &session.Ended{Code: session.ServerError, Reason: "the gateway has no memory for another large message at present"}
 		case err == nil && binary:
 			err = &session.Ended{Code: session.NotText, Reason: "events are text messages"}
 		case err == nil && !utf8.Valid(in.buf.B):

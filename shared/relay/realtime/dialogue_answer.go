@@ -200,7 +200,7 @@ func LiveRefusal(status int, body []byte) *fault.Fault {
 		} `json:"error"`
 	}
 	if json.Unmarshal(body, &told) != nil || told.Error.Message == "" {
-		told.Error.Message = "The session could not be opened: the provider refused it"
+		told.Error.Message = "The session could not be opened: the provider rejected it"
 	}
 	code := fault.Code(told.Error.Code)
 	if code == "" {

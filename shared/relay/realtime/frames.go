@@ -154,9 +154,9 @@ func (f *frames) readHead() *session.Ended {
 	f.closing, f.reason = isClose && f.left <= maxControl, f.reason[:0]
 	switch {
 	case f.left < least:
-		return &session.Ended{Code: websocket.CloseProtocolError, Reason: "the length of a frame is not as short as it could be"}
+		return &session.Ended{Code: websocket.CloseProtocolError, Reason: "the length of a frame must be encoded in its shortest form"}
 	case isClose && f.left == 1:
-		return &session.Ended{Code: websocket.CloseProtocolError, Reason: "a close has a code of two bytes or none"}
+		return &session.Ended{Code: websocket.CloseProtocolError, Reason: "a close frame must have a code of two bytes or none"}
 	}
 	return nil
 }

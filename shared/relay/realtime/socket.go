@@ -161,11 +161,11 @@ func (c *conn) ended(err error) error {
 	if errors.As(err, &net) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return &session.Ended{Code: session.Lost}
 	}
-	why := &session.Ended{Code: websocket.CloseProtocolError, Reason: "the rules of WebSockets were broken"}
+	why := &session.Ended{Code: websocket.CloseProtocolError, Reason: "the WebSocket protocol was violated"}
 	errors.As(err, &why)
 	c.Close(why.Code, why.Reason) // the library has usually sent it
 	if c.fault != 0 {
-		return &session.Ended{Code: c.fault, Reason: "the provider broke the rules of WebSockets"}
+		return &session.Ended{Code: c.fault, Reason: "the provider violated the WebSocket protocol"}
 	}
 	return why
 }
@@ -247,7 +247,7 @@ const MaxOpening = 1 << 20
 // OpenLive waits for a client's first message, at most within. The error is a fault of it, or a
 // *session.Ended.
 func OpenLive(ctx context.Context, within time.Duration, near session.Conn, wire wires.Wire, memory *egress.Memory, tenant string) (*session.Opened, error) {
-	tooLate := fmt.Sprintf("The first message of a session, which names its model, must come within %v", within)
+	tooLate := fmt.Sprintf("The first message of a session, which names its model, must arrive within %v", within)
 	late := time.AfterFunc(within, func() { near.Close(session.Policy, tooLate) })
 	defer late.Stop()
 	var lease egress.Lease

@@ -154,17 +154,17 @@ func TestFramesOfProvidersThatAreNone(t *testing.T) {
 		bytes string
 		code  int
 	}{
-		"a mask":                  {"\x81\x82\x00\x00\x00\x00{}", 1002},
-		"a reserved bit":          {"\xc1\x02{}", 1002},
-		"a ping in pieces":        {"\x09\x00", 1002},
-		"a long ping":             {"\x89\x7e\x00\x7e" + strings.Repeat("x", 126), 1002},
-		"a continuation of none":  {"\x80\x00", 1002},
-		"a length beyond all":     {"\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", 1002},
-		"a long length":           {"\x81\x7e\x00\x02{}", 1002},
-		"a longer one":            {"\x81\x02{}\x81\x7f\x00\x00\x00\x00\x00\x00\x01\x00", 1002},
-		"a close of one byte":     {"\x88\x01x", 1002},
-		"a close with a bad code": {"\x88\x02\x03\xed", 1002},
-		"a close that is no text": {"\x88\x04\x03\xe8\xff\xff", 1007},
+		"a mask":                       {"\x81\x82\x00\x00\x00\x00{}", 1002},
+		"a reserved bit":               {"\xc1\x02{}", 1002},
+		"a ping in pieces":             {"\x09\x00", 1002},
+		"a long ping":                  {"\x89\x7e\x00\x7e" + strings.Repeat("x", 126), 1002},
+		"a continuation of none":       {"\x80\x00", 1002},
+		"a length beyond all":          {"\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff", 1002},
+		"a long length":                {"\x81\x7e\x00\x02{}", 1002},
+		"a longer one":                 {"\x81\x02{}\x81\x7f\x00\x00\x00\x00\x00\x00\x01\x00", 1002},
+		"a close of one byte":          {"\x88\x01x", 1002},
+		"a close with a bad code":      {"\x88\x02\x03\xed", 1002},
+		"a close that is not a string": {"\x88\x04\x03\xe8\xff\xff", 1007},
 	} {
 		for _, together := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, at once %v", name, together), func(t *testing.T) {

@@ -63,7 +63,7 @@ func told(t testing.TB, g *Guard, events []string) (out, back []string) {
 		}
 		for _, body := range v.Replies {
 			if !json.Valid(body) {
-				t.Fatalf("%s is no JSON", body)
+				t.Fatalf("%s is not JSON", body)
 			}
 			out = append(out, string(body))
 		}

@@ -40,17 +40,17 @@ func (w *words) opens(s *LiveSession, asks *wires.Demands) error {
 	case now.Holds() && asks.Unheld:
 		return fault.New(fault.InvalidRequest, "x-gateway-config", unheld)
 	case now.Judges() && asks.Unsaid:
-		return fault.New(fault.InvalidRequest, "setup.outputAudioTranscription", "Guardrails judge the content of this session: request outputAudioTranscription, or text")
+		return fault.New(fault.InvalidRequest, "setup.outputAudioTranscription", "Guardrails check the content of this session: request outputAudioTranscription, or text")
 	}
 	return nil
 }
 
-const unheld = "Guardrails judge responses before they are sent, which a Live session does not support: let them judge responses afterwards, or open a realtime session"
+const unheld = "Guardrails check responses before they are sent, which a Live session does not support: set them to check afterwards, or open a realtime session"
 
 // sounds rejects audio that cannot be judged.
 func (w *words) sounds(s *LiveSession) error {
 	if s.Opening.Demands.Unheard && s.Judges().JudgesInput() {
-		return fault.New(fault.InvalidRequest, "setup.inputAudioTranscription", "Guardrails judge the content of this session: request inputAudioTranscription before sending audio")
+		return fault.New(fault.InvalidRequest, "setup.inputAudioTranscription", "Guardrails check the content of this session: request inputAudioTranscription before sending audio")
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (w *words) hold(s *LiveSession, binary bool, p []byte) *fault.Fault {
 		w.lease.Of(s.Memory, s.Tenant)
 	}
 	if w.size += len(p); w.size > MaxHeld {
-		return fault.Newf(fault.NotAllowed, "", "One response has more than the %d bytes that can be held back", MaxHeld)
+		return fault.Newf(fault.NotAllowed, "", "One response has more than the %d bytes that can be buffered", MaxHeld)
 	}
 	if err := w.lease.Take(s.context, int64(len(p))); err != nil {
 		return fault.From(err)

@@ -201,7 +201,7 @@ func (t *Table) Refuse(w http.ResponseWriter, req *http.Request) {
 	if routes, _ := t.at(below); routes != nil {
 		allowed := strings.Join(methods(routes), ", ")
 		w.Header().Set("Allow", allowed)
-		f = fault.Newf(fault.MethodNotAllowed, "", "This route takes %s", allowed)
+		f = fault.Newf(fault.MethodNotAllowed, "", "This route accepts %s", allowed)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(f.Status())
@@ -220,7 +220,7 @@ func (rt *Route) Mistaken(method, path string) *fault.Fault {
 		return fault.New(fault.RouteNotFound, "", "There is no such route; GET /v1/docs documents all")
 	}
 	if routes, _ := rt.shadowed.at(below); routes != nil {
-		return fault.Newf(fault.MethodNotAllowed, "", "This route takes %s, not %s", strings.Join(methods(routes), ", "), method)
+		return fault.Newf(fault.MethodNotAllowed, "", "This route accepts %s, not %s", strings.Join(methods(routes), ", "), method)
 	}
 	if meant := hint.PathMeant(below, rt.shadowed.known()); meant != "" {
 		return fault.New(fault.RouteNotFound, "", "There is no such route"+meant+" A provider's path needs a workspace key, and x-gateway-config or x-gateway-provider")

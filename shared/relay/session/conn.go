@@ -119,7 +119,7 @@ func CloseForClient(far Conn, err error) (code int, reason string) {
 		return ServerError, "the connection to the provider was lost"
 	case e.Code == TooLarge, e.Code == NotUTF8:
 		far.Close(e.Code, e.Reason)
-		return ServerError, "the provider sent a message that cannot be passed on"
+		return ServerError, "the provider sent a message that cannot be forwarded"
 	}
 	return e.Code, e.Reason
 }
@@ -186,9 +186,9 @@ func (in *inlet) each(ctx context.Context, f func(binary bool, p []byte) error) 
 func Unheld(err error) error {
 	switch {
 	case errors.Is(err, buffer.ErrTooLarge):
-		err = &Ended{TooLarge, "a message has more bytes than the gateway takes"}
+		err = &Ended{TooLarge, "a message has more bytes than the gateway accepts"}
 	case fault.Is(err, fault.ServiceUnavailable):
-		err = &Ended{ServerError, "the gateway holds as many large messages as its memory allows"}
+		err = &Ended{ServerError, "the gateway has no memory for another large message at present"}
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		err = &Ended{Lost, ""}
 	}

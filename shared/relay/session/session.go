@@ -214,7 +214,7 @@ func once(twice string) error {
 	if twice == "" {
 		return nil
 	}
-	return fault.New(fault.InvalidRequest, twice, "is given in two spellings; give the one that the provider reads")
+	return fault.New(fault.InvalidRequest, twice, "is sent in two spellings; send the one that the provider reads")
 }
 
 // begin has a response admitted.

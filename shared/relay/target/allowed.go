@@ -130,7 +130,7 @@ func mayCallPassed(tg *Target, p *provider.Provider) error {
 		return nil
 	}
 	if p.PathModel(tg.Body.RawPath()) == "" && !readsBodyModel(tg.Body.RawPath()) {
-		return fault.New(fault.ModelNotAllowed, "path", "The settings allow some models only, and it is not known where a request to this path names its model; use the gateway's route for this operation")
+		return fault.New(fault.ModelNotAllowed, "path", "The settings allow some models only, and the place of the model in requests to this path is unknown; use the gateway's route for this operation")
 	}
 	if !named {
 		return fault.New(fault.ModelNotAllowed, "model", "The settings allow some models only, and this request names none, so that the provider would choose one; name the model")

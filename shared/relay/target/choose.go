@@ -81,7 +81,7 @@ func chooseSaved(tg *Target, slug string) error {
 			return err
 		}
 	} else if hidden(tg) && s.Integration.Restricts() {
-		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s serves some models only, and the model of this body cannot be read; send it as plain JSON", s.Slug)
+		return fault.Newf(fault.ModelNotAllowed, "model", "The provider @%s is limited to some models, and the model of this body cannot be read; send it as plain JSON", s.Slug)
 	}
 	if err := mayPass(tg, s.Provider, true); err != nil {
 		return err
@@ -215,7 +215,7 @@ func speak(tg *Target) error {
 		return pass(tg)
 	}
 	if tg.Req.Route.Streams && tg.Req.Route.Client.Name() == provider.Gemini && tg.Req.Req.URL.Query().Get("alt") != "sse" {
-		return fault.Invalid("alt", "alt must be sse: %s does not speak this shape, and its stream is translated to events alone", p.ID)
+		return fault.Invalid("alt", "alt must be sse: the stream of %s is translated, which is only supported as events", p.ID)
 	}
 	if ok {
 		tg.To.Dialect, ok = tg.Means.Dialects[name]
@@ -288,7 +288,7 @@ func fill(tg *Target, leaf *route.Leaf) (slug string, err error) {
 		return "", err
 	}
 	if by.Compiled.Type != tg.Body.Filled.Compiled.Type {
-		return "", fault.Newf(fault.InvalidConfig, "prompt_id", "The prompt of this target is one of type %s, and the request is one of type %s", by.Compiled.Type, tg.Body.Filled.Compiled.Type)
+		return "", fault.Newf(fault.InvalidConfig, "prompt_id", "The prompt of this target has the type %s, and the request has the type %s", by.Compiled.Type, tg.Body.Filled.Compiled.Type)
 	}
 	tg.To.Prompt = by
 	slug, tg.To.Model = body.ModelOf(by)

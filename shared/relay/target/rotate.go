@@ -28,7 +28,7 @@ func rotated(tg *Target, s *saved.Provider, opened *saved.Opened) (*provider.Cre
 	r := rotating{ring: tg.Means.Rotation.Of(tg.Req.Ctx, s.IntegrationScope(), s.IntegrationID), list: opened.Credentials}
 	var ok bool
 	if r.at, ok = r.ring.Pick(r.list, 0, rand.Uint32()); !ok {
-		f := fault.Newf(fault.ProviderError, "provider", "The provider refused all %d credentials of @%s with 401; save new keys, or the same ones again", len(r.list), s.Slug)
+		f := fault.Newf(fault.ProviderError, "provider", "The provider rejected all %d credentials of @%s with 401; save new keys, or save the same ones again", len(r.list), s.Slug)
 		f.StatusCode = http.StatusUnauthorized
 		return nil, f
 	}

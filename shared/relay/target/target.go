@@ -294,7 +294,7 @@ func needsRecording(tg *Target, op provider.Operation) error {
 	if op != provider.AudioTranscription && op != provider.AudioTranslation || tg.Body.Form == nil || !tg.Body.Form.Complete() || tg.Body.Form.HasFile("file") || tg.To.Target.TakesRecordingURL() {
 		return nil
 	}
-	return fault.Newf(fault.InvalidRequest, "file", "file is required: a file; %s takes no url in its place", tg.To.Target.Provider.ID)
+	return fault.Newf(fault.InvalidRequest, "file", "file is required: a file; %s does not accept a url instead", tg.To.Target.Provider.ID)
 }
 
 // prompted reports whether a Responses request names no model because it names a prompt stored

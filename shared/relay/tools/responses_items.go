@@ -163,7 +163,7 @@ func (s *responses) approved(answer, asked *ofOurs, at int) (*call, error) {
 	}
 	t := s.names.of(of.Server, of.Tool)
 	if t == nil {
-		s.answered(of.ID, "The tool is not offered any more.")
+		s.answered(of.ID, "The tool is no longer offered.")
 		return nil, nil
 	}
 	if err := s.desk.Approvals.Approve(s.desk.Context, field+".approval_request_id", request, &of); err != nil {

@@ -155,7 +155,7 @@ func (r *run) answer(approves bool) error {
 func (r *run) turns() (cut, ended bool, err error) {
 	for turn := 1; ; turn++ {
 		if r.desk.Context.Err() != nil {
-			return false, false, fault.New(fault.RequestTimeout, "", "The client has gone")
+			return false, false, fault.New(fault.RequestTimeout, "", "The client has disconnected")
 		}
 		last := turn >= r.Turns || r.calls >= r.Calls || r.ctx.Err() != nil
 		s, ended, err := r.turn(last)
@@ -163,7 +163,7 @@ func (r *run) turns() (cut, ended bool, err error) {
 			return false, ended, err
 		}
 		if r.desk.Context.Err() != nil {
-			return false, false, fault.New(fault.RequestTimeout, "", "The client has gone")
+			return false, false, fault.New(fault.RequestTimeout, "", "The client has disconnected")
 		}
 		if last && len(s.calls) > 0 {
 			for _, c := range s.calls {

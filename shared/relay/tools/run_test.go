@@ -253,7 +253,7 @@ func TestWrongServersAreRefused(t *testing.T) {
 	}
 	twice := json.RawMessage(`{"type":"mcp","server_label":"@gateway-mcp/x"}`)
 	if _, err := readServers([]json.RawMessage{twice, twice}, true); err == nil {
-		t.Error("a server is named twice")
+		t.Error("a server is listed twice")
 	}
 	if _, err := readServers([]json.RawMessage{json.RawMessage(`{"type":"mcp","server_label":"@gateway-mcp/x","require_approval":"always"}`)}, false); err == nil {
 		t.Error("messages ask for approval")

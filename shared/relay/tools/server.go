@@ -88,13 +88,13 @@ func readAnswer(w *held) (object, *refusal) {
 	}
 	status := max(w.status, http.StatusOK)
 	if err := json.Unmarshal(body, &m); err != nil && m.Error == nil {
-		return nil, &refusal{status: http.StatusBadGateway, message: "the server's answer is no message of the protocol"}
+		return nil, &refusal{status: http.StatusBadGateway, message: "the server's response is not a message of the protocol"}
 	}
 	switch {
 	case m.Error != nil:
 		return nil, &refusal{status, m.Error.Code, m.Error.Message, text(m.Error.Data.Address), text(m.Error.Data.Error)}
 	case m.Result == nil:
-		return nil, &refusal{status: http.StatusBadGateway, message: "the server's answer has no result"}
+		return nil, &refusal{status: http.StatusBadGateway, message: "the server's response has no result"}
 	}
 	return m.Result, nil
 }
@@ -113,7 +113,7 @@ func (r *run) list(s *server) error {
 		}
 		var page []object
 		if json.Unmarshal(result["tools"], &page) != nil {
-			return (&refusal{status: http.StatusBadGateway, message: "the server's list has another form than the protocol's"}).ofList(s)
+			return (&refusal{status: http.StatusBadGateway, message: "the server's list does not match the protocol"}).ofList(s)
 		}
 		for _, of := range page {
 			if t := readTool(s, of); t != nil {
@@ -121,7 +121,7 @@ func (r *run) list(s *server) error {
 				r.listed += len(t.name) + len(t.description) + len(t.schema) + len(t.annotations)
 			}
 			if r.listed > maxListed {
-				return fault.Invalid(s.field()+".allowed_tools", "must choose fewer tools of the MCP server %s: the names, descriptions and schemas of all tools of a request may have %d bytes together", s.slug, maxListed)
+				return fault.Invalid(s.field()+".allowed_tools", "must choose fewer tools of the MCP server %s: the names, descriptions and schemas of all tools of a request must have at most %d bytes together", s.slug, maxListed)
 			}
 		}
 		if len(s.tools) > maxTools {
@@ -131,7 +131,7 @@ func (r *run) list(s *server) error {
 			return nil
 		}
 	}
-	return (&refusal{status: http.StatusBadGateway, message: "the server's list has no end"}).ofList(s)
+	return (&refusal{status: http.StatusBadGateway, message: "the server's list has too many pages"}).ofList(s)
 }
 
 func (s *server) field() string { return "tools[" + strconv.Itoa(s.at) + "]" }

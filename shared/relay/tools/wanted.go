@@ -112,7 +112,7 @@ func readServers(tools []json.RawMessage, approves bool) (out []*server, err err
 		s := r.server(raw, approves)
 		s.at = i
 		if seen[s.label] {
-			r.wrong("server_label", "must be unique: this server is named twice")
+			r.wrong("server_label", "must be unique: this server is listed twice")
 		}
 		seen[s.label] = true
 		bad = append(bad, r.bad...)

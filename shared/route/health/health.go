@@ -121,7 +121,7 @@ func (c *Call) reason() string {
 	case c.Status == 0:
 		return "no response"
 	case c.Status == 401 || c.Status == 403:
-		return fmt.Sprintf("%d (the credential was refused)", c.Status)
+		return fmt.Sprintf("%d (the credential was rejected)", c.Status)
 	case c.Status == 429:
 		return "429 (a rate limit of the provider)"
 	case c.Code != "":
@@ -151,7 +151,7 @@ func JudgeCredentials(of State, labels []string, calls []Call, refused map[strin
 		}
 		out[i] = Credential{label, Judge(own, now)}
 		if at, ok := refused[label]; ok {
-			out[i].Status, out[i].Cause, out[i].Since = Unhealthy, "401 (the credential was refused); left out until a test of the provider accepts it or its key is saved again", at
+			out[i].Status, out[i].Cause, out[i].Since = Unhealthy, "401 (the credential was rejected); skipped until a test of the provider succeeds with it or its key is saved again", at
 			left++
 			if at.After(last) {
 				last = at
@@ -161,9 +161,9 @@ func JudgeCredentials(of State, labels []string, calls []Call, refused map[strin
 	switch {
 	case left == 0:
 	case left == len(labels):
-		of.Status, of.Cause, of.Since = Unhealthy, "all credentials were refused with 401 and are left out until a test of the provider accepts them or their keys are saved again", last
+		of.Status, of.Cause, of.Since = Unhealthy, "all credentials were rejected with 401 and are skipped until a test of the provider succeeds with them or their keys are saved again", last
 	case of.Status != Unhealthy:
-		of.Status, of.Cause, of.Since = Degraded, fmt.Sprintf("%d of %d credentials were refused with 401 and are left out until a test of the provider accepts them or their keys are saved again", left, len(labels)), last
+		of.Status, of.Cause, of.Since = Degraded, fmt.Sprintf("%d of %d credentials were rejected with 401 and are skipped until a test of the provider succeeds with them or their keys are saved again", left, len(labels)), last
 	}
 	return of, out
 }

@@ -40,7 +40,7 @@ func TestProvidersAreJudgedByTheirCalls(t *testing.T) {
 		"one failure":           {calls(200, 200, 500), Degraded, "1 of 3 calls failed, the last one with 500", 0},
 		"failures in a row":     {calls(200, 200, 500, 0, 503), Unhealthy, "3 of 5 calls failed, the last one with 503", 0},
 		"since the third":       {calls(append(repeat(5, 200), 500, 500, 500, 500, 500)...), Unhealthy, "", 2},
-		"a credential":          {calls(401, 401, 401), Unhealthy, "401 (the credential was refused)", 0},
+		"a credential":          {calls(401, 401, 401), Unhealthy, "401 (the credential was rejected)", 0},
 		"a limit":               {calls(200, 200, 200, 200, 200, 429, 200, 200), Degraded, "429 (a rate limit", 2},
 		"it has recovered":      {calls(append([]int{500, 500, 500}, repeat(19, 200)...)...), Healthy, "", 1},
 		"no response":           {calls(0), Degraded, "no response", 0},

@@ -28,7 +28,7 @@ func ParseLimit(raw json.RawMessage, name string, rate bool) (*Limit, []fault.De
 	var bad []fault.Detail
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, key) {
-			bad = append(bad, fault.Detail{Field: fault.Clip(key, maxName), Message: "is not known here: allowed are " + strings.Join(known, ", ")})
+			bad = append(bad, fault.Detail{Field: fault.Clip(key, maxName), Message: "is not known; use " + strings.Join(known, ", ")})
 		}
 	}
 	for key, to := range map[string]*string{"name": &l.Name, "replaces": &l.Replaces} {

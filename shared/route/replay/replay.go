@@ -243,7 +243,7 @@ func (k *Checks) Kit() *chain.Kit { return k.kit }
 func (k *Checks) Add(name string, h *chain.Hook, phase guard.Phase) {
 	one := &checked{hooks: chain.Hooks{h}, phase: phase, sum: CheckSum{Name: name}}
 	if !one.hooks.Local() {
-		one.sum.Not = "it has checks that ask somebody else, which are not run"
+		one.sum.Not = "it has checks that call other services, which are not run"
 		one.hooks = one.hooks.Here()
 	}
 	k.all = append(k.all, one)

@@ -25,7 +25,7 @@ type Result struct {
 	Before       Total         `json:"before" doc:"As recorded."`
 	After        Total         `json:"after" doc:"As it would have been."`
 	Alternatives []Alternative `json:"alternatives" doc:"The targets of the config, in order, up to 100: the cost of all requests at this target, and its latency in the time range."`
-	Models       []ModelSum    `json:"models" doc:"Callers, most expensive first: up to 200; the rest is summed up with null for both names."`
+	Models       []ModelSum    `json:"models" doc:"Models, most expensive first: up to 200; the rest is summed up with null for both names."`
 	Differences  []Difference  `json:"differences" doc:"Kinds of differences."`
 	Limits       []LimitSum    `json:"limits" doc:"The simulated limits, in order."`
 	Guardrails   []CheckSum    `json:"guardrails" doc:"The simulated checks, in order."`

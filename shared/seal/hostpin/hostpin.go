@@ -104,7 +104,7 @@ func (ch *Change) details() (bad []fault.Detail) {
 	for i := range ch.Mappings {
 		m := &ch.Mappings[i]
 		if m.Changed && Chooses(m.Key, m.ReferenceKey) {
-			bad = append(bad, fault.Detail{Field: m.Field + ".secret_key", Message: "is another member of the secret than its reference names; leave it out, or use a key with the scope " + ScopeRead})
+			bad = append(bad, fault.Detail{Field: m.Field + ".secret_key", Message: "must be the field of the secret that its reference names; omit it, or use a key with the scope " + ScopeRead})
 		}
 		if a := ch.openAddress(m); a != "" {
 			bad = append(bad, fault.Detail{Field: a, Message: fmt.Sprintf("decides where the secret of %s is sent, which requires the scope %s", m.Field, ScopeRead)})

@@ -60,7 +60,7 @@ func read(path string) ([]byte, error) {
 		return nil, err
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s may be read by others (mode %o); make it 0600", path, info.Mode().Perm())
+		return nil, fmt.Errorf("%s is readable by other users (mode %o); change the mode to 0600", path, info.Mode().Perm())
 	}
 	return os.ReadFile(path)
 }

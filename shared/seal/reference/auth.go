@@ -233,7 +233,7 @@ func (e *edit) field(f *Field, plain, next map[string]string, secrets map[string
 func visible(_ *edit, v string) string {
 	for i := range len(v) {
 		if v[i] <= ' ' || v[i] >= 0x7f {
-			return "must be of visible ASCII characters"
+			return "must contain only visible ASCII characters"
 		}
 	}
 	return ""
@@ -241,14 +241,14 @@ func visible(_ *edit, v string) string {
 
 func label(_ *edit, v string) string {
 	if len(v) > 63 || strings.Trim(v, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || v[0] == '-' || v[len(v)-1] == '-' {
-		return "must be of lower-case letters, digits and -"
+		return "must contain only lower-case letters, digits and -"
 	}
 	return ""
 }
 
 func segment(_ *edit, v string) string {
 	if strings.Trim(v, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != "" || v == "." || v == ".." {
-		return "must be of letters, digits, dot, - and _"
+		return "must contain only letters, digits, dot, - and _"
 	}
 	return ""
 }
@@ -285,7 +285,7 @@ func anyVault(e *edit, v string) string {
 		return fault.From(err).Message
 	}
 	if strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return "must be the address of a vault alone, such as https://name.vault.azure.net"
+		return "must be the address of a vault without a path, such as https://name.vault.azure.net"
 	}
 	return ""
 }
@@ -338,7 +338,7 @@ func (r *Reference) CheckPath() string {
 		}
 		for i := range len(p) {
 			if p[i] < ' ' || p[i] >= 0x7f || p[i] == '?' || p[i] == '#' || p[i] == '%' || p[i] == '\\' {
-				return "must be of ASCII characters without ? # % and \\"
+				return "must contain only ASCII characters without ? # % and \\"
 			}
 		}
 	}

@@ -107,7 +107,7 @@ func (r *Resolver) fromAWS(ctx context.Context, auth map[string]string, path str
 	}
 	switch {
 	case bad || a.SecretString == nil && a.SecretBinary == nil:
-		return nil, passing(nil, "has an answer of %s that cannot be read", who)
+		return nil, passing(nil, "cannot be read: the response of %s is not valid", who)
 	case a.SecretString != nil:
 		return newValue(*a.SecretString)
 	}
@@ -123,9 +123,9 @@ func awsRefusal(status int, kind string) error {
 	kind = word(kind)
 	switch {
 	case status >= 500, status == http.StatusTooManyRequests, strings.HasPrefix(kind, "Throttl"), kind == "RequestLimitExceeded", kind == "TooManyRequestsException", kind == "InternalServiceError":
-		return passing(nil, "has no answer: AWS Secrets Manager answered %d (%s)", status, kind)
+		return passing(nil, "cannot be read: AWS Secrets Manager responded with %d (%s)", status, kind)
 	}
-	return refused("was not given by AWS Secrets Manager: %d (%s)", status, kind)
+	return refused("was denied by AWS Secrets Manager: %d (%s)", status, kind)
 }
 
 // Value is a secret as its manager gave it. It is shared and never changed.
@@ -145,7 +145,7 @@ const (
 // newValue makes a Value from a text.
 func newValue(text string) (*Value, error) {
 	if !utf8.ValidString(text) {
-		return nil, refused("is not a text in UTF-8")
+		return nil, refused("is not UTF-8 text")
 	}
 	v := &Value{text: text}
 	if err := json.Unmarshal([]byte(text), &v.members); err != nil {
@@ -170,15 +170,15 @@ func (v *Value) Read(key, format string) (string, error) {
 	switch {
 	case key != "":
 		if v.members == nil {
-			return "", refused("is no JSON object, so that it has no secret_key %s", strconv.Quote(fault.Clip(key, 80)))
+			return "", refused("is not a JSON object and has no secret_key %s", strconv.Quote(fault.Clip(key, 80)))
 		}
 		raw = v.members[key]
 		if raw == nil || string(raw) == "null" {
-			return "", refused("has no member %s", strconv.Quote(fault.Clip(key, 80)))
+			return "", refused("has no field %s", strconv.Quote(fault.Clip(key, 80)))
 		}
 	case v.object && format != FormatJSON:
 		if len(v.members) != 1 {
-			return "", refused("has %d members: name one by secret_key, or map all of it with value_format json", len(v.members))
+			return "", refused("has %d fields: choose one with secret_key, or map all with value_format json", len(v.members))
 		}
 		for _, only := range v.members {
 			raw = only
@@ -194,7 +194,7 @@ func (v *Value) Read(key, format string) (string, error) {
 	if format == FormatJSON {
 		var out bytes.Buffer
 		if json.Compact(&out, []byte(text)) != nil {
-			return "", refused("is not JSON, as value_format says")
+			return "", refused("is not JSON, as value_format requires")
 		}
 		text = out.String()
 	}
@@ -216,7 +216,7 @@ func asText(raw json.RawMessage, format string) (string, error) {
 		return s, nil
 	case '{', '[':
 		if format != FormatJSON {
-			return "", refused("is no text there: map it with value_format json")
+			return "", refused("is not a string: map it with value_format json")
 		}
 	}
 	return string(raw), nil
@@ -238,7 +238,7 @@ func (r *Resolver) fromAzure(ctx context.Context, auth map[string]string, path s
 	cloud := cloudOf(base.Hostname())
 	if cloud == "" {
 		if auth[azureAuthMode] != entra {
-			return nil, refused("has an azure_vault_url that the gateway's own identity is not lent to")
+			return nil, refused("has an azure_vault_url for which the gateway's own identity may not be used")
 		}
 		cloud = clouds[0]
 	}
@@ -267,9 +267,9 @@ func (r *Resolver) fromAzure(ctx context.Context, auth map[string]string, path s
 	case status == http.StatusOK && !bad && a.Value != nil:
 		return newValue(*a.Value)
 	case status == http.StatusOK:
-		return nil, passing(nil, "has an answer of %s that cannot be read", who)
+		return nil, passing(nil, "cannot be read: the response of %s is not valid", who)
 	case status >= 500, status == http.StatusTooManyRequests, status == http.StatusRequestTimeout, status >= 300 && status < 400:
-		return nil, passing(nil, "has no answer: %s answered %d (%s)", who, status, word(a.Error.Code))
+		return nil, passing(nil, "cannot be read: %s responded with %d (%s)", who, status, word(a.Error.Code))
 	}
-	return nil, refused("was not given by %s: %d (%s)", who, status, word(a.Error.Code))
+	return nil, refused("was denied by %s: %d (%s)", who, status, word(a.Error.Code))
 }

@@ -187,7 +187,7 @@ func (r *Resolver) Value(ctx context.Context, s *Source) (*Value, time.Time, err
 	case <-late:
 		return e.value, now, nil
 	case <-ctx.Done():
-		return nil, now, fault.New(fault.RequestTimeout, "", "The request ended while a secret manager was asked")
+		return nil, now, fault.New(fault.RequestTimeout, "", "The request ended during a call to a secret manager")
 	}
 }
 
@@ -267,7 +267,7 @@ func (r *Resolver) fetch(ctx context.Context, s *Source) (*Value, error) {
 	case Vault:
 		return r.fromVault(ctx, auth, s.SecretPath)
 	}
-	return nil, refused("names no manager that is known")
+	return nil, refused("has an unknown type of secret manager")
 }
 
 // failure is the reason why there is no value. final: the manager, or the stored reference,
@@ -322,20 +322,20 @@ func (r *Resolver) ask(req *http.Request, who string) (int, []byte, error) {
 	resp, err := r.transport.RoundTrip(req)
 	if err != nil {
 		if egress.Refused(err) {
-			return 0, nil, refused("is at an address that this gateway does not call")
+			return 0, nil, refused("has an address that this gateway may not call")
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
-			return 0, nil, passing(err, "has no answer: %s did not answer in time", who)
+			return 0, nil, passing(err, "cannot be read: %s did not respond in time", who)
 		}
-		return 0, nil, passing(err, "has no answer: %s cannot be reached", who)
+		return 0, nil, passing(err, "cannot be read: %s cannot be reached", who)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		return 0, nil, passing(err, "has no answer: that of %s was cut off", who)
+		return 0, nil, passing(err, "cannot be read: the response of %s was truncated", who)
 	}
 	if len(body) > maxAnswer {
-		return 0, nil, refused("has an answer of more than %d bytes", maxAnswer)
+		return 0, nil, refused("cannot be read: the response has more than %d bytes", maxAnswer)
 	}
 	return resp.StatusCode, body, nil
 }
@@ -344,9 +344,9 @@ func (r *Resolver) ask(req *http.Request, who string) (int, []byte, error) {
 func proofFailed(err error) error {
 	f := fault.From(err)
 	if f.Status() >= 500 || f.Status() == http.StatusTooManyRequests {
-		return passing(err, "has no answer: %s", f.Message)
+		return passing(err, "cannot be read: %s", f.Message)
 	}
-	return refused("cannot be asked for: %s", f.Message)
+	return refused("cannot be read: %s", f.Message)
 }
 
 // word returns a manager's error code if it is a short word.

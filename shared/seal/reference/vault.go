@@ -82,7 +82,7 @@ func (v *vault) call(ctx context.Context, token, path string, body any) (int, *v
 		method = http.MethodPost
 		var err error
 		if send, err = json.Marshal(body); err != nil {
-			return 0, nil, refused("cannot be asked for")
+			return 0, nil, refused("cannot be read")
 		}
 	}
 	segments := strings.Split(strings.Trim(path, "/"), "/")
@@ -109,11 +109,11 @@ func (v *vault) call(ctx context.Context, token, path string, body any) (int, *v
 	}
 	var a vaultAnswer
 	if json.Unmarshal(answer, &a) != nil && status < 300 {
-		return 0, nil, passing(nil, "has an answer of Vault that cannot be read")
+		return 0, nil, passing(nil, "cannot be read: the response of Vault is not valid")
 	}
 	// 412 and 472 to 474 come from nodes that do not serve at the moment.
 	if status >= 500 || status == http.StatusTooManyRequests || status == http.StatusPreconditionFailed || status >= 300 && status < 400 || status >= 472 && status <= 474 {
-		return 0, nil, passing(nil, "has no answer: Vault answered %d", status)
+		return 0, nil, passing(nil, "cannot be read: Vault responded with %d", status)
 	}
 	return status, &a, nil
 }
@@ -134,19 +134,19 @@ func (v *vault) read(ctx context.Context, token, path string) (*Value, error) {
 	}
 	switch {
 	case status == http.StatusForbidden:
-		return nil, &failure{why: "was not given by Vault: 403, the token is not valid or may not read it", final: true, cause: errForbidden}
+		return nil, &failure{why: "was denied by Vault: 403, the token is not valid or may not read it", final: true, cause: errForbidden}
 	case status != http.StatusOK:
-		return nil, refused("was not given by Vault: %d", status)
+		return nil, refused("was denied by Vault: %d", status)
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(a.Data, &members) != nil || members == nil {
-		return nil, passing(nil, "has an answer of Vault that cannot be read")
+		return nil, passing(nil, "cannot be read: the response of Vault is not valid")
 	}
 	// Version 2 wraps the members and adds metadata about the version.
 	if inner, ok := members["data"]; ok && len(members) == 2 && members["metadata"] != nil {
 		var data map[string]json.RawMessage
 		if json.Unmarshal(inner, &data) != nil {
-			return nil, passing(nil, "has an answer of Vault that cannot be read")
+			return nil, passing(nil, "cannot be read: the response of Vault is not valid")
 		}
 		if data == nil {
 			return nil, refused("has been deleted in Vault")
@@ -189,7 +189,7 @@ func (v *vault) login(ctx context.Context, key [sha256.Size]byte) (string, error
 		return "", err
 	}
 	if status != http.StatusOK {
-		return "", refused("cannot be asked for: Vault refuses the %s login with %d", v.auth[vaultAuthType], status)
+		return "", refused("cannot be read: Vault rejects the %s login with %d", v.auth[vaultAuthType], status)
 	}
 	return v.keep(key, a, "")
 }
@@ -197,7 +197,7 @@ func (v *vault) login(ctx context.Context, key [sha256.Size]byte) (string, error
 // keep remembers a token. was is the one that was prolonged.
 func (v *vault) keep(key [sha256.Size]byte, a *vaultAnswer, was string) (string, error) {
 	if a.Auth == nil || a.Auth.Token == "" && was == "" || visible(nil, a.Auth.Token) != "" || a.Auth.Seconds < 0 {
-		return "", passing(nil, "has no answer: Vault gave a login without a token")
+		return "", passing(nil, "cannot be read: Vault returned a login without a token")
 	}
 	t := &vaultToken{token: a.Auth.Token, renewable: a.Auth.Renewable}
 	if t.token == "" {
@@ -222,11 +222,11 @@ func (v *vault) proof() (path string, body any, err error) {
 		return "auth/approle/login", map[string]string{"role_id": v.auth[vaultRoleID], "secret_id": v.auth[vaultSecretID]}, nil
 	}
 	if !slices.Contains(v.r.host.vaults, v.address) {
-		return "", nil, refused("cannot be asked for: the operator has not named this vault_addr in %s, so that it is not given the gateway's own token", EnvKubernetesVaults)
+		return "", nil, refused("cannot be read: the operator must list this vault_addr in %s before the gateway's own token is sent to it", EnvKubernetesVaults)
 	}
 	jwt, err := os.ReadFile(v.r.host.tokenFile)
 	if err != nil {
-		return "", nil, passing(err, "cannot be asked for: the token of the gateway's own service account cannot be read")
+		return "", nil, passing(err, "cannot be read: the token of the gateway's own service account cannot be read")
 	}
 	return "auth/kubernetes/login", map[string]string{"jwt": strings.TrimSpace(string(jwt)), "role": v.auth[vaultRole]}, nil
 }

@@ -77,10 +77,10 @@ const (
 // for used codes.
 var (
 	ErrUnknown  = errors.New("device: no such code")
-	ErrPending  = errors.New("device: nobody has decided yet")
-	ErrSlowDown = errors.New("device: asked too early")
+	ErrPending  = errors.New("device: the user has not responded yet")
+	ErrSlowDown = errors.New("device: polled too early")
 	ErrExpired  = errors.New("device: the code has expired")
-	ErrDenied   = errors.New("device: the person has refused")
+	ErrDenied   = errors.New("device: the user denied the request")
 )
 
 const (

@@ -122,7 +122,7 @@ func (c *Client) discover(ctx context.Context) (*coreos.Provider, *discoveryFiel
 		}
 	}
 	if len(d.Challenges) > 0 && !slices.Contains(d.Challenges, "S256") {
-		return nil, nil, errors.New("the provider does not take PKCE with S256")
+		return nil, nil, errors.New("the provider does not support PKCE with S256")
 	}
 	return p, &d, nil
 }
@@ -191,14 +191,14 @@ func (c *Client) Finish(ctx context.Context, w *Pending, q url.Values) (*Person,
 	}
 	// RFC 9207: the response must come from the requested provider.
 	if iss := q.Get("iss"); iss != "" && iss != c.Issuer || iss == "" && d.NamesItself {
-		return nil, errors.New("the answer is not from the provider that was asked")
+		return nil, errors.New("the response is from another provider")
 	}
 	if e := q.Get("error"); e != "" {
-		return nil, fmt.Errorf("the provider refused: %s", plainLine(e))
+		return nil, fmt.Errorf("the provider rejected the request: %s", plainLine(e))
 	}
 	code := q.Get("code")
 	if code == "" || len(q["code"]) > 1 {
-		return nil, errors.New("the answer has no code")
+		return nil, errors.New("the response has no code")
 	}
 	more := []oauth2.AuthCodeOption{oauth2.VerifierOption(w.Verifier)}
 	if c.Method == PrivateKey {
@@ -212,9 +212,9 @@ func (c *Client) Finish(ctx context.Context, w *Pending, q url.Values) (*Person,
 	if err != nil {
 		var refused *oauth2.RetrieveError
 		if errors.As(err, &refused) && refused.ErrorCode != "" {
-			return nil, fmt.Errorf("the provider did not take the code: %s", plainLine(refused.ErrorCode))
+			return nil, fmt.Errorf("the provider rejected the code: %s", plainLine(refused.ErrorCode))
 		}
-		return nil, errors.New("the provider gave no tokens for the code")
+		return nil, errors.New("the provider returned no tokens for the code")
 	}
 	return c.person(ctx, p, d, w, token)
 }
@@ -287,11 +287,11 @@ func (c *Client) verify(ctx context.Context, jwks, raw string) (*coreos.IDToken,
 func (c *Client) person(ctx context.Context, p *coreos.Provider, d *discoveryFields, w *Pending, token *oauth2.Token) (*Person, error) {
 	raw, ok := token.Extra("id_token").(string)
 	if !ok || raw == "" {
-		return nil, errors.New("the provider gave no ID token")
+		return nil, errors.New("the provider returned no ID token")
 	}
 	id, err := c.verify(ctx, d.Keys, raw)
 	if err != nil {
-		return nil, fmt.Errorf("the ID token is not good: %s", plainLine(err.Error()))
+		return nil, fmt.Errorf("the ID token is not valid: %s", plainLine(err.Error()))
 	}
 	var cl claims
 	if err := id.Claims(&cl); err != nil {
@@ -304,15 +304,15 @@ func (c *Client) person(ctx context.Context, p *coreos.Provider, d *discoveryFie
 	case cl.Party != "" && cl.Party != c.ID, len(id.Audience) > 1 && cl.Party == "":
 		return nil, errors.New("the ID token is for another party (azp)")
 	case cl.Subject == "":
-		return nil, errors.New("the ID token names nobody")
+		return nil, errors.New("the ID token has no subject")
 	case id.IssuedAt.After(now.Add(skew)):
-		return nil, errors.New("the ID token is from the future")
+		return nil, errors.New("the ID token was issued in the future")
 	}
 	if id.AccessTokenHash != "" && id.VerifyAccessToken(token.AccessToken) != nil {
 		return nil, errors.New("the ID token belongs to another access token (at_hash)")
 	}
 	if w.Fresh && (cl.AuthTime == 0 || time.Unix(cl.AuthTime, 0).Before(w.Since.Add(-skew))) {
-		return nil, errors.New("the provider did not ask the person again (auth_time)")
+		return nil, errors.New("the provider did not authenticate the user again (auth_time)")
 	}
 	if cl.Email == "" && p.UserInfoEndpoint() != "" {
 		if err := c.ask(ctx, p, token, &cl); err != nil {
@@ -320,7 +320,7 @@ func (c *Client) person(ctx context.Context, p *coreos.Provider, d *discoveryFie
 		}
 	}
 	if cl.Email == "" {
-		return nil, errors.New("the provider tells no e-mail address")
+		return nil, errors.New("the provider returned no e-mail address")
 	}
 	if cl.Verified != nil && !bool(*cl.Verified) {
 		return nil, errors.New("the e-mail address is not verified by the provider")
@@ -339,11 +339,11 @@ func (c *Client) person(ctx context.Context, p *coreos.Provider, d *discoveryFie
 func (c *Client) ask(ctx context.Context, p *coreos.Provider, token *oauth2.Token, cl *claims) error {
 	info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if err != nil {
-		return errors.New("the provider tells nothing about the person")
+		return errors.New("the provider returned no user information")
 	}
 	var more claims
 	if err := info.Claims(&more); err != nil || more.Subject != cl.Subject {
-		return errors.New("the provider tells about somebody else")
+		return errors.New("the provider returned information about another user")
 	}
 	cl.Email, cl.Verified = more.Email, more.Verified
 	if cl.GivenName == "" {

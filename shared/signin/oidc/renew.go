@@ -43,7 +43,7 @@ func (c *Client) Renew(ctx context.Context, refresh, subject string) (next strin
 	if got.ID != "" {
 		id, err := c.verify(ctx, d.Keys, got.ID)
 		if err != nil {
-			return "", fmt.Errorf("the ID token is not good: %s", plainLine(err.Error()))
+			return "", fmt.Errorf("the ID token is not valid: %s", plainLine(err.Error()))
 		}
 		if id.Subject != subject {
 			return "", ErrNotRenewed // another user
@@ -51,7 +51,7 @@ func (c *Client) Renew(ctx context.Context, refresh, subject string) (next strin
 	}
 	switch {
 	case got.Access == "":
-		return "", errors.New("the provider gave no tokens")
+		return "", errors.New("the provider returned no tokens")
 	case len(got.Refresh) > maxRefresh:
 		return "", errors.New("the provider's refresh token is too long")
 	case got.Refresh != "":
@@ -103,9 +103,9 @@ func (c *Client) renewed(ctx context.Context, endpoint, refresh string) (*renewe
 	case resp.StatusCode == http.StatusBadRequest && bad == nil && got.Error == "invalid_grant":
 		return nil, ErrNotRenewed
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("the provider answered %d %s", resp.StatusCode, plainLine(got.Error))
+		return nil, fmt.Errorf("the provider responded with %d %s", resp.StatusCode, plainLine(got.Error))
 	case bad != nil:
-		return nil, errors.New("the provider's answer cannot be read")
+		return nil, errors.New("the provider's response cannot be read")
 	}
 	return &got, nil
 }

@@ -38,7 +38,7 @@ var twofold = []attack{
 		f.plain = func(a string) string {
 			return strings.Replace(a, truncate(a, "<saml:AuthnStatement ", "</saml:AuthnStatement>"), "", 1)
 		}
-	}, nothing, "signed in"},
+	}, nothing, "statement of authentication"},
 	{"two addresses in two statements", func(f *forge) {
 		f.format, f.name = "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent", "x9"
 		f.attributes = mail("ann@example.com") + mail("eve@example.com")
@@ -93,7 +93,7 @@ var roundTrips = []attack{
 	{"signed information that repeats its digest", bent(func(r string) string {
 		d := truncate(r, "<ds:DigestValue>", "</ds:DigestValue>")
 		return strings.Replace(r, d, d+d, 1)
-	}), nothing, "not of the one kind"},
+	}), nothing, "unsupported form"},
 	{"text beside the parts of the signed information", bent(func(r string) string {
 		return strings.Replace(r, "<ds:DigestValue>", "x<ds:DigestValue>", 1)
 	}), nothing, "not the identity provider's"},

@@ -55,7 +55,7 @@ var wrappings = []attack{
 	{"XSW2: a detached signature before the signed response", wholeBent(func(r string) string {
 		s := signatureOf(r)
 		return strings.Replace(evil(r), "</saml:Issuer>", "</saml:Issuer>"+strings.Replace(r, s, "", 1)+s, 1)
-	}), whole, "no response has"},
+	}), whole, "unknown element"},
 	{"XSW3: another assertion before the signed one", bent(func(r string) string { return before(r, evil(assertionOf(r))) }), nothing, "one assertion"},
 	{"another assertion after the signed one", bent(func(r string) string { return after(r, evil(assertionOf(r))) }), nothing, "one assertion"},
 	{"XSW4: the signed assertion within another", bent(func(r string) string {
@@ -108,28 +108,28 @@ var wrappings = []attack{
 	}, "one assertion"},
 	{"an assertion of no namespace before the signed one", bent(func(r string) string {
 		return before(r, `<Assertion xmlns="" ID="_evil"></Assertion>`)
-	}), nothing, "no response has"},
+	}), nothing, "unknown element"},
 	{"a signature of the assertion at the response", bent(func(r string) string {
 		s := signatureOf(r)
 		return strings.Replace(strings.Replace(r, s, "", 1), "<samlp:Status>", s+"<samlp:Status>", 1)
-	}), both, "not of the one kind"},
+	}), both, "unsupported form"},
 	{"two signatures at the assertion", bent(func(r string) string { return strings.Replace(r, signatureOf(r), signatureOf(r)+signatureOf(r), 1) }), nothing, "signatures right below"},
 	{"a signature in the subject", bent(func(r string) string {
 		return strings.Replace(strings.Replace(r, signatureOf(r), "", 1), "<saml:Subject>", "<saml:Subject>"+signatureOf(r), 1)
 	}), nothing, "signatures right below"},
 	{"an id twice, one of another element", bent(func(r string) string { return strings.Replace(r, "<saml:Subject>", `<saml:Subject Id="_a1">`, 1) }), nothing, "an id twice"},
 	{"an id twice, of the response and the assertion", bent(func(r string) string { return strings.Replace(r, `ID="_r1"`, `ID="_a1"`, 1) }), nothing, "an id twice"},
-	{"a reference to the whole document", func(f *forge) { f.uri = " " }, nothing, "not of the one kind"},
-	{"a reference by XPointer", func(f *forge) { f.uri = "#xpointer(id('_a1'))" }, nothing, "not of the one kind"},
-	{"a reference to something else", func(f *forge) { f.uri = "#_r1" }, nothing, "not of the one kind"},
+	{"a reference to the whole document", func(f *forge) { f.uri = " " }, nothing, "unsupported form"},
+	{"a reference by XPointer", func(f *forge) { f.uri = "#xpointer(id('_a1'))" }, nothing, "unsupported form"},
+	{"a reference to something else", func(f *forge) { f.uri = "#_r1" }, nothing, "unsupported form"},
 	{"two references", bent(func(r string) string {
 		ref := truncate(r, "<ds:Reference ", "</ds:Reference>")
 		return strings.Replace(r, ref, ref+ref, 1)
-	}), nothing, "not of the one kind"},
+	}), nothing, "unsupported form"},
 	{"two kinds of signed information", bent(func(r string) string {
 		i := truncate(r, "<ds:SignedInfo>", "</ds:SignedInfo>")
 		return strings.Replace(r, i, i+i, 1)
-	}), nothing, "not of the one kind"},
+	}), nothing, "unsupported form"},
 }
 
 var changes = []attack{
@@ -156,14 +156,14 @@ var changes = []attack{
 	{"no signature", func(f *forge) { f.signAssertion = false }, nothing, "not signed"},
 	{"a signature without a value", bent(func(r string) string {
 		return strings.Replace(r, truncate(r, "<ds:SignatureValue>", "</ds:SignatureValue>"), "", 1)
-	}), nothing, "not of the one kind"},
+	}), nothing, "unsupported form"},
 	{"an empty signature", bent(func(r string) string {
 		return strings.Replace(r, truncate(r, "<ds:SignatureValue>", "</ds:SignatureValue>"), "<ds:SignatureValue></ds:SignatureValue>", 1)
 	}), nothing, "not the identity provider's"},
 	{"a signature of another namespace", bent(func(r string) string { return strings.ReplaceAll(r, dsNS, "urn:not-a-signature") }), nothing, "right below"},
 	{"a namespace of an unsigned ancestor rebound", bent(func(r string) string {
 		return strings.Replace(r, `<saml:Assertion xmlns:saml="urn:oasis:names:tc:SAML:2.0:assertion"`, `<saml:Assertion xmlns:saml="urn:other"`, 1)
-	}), nothing, "no response has"},
+	}), nothing, "unknown element"},
 }
 
 var keysAndMethods = []attack{
@@ -184,18 +184,18 @@ var keysAndMethods = []attack{
 	{"the name of an algorithm exchanged", bent(func(r string) string {
 		return strings.Replace(r, rsa256, "http://www.w3.org/2001/04/xmldsig-more#rsa-sha512", 1)
 	}), nothing, "not the identity provider's"},
-	{"canonicalization with comments", func(f *forge) { f.canonical = excC14N + "WithComments" }, nothing, "not of the one kind"},
-	{"inclusive canonicalization", func(f *forge) { f.canonical = "http://www.w3.org/TR/2001/REC-xml-c14n-20010315" }, nothing, "not of the one kind"},
+	{"canonicalization with comments", func(f *forge) { f.canonical = excC14N + "WithComments" }, nothing, "unsupported form"},
+	{"inclusive canonicalization", func(f *forge) { f.canonical = "http://www.w3.org/TR/2001/REC-xml-c14n-20010315" }, nothing, "unsupported form"},
 	{"a transform by XSLT", func(f *forge) {
 		f.transforms += `<ds:Transform Algorithm="http://www.w3.org/TR/1999/REC-xslt-19991116"></ds:Transform>`
-	}, nothing, "not of the one kind"},
+	}, nothing, "unsupported form"},
 	{"a transform by XPath", func(f *forge) {
 		f.transforms = strings.Replace(f.transforms, excC14N, "http://www.w3.org/TR/1999/REC-xpath-19991116", 1)
 	}, func(f *forge) {
 		f.transforms = strings.Replace(f.transforms, `"`+excC14N+`">`, `"`+excC14N+`"><ec:InclusiveNamespaces xmlns:ec="`+excC14N+`" PrefixList="xs"></ec:InclusiveNamespaces>`, 1)
-	}, "not of the one kind"},
-	{"no transforms", func(f *forge) { f.transforms = "" }, nothing, "not of the one kind"},
-	{"base64 as a transform", func(f *forge) { f.transforms = strings.Replace(f.transforms, envelope, dsNS+"base64", 1) }, nothing, "not of the one kind"},
+	}, "unsupported form"},
+	{"no transforms", func(f *forge) { f.transforms = "" }, nothing, "unsupported form"},
+	{"base64 as a transform", func(f *forge) { f.transforms = strings.Replace(f.transforms, envelope, dsNS+"base64", 1) }, nothing, "unsupported form"},
 }
 
 // at moves all times of a response.
@@ -211,7 +211,7 @@ var addresses = []attack{
 	}, func(f *forge) {
 		f.conditions = `<saml:AudienceRestriction><saml:Audience>urn:other</saml:Audience><saml:Audience>` + entityID + `</saml:Audience></saml:AudienceRestriction><saml:OneTimeUse></saml:OneTimeUse>`
 	}, "another audience"},
-	{"no audience", func(f *forge) { f.conditions = `<saml:OneTimeUse></saml:OneTimeUse>` }, nothing, "for which audience"},
+	{"no audience", func(f *forge) { f.conditions = `<saml:OneTimeUse></saml:OneTimeUse>` }, nothing, "must name its audience"},
 	{"a condition that nobody knows", func(f *forge) { f.conditions = `<x:Weather xmlns:x="urn:x"></x:Weather>` }, nothing, "not known"},
 	{"another recipient", func(f *forge) { f.recipient = "https://other.example.com/acs" }, nothing, "another recipient"},
 	{"no recipient", func(f *forge) { f.recipient = "" }, nothing, "another recipient"},
@@ -226,7 +226,7 @@ var addresses = []attack{
 	{"an answer with its InResponseTo taken away", func(f *forge) { f.answers, f.wanted.Request = "", "" }, func(f *forge) { f.answers, f.confirms, f.wanted.Request = "", "", "" }, "another request"},
 	{"confirmed by a key that nobody shows", func(f *forge) { f.method = "urn:oasis:names:tc:SAML:2.0:cm:holder-of-key" }, nothing, "bearer"},
 	{"confirmed by who sends it", func(f *forge) { f.method = "urn:oasis:names:tc:SAML:2.0:cm:sender-vouches" }, nothing, "bearer"},
-	{"no success", func(f *forge) { f.status = "urn:oasis:names:tc:SAML:2.0:status:Responder" }, nothing, "refused: Responder"},
+	{"no success", func(f *forge) { f.status = "urn:oasis:names:tc:SAML:2.0:status:Responder" }, nothing, "rejected the sign-in: Responder"},
 	{"SAML 1.1", bent(func(r string) string { return strings.Replace(r, `Version="2.0"`, `Version="1.1"`, 1) }), nothing, "SAML 2.0"},
 }
 
@@ -238,7 +238,7 @@ var times = []attack{
 	{"from the future", func(f *forge) { f.issued = now.Add(2 * time.Minute) }, func(f *forge) { f.issued = now.Add(time.Minute) }, "IssueInstant"},
 	{"signed in in the future", func(f *forge) { f.shown = now.Add(2 * time.Minute) }, func(f *forge) { f.shown = now.Add(time.Minute) }, "AuthnInstant"},
 	{"a session that has ended there", func(f *forge) { f.sessionUntil = at(now) }, func(f *forge) { f.sessionUntil = at(now.Add(time.Hour)) }, "has ended"},
-	{"not asked again", func(f *forge) { f.wanted.Fresh, f.wanted.Since, f.shown = true, now, now.Add(-time.Hour) }, func(f *forge) { f.wanted.Fresh, f.wanted.Since = true, now }, "ask the person again"},
+	{"not asked again", func(f *forge) { f.wanted.Fresh, f.wanted.Since, f.shown = true, now, now.Add(-time.Hour) }, func(f *forge) { f.wanted.Fresh, f.wanted.Since = true, now }, "authenticate the user again"},
 	{"a time that is none", func(f *forge) { f.sessionUntil = "tomorrow" }, nothing, "AuthnInstant"},
 }
 

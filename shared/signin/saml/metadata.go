@@ -60,7 +60,7 @@ func ParseMetadata(raw []byte, entity string, now time.Time) (*Provider, error) 
 	for _, at := range []*etree.Element{e, role} {
 		t, err := instant(attribute(at, "validUntil"))
 		if err != nil {
-			return nil, errors.New("the metadata has a validUntil that is no time")
+			return nil, errors.New("the metadata has a validUntil that is not a time")
 		}
 		if until = earlier(until, t); !until.IsZero() && !now.Before(until) {
 			return nil, errors.New("the metadata is no longer valid (validUntil)")
@@ -88,7 +88,7 @@ func choose(root *etree.Element, entity string) (*etree.Element, time.Time, erro
 	if hasName(root, nsMetadata, "EntitiesDescriptor") {
 		var err error
 		if until, err = instant(attribute(root, "validUntil")); err != nil {
-			return nil, until, errors.New("the metadata has a validUntil that is no time")
+			return nil, until, errors.New("the metadata has a validUntil that is not a time")
 		}
 		all = children(root, nsMetadata, "EntityDescriptor")
 	}
@@ -102,7 +102,7 @@ func choose(root *etree.Element, entity string) (*etree.Element, time.Time, erro
 	case len(all) > maxProvider || len(found) > 1:
 		return nil, until, errors.New("the metadata describes several entities: name one by issuer")
 	case len(found) == 0:
-		return nil, until, errors.New("the metadata describes no entity of the name in issuer")
+		return nil, until, errors.New("the metadata does not describe the entity in issuer")
 	}
 	return found[0], until, nil
 }
@@ -139,7 +139,7 @@ func usable(der []byte) (*x509.Certificate, error) {
 		return nil, errors.New("the metadata has a certificate that cannot be read")
 	}
 	if k, ok := c.PublicKey.(*rsa.PublicKey); !ok || k.N.BitLen() < leastRSA || k.N.BitLen() > mostRSA {
-		return nil, errors.New("the metadata has a key that is no RSA key of 2048 to 8192 bits")
+		return nil, errors.New("the metadata has a key that is not an RSA key of 2048 to 8192 bits")
 	}
 	return c, nil
 }
@@ -157,7 +157,7 @@ func (p *Provider) certificates(now time.Time) (out []*x509.Certificate, err err
 	return out, nil
 }
 
-var errExpired = errors.New("the identity provider's certificates have expired: it has to publish new ones")
+var errExpired = errors.New("the identity provider's certificates have expired: the identity provider must publish new ones")
 
 // instant parses an XML time; "" is the zero time.
 func instant(s string) (time.Time, error) {
@@ -268,20 +268,20 @@ func (s *Source) fetch(ctx context.Context, now time.Time) (*Provider, error) {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.URL, nil)
 	if err != nil {
-		return nil, errors.New("the metadata cannot be fetched: the address is none")
+		return nil, errors.New("the metadata cannot be fetched: the address is not valid")
 	}
 	req.Header.Set("Accept", "application/samlmetadata+xml, application/xml, text/xml")
 	resp, err := s.Via.RoundTrip(req)
 	if err != nil {
-		return nil, errors.New("the metadata cannot be fetched: nobody answers")
+		return nil, errors.New("the metadata cannot be fetched: the host does not respond")
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, errors.New("the metadata cannot be fetched: the answer is " + http.StatusText(resp.StatusCode))
+		return nil, errors.New("the metadata cannot be fetched: the response is " + http.StatusText(resp.StatusCode))
 	}
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, MaxMetadata+1))
 	if err != nil {
-		return nil, errors.New("the metadata cannot be fetched: the answer ended early")
+		return nil, errors.New("the metadata cannot be fetched: the response ended early")
 	}
 	return ParseMetadata(raw, s.Entity, now)
 }

@@ -37,7 +37,7 @@ func Open(posted string) (*Message, error) {
 	}
 	for _, c := range root.ChildElements() {
 		if !hasName(c, nsAssertion, "Issuer") && !hasName(c, nsSignature, "Signature") && !hasName(c, nsProtocol, "Extensions") && !hasName(c, nsProtocol, "Status") && !hasName(c, nsAssertion, "Assertion") && !hasName(c, nsAssertion, "EncryptedAssertion") {
-			return nil, errors.New("the response has an element that no response has")
+			return nil, errors.New("the response has an unknown element")
 		}
 	}
 	if failed := status(root); failed != nil {
@@ -75,7 +75,7 @@ func status(root *etree.Element) error {
 	if below := only(code, nsProtocol, "StatusCode"); below != nil {
 		value = attribute(below, "Value")
 	}
-	return errors.New("the identity provider refused: " + plainLine(value[strings.LastIndexByte(value, ':')+1:]))
+	return errors.New("the identity provider rejected the sign-in: " + plainLine(value[strings.LastIndexByte(value, ':')+1:]))
 }
 
 // plainLine converts a provider's text to one short line of plain characters.
@@ -175,7 +175,7 @@ func (s *Service) addressed(root *etree.Element, w Wanted, signed bool) error {
 	case to != "" && to != s.Consumer || to == "" && signed:
 		return errors.New("the response was sent to another destination")
 	case attribute(root, "InResponseTo") != w.Request && (w.Request == "" || attribute(root, "InResponseTo") != ""):
-		return errors.New("the response is the answer to another request")
+		return errors.New("the response belongs to another request")
 	}
 	return issuedBefore(root, w.Now)
 }
@@ -189,7 +189,7 @@ const (
 func issuedBefore(e *etree.Element, now time.Time) error {
 	at, err := instant(attribute(e, "IssueInstant"))
 	if err != nil || at.IsZero() || at.After(now.Add(skew)) {
-		return errors.New("IssueInstant must be a time that is past")
+		return errors.New("IssueInstant must be a time in the past")
 	}
 	return nil
 }
@@ -269,7 +269,7 @@ func (s *Service) conditions(a *etree.Element, w Wanted) error {
 		}
 	}
 	if !restricted {
-		return errors.New("the assertion must say for which audience it is")
+		return errors.New("the assertion must name its audience")
 	}
 	return nil
 }
@@ -292,7 +292,7 @@ func within(e *etree.Element, now time.Time) error {
 // confirmed finds a bearer confirmation of the subject. Other confirmations may be valid for
 // longer, so the assertion is remembered as long as any of them.
 func (s *Service) confirmed(subject *etree.Element, w Wanted, p *Person) error {
-	why := errors.New("the assertion must have a bearer's confirmation")
+	why := errors.New("the assertion must have a bearer confirmation")
 	good := false
 	for _, c := range children(subject, nsAssertion, "SubjectConfirmation") {
 		data := only(c, nsAssertion, "SubjectConfirmationData")
@@ -308,9 +308,9 @@ func (s *Service) confirmed(subject *etree.Element, w Wanted, p *Person) error {
 		case attribute(data, "Recipient") != s.Consumer:
 			why = errors.New("the assertion is for another recipient")
 		case err != nil || until.IsZero() || until.After(w.Now.Add(maxLifetime)):
-			why = errors.New("the assertion must say until when it is good, and that within a day (NotOnOrAfter)")
+			why = errors.New("the assertion must have a NotOnOrAfter within a day")
 		case attribute(data, "InResponseTo") != w.Request:
-			why = errors.New("the assertion is the answer to another request")
+			why = errors.New("the assertion belongs to another request")
 		default:
 			why = within(data, w.Now)
 			good = why == nil
@@ -323,14 +323,14 @@ func (s *Service) confirmed(subject *etree.Element, w Wanted, p *Person) error {
 func authenticated(a *etree.Element, w Wanted, p *Person) error {
 	all := children(a, nsAssertion, "AuthnStatement")
 	if len(all) == 0 {
-		return errors.New("the assertion does not say that somebody has signed in")
+		return errors.New("the assertion has no statement of authentication")
 	}
 	for _, e := range all {
 		at, err := instant(attribute(e, "AuthnInstant"))
 		until, bad := instant(attribute(e, "SessionNotOnOrAfter"))
 		switch {
 		case err != nil || bad != nil || at.IsZero() || at.After(w.Now.Add(skew)):
-			return errors.New("AuthnInstant must be a time that is past")
+			return errors.New("AuthnInstant must be a time in the past")
 		case !until.IsZero() && !w.Now.Before(until):
 			return errors.New("the session at the identity provider has ended")
 		}
@@ -340,7 +340,7 @@ func authenticated(a *etree.Element, w Wanted, p *Person) error {
 		}
 	}
 	if w.Fresh && p.Authenticated.Before(w.Since.Add(-skew)) {
-		return errors.New("the identity provider did not ask the person again")
+		return errors.New("the identity provider did not authenticate the user again")
 	}
 	return nil
 }

@@ -102,10 +102,10 @@ func TestMetadataOfIdentityProviders(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ raw, entity, why string }{
 		"none of several is named":   {several, "", "several"},
-		"another is named":           {good, "urn:other", "no entity"},
+		"another is named":           {good, "urn:other", "does not describe the entity"},
 		"two of a name":              {strings.Replace(several, "urn:other", idp, 1), idp, "several"},
 		"no longer valid":            {strings.Replace(good, "entityID", `validUntil="2026-05-01T12:00:00Z" entityID`, 1), "", "no longer valid"},
-		"an end that is none":        {strings.Replace(good, "entityID", `validUntil="soon" entityID`, 1), "", "no time"},
+		"an end that is none":        {strings.Replace(good, "entityID", `validUntil="soon" entityID`, 1), "", "not a time"},
 		"no name":                    {strings.Replace(good, idp, "", 1), "", "entityID"},
 		"a service":                  {strings.ReplaceAll(good, "IDPSSODescriptor", "SPSSODescriptor"), "", "IDPSSODescriptor"},
 		"no redirect":                {strings.Replace(good, "HTTP-Redirect", "SOAP", 1), "", "HTTP-Redirect"},
@@ -119,7 +119,7 @@ func TestMetadataOfIdentityProviders(t *testing.T) {
 		"a document type":            {`<!DOCTYPE x [<!ENTITY a "b">]>` + good, "", "document type"},
 		"too large":                  {good + strings.Repeat(" ", saml.MaxMetadata), "", "too large"},
 		"no XML":                     {"{}", "", "root element"},
-		"a page":                     {"<html><body/></html>", "", "no entity"},
+		"a page":                     {"<html><body/></html>", "", "does not describe the entity"},
 	} {
 		if p, err := saml.ParseMetadata([]byte(c.raw), c.entity, now); err == nil || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s: %+v, %v; want %q", name, p, err, c.why)
@@ -267,7 +267,7 @@ func TestPublishedMetadata(t *testing.T) {
 	other := *source
 	other.Org = "another"
 	if _, err := other.Get(context.Background(), start, false); err == nil {
-		t.Error("another organisation has the copy")
+		t.Error("another organization has the copy")
 	}
 }
 

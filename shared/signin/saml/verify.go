@@ -79,7 +79,7 @@ func verify(el *etree.Element, keys []*x509.Certificate, now time.Time) (*etree.
 // shape rejects every signature except the plain kind: a direct child of the element that it
 // covers, by its id, complete, with the two transforms of SAML and without other content.
 func shape(el *etree.Element) error {
-	bad := errors.New("the signature is not of the one kind that is taken: enveloped, exclusive canonicalization, RSA with SHA-256 or better")
+	bad := errors.New("the signature has an unsupported form; use enveloped, exclusive canonicalization, RSA with SHA-256 or better")
 	signature := only(el, nsSignature, "Signature")
 	if signature == nil {
 		return bad
@@ -243,7 +243,7 @@ func (s *Service) RequestURL(id, state string, fresh bool, now time.Time) (strin
 	}
 	u, err := url.Parse(s.Provider.SignOn)
 	if err != nil {
-		return "", errors.New("the identity provider's address is none")
+		return "", errors.New("the identity provider's address is not valid")
 	}
 	query := "SAMLRequest=" + url.QueryEscape(base64.StdEncoding.EncodeToString(b.Bytes())) + "&RelayState=" + url.QueryEscape(state)
 	if s.SignRequests || s.Provider.WantsSigned {

@@ -103,7 +103,7 @@ func count(raw []byte, l limits) error {
 				return errors.New("must have one root element")
 			}
 			if depth > l.depth || elements > l.elements || len(t.Attr) > l.attributes {
-				return errors.New("is too deep or has too many elements")
+				return errors.New("is nested too deeply or has too many elements")
 			}
 			if repeated(t.Attr) {
 				return errors.New("has an attribute twice")
@@ -259,10 +259,10 @@ func (s *Service) describe(a, name *etree.Element, p *Person) error {
 		email = p.Subject
 	}
 	if email == "" {
-		return errors.New("the assertion tells no e-mail address")
+		return errors.New("the assertion has no e-mail address")
 	}
 	if !one {
-		return errors.New("the assertion tells several e-mail addresses")
+		return errors.New("the assertion has several e-mail addresses")
 	}
 	p.Email = email
 	first, _ := pick(s.Mapping.FirstName, usualFirst)

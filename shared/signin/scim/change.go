@@ -215,7 +215,7 @@ func (c *change) tidy() {
 // applyFiltered changes the values that a filter matches.
 func (c *change) applyFiltered() error {
 	if c.a.kind != "complex" {
-		return invalid(InvalidPath, "path", "%s has no parts to choose by", c.a.name)
+		return invalid(InvalidPath, "path", "%s has no sub-attributes to filter by", c.a.name)
 	}
 	all := each(c.in[c.a.name])
 	var found, rest []any
@@ -235,7 +235,7 @@ func (c *change) applyFiltered() error {
 	case len(found) == 0:
 		made, ok := c.newValue()
 		if !ok || c.o.op == "replace" && !c.t.filter.fresh(c.a) {
-			return invalid(NoTarget, "path", "finds no value of %s", c.a.name)
+			return invalid(NoTarget, "path", "matches no value of %s", c.a.name)
 		}
 		found, all = []any{made}, append(all, made)
 	}

@@ -46,7 +46,7 @@ func ParseFilter(s string) (*Filter, error) {
 	f, err := p.or(0)
 	p.skip()
 	if err == nil && p.at < len(p.text) {
-		err = p.bad("nothing was expected")
+		err = p.bad("the end was expected")
 	}
 	if err != nil {
 		return nil, err

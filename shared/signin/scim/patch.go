@@ -129,10 +129,10 @@ func (s *Schema) apply(resource map[string]any, o *operation) error {
 		if t.path.urn == "" && isUnkept(t.path.name) {
 			return nil
 		}
-		return invalid(InvalidPath, "path", "names no attribute: %s", fault.Clip(o.path, 100))
+		return invalid(InvalidPath, "path", "is not an attribute: %s", fault.Clip(o.path, 100))
 	}
 	if sub := cmpOr(t.path.sub, t.sub); sub != "" && find(a.sub, sub) == nil {
-		return invalid(InvalidPath, "path", "names no part of %s: %s", a.name, fault.Clip(sub, 100))
+		return invalid(InvalidPath, "path", "is not a sub-attribute of %s: %s", a.name, fault.Clip(sub, 100))
 	}
 	if a.readOnly() {
 		return invalid(Mutability, "path", "%s can only be read", a.name)
@@ -189,7 +189,7 @@ func (s *Schema) holder(resource map[string]any, urn string) (map[string]any, er
 func (s *Schema) members(resource map[string]any, o *operation) error {
 	values, ok := o.value.(map[string]any)
 	if !ok {
-		return invalid(InvalidValue, "value", "must be an object where there is no path")
+		return invalid(InvalidValue, "value", "must be an object if there is no path")
 	}
 	for _, k := range sortedKeys(values) {
 		if p, ok := parseName(k); ok && p.sub == "" && p.urn == "" {
@@ -239,7 +239,7 @@ func parsePath(s string) (t target, err error) {
 		return t, nil
 	}
 	if s[p.at] != '[' {
-		return t, p.bad("nothing was expected")
+		return t, p.bad("the end was expected")
 	}
 	p.at++
 	if t.filter, err = p.or(1); err != nil {
@@ -251,12 +251,12 @@ func parsePath(s string) (t target, err error) {
 	if rest := s[p.at:]; rest != "" {
 		sub, ok := strings.CutPrefix(rest, ".")
 		if q, good := parseName(sub); !ok || !good || q.sub != "" || q.urn != "" {
-			return t, p.bad("a part of the attribute was expected, such as .value")
+			return t, p.bad("a sub-attribute was expected, such as .value")
 		}
 		t.sub = sub
 	}
 	if t.path.sub != "" {
-		return t, p.bad("a part of an attribute has no values to choose from")
+		return t, p.bad("a sub-attribute has no values to filter")
 	}
 	return t, nil
 }

@@ -85,7 +85,7 @@ func (c *cleaner) object(list, more []attribute, in map[string]any, at string) m
 			continue
 		}
 		if _, twice := out[a.name]; twice {
-			c.add(below(at, a.name), "is given twice, in different case")
+			c.add(below(at, a.name), "is sent twice, in different case")
 			continue
 		}
 		if v := c.value(a, in[k], below(at, a.name)); v != nil {

@@ -44,8 +44,8 @@ type Schema struct {
 // plural returns a multi-valued attribute with types and a primary value.
 func plural(name, doc string, types ...string) attribute {
 	return attribute{name: name, doc: doc, kind: "complex", multi: true, sub: []attribute{
-		{name: "value", doc: "The value."}, {name: "display", doc: "The value for people."}, {name: "type", doc: "What it is for.", values: types},
-		{name: "primary", kind: "boolean", doc: "Whether it is the one that comes first."},
+		{name: "value", doc: "The value."}, {name: "display", doc: "Human-readable value."}, {name: "type", doc: "Purpose of the value.", values: types},
+		{name: "primary", kind: "boolean", doc: "Whether it is the primary value."},
 	}}
 }
 
@@ -62,28 +62,28 @@ var enterprise = Schema{URN: EnterpriseURN, Name: "EnterpriseUser", Doc: "Users 
 
 // Users is the schema of users.
 var Users = Schema{URN: UserURN, Name: "User", Doc: "Users of the organisation", Extension: &enterprise, attributes: []attribute{
-	{name: "userName", required: true, unique: "server", doc: "What the identity provider calls the user: its address, where there is no other."},
+	{name: "userName", required: true, unique: "server", doc: "Name of the user at the identity provider; default: the address."},
 	{name: "name", kind: "complex", doc: "Name of the user.", sub: []attribute{
 		text("formatted", "The full name."), text("familyName", "Last name."), text("givenName", "First name."), text("middleName", "Middle name."),
-		text("honorificPrefix", "Title before it."), text("honorificSuffix", "What stands behind it."),
+		text("honorificPrefix", "Prefix of the name."), text("honorificSuffix", "Suffix of the name."),
 	}},
 	text("displayName", "First and last name."), text("nickName", "Nickname."),
-	{name: "profileUrl", kind: "reference", refers: []string{"external"}, exact: true, doc: "Address of a page about the user."},
+	{name: "profileUrl", kind: "reference", refers: []string{"external"}, exact: true, doc: "URL of the user's profile."},
 	text("title", "Title, such as Vice President."), text("userType", "Kind of user, such as Contractor."), text("preferredLanguage", "Language, such as en-US."),
 	text("locale", "Locale, such as en-US."), text("timezone", "Time zone, such as Europe/Berlin."),
-	{name: "active", kind: "boolean", doc: "Whether the user may sign in and its keys are taken."},
+	{name: "active", kind: "boolean", doc: "Whether the user may sign in and use keys."},
 	plural("emails", "Addresses; the primary one, of a verified domain, is the user's.", "work", "home", "other"),
 	plural("phoneNumbers", "Telephone numbers.", "work", "home", "mobile", "fax", "pager", "other"),
-	{name: "addresses", kind: "complex", multi: true, doc: "Where the user lives and works.", sub: []attribute{
+	{name: "addresses", kind: "complex", multi: true, doc: "Addresses of the user.", sub: []attribute{
 		text("formatted", "The whole address."), text("streetAddress", "Street."), text("locality", "City."), text("region", "State."), text("postalCode", "Postal code."),
-		text("country", "Country."), {name: "type", values: []string{"work", "home", "other"}, doc: "What it is for."}, {name: "primary", kind: "boolean", doc: "Whether it is the one that comes first."},
+		text("country", "Country."), {name: "type", values: []string{"work", "home", "other"}, doc: "Purpose of the value."}, {name: "primary", kind: "boolean", doc: "Whether it is the primary value."},
 	}},
-	{name: "groups", kind: "complex", multi: true, mutability: "readOnly", doc: "Groups of the user. They can be written where the organisation's settings say so.", sub: []attribute{
+	{name: "groups", kind: "complex", multi: true, mutability: "readOnly", doc: "Groups of the user. They can be written if the organization's settings allow it.", sub: []attribute{
 		{name: "value", mutability: "readOnly", doc: "Id of the group."}, {name: "$ref", kind: "reference", refers: []string{"Group"}, exact: true, mutability: "readOnly", doc: "Address of the group."},
-		{name: "display", mutability: "readOnly", doc: "Name of the group."}, {name: "type", mutability: "readOnly", values: []string{"direct", "indirect"}, doc: "How the user is in it."},
+		{name: "display", mutability: "readOnly", doc: "Name of the group."}, {name: "type", mutability: "readOnly", values: []string{"direct", "indirect"}, doc: "Whether the user is a direct member."},
 	}},
-	plural("entitlements", "What the user is entitled to."),
-	plural("roles", "owner, admin or member of the organisation, in any case; of several the highest, of others member."),
+	plural("entitlements", "Entitlements of the user."),
+	plural("roles", "owner, admin or member of the organization, case-insensitive. The highest of several applies; unknown values mean member."),
 }}
 
 // WithGroups is the schema of users with their groups.
@@ -105,7 +105,7 @@ var Groups = Schema{URN: GroupURN, Name: "Group", Doc: "Groups of users", attrib
 	{name: "displayName", required: true, unique: "server", doc: "Name of the group."},
 	{name: "members", kind: "complex", multi: true, doc: "Users in the group.", sub: []attribute{
 		{name: "value", mutability: "immutable", exact: true, doc: "Id of the user."}, {name: "$ref", kind: "reference", refers: []string{"User"}, exact: true, mutability: "immutable", doc: "Address of the user."},
-		{name: "type", mutability: "immutable", values: []string{"User"}, doc: "What it is."}, {name: "display", mutability: "readOnly", doc: "The user for people."},
+		{name: "type", mutability: "immutable", values: []string{"User"}, doc: "What it is."}, {name: "display", mutability: "readOnly", doc: "Human-readable name of the user."},
 	}},
 }}
 

@@ -44,10 +44,10 @@ func DomainOf(email string) (address, domain string) {
 
 // ErrStopped is returned for a user whom an identity provider has deactivated, or who is being
 // removed.
-var ErrStopped = errors.New("the user was stopped")
+var ErrStopped = errors.New("the user is deactivated")
 
 // ErrUninvited is returned for someone who is neither a user nor invited.
-var ErrUninvited = errors.New("the person is no user of the organisation and has no invitation")
+var ErrUninvited = errors.New("the person is not a user of the organization and has no invitation")
 
 // Step makes a part of the changes in a transaction, until more is false. Completed parts stay.
 // A fault.Conflict comes from a concurrent sign-in of the same user: Step may be called again.

@@ -74,7 +74,7 @@ func (c *Connection) Validate() []fault.Detail {
 	d := bound.Check(c)
 	for i, s := range c.Scopes {
 		if strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
-			d = append(d, fault.Detail{Field: fmt.Sprintf("scopes[%d]", i), Message: "has a character that no scope has"})
+			d = append(d, fault.Detail{Field: fmt.Sprintf("scopes[%d]", i), Message: "has a character that is not allowed in scopes"})
 		}
 	}
 	return bound.Sorted(c, d)
@@ -236,7 +236,7 @@ func Start(ctx context.Context, s store.Store, p *Pending, now time.Time) error 
 
 // NoPending returns the fault for a response without a pending sign-in.
 func NoPending() error {
-	return fault.New(fault.Unauthorized, "state", "This sign-in was not begun in this browser, is too old, or was finished before; begin again")
+	return fault.New(fault.Unauthorized, "state", "This sign-in was started in another browser, has expired, or was already completed; start again")
 }
 
 // maxState limits the input of the hash.

@@ -70,7 +70,7 @@ func encodeRow(r store.Row) attributes {
 	return m
 }
 
-var errForeign = errors.New("store: dynamodb: a row holds what this store does not write")
+var errForeign = errors.New("store: dynamodb: a row has an attribute of an unsupported type")
 
 // decodeRow is the reverse of encodeRow; expires is 0 for never.
 func decodeRow(m attributes) (row store.Row, expires int64, err error) {

@@ -196,7 +196,7 @@ const (
 
 // errUnprocessed is a batch of which DynamoDB left some items undone, which is how it
 // throttles batches.
-var errUnprocessed = fmt.Errorf("%w: part of a batch was left over", store.ErrThrottled)
+var errUnprocessed = fmt.Errorf("%w: part of a batch was not processed", store.ErrThrottled)
 
 // GetMany reads rows in batches. A batch is returned in part if it is large or the table
 // is busy. The rest is requested again, without a wait as long as there is progress.

@@ -72,7 +72,7 @@ func (w *Workspaces) Set(workspace string, enabled bool, now time.Time) {
 // Validate returns the violated limits.
 func (w *Workspaces) Validate() []fault.Detail {
 	if len(w.Own) > MaxWorkspaces {
-		return []fault.Detail{{Field: "workspaces", Message: "more workspaces have settings of their own than can be kept; use global_workspace_access"}}
+		return []fault.Detail{{Field: "workspaces", Message: "too many workspaces have their own settings; use global_workspace_access"}}
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func CheckForward(raw json.RawMessage) (bad []fault.Detail) {
 		bad = append(bad, fault.Detail{Field: "mode", Message: "must be one of allowlist, all-except"})
 	}
 	if len(f.Headers) > maxForwarded {
-		bad = append(bad, fault.Detail{Message: fmt.Sprintf("may name %d headers", maxForwarded)})
+		bad = append(bad, fault.Detail{Message: fmt.Sprintf("must name at most %d headers", maxForwarded)})
 	}
 	for i, h := range f.Headers {
 		for _, name := range []string{h.From, h.To} {
@@ -105,7 +105,7 @@ func CheckForward(raw json.RawMessage) (bad []fault.Detail) {
 				break
 			}
 			if f.Mode == AllowList && !Forwardable(name) {
-				bad = append(bad, fault.Detail{Field: fmt.Sprintf("[%d]", i), Message: "names a header that is never forwarded"})
+				bad = append(bad, fault.Detail{Field: fmt.Sprintf("[%d]", i), Message: "must not name a header that is never forwarded"})
 				break
 			}
 		}

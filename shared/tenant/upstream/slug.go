@@ -22,7 +22,7 @@ func (s Slugs) Key(org store.Scope, slug string) store.Key {
 // Claim stages the claim of a new server's slug.
 func (s Slugs) Claim(tx *resource.Tx, rec *resource.Record) {
 	row := store.Row{Key: s.Key(rec.Scope, rec.Slug), Item: store.Item{"id": rec.ID, "ws": rec.Scope.Workspace}}
-	taken := fault.Newf(fault.Conflict, "slug", "the slug %q is taken by another %s of the organisation; choose another", rec.Slug, s.What)
+	taken := fault.Newf(fault.Conflict, "slug", "the slug %q is already used by another %s of the organization; choose another", rec.Slug, s.What)
 	tx.Do(store.Action{Table: store.Control, Put: &store.Put{Row: row, If: []store.Cond{store.IfAbsent()}}}, taken)
 }
 

@@ -92,7 +92,7 @@ const sameQuery = 8 * time.Minute
 // states when to retry, and the retry finds its result.
 func (e *Engine) Query(ctx context.Context, org, sql string) ([][]*string, error) {
 	if len(sql) > mostText {
-		return nil, fault.Invalid("time_of_generation_min", "with time_of_generation_max and the filter makes a query that is too long; narrow them")
+		return nil, fault.Invalid("time_of_generation_min", "with time_of_generation_max and the filter results in a query that is too long; narrow them")
 	}
 	if !utf8.ValidString(sql) || strings.Contains(sql, "\x00") {
 		return nil, fault.Invalid("", "the filter has a text that is not UTF-8, or has a NUL")
@@ -110,11 +110,11 @@ func (e *Engine) Query(ctx context.Context, org, sql string) ([][]*string, error
 		return nil, err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, later(10*time.Second, "This question is still being answered; ask the same again")
+		return nil, later(10*time.Second, "This query is still running; repeat the request")
 	}
 	var busy *types.TooManyRequestsException
 	if errors.As(err, &busy) {
-		return nil, later(5*time.Second, "Too many questions about usage are being answered; try again")
+		return nil, later(5*time.Second, "Too many usage queries are running; try again")
 	}
 	return nil, fault.Unavailable(fmt.Errorf("athena: %w", err))
 }
@@ -334,7 +334,7 @@ func (h *hourly) bounded(ctx context.Context, a *attempt, now time.Time) error {
 		}
 	}
 	if sum >= h.most {
-		f := fault.New(fault.RateLimited, "time_of_generation_min", fmt.Sprintf("with time_of_generation_max and the filter makes a question for many records, and such questions of this organisation have read %d GB in this hour, of %d that they may: narrow them, or ask again in the next hour", sum/1e9, h.most/1e9))
+		f := fault.New(fault.RateLimited, "time_of_generation_min", fmt.Sprintf("with time_of_generation_max and the filter requires a query of many records, and such queries of this organization have read %d GB of the %d GB allowed per hour: narrow them, or try again in the next hour", sum/1e9, h.most/1e9))
 		f.RetryAfter = max(a.nextHour().Sub(now), time.Second)
 		return f
 	}

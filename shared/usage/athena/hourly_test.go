@@ -59,7 +59,7 @@ func TestQuestionsOfAnHourAreBounded(t *testing.T) {
 		t.Errorf("one that was answered: %d", got)
 	}
 	if got := ask("org-2", 100); got != 200 {
-		t.Errorf("another organisation: %d", got)
+		t.Errorf("another organization: %d", got)
 	}
 	now = now.Add(time.Hour)
 	if got := ask("org-1", 100); got != 200 {

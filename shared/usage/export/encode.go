@@ -236,28 +236,28 @@ var fields = []field{
 	{"id", "Of the log.", words, false, func(l *line) any { return l.ID }},
 	{"trace_id", "Of the request's trace.", words, false, func(l *line) any { return text(l.TraceID) }},
 	{"span_id", "Within the trace.", words, false, func(l *line) any { return text(l.SpanID) }},
-	{"parent_span_id", "Of the span above.", words, false, func(l *line) any { return text(l.ParentSpanID) }},
+	{"parent_span_id", "Of the parent span.", words, false, func(l *line) any { return text(l.ParentSpanID) }},
 	{"session_id", "Of a coding agent.", words, false, func(l *line) any { return text(l.Agent.Session) }},
 	{"agent_id", "The coding agent.", words, false, func(l *line) any { return text(l.Agent.ID) }},
-	{"parent_agent_id", "The coding agent above.", words, false, func(l *line) any { return text(l.Agent.Parent) }},
-	{"created_at", "When the request came.", instant, false, func(l *line) any { return l.Start.UTC() }},
-	{"workspace_id", "Where it was made.", choice, false, func(l *line) any { return l.Workspace }},
-	{"api_key_id", "Who made it.", choice, false, func(l *line) any { return text(l.KeyID) }},
-	{"user_id", "Whose key it was.", choice, false, func(l *line) any { return text(l.UserID) }},
-	{"request", "What the client sent, as the log shows it.", object, true, func(l *line) any {
+	{"parent_agent_id", "The parent coding agent.", words, false, func(l *line) any { return text(l.Agent.Parent) }},
+	{"created_at", "Time of arrival.", instant, false, func(l *line) any { return l.Start.UTC() }},
+	{"workspace_id", "Workspace of the request.", choice, false, func(l *line) any { return l.Workspace }},
+	{"api_key_id", "API key of the request.", choice, false, func(l *line) any { return text(l.KeyID) }},
+	{"user_id", "Owner of the API key.", choice, false, func(l *line) any { return text(l.UserID) }},
+	{"request", "Request of the client, as in the log.", object, true, func(l *line) any {
 		return encoded(message.Request(l.bodies, l.Method, l.Path))
 	}},
-	{"response", "What the client got, as the log shows it.", object, true, func(l *line) any {
+	{"response", "Response to the client, as in the log.", object, true, func(l *line) any {
 		return encoded(message.Of(l.bodies.ResponseHeaders, l.bodies.Response))
 	}},
 	{"is_success", "Whether the status was from 200 to 299, or 101 of a session.", flag, false, func(l *line) any { return l.Success() }},
 	{"ai_org", "Type of the provider.", choice, false, func(l *line) any { return text(l.Provider) }},
-	{"ai_model", "Model that answered, else the one that was asked for.", choice, false, func(l *line) any { return text(l.AnsweringModel()) }},
+	{"ai_model", "Model of the response, or else the requested one.", choice, false, func(l *line) any { return text(l.AnsweringModel()) }},
 	{"virtual_key", "Saved provider.", choice, false, func(l *line) any { return text(l.ProviderSlug) }},
 	{"req_units", "Tokens in.", whole, false, func(l *line) any { return l.Usage.InputTokens() }},
 	{"res_units", "Tokens out.", whole, false, func(l *line) any { return l.Usage.OutputTokens() }},
-	{"total_units", "Tokens in and out.", whole, false, func(l *line) any { return l.Usage.TotalTokens() }},
-	{"request_url", "Path that was called.", choice, false, func(l *line) any { return l.Path }},
+	{"total_units", "Input and output tokens.", whole, false, func(l *line) any { return l.Usage.TotalTokens() }},
+	{"request_url", "Path of the request.", choice, false, func(l *line) any { return l.Path }},
 	{"cost", "In US cents.", number, false, func(l *line) any { return report.Cents(l.Cost) }},
 	{"gateway_cost", "Of the gateway itself, in US cents; 0 where it is not counted for each request.", number, false, func(l *line) any { return report.Cents(l.Running) }},
 	{"gateway_cost_usd", "Exact value of gateway_cost in US dollars.", money, false, func(l *line) any { return l.Running }},
@@ -265,10 +265,10 @@ var fields = []field{
 	{"cost_unit", "The unit of cost and gateway_cost.", choice, false, func(*line) any { return pricing.CostUnit }},
 	{"cost_usd", "Exact value of cost in US dollars.", money, false, func(l *line) any { return l.Cost }},
 	{"response_time", "Milliseconds to the last byte.", number, false, func(l *line) any { return float64(l.Duration.Microseconds()) / 1000 }},
-	{"response_status_code", "That the client got.", whole, false, func(l *line) any { return int64(l.ClientStatus) }},
+	{"response_status_code", "Status of the response.", whole, false, func(l *line) any { return int64(l.ClientStatus) }},
 	{"error_code", "Of a failure.", choice, false, func(l *line) any { return text(l.ErrorCode) }},
-	{"cache_status", "What the cache did.", choice, false, func(l *line) any { return text(l.CacheStatus) }},
-	{"mode", "How targets were chosen.", choice, false, func(l *line) any {
+	{"cache_status", "Cache status.", choice, false, func(l *line) any { return text(l.CacheStatus) }},
+	{"mode", "Choice of targets.", choice, false, func(l *line) any {
 		if l.Mode == "" {
 			return "single"
 		}

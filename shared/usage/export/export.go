@@ -212,7 +212,7 @@ func (s *Runs) Start(ctx context.Context, sc store.Scope, id string, o Order) er
 	if err = s.send(ctx, stepMessage(sc, id, next.Attempt)); err == nil {
 		return nil
 	}
-	next.Status, next.Ended, next.Error = Failed, now, "It could not be handed to a worker"
+	next.Status, next.Ended, next.Error = Failed, now, "It could not be sent to a worker"
 	if _, perr := s.put(context.WithoutCancel(ctx), sc, id, next); perr != nil {
 		err = fmt.Errorf("%w; %w", err, perr)
 	}

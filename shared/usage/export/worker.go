@@ -117,7 +117,7 @@ func userMessage(err error) string {
 	if errors.As(err, &f) || errors.Is(err, errTooLarge) {
 		return err.Error()
 	}
-	return "The logs could not be read or the file not be written; start it again"
+	return "The logs could not be read, or the file could not be written; start the export again"
 }
 
 // Work receives messages until ctx ends, one at a time.

@@ -105,7 +105,7 @@ func (f *Filter) Validate(from, to string) []fault.Detail {
 		fail(to, "must be at most ten years after "+from)
 	}
 	if errs == nil && (f.From.Year() < 1970 || f.To.Year() > 2200) {
-		fail(from, "must lie between 1970 and 2200")
+		fail(from, "must be between 1970 and 2200")
 	}
 	return errs
 }

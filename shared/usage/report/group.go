@@ -115,7 +115,7 @@ func (r *Reader) Groups(ctx context.Context, sc store.Scope, q *GroupQuery) (pag
 			return list, n, nil
 		}
 	}
-	return nil, 0, fault.Invalid("time_of_generation_min", "with time_of_generation_max and the filter holds too many groups, about more than %d; narrow them", maxShares*a.maxGroups())
+	return nil, 0, fault.Invalid("time_of_generation_min", "with time_of_generation_max and the filter selects too many groups, more than about %d; narrow them", maxShares*a.maxGroups())
 }
 
 // maxShares is the maximum number of shares into which groups are split if they are too
@@ -127,7 +127,7 @@ const maxShares = 64
 func (r *Reader) groups(ctx context.Context, sc store.Scope, q *GroupQuery, a aspect) (first []Group, n int, over bool, err error) {
 	wanted := q.wanted()
 	if a.shares > 1 && wanted > a.maxGroups() {
-		return nil, 0, false, fault.Invalid("current_page", "reaches beyond group %d of too many to be put in order; narrow the time or the filter", a.maxGroups())
+		return nil, 0, false, fault.Invalid("current_page", "exceeds %d, the number of groups that can be sorted; narrow the time or the filter", a.maxGroups())
 	}
 	for a.share = 0; a.share < a.shares; a.share++ {
 		sum, err := r.sum(ctx, sc, &q.Filter, a, allTime)

@@ -86,7 +86,7 @@ func parseCursor(s string) (cursor, error) {
 var lastStart = ulid.Time(ulid.MaxTime()).UnixMicro()
 
 func notACursor() error {
-	return fault.Invalid("cursor", "is not a cursor of this list; leave it out to begin with the newest")
+	return fault.Invalid("cursor", "is not a cursor of this list; omit it to begin with the newest")
 }
 
 // Logs returns a page of records, newest first. The filter is valid. Errors: a 400 fault

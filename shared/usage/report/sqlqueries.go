@@ -338,7 +338,7 @@ var errRow = fault.Unavailable(errUnexpectedRow{})
 type errUnexpectedRow struct{}
 
 func (errUnexpectedRow) Error() string {
-	return "report: the engine's rows are not those that were asked for"
+	return "report: the engine returned unexpected rows"
 }
 
 // addRow adds the measures of a row.

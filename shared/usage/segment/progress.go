@@ -34,7 +34,7 @@ func (a *Archive) Organizations(ctx context.Context, after string, most int) (li
 	}
 	page, err := a.table.Query(ctx, q)
 	if err != nil {
-		return nil, fmt.Errorf("segment: organisations: %w", err)
+		return nil, fmt.Errorf("segment: organizations: %w", err)
 	}
 	for _, row := range page.Rows {
 		list = append(list, row.Item.String("org"))

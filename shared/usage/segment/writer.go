@@ -21,7 +21,7 @@ import (
 
 // Errors passed to Options.OnRejected.
 var (
-	ErrNoOwner = errors.New("segment: the record has no organisation or no id")
+	ErrNoOwner = errors.New("segment: the record has no organization or no id")
 	ErrNoTime  = errors.New("segment: the record has no usable start")
 )
 

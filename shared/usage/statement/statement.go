@@ -76,7 +76,7 @@ func Read(format string, raw []byte) ([]Line, error) {
 		}
 	}
 	if last.Sub(first) > MaxSpan {
-		return nil, fault.Invalid("export", "must be of at most %d days", MaxSpan/(24*time.Hour))
+		return nil, fault.Invalid("export", "must cover at most %d days", MaxSpan/(24*time.Hour))
 	}
 	return merge(lines), nil
 }

@@ -37,7 +37,7 @@ func Reader(c *app.Core, archive *segment.Archive) *report.Reader {
 	}
 	cfg, err := onaws.Config(context.Background())
 	if err != nil {
-		slog.Error("Athena is not asked", "error", err.Error())
+		slog.Error("Athena is not used", "error", err.Error())
 		return r
 	}
 	return r.WithSQLEngine(athena.New(cfg, o), report.SQLEngineRecords)

@@ -78,7 +78,7 @@ func (s *Session) Opens(first []byte) (o live.Opening, err error) {
 	}
 	setup := s.client.Spans[0]
 	if !setup.Present(first) {
-		return o, fault.Invalid("setup", "is required: the first message says what the session is")
+		return o, fault.Invalid("setup", "is required: the first message configures the session")
 	}
 	raw := setup.Of(first)
 	var in wire.Walk
@@ -160,7 +160,7 @@ func (s *Session) Client(message []byte) (h live.Content, err error) {
 		return h, err
 	}
 	if w.Spans[0].Present(message) {
-		return h, fault.Invalid("setup", "opens a session, and this one is open")
+		return h, fault.Invalid("setup", "opens a session, and this session is already open")
 	}
 	if input := either(message, w, clientKeys, "realtimeInput", "realtime_input"); input != nil {
 		if h.Sound, err = s.realtime(input); err != nil || alone(message, w) {

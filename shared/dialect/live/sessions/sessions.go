@@ -121,7 +121,7 @@ func (s *Session) Opens(first []byte) (o live.Opening, err error) {
 		return o, err
 	}
 	if kind != "session.start" {
-		return o, fault.Invalid("type", "must be session.start: the first message says what the session is")
+		return o, fault.Invalid("type", "must be session.start: the first message configures the session")
 	}
 	session := member(first, w, keySession)
 	if session == nil {
@@ -236,7 +236,7 @@ func (s *Session) Client(message []byte) (h live.Content, err error) {
 	case "":
 		return h, fault.Invalid("type", "is required: the type of the event")
 	case "session.start":
-		return h, fault.Invalid("type", "session.start opens a session, and this one is open")
+		return h, fault.Invalid("type", "session.start opens a session, and this session is already open")
 	case "session.input_audio.append":
 		h.Sound = true
 	case "session.update":

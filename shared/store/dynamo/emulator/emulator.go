@@ -94,7 +94,7 @@ func launch(path string) (*Server, error) {
 			return nil, fmt.Errorf("it ended: %s", s.said.text())
 		case <-deadline:
 			s.Close()
-			return nil, fmt.Errorf("it does not answer: %s", s.said.text())
+			return nil, fmt.Errorf("it does not respond: %s", s.said.text())
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
