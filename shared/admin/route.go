@@ -281,7 +281,7 @@ func (d *described) routes(listed, created, read, updated func() Schema) []actio
 	id := operation(d.object)
 	one := article(word) + " " + word
 	routes := []actionRoute{
-		{"list", Route{Method: "GET", Path: d.path, Aliases: d.aliases, Name: "list" + id + "s", Doc: "List " + words + ".", Role: d.reads,
+		{"list", Route{Method: "GET", Path: d.path, Aliases: d.aliases, Name: "list" + strings.TrimSuffix(id, "s") + "s", Doc: "List " + words + ".", Role: d.reads,
 			Query: d.listQuery, AnswerOf: listed}},
 		{"create", Route{Method: "POST", Path: d.path, Aliases: d.aliases, Name: "create" + id, Doc: "Create " + one + ".", Role: d.writes,
 			Body: d.fields, AnswerOf: created, Action: audit.Create, Errors: []int{409}, Makes: d.item}},

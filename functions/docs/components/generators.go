@@ -80,9 +80,9 @@ func distinct(doc map[string]any) {
 		if !derived[name] {
 			continue
 		}
-		to := name
+		to := name + "Value"
 		for i := 2; derived[to] || schemas[to] != nil; i++ {
-			to = name + strconv.Itoa(i)
+			to = name + "Value" + strconv.Itoa(i)
 		}
 		schemas[to] = schemas[name]
 		delete(schemas, name)
