@@ -160,7 +160,7 @@ func TestLoginStoresASession(t *testing.T) {
 			}
 			d.wants(0, "Signed out", "login", "--out")
 			d.wants(2, "sign in with gateway login", "explain", "nothing")
-			d.wants(1, "nobody is signed in", "login", "--out")
+			d.wants(1, "no user is signed in", "login", "--out")
 			if got := l.as(token, "GET", "/auth/self", ""); got.status != 401 {
 				t.Errorf("the session goes on: %d %s", got.status, got.body)
 			}

@@ -172,10 +172,10 @@ func TestADeviceGetsAKeyOfItsPerson(t *testing.T) {
 		return s, page
 	}
 	s, page := ask()
-	l.wantStatus("members have none unless the settings say so", l.say(page, l.session, "allow", "workspace", "default"), 403, "You may have no key in this workspace")
+	l.wantStatus("members have none unless the settings say so", l.say(page, l.session, "allow", "workspace", "default"), 403, "you may not create a key in it")
 	l.admin("PUT", "/admin/organisation/settings", `{"user_api_key_settings":{"default_workspace_user_api_key_auto_create":true,"user_api_key_ttl":7200}}`)
-	l.wantStatus("no such workspace", l.say(page, l.session, "allow", "workspace", "elsewhere"), 403, "You may have no key in this workspace")
-	l.wantStatus("no workspace", l.say(page, l.session, "allow", "workspace", ""), 403, "You may have no key in this workspace")
+	l.wantStatus("no such workspace", l.say(page, l.session, "allow", "workspace", "elsewhere"), 403, "you may not create a key in it")
+	l.wantStatus("no workspace", l.say(page, l.session, "allow", "workspace", ""), 403, "you may not create a key in it")
 	l.wantStatus("allowed", l.say(page, l.session, "allow", "workspace", "default"), 200, "It is in")
 	got := l.poll(s)
 	l.wantStatus("the key", got, 200, `"scope":"api_key"`)

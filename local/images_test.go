@@ -90,7 +90,7 @@ func TestImagesThatFail(t *testing.T) {
 		{"two where one is made", "@hyperbolic/SDXL1.0-base", "a cat", `,"n":2`, 400, `"param":"n"`},
 		{"a stream", "@stability-ai/core", "a cat", `,"stream":true`, 400, `"param":"stream"`},
 		{"no size", "@workers-ai/@cf/m", "a cat", `,"size":"big"`, 400, `"param":"size"`},
-		{"the host refuses", "@fireworks-ai/sdxl", "a cat", `,"steps":3`, 400, "steps must be between 10 and 150"},
+		{"the host rejects", "@fireworks-ai/sdxl", "a cat", `,"steps":3`, 400, "steps must be between 10 and 150"},
 		{"the host is missing it", "@hyperbolic/does-not-exist", "a cat", "", 404, "model not found"},
 		{"limited", "@segmind/m", "mock: status=429 retry-after=7\na cat", "", 429, `"source":"provider"`},
 		{"filtered in JSON", "@stability-ai/core", "mock: refuse\na cat", "", 400, "content_filter"},

@@ -253,7 +253,7 @@ func TestImportRejectsHostileFiles(t *testing.T) {
 		bomb += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d,", i-1), 9), i-1)
 	}
 	for name, text := range map[string]string{
-		"aliases": bomb, "include": "include: [../secret.yaml]\n" + litellmConfig, "types": litellmConfig + "mcp_servers: [a]\n", "no YAML": "a: [\n",
+		"aliases": bomb, "include": "include: [../secret.yaml]\n" + litellmConfig, "types": litellmConfig + "mcp_servers: [a]\n", "not valid YAML": "a: [\n",
 	} {
 		code, out, errs := r.verb(r.mockEnv(), "import", "litellm", writeFile(t, "config.yaml", text), "--apply")
 		if code != 1 || out != "" || !strings.Contains(errs, "config.yaml:") {

@@ -79,7 +79,7 @@ func TestRowsThatCohereCannotRunAreRefusedByLine(t *testing.T) {
 		{one + `{"custom_id":"b","body":{"model":"embed-english-v3.0","input":"a","input_type":"classification"}}`, "/v1/embeddings", "line 2: input_type"},
 		{`{"custom_id":"b","body":{"model":"embed-english-v3.0","input":"a","dimensions":256}}`, "/v1/embeddings", "line 1"},
 		{one + "{", "/v1/embeddings", "line 2"},
-		{`{"custom_id":"b","body":{"model":"embed-english-v3.0","input":"mock-invalid"}}`, "/v1/embeddings", "does not take the rows"},
+		{`{"custom_id":"b","body":{"model":"embed-english-v3.0","input":"mock-invalid"}}`, "/v1/embeddings", "does not accept the rows"},
 	} {
 		body := fmt.Sprintf(`{"input_file_id":%q,"endpoint":%q,"completion_window":"24h"}`, n.upload(n.mine, c.rows), c.endpoint)
 		if got := n.call("POST", "/batches", body, as(n.mine)...); got.status != 400 || !strings.Contains(got.body, c.says) {

@@ -75,7 +75,7 @@ func TestWhatAClientMissesOfAnAnswerIsTold(t *testing.T) {
 		if got := strings.Contains(string(missed), `"`+c.missed+`"`); got != (c.missed != "") || c.missed == "" && string(missed) != "[]" {
 			t.Errorf("%s %s: the log says %s", c.path, c.body, missed)
 		}
-		if got := strings.Contains(string(told), c.missed+" of the answer has no place"); c.missed != "" && !got {
+		if got := strings.Contains(string(told), c.missed+" of the response cannot be represented"); c.missed != "" && !got {
 			t.Errorf("%s %s: %s", c.path, c.body, told)
 		}
 	}

@@ -186,7 +186,7 @@ func (l *lobby) connectAt(link, session string) (back string, jar map[string]str
 	l.t.Helper()
 	jar = map[string]string{"__Host-gateway-session": session}
 	page := l.hop(link, jar)
-	l.wants("asked first", page, 200, "Go on only if you have just called this server yourself", "bea@example.com")
+	l.wants("asked first", page, 200, "Continue only if you have just called this server yourself", "bea@example.com")
 	out := l.submit(page, jar)
 	l.wants("to the authority", out, 303)
 	there := l.hop(out.header.Get("Location"), nil)
@@ -300,7 +300,7 @@ func TestUpstreamConnectStartsOnlyFromItsPage(t *testing.T) {
 	}
 	for _, more := range []string{"&here=true", "&confirmation=x", "&here=1&decision=allow"} {
 		got := l.hop(link+more, jar(), "Sec-Fetch-Site", "cross-site")
-		if l.wants(more, got, 200, "Go on only if you have just called this server yourself"); got.header.Get("Location") != "" {
+		if l.wants(more, got, 200, "Continue only if you have just called this server yourself"); got.header.Get("Location") != "" {
 			t.Errorf("%s leads to %s", more, got.header.Get("Location"))
 		}
 	}
@@ -340,7 +340,7 @@ func TestSignInsAtServersAreRefused(t *testing.T) {
 	}
 	other := l.newcomer("cid")
 	jarOfOther := map[string]string{"__Host-gateway-session": other}
-	l.wants("of another", l.submit(l.hop(link, jarOfOther), jarOfOther), 403, "somebody else")
+	l.wants("of another", l.submit(l.hop(link, jarOfOther), jarOfOther), 403, "another user")
 
 	back, jar := l.connectAt(link, l.session)
 	l.wants("another issuer", l.hop(strings.Replace(back, url.QueryEscape("/tenant"), url.QueryEscape("/other"), 1), jar), 502, "from another authorization server")

@@ -148,7 +148,7 @@ func TestMCPTokensAreChecked(t *testing.T) {
 		"a stranger's":    {p.token(stranger, nil), 401, "does not fit"},
 		"unsigned":        {unsigned, 401, "not allowed"},
 		"expired":         {p.token(p.key, map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}), 401, "has expired"},
-		"without end":     {p.token(p.key, map[string]any{"exp": nil}), 401, "does not say when it ends"},
+		"without end":     {p.token(p.key, map[string]any{"exp": nil}), 401, "has no exp"},
 		"not yet":         {p.token(p.key, map[string]any{"nbf": time.Now().Add(time.Hour).Unix()}), 401, "not valid yet"},
 		"too old":         {p.token(p.key, map[string]any{"iat": time.Now().Add(-13 * time.Hour).Unix()}), 401, "too old"},
 		"without a claim": {p.token(p.key, map[string]any{"email": nil}), 401, "Missing required claims: email"},

@@ -33,7 +33,7 @@ func TestAPromptOfTheProvidersNamesTheModel(t *testing.T) {
 	}
 	r.admin("POST", "/integrations", fmt.Sprintf(`{"name":"few","slug":"few","workspace_id":%q,"ai_provider_id":"openai","key":"mock-key","configurations":{"custom_host":%q}}`, r.workspace(), r.mockBase()))
 	r.admin("PUT", "/integrations/few/models", `{"allow_all_models":false,"models":[{"slug":"gpt-4o","enabled":true}]}`)
-	if got := r.call("POST", "/responses", body, "X-Gateway-Provider", "@few"); got.status/100 != 4 || !strings.Contains(got.body, "serves some models only") || len(r.mock.Requests(10)) != 0 {
+	if got := r.call("POST", "/responses", body, "X-Gateway-Provider", "@few"); got.status/100 != 4 || !strings.Contains(got.body, "is limited to some models") || len(r.mock.Requests(10)) != 0 {
 		t.Errorf("past a list of models: %d %s", got.status, got.body)
 	}
 }

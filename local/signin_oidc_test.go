@@ -445,31 +445,31 @@ func TestWhatAnIdentityProviderSaysIsNotBelieved(t *testing.T) {
 		says     string
 		good     bool
 	}{
-		"another issuer":              {claims: set{"iss": "https://evil.example.com"}, says: "not good"},
-		"no issuer":                   {claims: set{"iss": nil}, says: "not good"},
-		"another audience":            {claims: set{"aud": "another"}, says: "not good"},
-		"no audience":                 {claims: set{"aud": nil}, says: "not good"},
+		"another issuer":              {claims: set{"iss": "https://evil.example.com"}, says: "not valid"},
+		"no issuer":                   {claims: set{"iss": nil}, says: "not valid"},
+		"another audience":            {claims: set{"aud": "another"}, says: "not valid"},
+		"no audience":                 {claims: set{"aud": nil}, says: "not valid"},
 		"two audiences without azp":   {claims: set{"aud": []string{"the-client", "another"}}, says: "azp"},
 		"two audiences, other azp":    {claims: set{"aud": []string{"the-client", "another"}, "azp": "another"}, says: "azp"},
 		"two audiences and azp":       {claims: set{"aud": []string{"the-client", "another"}, "azp": "the-client"}, good: true},
 		"another azp":                 {claims: set{"azp": "another"}, says: "azp"},
 		"another nonce":               {claims: set{"nonce": "x"}, says: "nonce"},
 		"no nonce":                    {claims: set{"nonce": nil}, says: "nonce"},
-		"expired":                     {claims: set{"exp": now.Add(-time.Minute).Unix()}, says: "not good"},
-		"expiry in quotes":            {claims: set{"exp": strconv.FormatInt(now.Add(time.Hour).Unix(), 10)}, says: "not good"},
-		"no expiry":                   {claims: set{"exp": nil}, says: "not good"},
-		"not valid yet":               {claims: set{"nbf": now.Add(time.Hour).Unix()}, says: "not good"},
-		"from the future":             {claims: set{"iat": now.Add(time.Hour).Unix()}, says: "future"},
+		"expired":                     {claims: set{"exp": now.Add(-time.Minute).Unix()}, says: "not valid"},
+		"expiry in quotes":            {claims: set{"exp": strconv.FormatInt(now.Add(time.Hour).Unix(), 10)}, says: "not valid"},
+		"no expiry":                   {claims: set{"exp": nil}, says: "not valid"},
+		"not valid yet":               {claims: set{"nbf": now.Add(time.Hour).Unix()}, says: "not valid"},
+		"issued in the future":             {claims: set{"iat": now.Add(time.Hour).Unix()}, says: "future"},
 		"nobody":                      {claims: set{"sub": ""}, says: "nobody"},
-		"another key":                 {sign: sign(golangjwt.SigningMethodRS256, other, kid), says: "not good"},
-		"another kid":                 {sign: sign(golangjwt.SigningMethodRS256, issuerKey(), set{"kid": "k2"}), says: "not good"},
-		"no signature":                {sign: sign(golangjwt.SigningMethodNone, golangjwt.UnsafeAllowNoneSignatureType, kid), says: "not good"},
-		"signed with the secret":      {sign: sign(golangjwt.SigningMethodHS256, []byte("a:secret&"), kid), says: "not good"},
-		"signed with the public key":  {sign: sign(golangjwt.SigningMethodHS256, issuerKey().N.Bytes(), kid), says: "not good"},
+		"another key":                 {sign: sign(golangjwt.SigningMethodRS256, other, kid), says: "not valid"},
+		"another kid":                 {sign: sign(golangjwt.SigningMethodRS256, issuerKey(), set{"kid": "k2"}), says: "not valid"},
+		"no signature":                {sign: sign(golangjwt.SigningMethodNone, golangjwt.UnsafeAllowNoneSignatureType, kid), says: "not valid"},
+		"signed with the secret":      {sign: sign(golangjwt.SigningMethodHS256, []byte("a:secret&"), kid), says: "not valid"},
+		"signed with the public key":  {sign: sign(golangjwt.SigningMethodHS256, issuerKey().N.Bytes(), kid), says: "not valid"},
 		"an algorithm not announced":  {sign: sign(golangjwt.SigningMethodRS512, issuerKey(), kid), good: true},
-		"a key in the header":         {sign: sign(golangjwt.SigningMethodRS256, other, set{"kid": "k1", "jwk": set{"kty": "RSA", "n": b64(other.N.Bytes()), "e": "AQAB"}}), says: "not good"},
+		"a key in the header":         {sign: sign(golangjwt.SigningMethodRS256, other, set{"kid": "k1", "jwk": set{"kty": "RSA", "n": b64(other.N.Bytes()), "e": "AQAB"}}), says: "not valid"},
 		"no token":                    {sign: func(golangjwt.MapClaims) string { return "" }, says: "no ID token"},
-		"garbage":                     {sign: func(golangjwt.MapClaims) string { return "a.b.c" }, says: "not good"},
+		"garbage":                     {sign: func(golangjwt.MapClaims) string { return "a.b.c" }, says: "not valid"},
 		"a megabyte":                  {claims: set{"x": strings.Repeat("x", 2<<20)}, says: "no tokens"},
 		"another access token":        {claims: set{"at_hash": "x"}, says: "at_hash"},
 		"an address not verified":     {claims: set{"email_verified": false}, says: "not verified"},
@@ -477,7 +477,7 @@ func TestWhatAnIdentityProviderSaysIsNotBelieved(t *testing.T) {
 		"verified, as a text":         {claims: set{"email_verified": "true"}, good: true},
 		"verified by something else":  {claims: set{"email_verified": 7}, says: "cannot be read"},
 		"no address":                  {claims: set{"email": nil}, userinfo: set{"sub": "ann-1"}, says: "no e-mail address"},
-		"the address of somebody":     {claims: set{"email": nil}, userinfo: set{"sub": "bea-1", "email": "bea@example.com"}, says: "somebody else"},
+		"the address of somebody":     {claims: set{"email": nil}, userinfo: set{"sub": "bea-1", "email": "bea@example.com"}, says: "about another user"},
 		"the address asked for":       {claims: set{"email": nil}, userinfo: set{"sub": "ann-1", "email": "ann@corp.example.com"}, good: true},
 		"not an address":              {claims: set{"email": "ann"}, says: "no valid email"},
 		"two addresses":               {claims: set{"email": "ann@example.com, eve@example.org"}, says: "no valid email"},
@@ -486,7 +486,7 @@ func TestWhatAnIdentityProviderSaysIsNotBelieved(t *testing.T) {
 		"asked anew":                  {query: "&fresh=true", good: true},
 		"not asked anew":              {query: "&fresh=true", claims: set{"auth_time": now.Add(-time.Hour).Unix()}, says: "auth_time"},
 		"asked anew, it does not say": {query: "&fresh=true", claims: set{"auth_time": nil}, says: "auth_time"},
-		"as it should":                {good: true},
+		"metadata is valid":                {good: true},
 	} {
 		e.idp.set(func() { e.idp.claims, e.idp.sign, e.idp.more, e.idp.userinfo = c.claims, c.sign, c.more, c.userinfo })
 		got, token := e.enter(ofAnn + c.query)
@@ -526,7 +526,7 @@ func TestTheWayBackIsHeldAgainstTheWayThere(t *testing.T) {
 	e.wantStatus("a second time", e.hop(back, jar), 401, "state")
 
 	eventually(t, func() error {
-		if got, n := e.logins(), `"response_status_code":401`; strings.Count(got, n) != 2 || strings.Count(got, "not begun in this browser") != 2 || !strings.Contains(got, e.configured) {
+		if got, n := e.logins(), `"response_status_code":401`; strings.Count(got, n) != 2 || strings.Count(got, "started in another browser") != 2 || !strings.Contains(got, e.configured) {
 			return fmt.Errorf("another browser's are not in the audit log twice: %s", got)
 		}
 		return nil
@@ -541,8 +541,8 @@ func TestTheWayBackIsHeldAgainstTheWayThere(t *testing.T) {
 		"another state":       {func(q url.Values) { q.Set("state", strings.Repeat("A", 43)) }, 401, "state"},
 		"a long state":        {func(q url.Values) { q.Set("state", strings.Repeat("A", 5000)) }, 400, "state"},
 		"two states":          {func(q url.Values) { q.Add("state", "x") }, 400, "state"},
-		"no issuer":           {func(q url.Values) { q.Del("iss") }, 401, "not from the provider"},
-		"another issuer":      {func(q url.Values) { q.Set("iss", "https://evil.example.com") }, 401, "not from the provider"},
+		"no issuer":           {func(q url.Values) { q.Del("iss") }, 401, "from another provider"},
+		"another issuer":      {func(q url.Values) { q.Set("iss", "https://evil.example.com") }, 401, "from another provider"},
 		"no code":             {func(q url.Values) { q.Del("code") }, 401, "no code"},
 		"another code":        {func(q url.Values) { q.Set("code", "x") }, 401, "invalid_grant"},
 		"refused":             {func(q url.Values) { q.Del("code"); q.Set("error", "access_denied") }, 401, "access_denied"},
@@ -573,7 +573,7 @@ func TestDomainsAreShownToBeOnesOwn(t *testing.T) {
 			t.Errorf("%s: %d %s", domain, got.status, got.body)
 		}
 	}
-	e.wantStatus("subdomains of a subdomain", e.call("POST", "/auth/domains", `{"domain":"a.example.net","allow_subdomains":true}`, "X-Gateway-Api-Key", adminKey), 400, "root domains")
+	e.wantStatus("subdomains of a subdomain", e.call("POST", "/auth/domains", `{"domain":"a.example.net","allow_subdomains":true}`, "X-Gateway-Api-Key", adminKey), 400, "registrable domains")
 	exact := e.verify("b.example.net", false)
 	enter := func(email string) reply {
 		e.idp.set(func() { e.idp.claims = map[string]any{"email": email, "sub": email} })

@@ -329,7 +329,7 @@ func TestASAMLResponseIsHeldAgainstItsRequest(t *testing.T) {
 		"a megabyte":          {func(f url.Values) { f.Set("SAMLResponse", strings.Repeat("A", 1<<20)) }, 413, "larger"},
 		"changed":             {func(f url.Values) { changeResponse(t, f, "ann@example.com", "eve@example.com") }, 401, "was changed"},
 		"another destination": {func(f url.Values) { changeResponse(t, f, `Destination="http`, `Destination="x`) }, 401, "destination"},
-		"as it should":        {func(url.Values) {}, 303, ""},
+		"metadata is valid":        {func(url.Values) {}, 303, ""},
 	} {
 		jar := map[string]string{}
 		form := e.there("", jar)
@@ -354,8 +354,8 @@ func TestASAMLResponseIsHeldAgainstItsRequest(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
-	e.wantStatus("another organization's address", e.post(e.base+"/auth/saml/nowhere/acs", form, jar), 404, "nothing to sign in with")
-	e.audited("was changed", "another audience", "another request", "not begun in this browser")
+	e.wantStatus("another organization's address", e.post(e.base+"/auth/saml/nowhere/acs", form, jar), 404, "has an identity provider")
+	e.audited("was changed", "another audience", "another request", "started in another browser")
 }
 
 // changeResponse changes the text of a response.
@@ -381,7 +381,7 @@ func TestSignInsThatBeginAtTheIdentityProvider(t *testing.T) {
 		return form
 	}
 	good := e.options("audience", e.shown("sp_entity_id"))
-	e.wantStatus("not allowed", e.post(to, begin(good), map[string]string{}), 403, "begin at the identity provider")
+	e.wantStatus("not allowed", e.post(to, begin(good), map[string]string{}), 403, "start at the identity provider")
 	e.admin("PUT", "/auth/sso-configurations/"+e.configured, `{"allow_idp_initiated":true}`)
 	form, jar := begin(good), map[string]string{}
 	page := e.post(to, form, jar)
@@ -402,7 +402,7 @@ func TestSignInsThatBeginAtTheIdentityProvider(t *testing.T) {
 
 	// The answer to a request is none of these, whoever brings it.
 	e.wantStatus("the answer to a request", e.post(to, e.there("", map[string]string{}), map[string]string{}), 401, "not begun")
-	e.audited("begin at the identity provider", "used before")
+	e.audited("start at the identity provider", "used before")
 
 	// Another organisation has this provider's responses for nothing.
 	const theirs = "admin-key-of-the-other-organisation"
@@ -466,7 +466,7 @@ func TestSAMLConfigurationsAreChecked(t *testing.T) {
 		`{"name":"x","protocol":"saml","metadata_url":"file:///etc/passwd"}`:                                                                                                      {`"metadata_url"`},
 		`{"name":"x","protocol":"saml","metadata_xml":"<x/>"}`:                                                                                                                    {`"metadata_xml"`, "cannot be used"},
 		`{"name":"x","protocol":"saml","metadata_xml":"<!DOCTYPE x [<!ENTITY a \"b\">]><x/>"}`:                                                                                    {`"metadata_xml"`, "document type"},
-		`{"name":"x","protocol":"saml","metadata_xml":` + string(text) + `,"issuer":"urn:other"}`:                                                                                 {`"metadata_xml"`, "no entity"},
+		`{"name":"x","protocol":"saml","metadata_xml":` + string(text) + `,"issuer":"urn:other"}`:                                                                                 {`"metadata_xml"`, "does not describe the entity"},
 		`{"name":"x","protocol":"saml","metadata_xml":` + string(text) + `,"metadata_url":"https://a.b"}`:                                                                         {`"metadata_xml"`, "beside"},
 		`{"name":"x","protocol":"saml","metadata_xml":7,"sign_requests":"yes"}`:                                                                                                   {`"metadata_xml"`, `"sign_requests"`},
 		`{"name":"x","protocol":"saml","metadata_xml":` + string(text) + `,"client_id":"c","client_secret":"s","scopes":["a"],"token_endpoint_auth_method":"client_secret_post"}`: {`"client_id"`, `"client_secret"`, `"scopes"`, `"token_endpoint_auth_method"`},
@@ -506,7 +506,7 @@ func TestSAMLConfigurationsAreChecked(t *testing.T) {
 	defer nobody.Close()
 	gone := e.admin("POST", "/auth/sso-configurations", fmt.Sprintf(`{"name":"gone","protocol":"saml","metadata_url":%q}`, nobody.URL))["id"].(string)
 	e.wantStatus("verify", e.call("POST", "/auth/sso-configurations/"+gone+"/verify", "", "X-Gateway-Api-Key", adminKey), 200, "Not Found")
-	if got := e.hop(e.base+"/auth/login?organisation_id=default&sso_client_id="+gone, map[string]string{}); got.status < 500 || !strings.Contains(got.body, "cannot be asked") {
+	if got := e.hop(e.base+"/auth/login?organisation_id=default&sso_client_id="+gone, map[string]string{}); got.status < 500 || !strings.Contains(got.body, "cannot be used") {
 		t.Errorf("login: %d %s", got.status, got.body)
 	}
 }

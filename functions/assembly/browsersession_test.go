@@ -159,7 +159,7 @@ func TestKeySessionTokensAreCookiesOnly(t *testing.T) {
 	for _, h := range []http.Header{{"Authorization": {"Bearer " + token}}, {"X-Gateway-Api-Key": {token}}, {"X-Api-Key": {token}}} {
 		in.status(fmt.Sprint(h), (&tab{in: in}).send("GET", "/admin/workspaces", "", h), 401, "Invalid API key")
 	}
-	in.status("about a user", b.page("GET", "/auth/self", ""), 401, "not for API keys")
+	in.status("about a user", b.page("GET", "/auth/self", ""), 401, "not API keys")
 	twice := &tab{in: in, cookies: append([]*http.Cookie{{Name: browser.PlainKeyCookie, Value: "gk-" + strings.Repeat("A", 43)}}, b.cookies...)}
 	in.status("two cookies", twice.page("GET", "/admin/workspaces", ""), 401, "")
 	if !identity.HoldsCredential(token) {

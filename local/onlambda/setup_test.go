@@ -71,7 +71,7 @@ func TestFirstKeys(t *testing.T) {
 	if len(made) != 1 {
 		t.Fatalf("%d of two were given keys:\n%s", len(made), log.text())
 	}
-	if _, err := setup(); err == nil || !strings.Contains(err.Error(), "setup is done once") {
+	if _, err := setup(); err == nil || !strings.Contains(err.Error(), "setup runs once") {
 		t.Errorf("a third time: %v", err)
 	}
 	in := &installation{dir: dir}

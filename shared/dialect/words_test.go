@@ -51,7 +51,7 @@ func TestWordsThatAreNotKnownPass(t *testing.T) {
 					if !strings.Contains(err.Error(), "only completes texts") {
 						t.Errorf("%s to %s: %v", client, name, err)
 					}
-				} else if !strings.Contains(loss.Header(), "not known; taken for") {
+				} else if !strings.Contains(loss.Header(), "not known; treated as") {
 					t.Errorf("%s to %s: %s: lost %q", client, name, body, loss.Header())
 				}
 			}

@@ -374,7 +374,7 @@ func TestUnknownParametersAreErrors(t *testing.T) {
 			for _, d := range bad {
 				if strings.HasSuffix(d.Field, "."+wrong) && strings.Contains(d.Message, strings.Join(names, ", ")) {
 					n++
-				} else if strings.Contains(d.Message, "is no parameter") {
+				} else if strings.Contains(d.Message, "is not a parameter") {
 					t.Errorf("%s, %s: %+v", row.ID, form, d)
 				}
 			}

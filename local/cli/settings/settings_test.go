@@ -60,9 +60,9 @@ func TestJSONRejectsWhatItCannotEdit(t *testing.T) {
 		"{\"a\": tru}":                      "no value",
 		"{\"a\": \"x}":                      "does not end",
 		"{\"a\": [1 2]}":                    "a comma is missing",
-		"{/* ":                              "comment does not end",
+		"{/* ":                              "comment is not closed",
 		"{":                                 "a name in quotes is missing",
-		"{\"a\":1,\"a\":2}":                 "there twice",
+		"{\"a\":1,\"a\":2}":                 "occurs twice",
 		strings.Repeat(`{"a":`, 200) + "1":  "nested too deep",
 		strings.Repeat(" ", MaxSize) + "{}": "larger than",
 	} {
