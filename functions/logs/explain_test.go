@@ -37,9 +37,9 @@ func TestExplanationTellsTheWalkInItsOrder(t *testing.T) {
 		got = append(got, s.Step+": "+path+s.Text)
 	}
 	want := []string{
-		"config: config Config pc-a, version 7, was in force; its strategy is conditional",
+		"config: config Config pc-a, version 7, applied; its strategy is conditional",
 		"condition: config Condition 2 held, those before it did not: target 1",
-		"draw: config.targets[1] Drew 0.5000 among the weights: target 10",
+		"draw: config.targets[1] Drew 0.5000 by weight: target 10",
 		"breaker: config.targets[1].targets[0] The circuit breaker of this target was open",
 		"skip: config.targets[1].targets[0] Skipped: its circuit breaker was open",
 		"breaker: config.targets[1].targets[1] The cooldown of this target's circuit breaker was over: one request at a time may try it",

@@ -260,7 +260,7 @@ func TestAReferenceIsVerified(t *testing.T) {
 		}
 	}
 	verify(nil, true, "api_key, org")
-	verify(`{"secret_key":"none"}`, false, "has no member")
+	verify(`{"secret_key":"none"}`, false, "has no field")
 	server.Down(503)
 	verify(nil, false, "503")
 	server.Down(0)

@@ -149,7 +149,7 @@ func TestExtractSuitsGenerators(t *testing.T) {
 		t.Errorf("parameters are named %q", names)
 	}
 	// The property kind of Thing has the type ThingKind in clients.
-	if at("components", "schemas", "ThingKind") != nil || at("components", "schemas", "ThingKind2") == nil || at("components", "schemas", "Thing", "properties", "other", "$ref") != "#/components/schemas/ThingKind2" {
+	if at("components", "schemas", "ThingKind") != nil || at("components", "schemas", "ThingKindValue") == nil || at("components", "schemas", "Thing", "properties", "other", "$ref") != "#/components/schemas/ThingKindValue" {
 		t.Errorf("schemas: %v", at("components", "schemas"))
 	}
 	value := at("components", "schemas", "Thing", "properties", "value").(map[string]any)

@@ -130,14 +130,14 @@ func TestLargeAnswers(t *testing.T) {
 		far := httptest.NewServer(h)
 		for where, api := range map[string]toolbox.API{"inside": toolbox.Inside{Handler: func() http.Handler { return h }}, "outside": toolbox.Outside{Base: far.URL, Via: http.DefaultTransport}} {
 			said := ask(t, api, call("getThing", `{"id":"a"}`), "things.read")
-			if strings.Contains(said, "by page_size") != large || strings.Contains(said, "xxx") == large {
+			if strings.Contains(said, "with page_size") != large || strings.Contains(said, "xxx") == large {
 				t.Errorf("%s: %d: %.200s", where, size, said)
 			}
 		}
 		far.Close()
 	}
 	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte{0xff, 0xfe}) })
-	if said := ask(t, toolbox.Inside{Handler: func() http.Handler { return h }}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(said, "no text") {
+	if said := ask(t, toolbox.Inside{Handler: func() http.Handler { return h }}, call("getThing", `{"id":"a"}`), "things.read"); !strings.Contains(said, "not text") {
 		t.Errorf("%s", said)
 	}
 }
