@@ -459,7 +459,7 @@ func TestWhatAnIdentityProviderSaysIsNotBelieved(t *testing.T) {
 		"expiry in quotes":            {claims: set{"exp": strconv.FormatInt(now.Add(time.Hour).Unix(), 10)}, says: "not valid"},
 		"no expiry":                   {claims: set{"exp": nil}, says: "not valid"},
 		"not valid yet":               {claims: set{"nbf": now.Add(time.Hour).Unix()}, says: "not valid"},
-		"issued in the future":             {claims: set{"iat": now.Add(time.Hour).Unix()}, says: "future"},
+		"issued in the future":        {claims: set{"iat": now.Add(time.Hour).Unix()}, says: "future"},
 		"nobody":                      {claims: set{"sub": ""}, says: "nobody"},
 		"another key":                 {sign: sign(golangjwt.SigningMethodRS256, other, kid), says: "not valid"},
 		"another kid":                 {sign: sign(golangjwt.SigningMethodRS256, issuerKey(), set{"kid": "k2"}), says: "not valid"},
@@ -486,7 +486,7 @@ func TestWhatAnIdentityProviderSaysIsNotBelieved(t *testing.T) {
 		"asked anew":                  {query: "&fresh=true", good: true},
 		"not asked anew":              {query: "&fresh=true", claims: set{"auth_time": now.Add(-time.Hour).Unix()}, says: "auth_time"},
 		"asked anew, it does not say": {query: "&fresh=true", claims: set{"auth_time": nil}, says: "auth_time"},
-		"metadata is valid":                {good: true},
+		"metadata is valid":           {good: true},
 	} {
 		e.idp.set(func() { e.idp.claims, e.idp.sign, e.idp.more, e.idp.userinfo = c.claims, c.sign, c.more, c.userinfo })
 		got, token := e.enter(ofAnn + c.query)

@@ -329,7 +329,7 @@ func TestASAMLResponseIsHeldAgainstItsRequest(t *testing.T) {
 		"a megabyte":          {func(f url.Values) { f.Set("SAMLResponse", strings.Repeat("A", 1<<20)) }, 413, "larger"},
 		"changed":             {func(f url.Values) { changeResponse(t, f, "ann@example.com", "eve@example.com") }, 401, "was changed"},
 		"another destination": {func(f url.Values) { changeResponse(t, f, `Destination="http`, `Destination="x`) }, 401, "destination"},
-		"metadata is valid":        {func(url.Values) {}, 303, ""},
+		"metadata is valid":   {func(url.Values) {}, 303, ""},
 	} {
 		jar := map[string]string{}
 		form := e.there("", jar)
