@@ -1,9 +1,9 @@
-# Everything a contributor may do. `make help` lists it.
+# All commands for contributors. `make help` lists them.
 SHELL := /bin/bash
 GO    ?= go
 NICE  ?=
 # Packages of the main module; infra, scripts/goaws, scripts/lint and scripts/clients/goclient
-# are modules of their own.
+# are separate modules.
 PKG   ?= ./...
 
 .PHONY: help run console test raced plain quick unit calm plays tables race-packages race-local programs standard lint contract release agents quickstart vulncheck outdated cross fuzz arm clients bench bench-peers bench-admin bench-mcp bench-analytics matrix prices findings conformance senders load localstack synth infra-test lambdas deps clean
@@ -27,14 +27,14 @@ node_modules/.stamp: scripts/testdeps/package-lock.json scripts/clients/package-
 	npm ci --silent --no-audit --no-fund --ignore-scripts --prefix scripts/sql
 	@mkdir -p node_modules && touch $@
 
-# How long the tests of one package may take: no test waits on the clock, so this is
-# for machines several times slower, and ends what hangs. Those of ./local, of programs and
-# of templates are the longest by far.
+# Timeouts of the tests of one package. No test waits for a fixed time, so the timeouts only
+# end tests that hang, and allow for slow machines. Tests of ./local, of programs and of
+# templates take the longest by far.
 race-local programs infra-test: TIMEOUT := $(or $(TIMEOUT),40m)
 TIMEOUT ?= 20m
 
-# Two lanes side by side: what one compiles is of no use to the other, and in each
-# there are tests that wait for programs they have started. One run reports every failure.
+# Two lanes run in parallel: they share no compiled packages, and each has tests that wait
+# for programs that they started. One run reports every failure.
 test: deps ## everything that CI runs
 	@$(MAKE) -k --no-print-directory raced & lane=$$!; $(MAKE) -k --no-print-directory plain; code=$$?; wait $$lane && exit $$code
 
@@ -44,66 +44,65 @@ plain: lint contract calm plays tables standard cross fuzz infra-test
 
 unit: deps calm plays tables race-packages race-local programs ## all tests of the main module, with the race detector where there is concurrency
 
-# All that is built without the race detector is built alike, by tests too, so that each
-# package is compiled once: as for Lambda, without C and without paths of this machine.
-# Nobody debugs these binaries, and without tables for it they are linked in two thirds
-# of the time. Compilers may let more garbage stand, for a sixth less work. What the
-# environment says of flags stands, and goes before.
+# All builds without the race detector use the same flags, also in tests, so that each package
+# is compiled once: as for Lambda, without C and without local paths. The binaries have no
+# debug tables, which saves a third of the link time. A higher GOGC of the compiler saves a
+# sixth of its work. Flags in the environment are kept and come first.
 TESTS = test raced plain unit calm plays tables race-packages race-local programs quick standard lint contract cross fuzz infra-test
 $(TESTS): export GOFLAGS := -trimpath -ldflags=-s '-toolexec=env GOGC=400' $(shell $(GO) env GOFLAGS)
 $(TESTS): export CGO_ENABLED := 0
 
-# The detector needs C. What C was once (the machine of SQLite) is not watched: it runs
-# in one thread under a lock that is, and takes most of the time.
+# The detector needs C. SQLite, which was translated from C, is built without it: it runs in
+# one thread under a lock that is checked, and would take most of the time.
 RACE = CGO_ENABLED=1 $(NICE) $(GO) test -vet=off -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false -timeout $(TIMEOUT)
 # Vet has run in lint.
 PLAIN = $(NICE) $(GO) test -vet=off -timeout $(TIMEOUT)
 
-# Packages whose tests build programs of this project: go test does not know what those
-# are made of, and would tell of a run before they changed.
+# Packages whose tests build programs of this project: go test does not know the sources of
+# those programs, and would use a cached result after they changed.
 PROGRAMS = ^gateway/(local|scripts)(/|$$)
 UNRACED = sed -n 's|^[a-z]|gateway/&|p' scripts/unraced.txt
-# Tests say by a directive in their comment, //lane:plays, that they run in another lane
-# than their package; a test of shared/ knows the lanes and finds what is misplaced.
-# plays: one thing many hundred times (deaths at each write, the same question in two
-# ways, measured memory). tables: every route, one question at a time. The race detector
-# has seen what both run by other tests, and makes them five times slower.
-# standard: wire, streams, faults, kills and books, for net/http as server and client.
+# A directive in the comment of a test, such as //lane:plays, moves it to another lane than
+# its package; a test of shared/ checks the directives.
+# plays: many hundred iterations (a crash at each write, two implementations compared,
+# measured memory). tables: every route, one request at a time. Other tests run the code of
+# both under the race detector, which makes these five times slower.
+# standard: wire, streams, faults, kills and accounting, with net/http as server and client.
 PLAYED = grep -rl --include='*_test.go' '^//lane:plays$$' shared functions | xargs -rn1 dirname | sed 's|^|gateway/|' | sort -u
-# What has no test was compiled in lint, and is not again for the race detector.
+# Packages without tests were compiled in lint, and are not compiled for the race detector.
 TESTED = $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' $(PKG)
 
-calm: deps ## tests of the packages in which nothing runs at once: scripts/unraced.txt
+calm: deps ## tests of the packages without concurrency: scripts/unraced.txt
 	@all=$$($(TESTED)) && p=$$(grep -xF "$$($(UNRACED))" <<<"$$all" || true) && { [ -z "$$p" ] || $(PLAIN) $$p; }
 
-plays: deps ## tests that do one thing many hundred times, without the race detector
+plays: deps ## tests with many hundred iterations, without the race detector
 	@all=$$($(TESTED)) && p=$$(grep -xF "$$($(PLAYED))" <<<"$$all" || true) && { [ -z "$$p" ] || $(PLAIN) -run "$$(scripts/lane.sh plays shared functions)" $$p; }
 
 race-packages: deps ## tests of all other packages of shared/ and functions/, with the race detector
 	@all=$$($(TESTED)) && p=$$(grep -vxF "$$($(UNRACED))" <<<"$$all" | grep -vE '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) -skip "$$(scripts/lane.sh plays shared functions)" $$p; }
 
-programs: deps ## tests that build programs of this project and talk to them
+programs: deps ## tests that build and run programs of this project
 	@all=$$($(TESTED)) && p=$$(grep -vxF "$$($(UNRACED))"$$'\n'gateway/local <<<"$$all" | grep -E '$(PROGRAMS)' || true) && { [ -z "$$p" ] || $(RACE) -count=1 $$p; }
 
-# Where other packages were asked for it is left out.
+# Omitted if PKG names other packages.
 LOCAL = all=$$($(GO) list $(PKG)) && { grep -qx gateway/local <<<"$$all" || exit 0; } &&
 
-tables: deps ## tests of ./local that ask every route
+tables: deps ## tests of ./local that call every route
 	@$(LOCAL) $(PLAIN) -run "$$(scripts/lane.sh tables local/*_test.go)" ./local
 
 race-local: deps ## the other tests of ./local, with the race detector
 	@$(LOCAL) $(RACE) -skip "$$(scripts/lane.sh tables local/*_test.go)" ./local
 
-# What is left out here: the emulators of DynamoDB and SQS, the race detector, ./local.
-quick: ## while you work: vet what changed since main, test shared/ and its golden files in short mode
+# Not part of this: the emulators of DynamoDB and SQS, the race detector, ./local.
+quick: ## while you work: vet changes since main, test shared/ and its golden files in short mode
 	@changed=$$( (git diff --name-only --diff-filter=d $$(git merge-base HEAD $(BASE)); git ls-files -o --exclude-standard) | grep -E '\.go$$' | grep -vE '^(infra|scripts/(goaws|lint|clients/goclient))/' | xargs -rn1 dirname | sort -u | sed 's|^|./|') && \
 	{ [ -z "$$changed" ] || { echo "vet $$changed" && $(GO) vet $$changed; }; }
 	$(PLAIN) -short ./shared/...
 BASE ?= main
 
-# On amd64 assembly is switched off where it is chosen when the program starts, so that
-# nothing is compiled anew; elsewhere nothing is chosen then, and the tag leaves it out, of
-# programs that tests build, too. That the tag leaves all of it out is a test of ./shared.
+# On amd64, assembly is disabled when the program starts, so that nothing is recompiled;
+# elsewhere a build tag excludes it, also from programs that tests build. A test of ./shared
+# checks that the tag excludes all assembly.
 NOASM = $(if $(filter amd64,$(shell $(GO) env GOARCH)),GODEBUG=cpu.avx2=off,GOFLAGS="$$GOFLAGS -tags=purego")
 standard: deps ## end-to-end tests with net/http as server and client, without assembly and the mapped ring
 	$(PLAIN) -tags purego ./shared/wire/...
@@ -120,7 +119,7 @@ lint: ## gofmt, vet, staticcheck, and the limit of methods of a type
 	bin/structure ./shared/... ./functions/... ./local/...
 
 # Needs the vulnerability database at vuln.go.dev, or a copy: VULNDB=file:///path.
-vulncheck: ## known vulnerabilities in code that is reached
+vulncheck: ## known vulnerabilities in reachable code
 	cd scripts/lint && $(GO) build -o ../../bin/govulncheck golang.org/x/vuln/cmd/govulncheck
 	bin/govulncheck $(if $(VULNDB),-db $(VULNDB)) $(PKG)
 	cd infra && ../bin/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
@@ -131,9 +130,9 @@ outdated: ## direct dependencies that have a newer version
 contract: ## the OpenAPI document breaks no client of the last release
 	scripts/contract.sh
 
-# The types of everything are checked, which finds a name that a platform lacks in a tenth
-# of the time of compiling. What is in assembly is compiled and linked.
-cross: ## compile for platforms that no test runs on
+# Type checking finds names that a platform lacks, in a tenth of the time of compiling.
+# Packages with assembly are compiled and linked.
+cross: ## compile for platforms on which no test runs
 	$(NICE) $(GO) build -o bin/platforms ./scripts/platforms
 	$(NICE) bin/platforms $(ELSEWHERE) ./shared/... ./local/... ./functions/...
 	$(NICE) bin/platforms -test $(ELSEWHERE) $(PLATFORM)
@@ -143,8 +142,8 @@ ELSEWHERE = darwin/arm64,windows/amd64,linux/riscv64
 # Packages with files for one platform.
 PLATFORM = ./shared/wire/... ./shared/egress ./shared/host/... ./shared/usage ./shared/store/sqlite ./local ./local/cli/... ./functions/container
 
-# So few tries that a change is not stopped by what chance finds elsewhere: to look
-# for faults, give each target a minute by hand. So few need no build of their own, either.
+# Few inputs, so that random findings in other places do not block a change: to search for
+# faults, set FUZZTIME=1m. So few need no separate build.
 fuzz: ## each fuzz target with 500 new inputs; longer with FUZZTIME=1m
 	scripts/fuzz.sh $${FUZZTIME:-500x}
 
@@ -177,20 +176,20 @@ quickstart: ## the first ten minutes as a script, against a new gateway
 agents: deps ## real coding agents edit a file through the gateway after gateway setup
 	$(GO) test -count=1 -v -run 'Agents' ./scripts/clients
 
-senders: ## record what instrumentations of LLM SDKs send, with their packages from npm
+senders: ## record the telemetry of instrumentations of LLM SDKs, with their packages from npm
 	$(GO) run ./scripts/senders
 
-bench: ## gateway CPU per request beside a bare reverse proxy, and per span of telemetry that is imported
+bench: ## gateway CPU per request, compared with a plain reverse proxy, and per imported span
 	scripts/bench/bench.sh
 	$(GO) test -run '^$$' -bench Ingest -benchtime 100x ./functions/logs
 
 bench-peers: ## the cells of bench on the gateway and on other gateways that registries offer, side by side, and write functions/docs/guides/peers.md
 	scripts/bench/bench.sh -peers functions/docs/guides/peers.md $(BENCH)
 
-bench-admin: ## time of each call of the administration in an organisation with 100,000 resources
+bench-admin: ## time of each call of the administration in an organization with 100,000 resources
 	$(GO) test -count=1 -timeout $(TIMEOUT) -run SpeedOfTheAdministration ./functions/assembly -args -bench-admin
 
-bench-mcp: ## the gateway's CPU time for a call of an MCP tool, and for a list that it has
+bench-mcp: ## gateway CPU per call of an MCP tool and per cached list
 	$(GO) test -count=1 -run '^$$' -bench Gateway -benchtime 20000x ./scripts/mcp
 
 REQUESTS ?= 1000000
@@ -208,7 +207,7 @@ localstack: deps ## contracts, stacks of tables, queues and workers, and the smo
 lambdas: ## build every function for Lambda into dist/
 	scripts/lambdas.sh
 
-synth: ## synthesise the CloudFormation templates into cdk.out
+synth: ## synthesize the CloudFormation templates into cdk.out
 	scripts/synth.sh
 
 infra-test: ## assertions on the templates, resource counts, cdk-nag
