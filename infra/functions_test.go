@@ -172,7 +172,7 @@ func statementOf(t *testing.T, all, action string) string {
 	return found
 }
 
-// Each use of the key names its purpose and its organisation, each list its prefix.
+// Each use of the key names its purpose and its organization, each list its prefix.
 func (s *synthesised) conditions(t *testing.T) {
 	for _, tpl := range []template{s.functions, s.workers} {
 		for _, name := range functionNames(tpl) {

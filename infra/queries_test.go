@@ -11,7 +11,7 @@ import (
 )
 
 // queriesAsDeployed: a table of the files, whose partitions nothing has to note, a
-// workgroup that stops queries that read too much, and the rights of the one function
+// workgroup that stops queries that read too much, and the permissions of the one function
 // that asks.
 func (s *synthesised) queriesAsDeployed(t *testing.T) {
 	_, tables := s.data.of("AWS::Glue::Table")

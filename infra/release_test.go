@@ -151,9 +151,9 @@ func TestReservedConcurrency(t *testing.T) {
 	}
 }
 
-// TestLentCredentials: processes that call providers have the lent rights, and the process
+// TestLentCredentials: processes that call providers have the lent permissions, and the process
 // that checks references to secrets has the role. No other process has them, and there are
-// no rights beyond those that were named.
+// no permissions beyond those that were named.
 func TestLentCredentials(t *testing.T) {
 	_, places := placement.Families()
 	for value, c := range map[string]struct{ bedrock, role bool }{

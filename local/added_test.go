@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// picky is a host of OpenAI's shape that refuses some members.
+// picky is a host with OpenAI's format that rejects some members.
 type picky struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -54,8 +54,8 @@ func (p *picky) sent() []string {
 	return slices.Clone(p.bodies)
 }
 
-// TestAHostThatRefusesWhatIsAddedIsAskedWithoutIt: the host is asked once more without the
-// addition, and from then on never with it, for the host and model that refused. What the
+// TestAHostThatRefusesWhatIsAddedIsAskedWithoutIt: the host is called again without the
+// addition, and from then on never with it, for the host and model that rejected. What the
 // client wrote itself stays.
 func TestAHostThatRefusesWhatIsAddedIsAskedWithoutIt(t *testing.T) {
 	t.Parallel()
@@ -81,7 +81,7 @@ func TestAHostThatRefusesWhatIsAddedIsAskedWithoutIt(t *testing.T) {
 			if len(sent) != 3 || !strings.Contains(sent[0], c.member) || strings.Contains(sent[1]+sent[2], c.member) {
 				t.Errorf("%s %d: %q", c.name, status, sent)
 			}
-			// Another model of the host is asked with it.
+			// Another model of the host is called with it.
 			r.call("POST", c.path, `{"model":"m2",`+c.body+`}`, h...)
 			if sent := host.sent(); len(sent) != 5 || !strings.Contains(sent[3], c.member) {
 				t.Errorf("%s %d: another model: %q", c.name, status, sent)
@@ -108,7 +108,7 @@ func TestWhatTheClientWroteIsNotTakenOut(t *testing.T) {
 			t.Errorf("%s: %d after %d requests: %s", name, got.status, len(host.sent()), got.body)
 		}
 	}
-	// A host that refuses for another reason too is asked twice and not remembered.
+	// A host that rejects for another reason too is called twice and not remembered.
 	host := newPicky(t, 400, "stream_options", "logit_bias")
 	for range 2 {
 		got := r.call("POST", "/chat/completions", `{"model":"m","messages":[{"role":"user","content":"x"}],"stream":true,"logit_bias":{"1":1}}`,

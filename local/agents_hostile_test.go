@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestTasksBelongToTheirWorkspace: an agent of the organisation serves several workspaces
+// TestTasksBelongToTheirWorkspace: an agent of the organization serves several workspaces
 // with one credential; no workspace can see the tasks of another.
 func TestTasksBelongToTheirWorkspace(t *testing.T) {
 	t.Parallel()
@@ -56,7 +56,7 @@ func TestTasksBelongToTheirWorkspace(t *testing.T) {
 			t.Errorf("context %s: %s", id, got.body)
 		}
 	}
-	// What would be read in another spelling is refused, and so is what cannot be told.
+	// What would be read in another spelling is rejected, and so is what cannot be told.
 	for _, params := range []string{`{"id":"x","Id":"task-1"}`, `{"id":"x","taskId":"x","task_id":"task-1"}`} {
 		if got := ask("second", "GetTask", params); !strings.Contains(got.body, "-32602") {
 			t.Errorf("%s: %s", params, got.body)
@@ -78,7 +78,7 @@ func TestTasksBelongToTheirWorkspace(t *testing.T) {
 	if got := ask("first", "GetTask", `{"id":"task-1"}`); !strings.Contains(got.body, "task-1") {
 		t.Errorf("its own: %s", got.body)
 	}
-	// The other's agent is not there either, whatever is asked.
+	// The other's agent is not there either, whatever is called.
 	for _, slug := range []string{"second", "nothing"} {
 		got := r.call("POST", "/agent/"+slug, rpcBody("GetTask", `{"id":"task-1"}`), "A2A-Version", "1.0", "X-Gateway-Api-Key", keys["first"])
 		if got.status != 404 {

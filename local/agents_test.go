@@ -241,7 +241,7 @@ func TestAgentsAreGoverned(t *testing.T) {
 	}
 
 	// The card names the gateway, and hides a skill that is disabled; a call that names
-	// the skill is refused by the same decision.
+	// the skill is rejected by the same decision.
 	skill := func(path string, on bool) {
 		r.admin("PUT", path+"/skills?workspace_id="+r.workspace(), fmt.Sprintf(`{"skills":[{"id":"two","enabled":%t}],%s}`, on, at))
 	}

@@ -15,7 +15,7 @@ import (
 	"gateway/shared/testkit/awstest"
 )
 
-// serveAWS runs the gateway on stand-ins of AWS and gives its base URL.
+// serveAWS runs the gateway on emulators of AWS and gives its base URL.
 func serveAWS(t *testing.T, open func(context.Context, options) (*gateway, error)) string {
 	t.Helper()
 	t.Setenv("GATEWAY_ADMIN_KEY", "admin-key-of-this-test")

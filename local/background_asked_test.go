@@ -112,7 +112,7 @@ func (r *running) costing(n int) (all, paid []usage.Record) {
 	return all, paid
 }
 
-// A response in the background that nobody reads is booked once, to the key that made it.
+// A response in the background that nobody reads is recorded once, to the key that made it.
 // This holds for the gateway's own route and for pass-through, for the provider's saved
 // credential and for the client's, and when the process stopped between the response's
 // making and its end.
@@ -151,7 +151,7 @@ func TestResponsesInTheBackgroundAreBookedThoughNobodyAsks(t *testing.T) {
 	eventually(t, func() error { return usageIs(r, key, 4*lateCost) })
 }
 
-// What a client's reads and the gateway's own book at the same time is booked once.
+// What a client's reads and the gateway's own book at the same time is recorded once.
 func TestAResponseIsBookedOnceWhoeverReadsIt(t *testing.T) {
 	t.Parallel()
 	m, host := newMoody(t)

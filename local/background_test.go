@@ -60,7 +60,7 @@ func (l *later) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprintf(w, "event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":1,\"response\":%s}\n\n", l.object(id, "completed"))
 }
 
-// A response that is made in the background is booked once, by the first answer that tells
+// A response that is made in the background is recorded once, by the first answer that tells
 // its usage, on the gateway's own routes and passed through. A response that was made at
 // once is not booked again when it is read.
 func TestResponsesInTheBackgroundAreBookedOnce(t *testing.T) {

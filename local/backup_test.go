@@ -7,7 +7,7 @@ import (
 )
 
 // A copy of the stopped folder is a whole gateway: keys, providers with their credentials,
-// and logs. The original goes on independently.
+// and logs. The original continues independently.
 func TestACopiedFolderIsAWholeGateway(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

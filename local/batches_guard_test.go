@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// batchHost is a provider of OpenAI's shape that runs a batch at once. Its answer to each
+// batchHost is a provider with OpenAI's format that runs a batch at once. Its answer to each
 // row repeats the row's text in capitals.
 type batchHost struct {
 	mu   sync.Mutex

@@ -79,7 +79,7 @@ func TestABatchExpires(t *testing.T) {
 	}
 }
 
-// A batch whose message was lost goes on after the sweep; one whose input is gone
+// A batch whose message was lost continues after the sweep; one whose input is gone
 // fails.
 func TestBatchesThatLostTheirMessageOrInput(t *testing.T) {
 	t.Parallel()
@@ -149,7 +149,7 @@ func TestTheConfigOfABatchIsNotLogged(t *testing.T) {
 	})
 }
 
-// Nor do the logs of batches that are refused, however they are written.
+// Nor do the logs of batches that are rejected, however they are written.
 func TestTheConfigOfARefusedBatchIsNotLogged(t *testing.T) {
 	t.Parallel()
 	r := start(t)

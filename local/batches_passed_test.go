@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A batch of OpenAI's form holds the bound of its rows and is booked once its end is seen, by the
+// A batch of OpenAI's form holds the bound of its rows and is recorded once its end is seen, by the
 // gateway's own route and passed through, with a stored credential and with the caller's own.
 func TestBatchesAreBoundedAndBookedOnEveryWay(t *testing.T) {
 	t.Parallel()
@@ -50,7 +50,7 @@ func TestBatchesAreBoundedAndBookedOnEveryWay(t *testing.T) {
 	}
 }
 
-// A batch of a form whose rows are not read is refused while a budget is in force, unless the
+// A batch of a form whose rows are not read is rejected while a budget is in force, unless the
 // organization allows it.
 func TestBatchesOfOtherFormsAreRefusedUnderABudget(t *testing.T) {
 	t.Parallel()

@@ -55,7 +55,7 @@ func TestABatchThatTheProviderRuns(t *testing.T) {
 	}
 }
 
-// What the provider refuses ends the batch with its words.
+// What the provider rejects ends the batch with its words.
 func TestABatchThatTheProviderRefuses(t *testing.T) {
 	t.Parallel()
 	n := bedrockHost.host(t)
@@ -95,7 +95,7 @@ func (r *running) runsThere(id string) {
 	})
 }
 
-// slowProvider is a provider of OpenAI's shape whose batches run until they are cancelled,
+// slowProvider is a provider with OpenAI's format whose batches run until they are cancelled,
 // and have used something by then.
 func slowProvider(t *testing.T) (base string, cancelled *atomic.Int32) {
 	t.Helper()
@@ -123,7 +123,7 @@ func slowProvider(t *testing.T) (base string, cancelled *atomic.Int32) {
 }
 
 // A batch of a key that is revoked is cancelled at the provider, and what it cost
-// until then is booked as the key's.
+// until then is recorded as the key's.
 func TestABatchAtTheProviderEndsWithItsKey(t *testing.T) {
 	t.Parallel()
 	base, cancelled := slowProvider(t)

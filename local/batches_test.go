@@ -271,7 +271,7 @@ func TestRowsOfABatchFailByThemselves(t *testing.T) {
 	}
 }
 
-// What is wrong with the rows of a batch is told with their lines, before any is
+// What is wrong with the rows of a batch is reported with their lines, before any is
 // run.
 func TestABatchIsCheckedBeforeItRuns(t *testing.T) {
 	t.Parallel()

@@ -210,7 +210,7 @@ func TestBedrockFallsBackToConverse(t *testing.T) {
 
 // TestWhatANativeRouteRefusesGoesByConverse: Converse leaves out members that it does not
 // know and reports them, as before; the next request tries the native route again. A client
-// that wants nothing left out gets the refusal.
+// that wants nothing left out gets the rejection.
 func TestWhatANativeRouteRefusesGoesByConverse(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -244,8 +244,8 @@ func TestWhatANativeRouteRefusesGoesByConverse(t *testing.T) {
 	}
 }
 
-// TestBedrockRefusesInItsOwnWords: the client gets a refusal of the request itself, byte
-// for byte if it reads its provider's errors, and no other target is asked.
+// TestBedrockRefusesInItsOwnWords: the client gets a rejection of the request itself, byte
+// for byte if it reads its provider's errors, and no other target is called.
 func TestBedrockRefusesInItsOwnWords(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -319,7 +319,7 @@ func TestBedrockKeepsToConverse(t *testing.T) {
 }
 
 // TestBedrockTakesSystemPromptsWithinTheConversation: in their place if the model accepts
-// that; otherwise, or if the host refuses the role, they go to the front and the answer
+// that; otherwise, or if the host rejects the role, they go to the front and the answer
 // says so.
 func TestBedrockTakesSystemPromptsWithinTheConversation(t *testing.T) {
 	t.Parallel()

@@ -238,7 +238,7 @@ func TestBedrockOperations(t *testing.T) {
 	}
 }
 
-// TestBedrockPassThrough sends what an AWS library would: it is signed anew with
+// TestBedrockPassThrough sends what an AWS library would: it is signed again with
 // the saved credential, and the answer comes back byte for byte.
 func TestBedrockPassThrough(t *testing.T) {
 	t.Parallel()

@@ -38,7 +38,7 @@ func TestAnEmptyStoreIsFilledOnce(t *testing.T) {
 		}
 		r.wantStatus(org, r.without("GET", "/admin/workspaces", "", "X-Gateway-Api-Key", "admin-key-of-"+org), 200, `"total":1`)
 	}
-	// A key that opens another organisation is refused, as before.
+	// A key that opens another organization is rejected, as before.
 	if _, err := r.g.core.Bootstrap(context.Background(), app.First{Organisation: "late", Workspace: "late", AdminKey: "admin-key-of-org-0", WorkspaceKey: "another"}); err == nil {
 		t.Error("a key opens two organisations")
 	}

@@ -53,12 +53,12 @@ func TestBoundsAreJudgedByTheTarget(t *testing.T) {
 			t.Errorf("%s %s %.90s: error %v, want one on %q", c.target, c.path, c.body, member(targets[0], "error"), c.field)
 		}
 	}
-	// A fallback goes on to a target that has room.
+	// A fallback continues to a target that has room.
 	got := r.dryRun(fmt.Sprintf(`{"config":{"strategy":{"mode":"fallback"},"targets":[{"provider":"openai","api_key":"k"},{"provider":"deepseek","api_key":"k"}]},"path":"/chat/completions","body":{%s%s}}`, chat, stops(9)))
 	if targets := got["targets"].([]any); len(targets) != 2 || member(targets[0], "error/field") != "stop" || member(targets[1], "error") != nil {
 		t.Errorf("a fallback: %v", got)
 	}
-	// The client of a target without room reads the same refusal as ever.
+	// The client of a target without room reads the same rejection as ever.
 	refused := r.call("POST", "/chat/completions", `{`+chat+stops(5)+`}`, "X-Gateway-Provider", "openai", "Authorization", "Bearer k")
 	if refused.status != 400 || !strings.Contains(refused.body, "stop must contain at most 4 sequences, not 5") {
 		t.Errorf("%d %s", refused.status, refused.body)

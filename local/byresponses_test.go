@@ -51,7 +51,7 @@ func TestToolsWithReasoningGoThroughResponses(t *testing.T) {
 }
 
 // TestResponsesBetaSendsEveryShapeThroughResponses opts in with the header, in several shapes;
-// a provider without the path is asked as usual.
+// a provider without the path is called as usual.
 func TestResponsesBetaSendsEveryShapeThroughResponses(t *testing.T) {
 	t.Parallel()
 	r := start(t)

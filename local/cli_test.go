@@ -373,7 +373,7 @@ func TestExplainTakesLogsAndTraces(t *testing.T) {
 	d.wants(3, "not reachable", "explain", id)
 }
 
-// What validate accepts the gateway saves, and what it refuses the gateway refuses, offline.
+// What validate accepts the gateway saves, and what it rejects the gateway rejects, offline.
 func TestValidateAgreesWithTheGateway(t *testing.T) {
 	t.Parallel()
 	r := start(t)

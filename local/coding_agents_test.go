@@ -126,7 +126,7 @@ func TestCodingAgentsAreForwardedAsTheyWrite(t *testing.T) {
 
 // Rules 17 to 19: an error is the provider's, byte for byte, with its status and what it
 // says about trying again; headers have the gateway's own code, the provider and the trace.
-// What the gateway itself refuses has the caller's shape.
+// What the gateway itself rejects has the caller's shape.
 func TestCodingAgentsReadTheProvidersOwnErrors(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)
@@ -197,7 +197,7 @@ func TestErrorsAsTheyCameShowNoCredential(t *testing.T) {
 }
 
 // Rules 2, 9 and 14: a request for a provider of another make is translated, and the answer
-// says what was not carried, betas too. An unknown alias is no reason to refuse.
+// says what was not carried, betas too. An unknown alias is no reason to reject.
 func TestCodingAgentsAreToldWhatIsNotCarried(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)
@@ -216,7 +216,7 @@ func TestCodingAgentsAreToldWhatIsNotCarried(t *testing.T) {
 }
 
 // Rules 11 and 20 to 22: one identity however the key comes, the list of models at once
-// and in the shape that is asked for, at every base that clients make; no redirect, and
+// and in the format that is asked for, at every base that clients make; no redirect, and
 // probes that fail cleanly.
 func TestCodingAgentsFindTheirWay(t *testing.T) {
 	t.Parallel()

@@ -137,7 +137,7 @@ func TestEveryCompatibleHost(t *testing.T) {
 				t.Errorf("%s: %v: %s", p.ID, err, streamed.body)
 			}
 		} else {
-			// Without usage in the stream the books can but estimate, so the bill of
+			// Without usage in the stream the accounting can but estimate, so the bill of
 			// this one is not compared.
 			before := hosts.mock(p.ID).Bill()
 			streamed := r.call("POST", "/chat/completions", chatBody("gpt-4o-mini", "mock: echo\nHello", `,"stream":true`), headers...)
@@ -182,7 +182,7 @@ func TestEveryCompatibleHost(t *testing.T) {
 	}
 }
 
-// checkQuirks holds what a host got against its row of the catalogue.
+// checkQuirks holds what a host got against its row of the catalog.
 func checkQuirks(t *testing.T, p *provider.Provider, body map[string]any, raw, told string) {
 	t.Helper()
 	q := &p.Quirks

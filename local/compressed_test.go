@@ -137,7 +137,7 @@ func TestCompressedAnswers(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				got := ask(i)
 				runtime.ReadMemStats(&after)
-				// A stream that has begun ends with an error event; one whose first event never ends is refused.
+				// A stream that has begun ends with an error event; one whose first event never ends is rejected.
 				if got.status < 500 || strings.Contains(got.body, "hello there") || len(got.body) > 1<<20 {
 					t.Errorf("%s, %s, a bomb of status %d: %d, %d bytes, %.300s", co.name, c.name, s, got.status, len(got.body), got.body)
 				}
@@ -152,7 +152,7 @@ func TestCompressedAnswers(t *testing.T) {
 	}
 }
 
-// TestLargeAnswersShareOneBudget: what does not fit is refused, and given back.
+// TestLargeAnswersShareOneBudget: what does not fit is rejected, and given back.
 //
 //lane:standard
 func TestLargeAnswersShareOneBudget(t *testing.T) {

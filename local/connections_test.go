@@ -100,7 +100,7 @@ func TestTargetsThatNameTheServerAreServed(t *testing.T) {
 	})
 }
 
-// Nothing inflates what a caller sends: a compressed body is refused, or passed on as
+// Nothing inflates what a caller sends: a compressed body is rejected, or passed on as
 // it is.
 func TestCompressedBodiesAreNotInflated(t *testing.T) {
 	t.Parallel()

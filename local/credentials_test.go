@@ -28,7 +28,7 @@ func attemptsOf(rec *usage.Record) string {
 	return strings.Join(out, " ")
 }
 
-// Keys that the mock provider refuses with 401, limits with 429, and accepts. None of them may
+// Keys that the mock provider rejects with 401, limits with 429, and accepts. None of them may
 // be seen anywhere.
 const (
 	refusedKey = "CANARY-refused-key"

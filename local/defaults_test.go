@@ -52,7 +52,7 @@ func TestTheDefaultConfigOfAWorkspace(t *testing.T) {
 	}
 }
 
-// A key whose default config was archived refuses requests that name no other,
+// A key whose default config was archived rejects requests that name no other,
 // and says that it was not they who named it.
 func TestAnArchivedDefaultConfigIsNamedAsSuch(t *testing.T) {
 	t.Parallel()

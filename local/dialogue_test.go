@@ -214,7 +214,7 @@ func TestLanesOfAConnection(t *testing.T) {
 	s.leave()
 }
 
-// What is wrong is told as an event, and the connection goes on.
+// What is wrong is reported as an event, and the connection continues.
 func TestErrorsOfAConnectionAreEvents(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -275,7 +275,7 @@ func TestErrorsOfAConnectionAreEvents(t *testing.T) {
 	}
 }
 
-// A budget that is used up ends the connection; nothing is asked beyond it.
+// A budget that is used up ends the connection; nothing is called beyond it.
 func TestABudgetEndsAConnection(t *testing.T) {
 	t.Parallel()
 	r := start(t)

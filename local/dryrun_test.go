@@ -106,7 +106,7 @@ func TestDryRunShowsNoSecretsAndOnlyTheOwnWorkspace(t *testing.T) {
 }
 
 // If only saved configuration is accepted, a config can still be tried before it is saved;
-// anything else that a request brings is refused as in a real request.
+// anything else that a request brings is rejected as in a real request.
 func TestDryRunTriesConfigsThatCouldNotBeSent(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -14,7 +14,7 @@ func (r *running) thrifty(model string) string {
 
 const dearChat = `{"model":"@mock/gpt-4o","max_tokens":120000,"messages":[{"role":"user","content":"Hello"}]}`
 
-// The model that a budget names is a target like any other: its own limits may refuse it,
+// The model that a budget names is a target like any other: its own limits may reject it,
 // and then the request is not sent on.
 func TestWhatABudgetSendsAwayMeetsTheLimitsThere(t *testing.T) {
 	t.Parallel()
@@ -71,7 +71,7 @@ func TestPassThroughIsNotSentElsewhere(t *testing.T) {
 	}
 }
 
-// A saved provider that is not there is refused when it is named, wherever a budget may name
+// A saved provider that is not there is rejected when it is named, wherever a budget may name
 // one; a model that nobody has heard of is not, nor is the provider itself whose budget it is.
 func TestAFallbackThatNamesNothingIsNotSaved(t *testing.T) {
 	t.Parallel()

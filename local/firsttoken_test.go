@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// A stream that was begun and given up before its first content is booked by an estimate of
+// A stream that was begun and aborted before its first content is recorded by an estimate of
 // what the provider has read.
 func TestAStreamThatIsGivenUpIsEstimated(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ import (
 // TestARevokedKeyIsRefusedInEveryProcess runs two gateways in processes of their
 // own on one DynamoDB endpoint, keeps a key warm in both and revokes it through
 // the first. Answers to requests that begin MaxStale after the revocation was
-// answered must be refusals in the second too.
+// answered must be rejections in the second too.
 // In a row: it sets the environment.
 func TestARevokedKeyIsRefusedInEveryProcess(t *testing.T) {
 	awstest.Start(t)

@@ -279,7 +279,7 @@ func TestVertexPublishers(t *testing.T) {
 	}
 }
 
-// TestVertexCredentials: a refused key is the provider's 401, and the key file
+// TestVertexCredentials: a rejected key is the provider's 401, and the key file
 // cannot send the gateway where the egress rules close.
 func TestVertexCredentials(t *testing.T) {
 	t.Parallel()
@@ -315,7 +315,7 @@ func TestVertexCredentials(t *testing.T) {
 	}
 }
 
-// TestGeminiPassThrough: the books know what passes through, be it whole, a
+// TestGeminiPassThrough: the accounting know what passes through, be it whole, a
 // stream of events or one list.
 func TestGeminiPassThrough(t *testing.T) {
 	t.Parallel()

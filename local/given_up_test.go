@@ -17,7 +17,7 @@ import (
 )
 
 // The gateway ends a request before any part of the answer came. The provider has read it
-// all the same and charges for that: so each call is booked by an estimate of what was
+// all the same and charges for that: so each call is recorded by an estimate of what was
 // sent, and the budget has spent exactly that.
 func TestWhatIsGivenUpBeforeItsAnswerIsBookedByItsInput(t *testing.T) {
 	t.Parallel()
@@ -87,7 +87,7 @@ func TestWhatIsGivenUpBeforeItsAnswerIsBookedByItsInput(t *testing.T) {
 	}
 }
 
-// What a provider goes on with by itself is booked by whoever reads it, and not by a guess
+// What a provider continues with automatically is recorded by whoever reads it, and not by a guess
 // besides; a picture that is passed through is not counted by the letters that it came in.
 func TestWhatIsGivenUpIsNeitherBookedTwiceNorByItsLetters(t *testing.T) {
 	t.Parallel()
@@ -119,7 +119,7 @@ func TestWhatIsGivenUpIsNeitherBookedTwiceNorByItsLetters(t *testing.T) {
 	}
 }
 
-// What never reached a provider whole, or was refused by it, costs nothing.
+// What never reached a provider whole, or was rejected by it, costs nothing.
 func TestWhatNoProviderHadCostsNothing(t *testing.T) {
 	t.Parallel()
 	r := startDraining(t)

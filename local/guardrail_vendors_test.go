@@ -14,7 +14,7 @@ import (
 	"gateway/shared/testkit/managertest"
 )
 
-// vendor is a stand-in of a vendor of guardrails.
+// vendor is a fake of a vendor of guardrails.
 type vendor struct {
 	*httptest.Server
 	calls atomic.Int64

@@ -31,7 +31,7 @@ func (h *keeping) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // TestTokensOfClientsAreChecked: a client's own token lets it through, its claims reach
-// the provider as headers, and nothing that the client claims by itself does.
+// the provider as headers, and nothing that the client claims automatically does.
 func TestTokensOfClientsAreChecked(t *testing.T) {
 	t.Parallel()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -102,7 +102,7 @@ func TestChecksThatReachOut(t *testing.T) {
 }
 
 // TestCachedAnswersStayWithTheirGuardrails: a caller with guardrails never gets a cached
-// answer that was made without them, or that one of them refused or would have changed.
+// answer that was made without them, or that one of them rejected or would have changed.
 func TestCachedAnswersStayWithTheirGuardrails(t *testing.T) {
 	t.Parallel()
 	r := start(t)

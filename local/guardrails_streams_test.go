@@ -123,7 +123,7 @@ func TestStreamsThatGuardrailsEndAreBookedInFull(t *testing.T) {
 }
 
 // TestDryRunJudges: the guardrails that would run are named, local ones before the call
-// judge and change, and what asks somebody else is not asked.
+// judge and change, and what asks another user is not asked.
 func TestDryRunJudges(t *testing.T) {
 	t.Parallel()
 	r := start(t)

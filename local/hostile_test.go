@@ -120,7 +120,7 @@ func TestHostileAnswers(t *testing.T) {
 		}
 		// A piece that was made and never sent is on the bill only, and a stream that
 		// nobody can read is not read to its end.
-		// Where nothing of an answer came, nothing is booked.
+		// Where nothing of an answer came, nothing is recorded.
 		unread := strings.HasPrefix(a.name, "garbage after") || strings.HasPrefix(a.name, "not JSON")
 		if made := a.w.bill.Output + a.w.bill.Reasoning; rec.Usage.OutputTokens() < made-1 && !rec.Usage.Estimated && !unread || rec.Usage.OutputTokens() > made && !rec.Usage.Estimated {
 			t.Errorf("%s: %d tokens in the log, %d on the bill, not marked as estimated", a.name, rec.Usage.OutputTokens(), made)

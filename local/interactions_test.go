@@ -15,7 +15,7 @@ import (
 	"gateway/shared/queue/local"
 )
 
-// Interactions of Gemini are booked by what their answers tell, once, and belong to the
+// Interactions of Gemini are recorded by what their answers tell, once, and belong to the
 // workspace that made them.
 func TestInteractionsAreBookedAndOwned(t *testing.T) {
 	t.Parallel()
@@ -152,7 +152,7 @@ func (p *working) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprintf(w, `{"id":%q,"model":"gemini-2.5-flash","status":%q%s}`, id, status, usage)
 }
 
-// Interactions in the background that nobody reads are booked once, to the key that made
+// Interactions in the background that nobody reads are recorded once, to the key that made
 // them. This also holds when the process stopped between their making and their end, when
 // the stream that made one broke off, and when clients read at the same time.
 func TestInteractionsInTheBackgroundAreBookedThoughNobodyAsks(t *testing.T) {

@@ -246,7 +246,7 @@ func tunesAModel(t *testing.T, h jobHost, hyper string) {
 }
 
 // forwardsABatch checks that files and batches go to a host in OpenAI's shape as they are,
-// and that an ended batch is booked once.
+// and that an ended batch is recorded once.
 func forwardsABatch(t *testing.T, h jobHost) {
 	n := h.host(t)
 	rows := rowsFor(h.model)

@@ -160,7 +160,7 @@ func TestACustomizationJobOfBedrock(t *testing.T) {
 	}
 }
 
-// runsABatch takes a batch through its life and compares the books with the bill.
+// runsABatch takes a batch through its life and compares the accounting with the bill.
 func runsABatch(t *testing.T, h jobHost) {
 	n := h.host(t)
 	rows := rowsFor(h.model, "mock: status=400")
@@ -226,7 +226,7 @@ func runsABatch(t *testing.T, h jobHost) {
 	n.booksOfBatch(h.provider == "anthropic")
 }
 
-// booksOfBatch compares the books with the mock's bill, half of whose prices the
+// booksOfBatch compares the accounting with the mock's bill, half of whose prices the
 // rows of batches cost.
 func (n neighbours) booksOfBatch(priced bool) {
 	n.t.Helper()
@@ -294,7 +294,7 @@ func keepsBatchesApart(t *testing.T, h jobHost) {
 	}
 }
 
-// What is wrong with rows is told by its line, before anything is sent.
+// What is wrong with rows is reported by its line, before anything is sent.
 func TestRowsThatCannotBeRunAreRefusedByLine(t *testing.T) {
 	t.Parallel()
 	n := claudeHost.host(t)

@@ -45,7 +45,7 @@ func TestALongFileOfRowsIsStreamedToCloudStorage(t *testing.T) {
 	}
 }
 
-// vectorsFor are rows that ask for embeddings; the last is one that is refused.
+// vectorsFor are rows that ask for embeddings; the last is one that is rejected.
 func vectorsFor(model string, more string) string {
 	var b strings.Builder
 	for i, say := range []string{"One", "Two two", "mock: status=400"} {

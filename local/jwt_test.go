@@ -17,8 +17,8 @@ import (
 	golangjwt "github.com/golang-jwt/jwt/v5"
 )
 
-// A token of an issuer that the organisation trusts calls models, reads what its
-// scopes name, and is the user of the log; a refused one is told to the audit log.
+// A token of an issuer that the organization trusts calls models, reads what its
+// scopes name, and is the user of the log; a rejected one is told to the audit log.
 func TestSignedTokensAreCredentials(t *testing.T) {
 	t.Parallel()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)

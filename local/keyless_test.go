@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestASavedHostOfOnesOwnNeedsNoKey saves a host of OpenAI's shape that asks for no
+// TestASavedHostOfOnesOwnNeedsNoKey saves a host with OpenAI's format that asks for no
 // key, and calls it: no credential is sent, neither an empty one nor the gateway's.
 func TestASavedHostOfOnesOwnNeedsNoKey(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 
 // The list of models says what is known of each. If the end of a model's life is known, its
 // answers say when it is: whole ones, streams, errors and cached ones. Of unknown models
-// nothing is said, and none is refused.
+// nothing is said, and none is rejected.
 func TestWhatIsKnownOfModels(t *testing.T) {
 	t.Parallel()
 	r, host := startAgents(t)

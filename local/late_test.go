@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A response in the background holds what it may cost until it is booked, so that further ones
-// are refused once the budget has no room; what is booked in the end is what was billed.
+// A response in the background holds what it may cost until it is recorded, so that further ones
+// are rejected once the budget has no room; what is recorded in the end is what was billed.
 func TestBackgroundResponsesHoldTheirReservation(t *testing.T) {
 	t.Parallel()
 	host := httptest.NewServer(&later{reads: map[string]int{}})
@@ -51,8 +51,8 @@ func limitsOf(r *running, key string) map[string]any {
 	return limits
 }
 
-// A batch at a provider holds the bound of all of its rows until its usage is booked, for
-// providers of OpenAI's shape and of another. A batch whose rows cannot be read is refused
+// A batch at a provider holds the bound of all of its rows until its usage is recorded, for
+// providers with OpenAI's format and of another. A batch whose rows cannot be read is rejected
 // while a budget is in force, unless the organization allows it.
 func TestBatchesHoldTheSumOfTheirRows(t *testing.T) {
 	t.Parallel()
@@ -105,7 +105,7 @@ func TestBatchesHoldTheSumOfTheirRows(t *testing.T) {
 }
 
 // A request whose input is stored at the provider or fetched by it reserves the model's window,
-// on every kind of route, or is refused if that is unknown.
+// on every kind of route, or is rejected if that is unknown.
 func TestContextOfTheProviderReservesTheWindow(t *testing.T) {
 	t.Parallel()
 	host := httptest.NewServer(&later{reads: map[string]int{}})
@@ -135,7 +135,7 @@ func TestContextOfTheProviderReservesTheWindow(t *testing.T) {
 	}
 }
 
-// An exhausted budget refuses a realtime session before the provider is dialed.
+// An exhausted budget rejects a realtime session before the provider is dialed.
 func TestAnExhaustedBudgetRefusesTheUpgrade(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -140,7 +140,7 @@ func (h *leftHost) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(http.StatusNotFound)
 }
 
-// What was produced before a client left or an answer broke off is booked by its length: text,
+// What was produced before a client left or an answer broke off is recorded by its length: text,
 // calls of tools and reasoning, in every shape of clients and of providers, plain and streamed;
 // once, and never at nothing.
 func TestWhatWasProducedIsBookedWhateverBecomesOfIt(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A limit that makes no sense is refused wherever it stands, with the name of the field,
+// A limit that makes no sense is rejected wherever it stands, with the name of the field,
 // and nothing of it is stored.
 func TestLimitsThatCannotBeMeant(t *testing.T) {
 	t.Parallel()
@@ -76,7 +76,7 @@ func TestLimitsThatCannotBeMeant(t *testing.T) {
 	}
 }
 
-// Policies too refuse a condition on something that no request has, groups that repeat or
+// Policies too reject a condition on something that no request has, groups that repeat or
 // name each other, and limits that make no sense.
 func TestPoliciesThatCannotBeMeant(t *testing.T) {
 	t.Parallel()

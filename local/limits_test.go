@@ -55,7 +55,7 @@ func TestParallelCallsNeverSettleAboveADollar(t *testing.T) {
 	r := start(t)
 	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":1}`)
 	// Each call is bounded at about 3 cents and costs about 1.5 cents: most of
-	// 500 must be refused.
+	// 500 must be rejected.
 	body := chatBody("@mock-anthropic/claude-sonnet-4-5", "mock: chunks=1000", `,"max_tokens":2000`)
 	counts := burst(r, 500, body, key)
 	if counts[200] == 0 || counts[412] == 0 || counts[200]+counts[412] != 500 {
@@ -205,7 +205,7 @@ func TestWhatABudgetRefusesIsNotChargedToRates(t *testing.T) {
 	}
 }
 
-// A refusal says the same about a limit as a read of that limit, while requests are under
+// A rejection says the same about a limit as a read of that limit, while requests are under
 // way and after they are settled.
 func TestARefusalTellsHowItsLimitStands(t *testing.T) {
 	t.Parallel()

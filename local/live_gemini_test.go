@@ -47,7 +47,7 @@ func asksBidi(words string) string {
 
 const textOnly = `"generationConfig":{"responseModalities":["TEXT"]}`
 
-// Each turn is one record, whatever else tells of its usage again, grown, late or in parts.
+// Each turn is one record, whatever else reports its usage again, grown, late or in parts.
 func TestEachTurnOfALiveSessionOfGeminiIsOneRecord(t *testing.T) {
 	t.Parallel()
 	r, mock := startGoogle(t)
@@ -85,7 +85,7 @@ func TestEachTurnOfALiveSessionOfGeminiIsOneRecord(t *testing.T) {
 	eventually(t, func() error { return usageIs(r, key, bill.NanoDollars) })
 }
 
-// A turn that is never over, and one whose usage is never told, are booked by what came.
+// A turn that is never over, and one whose usage is never told, are recorded by what came.
 func TestTurnsOfGeminiThatBreakAreEstimated(t *testing.T) {
 	t.Parallel()
 	r, mock := startGoogle(t)
@@ -174,7 +174,7 @@ func TestASessionOfGeminiIsResumedByItsOwnWorkspace(t *testing.T) {
 		s.send(`{"setup":{"model":"models/@google/gemini-2.5-flash",` + textOnly + `,"` + member + `":` + resumption + `}}`)
 		return s
 	}
-	// resumes tells whether a session begins, and gives the handle that it is told.
+	// resumes reports whether a session begins, and gives the handle that it is told.
 	resumes := func(key, member, resumption string) (handle string, ok bool) {
 		t.Helper()
 		s := begin(key, member, resumption)

@@ -68,8 +68,8 @@ func costOf(records []usage.Record) (sum int64, models map[string]int) {
 	return sum, models
 }
 
-// Time is reported as a sum so far; the last report is booked. A response made within a
-// session is booked once, by its own id and at the price of its own model.
+// Time is reported as a sum so far; the last report is recorded. A response made within a
+// session is recorded once, by its own id and at the price of its own model.
 func TestALiveSessionIsBookedOnce(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -108,7 +108,7 @@ func TestALiveSessionIsBookedOnce(t *testing.T) {
 	eventually(t, func() error { return usageIs(r, key, bill.nanoDollars) })
 }
 
-// A session whose end is not told is booked as far as it was, and says so.
+// A session whose end is not told is recorded as far as it was, and says so.
 func TestALiveSessionThatBreaksIsEstimated(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -330,7 +330,7 @@ func TestFirstMessagesThatDoNotCome(t *testing.T) {
 	}
 }
 
-// Second sockets of a session, and sessions that go on from a kept one, are refused, with
+// Second sockets of a session, and sessions that continue from a kept one, are rejected, with
 // the reason.
 func TestOtherSocketsOfLiveSessions(t *testing.T) {
 	t.Parallel()
@@ -406,7 +406,7 @@ func TestLiveMessagesThatAreRefused(t *testing.T) {
 	}
 }
 
-// A session ends when the process does, and is booked.
+// A session ends when the process does, and is recorded.
 func TestLiveSessionsDrain(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -169,7 +169,7 @@ func TestALogShowsBodiesAsSentAndNoSecret(t *testing.T) {
 	}
 }
 
-// sameJSON tells whether two JSON texts are the same value, numbers as written.
+// sameJSON reports whether two JSON texts are the same value, numbers as written.
 func sameJSON(t *testing.T, a, b []byte) bool {
 	t.Helper()
 	values := make([]any, 2)

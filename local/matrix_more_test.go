@@ -199,7 +199,7 @@ func (m *matrix) passes(p *provider.Provider) {
 	}
 }
 
-// carriesKey tells whether a request that arrived has the key where the row of the
+// carriesKey reports whether a request that arrived has the key where the row of the
 // provider says.
 func carriesKey(p *provider.Provider, a arrived) bool {
 	first := func(name string) string { return append(a.Headers[name], "")[0] }

@@ -195,7 +195,7 @@ var goesThrough = map[provider.Operation]bool{
 	provider.ResponsesCompact: true, provider.Decisions: true,
 }
 
-// unsupported proves that an operation that the catalogue has not is refused, and
+// unsupported proves that an operation that the catalog has not is rejected, and
 // by its name.
 func (m *matrix) unsupported(p *provider.Provider, op provider.Operation, path, body string) {
 	w := m.ask(p, op, colPlain, path, body)
@@ -282,7 +282,7 @@ func (m *matrix) carried(c *client, column int, w *wish) string {
 	return ""
 }
 
-// thinks tells whether a provider's body asks for thinking.
+// thinks reports whether a provider's body asks for thinking.
 func thinks(body []byte) bool {
 	for _, member := range []string{`"reasoning_effort":"high"`, `"reasoning":{"effort":`, `"thinking":{"type":"enabled"`, `"thinking":{"type":"adaptive"`, `"thinkingConfig":`, `"reasoningEffort":`, `"enable_thinking":true`, `"reasoning_effort":`} {
 		if bytes.Contains(body, []byte(member)) {

@@ -28,7 +28,7 @@ var updateMatrix = flag.Bool("update", false, "rewrite shared/provider/MATRIX.md
 
 const matrixFile = "../shared/provider/MATRIX.md"
 
-// TestMatrix asks every provider of the catalogue for every operation through one
+// TestMatrix asks every provider of the catalog for every operation through one
 // gateway, and holds what came back against the matrix in the repository.
 //
 //lane:tables
@@ -79,7 +79,7 @@ func TestMatrix(t *testing.T) {
 	t.Errorf("%s is stale: make matrix", matrixFile)
 }
 
-// everyOperationIsTried compares the tables below with the catalogue: each operation that a
+// everyOperationIsTried compares the tables below with the catalog: each operation that a
 // row lists is tried by one of them. Sessions have their own tests.
 func everyOperationIsTried(t *testing.T) {
 	tried := map[provider.Operation]bool{provider.Realtime: true, provider.Live: true, provider.GeminiLive: true}
@@ -185,7 +185,7 @@ var pictureHosts = map[string]struct {
 	"workers-ai": {"workers", []string{"/flux-"}},
 }
 
-// openAIPaths are the ends of the paths of OpenAI's shape and Anthropic's.
+// openAIPaths are the ends of the paths with OpenAI's format and Anthropic's.
 var openAIPaths = []string{
 	"/chat/completions", "/messages", "/messages/count_tokens", "/completions", "/embeddings", "/responses", "/moderations", "/rerank", "/models",
 	"/images/generations", "/images/edits", "/images/variations", "/audio/speech", "/audio/transcriptions", "/audio/translations",
@@ -363,7 +363,7 @@ func (m *matrix) ask(p *provider.Provider, op provider.Operation, column int, pa
 	return w
 }
 
-// askDirectly asks at the provider's own address, with a caller's key. What is refused
+// askDirectly asks at the provider's own address, with a caller's key. What is rejected
 // there is not sent anywhere.
 func (m *matrix) askDirectly(p *provider.Provider, path, body string) *wish {
 	w := &wish{tag: fmt.Sprintf("mx%05dx", m.serial.Add(1))}

@@ -163,7 +163,7 @@ func (l *lobby) ofAuthority(a *authority, slug string) (server, token string) {
 	return server, l.tokens(exchangeOf(client, code, "resource", address)).Access
 }
 
-// signInURL is where a refused call sends the user.
+// signInURL is where a rejected call sends the user.
 func (l *lobby) signInURL(address, token string) string {
 	l.t.Helper()
 	got := l.lists(address, token)
@@ -194,7 +194,7 @@ func (l *lobby) connectAt(link, session string) (back string, jar map[string]str
 	return there.header.Get("Location"), jar
 }
 
-// TestUsersSignInAtServers: from the refusal, through the authorization server, to calls
+// TestUsersSignInAtServers: from the rejection, through the authorization server, to calls
 // with the user's own token, which is renewed once for any number of calls.
 func TestUsersSignInAtServers(t *testing.T) {
 	t.Parallel()
@@ -283,7 +283,7 @@ func TestClientsThatOpenAddressesAreAskedTo(t *testing.T) {
 	l.wants("the session goes on", l.keyless("POST", "/mcp/private/mcp", list, headers...), 200, `"tool0"`)
 }
 
-// TestUpstreamConnectStartsOnlyFromItsPage covers links that are given to somebody else:
+// TestUpstreamConnectStartsOnlyFromItsPage covers links that are given to another user:
 // nothing skips the page that states whose account is connected with what.
 func TestUpstreamConnectStartsOnlyFromItsPage(t *testing.T) {
 	t.Parallel()

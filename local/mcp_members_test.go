@@ -51,7 +51,7 @@ func (l *lobby) use(slug, tool, abilities string, headers ...string) reply {
 
 // TestMembersThatWantMoreThanAKey: a virtual server has members at which users sign in, and
 // members that need the token of an identity provider. Lists leave out what the caller
-// cannot use yet and say why; calls are refused as the member itself would refuse them.
+// cannot use yet and say why; calls are rejected as the member itself would reject them.
 func TestMembersThatWantMoreThanAKey(t *testing.T) {
 	t.Parallel()
 	l, p := newLobby(t), newIdentityProvider(t)

@@ -213,7 +213,7 @@ func (l *lobby) lists(address, token string) reply {
 	return l.keyless("POST", strings.TrimPrefix(address, l.base), listTools, "Authorization", "Bearer "+token, "Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/list")
 }
 
-// TestClientsSignInAsOAuthSays: from the refusal by way of both descriptions to tokens that
+// TestClientsSignInAsOAuthSays: from the rejection by way of both descriptions to tokens that
 // open one server, are renewed, looked at and revoked.
 func TestClientsSignInAsOAuthSays(t *testing.T) {
 	t.Parallel()
@@ -366,7 +366,7 @@ func TestOAuthRefuses(t *testing.T) {
 	}()), 400, "invalid_scope")
 	l.wantStatus("JSON", l.call("POST", "/oauth/token", `{"grant_type":"authorization_code"}`), 400, "content-type")
 
-	// Scopes that are not the gateway's are left out, and the answer says what was granted.
+	// Scopes that are not the gateway's are omitted, and the answer says what was granted.
 	made := l.tokens(exchangeOf(client, l.code(l.request(client, "scope", "mcp:read offline_access"), l.session)))
 	renewal := renewalOf(client, made.Refresh)
 	renewal.Set("scope", "mcp:read offline_access")

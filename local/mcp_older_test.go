@@ -30,7 +30,7 @@ func olderServer(t *testing.T) *httptest.Server {
 }
 
 // TestMCPServersOfTheOlderTransportAreAnswered: questions that they ask during a call are
-// answered or refused, and what they report reaches the client.
+// answered or rejected, and what they report reaches the client.
 func TestMCPServersOfTheOlderTransportAreAnswered(t *testing.T) {
 	t.Parallel()
 	r := start(t)

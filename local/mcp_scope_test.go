@@ -53,7 +53,7 @@ func TestLogsTellWhatCallersCameInBy(t *testing.T) {
 	})
 }
 
-// TestRefusedCallsAreTold: who is refused a server or an agent is told so for the request,
+// TestRefusedCallsAreTold: who is rejected a server or an agent is told so for the request,
 // and the record says what was asked for.
 func TestRefusedCallsAreTold(t *testing.T) {
 	t.Parallel()

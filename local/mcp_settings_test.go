@@ -81,7 +81,7 @@ func TestMCPSettingsOfSessionsReachStatelessServers(t *testing.T) {
 	if err := client.SetLoggingLevel(ctx, &sdk.SetLoggingLevelParams{Level: "loud"}); err == nil {
 		t.Error("a level that is none is taken")
 	}
-	// The server is told anew until the stream that asks for the resource is open.
+	// The server is told again until the stream that asks for the resource is open.
 	told := func(uri string) {
 		t.Helper()
 		tell := time.NewTicker(50 * time.Millisecond)

@@ -13,7 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestMCPTellsOfChanges: what a server says by itself reaches clients of each era that
+// TestMCPTellsOfChanges: what a server says automatically reaches clients of each era that
 // can be told.
 func TestMCPTellsOfChanges(t *testing.T) {
 	t.Parallel()
@@ -97,7 +97,7 @@ func (r *running) next(messages <-chan string) string {
 	}
 }
 
-// TestMCPStreamsAreGoverned: a stream only reports what the caller may use, is refused when
+// TestMCPStreamsAreGoverned: a stream only reports what the caller may use, is rejected when
 // this cannot be guaranteed, and ends when access is withdrawn.
 func TestMCPStreamsAreGoverned(t *testing.T) {
 	t.Parallel()

@@ -20,7 +20,7 @@ import (
 	golangjwt "github.com/golang-jwt/jwt/v5"
 )
 
-// identityProvider is an identity provider of an organisation: its key set and its
+// identityProvider is an identity provider of an organization: its key set and its
 // service of tokens.
 type identityProvider struct {
 	t   *testing.T
@@ -83,7 +83,7 @@ func (r *running) initializeMCP(slug string, headers ...string) reply {
 		append([]string{"Accept", "application/json, text/event-stream"}, headers...)...)
 }
 
-// TestMCPTokensAreChecked: each token that is refused, beside the one that is good, for
+// TestMCPTokensAreChecked: each token that is rejected, beside the one that is good, for
 // lists, calls and both eras alike.
 func TestMCPTokensAreChecked(t *testing.T) {
 	t.Parallel()

@@ -310,7 +310,7 @@ func TestMCPVirtualServersAreSearched(t *testing.T) {
 	}
 }
 
-// TestMCPRegistryLeadsToServers: a client finds a server in the catalogue and connects to
+// TestMCPRegistryLeadsToServers: a client finds a server in the catalog and connects to
 // the address that it reads there.
 func TestMCPRegistryLeadsToServers(t *testing.T) {
 	t.Parallel()

@@ -116,7 +116,7 @@ func TestMediaAreFetchedForProvidersThatTakeBytes(t *testing.T) {
 	}
 }
 
-// TestMediaThatCannotBeHad: the error names the part before the provider is asked, and no
+// TestMediaThatCannotBeHad: the error names the part before the provider is called, and no
 // other target fetches the address again.
 func TestMediaThatCannotBeHad(t *testing.T) {
 	t.Parallel()
@@ -146,7 +146,7 @@ func TestMediaThatCannotBeHad(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 
-	// Two targets, one of which fails, read one address once. What was given up
+	// Two targets, one of which fails, read one address once. What was aborted
 	// above may still be under way: this is another host.
 	base, hits := web(t)
 	config := `{"strategy":{"mode":"fallback"},"targets":[{"provider":"@bedrock","override_params":{"model":"` + bedrockClaude + `","temperature":0.5}},{"provider":"@google","override_params":{"model":"gemini-2.5-flash"}}]}`

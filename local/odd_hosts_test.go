@@ -197,7 +197,7 @@ func (h *hostRow) calls() (all []hostCall) {
 	return all
 }
 
-// What hosts report in a form of their own is booked as they bill it: natively, translated and
+// What hosts report in a form of their own is recorded as they bill it: natively, translated and
 // passed through, plain and streamed.
 func TestHostsAreBookedAsTheyBill(t *testing.T) {
 	t.Parallel()

@@ -272,7 +272,7 @@ func asks(o *mockprovider.Odd) (all []struct{ path, provider, body string }) {
 	return all
 }
 
-// Whatever form usage has, what the books say is what the provider charges.
+// Whatever form usage has, what the accounting say is what the provider charges.
 func TestOddUsageIsBookedAsItIsBilled(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -318,7 +318,7 @@ func TestOddUsageIsBookedAsItIsBilled(t *testing.T) {
 
 // What is written to a cache for twelve hours has no price in the list: it is charged
 // without, and the record says so. Under a budget the model itself is priced, so the
-// request goes on.
+// request continues.
 func TestAPriceThatNobodyKnowsIsNotMadeUp(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -62,7 +62,7 @@ func operations(t *testing.T, document string) map[string]map[string]any {
 	return out
 }
 
-// The document that is served tells of every route, and of no other: those of
+// The document that is served reports every route, and of no other: those of
 // the administration's families, and those of the data plane.
 //
 //lane:tables

@@ -157,7 +157,7 @@ func pairs(n int) string {
 	return b.String() + "}"
 }
 
-// TestALongUploadIsNotHeldInMemory: what is uploaded goes on as it comes.
+// TestALongUploadIsNotHeldInMemory: what is uploaded continues as it comes.
 // In a row: it measures the heap of this process.
 //
 //lane:standard
@@ -357,7 +357,7 @@ func TestABatchFromItsRowsToItsOutput(t *testing.T) {
 			t.Errorf("%s: %v", lines[i], err)
 		}
 	}
-	// What the rows cost is booked once, with the request that saw the end first.
+	// What the rows cost is recorded once, with the request that saw the end first.
 	paid := 0
 	for _, rec := range r.records(8) {
 		if rec.Usage.TotalTokens() == 0 {
@@ -452,7 +452,7 @@ func TestFormsAreRetriedWhenTheyAreHeld(t *testing.T) {
 	}
 }
 
-// What a budget cannot price is not started; what costs nothing goes on.
+// What a budget cannot price is not started; what costs nothing continues.
 func TestBudgetsAndWhatProvidersKeep(t *testing.T) {
 	t.Parallel()
 	r := start(t)

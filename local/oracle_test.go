@@ -71,7 +71,7 @@ func TestOracleCallsToolsAndKeepsToSchemas(t *testing.T) {
 }
 
 // TestOracleRefusesInItsOwnShape: an error of the service keeps its status and
-// words, and what it would refuse is refused by the stand-in too.
+// words, and what it would reject is rejected by the stand-in too.
 func TestOracleRefusesInItsOwnShape(t *testing.T) {
 	t.Parallel()
 	r := start(t)

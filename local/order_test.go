@@ -36,7 +36,7 @@ func TestTestsRunSideBySide(t *testing.T) {
 	}
 }
 
-// sideBySide tells whether a test's first statement is t.Parallel().
+// sideBySide reports whether a test's first statement is t.Parallel().
 func sideBySide(f *ast.FuncDecl) bool {
 	if len(f.Body.List) == 0 {
 		return false

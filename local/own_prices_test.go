@@ -10,7 +10,7 @@ import (
 	"gateway/shared/pricing"
 )
 
-// Requests are reserved, settled and recorded at the organisation's own price of a model,
+// Requests are reserved, settled and recorded at the organization's own price of a model,
 // with its multipliers, before the list's price; an integration's own price comes before
 // both.
 func TestAnOrganisationsOwnPrices(t *testing.T) {
@@ -81,7 +81,7 @@ func (r *running) tells(model, key string, in, out int64, line string) {
 }
 
 // The price of a model for somebody is told to those who may call it, and to nobody else;
-// bad questions are refused, whatever they ask about.
+// bad questions are rejected, whatever they ask about.
 func TestEffectivePricesAreTheCallersOwn(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -126,7 +126,7 @@ func TestEffectivePricesAreTheCallersOwn(t *testing.T) {
 	}
 }
 
-// A budget is reserved at the organisation's price: what the list calls cheap may be
+// A budget is reserved at the organization's price: what the list calls cheap may be
 // too dear for it.
 func TestAnOrganisationsPriceIsReserved(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// neighbours are two workspaces that use one credential of the organisation.
+// neighbours are two workspaces that use one credential of the organization.
 type neighbours struct {
 	*running
 	mine, theirs string // keys
@@ -408,7 +408,7 @@ func TestSoundsOfChatsAreTheWorkspacesOwn(t *testing.T) {
 	}
 }
 
-// What was used is booked although nobody could note whose the response is.
+// What was used is recorded although nobody could note whose the response is.
 func TestUsageOutlivesAFailureToNoteTheOwner(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -444,7 +444,7 @@ func TestUsageOutlivesAFailureToNoteTheOwner(t *testing.T) {
 }
 
 // What a message of a session names is the workspace's own or nobody's, under a credential
-// that several share; the session goes on.
+// that several share; the session continues.
 func TestMessagesOfSessionsNameNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	n := share(t)
@@ -474,7 +474,7 @@ func TestMessagesOfSessionsNameNothingOfOthers(t *testing.T) {
 }
 
 // TestFormsNameOwnedObjects checks the fields of forms that are passed through under a shared
-// credential, before and after a file, and that a form too long to be read is refused where
+// credential, before and after a file, and that a form too long to be read is rejected where
 // its fields could name an object.
 func TestFormsNameOwnedObjects(t *testing.T) {
 	t.Parallel()

@@ -219,7 +219,7 @@ func TestStrictComplianceHidesWhatOpenAIDoesNotHave(t *testing.T) {
 }
 
 // TestThinkingSurvivesAStrictClient runs two turns of a tool loop with a client
-// that cannot return thinking blocks; the provider refuses a turn without them.
+// that cannot return thinking blocks; the provider rejects a turn without them.
 func TestThinkingSurvivesAStrictClient(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -84,13 +84,13 @@ func TestAUsagePolicyOfModels(t *testing.T) {
 	if got := r.counters("usage-limits", id); len(got) != 2 || got["model:@mock/gpt-4o-mini"] != 2 || got["model:@mock/gpt-4.1-mini"] != 1 {
 		t.Errorf("counters %v", got)
 	}
-	// Raising the limit lets the counter go on at once.
+	// Raising the limit lets the counter continue at once.
 	in := "?workspace_id=" + r.workspace()
 	r.admin("PUT", "/policies/usage-limits/"+id+in, `{"credit_limit":3}`)
 	if a, b := ask("@mock/gpt-4o-mini").status, ask("@mock/gpt-4o-mini").status; a != 200 || b != 412 {
 		t.Errorf("after raising: %d %d", a, b)
 	}
-	// A fallback goes on to a target that the policy does not count.
+	// A fallback continues to a target that the policy does not count.
 	config := `{"strategy":{"mode":"fallback"},"targets":[{"provider":"@mock","override_params":{"model":"gpt-4o-mini"}},{"provider":"@mock-anthropic","override_params":{"model":"claude-haiku-4-5"}}]}`
 	if got := r.call("POST", "/chat/completions", `{"model":"gpt-4o-mini","max_tokens":9,"messages":[{"role":"user","content":"Hello"}]}`, "X-Gateway-Config", config); got.status != 200 {
 		t.Errorf("a fallback: %d %s", got.status, got.body)
@@ -102,7 +102,7 @@ func TestAUsagePolicyOfModels(t *testing.T) {
 }
 
 // What a policy of money has counted is what its requests cost, and a policy that is
-// spent refuses with 412 and what is left.
+// spent rejects with 412 and what is left.
 func TestAUsagePolicyOfMoney(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -128,7 +128,7 @@ func TestAUsagePolicyOfMoney(t *testing.T) {
 			t.Errorf("%s spent %v of a bill of %v", key, spent, want)
 		}
 	}
-	// A model without a price is refused under it.
+	// A model without a price is rejected under it.
 	if got := r.call("POST", "/chat/completions", chatBody("@mock/mock-echo", "Hello", ""), "X-Gateway-Metadata", `{"team":"red"}`); got.status != 412 && got.status != 400 && got.status != 403 {
 		t.Errorf("an unpriced model: %d %s", got.status, got.body)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // TestAPromptOfTheProvidersNamesTheModel: a body of responses with a prompt needs no
-// model, where the bytes go on; a list of models is not passed by.
+// model, where the bytes continue; a list of models is not passed by.
 func TestAPromptOfTheProvidersNamesTheModel(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -46,7 +46,7 @@ func TestErrorsCarryTheProvidersHeaders(t *testing.T) {
 			}
 		}
 	}
-	// What the gateway refuses itself knows of no provider.
+	// What the gateway rejects itself knows of no provider.
 	if got := r.call("POST", "/chat/completions", `{"model":"@failing/m"}`); got.status != 400 || got.header.Get("X-Gateway-Provider-Request-Id") != "" {
 		t.Errorf("%d %v", got.status, got.header)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestAPublishedSheetPricesRequests: a model that the list does not have is refused under
+// TestAPublishedSheetPricesRequests: a model that the list does not have is rejected under
 // a budget, gets its price with the sheet at the address, and its log names the sheet.
 // In a row: it sets the environment.
 func TestAPublishedSheetPricesRequests(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What reaches past the gateway's own routes is booked as it is there: the log,
+// What reaches past the gateway's own routes is recorded as it is there: the log,
 // the key's budget and the provider's bill agree.
 func TestPassedThroughOperationsAreBooked(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 	"gateway/shared/usage"
 )
 
-// Requests in a provider's own shape, passed through, are booked as the provider
+// Requests in a provider's own shape, passed through, are recorded as the provider
 // bills them: plain and streamed, conversations and vectors.
 func TestNativeShapesThatPassThroughAreBooked(t *testing.T) {
 	t.Parallel()

@@ -112,8 +112,8 @@ func TestFramesThatAreNone(t *testing.T) {
 	}
 }
 
-// A handshake that is none, or that carries something else along, is refused before
-// anybody is asked.
+// A handshake that is none, or that carries something else along, is rejected before
+// anybody is called.
 func TestHandshakesThatCarryMore(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -166,7 +166,7 @@ func TestNothingBehindAHandshake(t *testing.T) {
 	}
 }
 
-// An event that cannot be read one way only is told to be wrong, and does not go on.
+// An event that cannot be read one way only is told to be wrong, and does not continue.
 func TestEventsThatAreNoneDoNotGoOn(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -143,7 +143,7 @@ func TestClientSecretsOpenNothingElse(t *testing.T) {
 	s.leave()
 }
 
-// Who asks for a secret is told at once what a session would be told.
+// Who asks for a secret is reported at once what a session would be told.
 func TestBadClientSecrets(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -215,7 +215,7 @@ func TestEachResponseOfASessionIsOneRecord(t *testing.T) {
 	}
 }
 
-// What a provider tells twice is booked once, and a transcript at its own model's price.
+// What a provider tells twice is recorded once, and a transcript at its own model's price.
 func TestUsageOfASessionIsBookedOnce(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -404,7 +404,7 @@ func TestCloseCodesGoBothWays(t *testing.T) {
 	}
 }
 
-// Keys come as browsers can send them; nothing of them goes on.
+// Keys come as browsers can send them; nothing of them continues.
 func TestKeysInSubprotocols(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -427,7 +427,7 @@ func TestKeysInSubprotocols(t *testing.T) {
 	}
 }
 
-// Responses are refused one by one by rates, and the session goes on.
+// Responses are rejected one by one by rates, and the session continues.
 func TestRatesRefuseResponses(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -48,7 +48,7 @@ var passedInShape = []string{
 	"POST /v1beta/models/{model+}:embedContent", "GET /v1beta/models", "POST /model/{model+}/invoke", "POST /model/{model+}/invoke-with-response-stream", "POST /v2/embed", "POST /v2/rerank",
 }
 
-// refusable is a request of a route that can be refused.
+// refusable is a request of a route that can be rejected.
 type refusable struct {
 	name, shape, method, path, body string
 	headers                         []string
@@ -127,9 +127,9 @@ func withoutProvider(headers []string) (out []string) {
 	return out
 }
 
-// TestRefusalsOfEveryRoute sends each refusal to each route of the route table and reads the
+// TestRefusalsOfEveryRoute sends each rejection to each route of the route table and reads the
 // body as the SDK of that route does. The statuses are in testdata/refusals.txt: 2xx where a
-// route has no such refusal.
+// route has no such rejection.
 func TestRefusalsOfEveryRoute(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -65,7 +65,7 @@ func (r *running) saveUnreachable(slug string) {
 }
 
 // TestFinalRefusalsAreSentAsEvents: a client that repeats requests after every error status
-// gets a final refusal as the one event of its stream.
+// gets a final rejection as the one event of its stream.
 func TestFinalRefusalsAreSentAsEvents(t *testing.T) {
 	t.Parallel()
 	r := start(t)

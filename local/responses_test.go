@@ -336,7 +336,7 @@ func unpriced(s sums) sums {
 	return s
 }
 
-// TestACutStreamOfResponsesIsNumberedToItsEnd: the error event goes on where the
+// TestACutStreamOfResponsesIsNumberedToItsEnd: the error event continues where the
 // provider's events stopped.
 func TestACutStreamOfResponsesIsNumberedToItsEnd(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,7 @@ import (
 )
 
 // TestAutomaticRotationHandsOutTheNewSecretOnce runs the key worker on a later
-// day: the old secret goes on through its transition, the new one is collected.
+// day: the old secret continues through its transition, the new one is collected.
 func TestAutomaticRotationHandsOutTheNewSecretOnce(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -17,7 +17,7 @@ var newBatches = []struct{ path, body, field string }{
 	{"/proxy/v1beta/models/m:batchGenerateContent", `{"src":"files/abc"}`, "src"},
 }
 
-// TestRowsInFilesAreNotSentUnread checks that rows which the gateway cannot read are refused while
+// TestRowsInFilesAreNotSentUnread checks that rows which the gateway cannot read are rejected while
 // a guardrail denies, and while other workspaces use the credential.
 func TestRowsInFilesAreNotSentUnread(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ func TestAKeyInASecretManagerOpensItsProvider(t *testing.T) {
 			t.Errorf("the provider was sent %q", k)
 		}
 	}
-	// The manager goes away: what is known still works; what is not is refused, and
+	// The manager goes away: what is known still works; what is not is rejected, and
 	// tells which reference.
 	server.Down(503)
 	if got := chat("@mapped/gpt-4o-mini"); got.status != 200 {

@@ -87,7 +87,7 @@ func TestNobodyBindsWhatIsTheGatewaysOwn(t *testing.T) {
 	}
 }
 
-// TestAKeyGivesNoMoreThanItHas lets keys with few rights make and change keys.
+// TestAKeyGivesNoMoreThanItHas lets keys with few permissions make and change keys.
 func TestAKeyGivesNoMoreThanItHas(t *testing.T) {
 	t.Parallel()
 	r := start(t)

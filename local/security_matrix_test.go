@@ -31,7 +31,7 @@ type row struct {
 	record usage.Record
 }
 
-// cost is what the books say of a served request.
+// cost is what the accounting say of a served request.
 type cost int
 
 const (
@@ -276,7 +276,7 @@ func checkLimit(t *testing.T, r *running, s *row) {
 	}
 }
 
-// checkBudget: what no price is known for is refused before the call while money
+// checkBudget: what no price is known for is rejected before the call while money
 // is budgeted.
 func checkBudget(t *testing.T, r *running, s *row) {
 	want := http.StatusPreconditionFailed

@@ -68,7 +68,7 @@ func (r reply) same() string {
 	return fmt.Sprint(r.status, h, uuids.ReplaceAllString(r.body, "id"))
 }
 
-// tenant makes a further organisation in the running gateway, with keys of the
+// tenant makes a further organization in the running gateway, with keys of the
 // caller's choice.
 func (r *running) tenant(org, admin, workspace string) {
 	r.t.Helper()
@@ -91,7 +91,7 @@ func (r *running) keyID(name string) string {
 }
 
 // expiringKey makes a key that expires in a moment. A machine may be so slow that the
-// moment is over when the key is to be made, which is refused: then a longer one.
+// moment is over when the key is to be made, which is rejected: then a longer one.
 func (r *running) expiringKey() string {
 	r.t.Helper()
 	for moment := 250 * time.Millisecond; moment < time.Minute; moment *= 2 {
@@ -310,7 +310,7 @@ func TestTokensThatShareALongPrefixNeverMix(t *testing.T) {
 	wg.Wait()
 }
 
-// things are what stands in the default organisation, by the paths of their
+// things are what stands in the default organization, by the paths of their
 // collections: names that reach them, and a name that reaches nothing.
 func (r *running) things() map[string]struct{ names, missing []string } {
 	r.t.Helper()
@@ -410,7 +410,7 @@ func (r *running) things() map[string]struct{ names, missing []string } {
 	}
 }
 
-// mailed uses up a budget and gives the id of the mail that tells of it.
+// mailed uses up a budget and gives the id of the mail that reports it.
 func (r *running) mailed() (id string) {
 	key := r.newKey(`"usage_limits":{"type":"tokens","credit_limit":1000,"alert_threshold":1},"alert_emails":["team@example.com"]`)
 	r.call("POST", "/chat/completions", chatBody("@mock/gpt-4o-mini", "Hello", ""), "X-Gateway-Api-Key", key)
@@ -427,7 +427,7 @@ func (r *running) mailed() (id string) {
 
 // notThings are path variables that name no resource, or one that no key reaches: the
 // users and groups of SCIM are reached by tokens of identity providers, whose tests try
-// those of another organisation.
+// those of another organization.
 var notThings = regexp.MustCompile(`\{(type|subType|groupBy|metadataKey|family|guide|provider|file|token|sessionId|scimId|resourceType|schemaUrn|organisationId)\}|^/\.well-known/`)
 
 //lane:tables

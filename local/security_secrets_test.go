@@ -73,7 +73,7 @@ const (
 	canaryPrompt = "CANARYprompt0123456789"
 )
 
-// finds tells whether text holds a canary, plain or in an encoding that gives it
+// finds reports whether text holds a canary, plain or in an encoding that gives it
 // away.
 func finds(text, canary string) bool {
 	for _, form := range []string{canary, hex.EncodeToString([]byte(canary)), url.QueryEscape("=" + canary)} {
@@ -180,7 +180,7 @@ func (r *running) sendCredentials(ws, mock string) (answers []reply) {
 }
 
 // sendPrompts sends marked prompts with marked credentials, on paths that end
-// well, are refused, and break.
+// well, are rejected, and break.
 func (r *running) sendPrompts(mock string) (answers []reply) {
 	send := func(path, body string, headers ...string) reply {
 		got, err := r.try("POST", path, strings.ReplaceAll(body, "PROMPT", canaryPrompt), headers...)

@@ -61,7 +61,7 @@ func TestTurnsThatWereSeenReserveWhatTheyAmountedTo(t *testing.T) {
 	}
 }
 
-// A dry run shows the bound that the request would reserve, or why it would be refused.
+// A dry run shows the bound that the request would reserve, or why it would be rejected.
 func TestDryRunShowsTheBoundOfHeldContext(t *testing.T) {
 	t.Parallel()
 	r := start(t)

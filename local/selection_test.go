@@ -8,7 +8,7 @@ import (
 )
 
 // mockBase is the address of the gateway's mock provider. Of a gateway in another
-// process it is asked for, which leaves a record in the books of that one.
+// process it is asked for, which leaves a record in the accounting of that one.
 func (r *running) mockBase() string {
 	r.t.Helper()
 	if r.mock != nil {

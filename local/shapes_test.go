@@ -26,7 +26,7 @@ var updateShapes = flag.Bool("update-shapes", false, "rewrite shared/dialect/SHA
 
 const shapesFile = "../shared/dialect/SHAPES.md"
 
-// shape is one of the six in which clients ask and providers are asked.
+// shape is one of the six in which clients ask and providers are called.
 type shape struct {
 	name   string
 	client chat.Provider // reads what clients of the shape are answered

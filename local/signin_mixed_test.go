@@ -10,7 +10,7 @@ import (
 	"gateway/shared/signin/browser"
 )
 
-// A provider that belongs to another organisation sends a browser on to the provider of
+// A provider that belongs to another organization sends a browser on to the provider of
 // this one, with the state of its own sign-in, so that the gateway would hand it the code of
 // a stranger: a mix-up, against which RFC 9207 helps only where the honest provider names
 // itself. Here it does not.
@@ -25,7 +25,7 @@ func TestAnAnswerOfOneOrganisationEndsNoSignInToAnother(t *testing.T) {
 	made := e.call("POST", "/auth/sso-configurations", fmt.Sprintf(`{"name":"x","issuer":%q,"client_id":"the-client","client_secret":"a:secret&"}`, evil.URL), "X-Gateway-Api-Key", theirs)
 	e.wantStatus("made", made, 200, "id")
 
-	// Each organisation has its own way back, which its configuration shows.
+	// Each organization has its own way back, which its configuration shows.
 	mine := e.admin("GET", "/auth/sso-configurations/"+e.configured, "")["redirect_uri"]
 	if mine != e.base+"/auth/callback/default" {
 		t.Errorf("redirect_uri is %v", mine)
@@ -33,7 +33,7 @@ func TestAnAnswerOfOneOrganisationEndsNoSignInToAnother(t *testing.T) {
 	read := e.call("GET", "/auth/sso-configurations/"+made.json(t)["id"].(string), "", "X-Gateway-Api-Key", theirs)
 	e.wantStatus("theirs", read, 200, fmt.Sprintf(`"redirect_uri":"%s/auth/callback/other"`, e.base))
 
-	// The browser of somebody who signs in to the other organisation comes back with a code
+	// The browser of somebody who signs in to the other organization comes back with a code
 	// of this one's provider.
 	jar := map[string]string{}
 	there := e.hop(e.base+"/auth/login?organisation_id=other", jar)

@@ -27,7 +27,7 @@ import (
 	"gateway/shared/signin/browser"
 )
 
-// issuer is a strict identity provider: it refuses what the specifications have it
+// issuer is a strict identity provider: it rejects what the specifications have it
 // refuse. What it says about people can be changed.
 type issuer struct {
 	*httptest.Server
@@ -414,7 +414,7 @@ func TestTheGatewayShowsWhoItIsToIdentityProviders(t *testing.T) {
 	}
 }
 
-// Each refusal has its twin: the same sign-in without the one thing that is wrong.
+// Each rejection has its twin: the same sign-in without the one thing that is wrong.
 func TestWhatAnIdentityProviderSaysIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	e := newEntrance(t)

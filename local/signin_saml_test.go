@@ -279,7 +279,7 @@ func (e *entrance) oidcID() string {
 	return ""
 }
 
-// TestASAMLResponseIsHeldAgainstItsRequest: each refusal has its twin, the same sign-in
+// TestASAMLResponseIsHeldAgainstItsRequest: each rejection has its twin, the same sign-in
 // in the browser that began it.
 func TestASAMLResponseIsHeldAgainstItsRequest(t *testing.T) {
 	t.Parallel()
@@ -368,7 +368,7 @@ func changeResponse(t *testing.T, f url.Values, from, to string) {
 	f.Set("SAMLResponse", base64.StdEncoding.EncodeToString([]byte(strings.ReplaceAll(string(raw), from, to))))
 }
 
-// TestSignInsThatBeginAtTheIdentityProvider are refused unless the organisation allows
+// TestSignInsThatBeginAtTheIdentityProvider are rejected unless the organization allows
 // them and the user confirms them on a page of the gateway, since any site can have a browser
 // post a response of any organization. An assertion is good once.
 func TestSignInsThatBeginAtTheIdentityProvider(t *testing.T) {
@@ -404,7 +404,7 @@ func TestSignInsThatBeginAtTheIdentityProvider(t *testing.T) {
 	e.wantStatus("the answer to a request", e.post(to, e.there("", map[string]string{}), map[string]string{}), 401, "not begun")
 	e.audited("start at the identity provider", "used before")
 
-	// Another organisation has this provider's responses for nothing.
+	// Another organization has this provider's responses for nothing.
 	const theirs = "admin-key-of-the-other-organisation"
 	e.tenant("other", theirs, "data-key-of-the-other-organisation")
 	made := e.call("POST", "/auth/sso-configurations", fmt.Sprintf(`{"name":"x","protocol":"saml","metadata_url":%q,"allow_idp_initiated":true}`, e.saml.url+"/metadata"), "X-Gateway-Api-Key", theirs)
@@ -501,7 +501,7 @@ func TestSAMLConfigurationsAreChecked(t *testing.T) {
 	}
 	e.wantStatus("a member of another organisation", e.call("GET", "/auth/sso-configurations/"+e.configured, "", "X-Gateway-Api-Key", workspaceKey), 403, "")
 
-	// Nothing is published there: a clear refusal, and a reason at verify.
+	// Nothing is published there: a clear rejection, and a reason at verify.
 	nobody := httptest.NewServer(http.NotFoundHandler())
 	defer nobody.Close()
 	gone := e.admin("POST", "/auth/sso-configurations", fmt.Sprintf(`{"name":"gone","protocol":"saml","metadata_url":%q}`, nobody.URL))["id"].(string)
@@ -512,7 +512,7 @@ func TestSAMLConfigurationsAreChecked(t *testing.T) {
 }
 
 // Anybody can send such answers: each address is bounded, and so is what they put into the
-// audit log of the organisation that the path names.
+// audit log of the organization that the path names.
 func TestAnswersThatNobodyCanReadAreBoundedAndAudited(t *testing.T) {
 	t.Parallel()
 	e := &samlEntrance{entrance: newEntrance(t)}

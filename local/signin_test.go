@@ -15,7 +15,7 @@ import (
 	"gateway/shared/store"
 )
 
-// person makes a user of the organisation; in are pairs of workspace and role.
+// person makes a user of the organization; in are pairs of workspace and role.
 func (r *running) person(email, role string, in ...string) (id string) {
 	r.t.Helper()
 	var spaces []string

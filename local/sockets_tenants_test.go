@@ -12,7 +12,7 @@ import (
 
 // TestSocketsReachNothingOfAnotherWorkspace attacks a workspace from the sockets of another one
 // that uses the same integration: its stored responses and their items, its conversations, files
-// and vector stores, and its client secrets. Each attempt is refused, and no id of the first
+// and vector stores, and its client secrets. Each attempt is rejected, and no id of the first
 // workspace reaches the provider.
 func TestSocketsReachNothingOfAnotherWorkspace(t *testing.T) {
 	t.Parallel()

@@ -114,7 +114,7 @@ func TestTheAdministrationAsTools(t *testing.T) {
 		if hints := has(tools, "createConfig").Annotations; hints.ReadOnlyHint || hints.DestructiveHint == nil || *hints.DestructiveHint {
 			t.Errorf("%+v", hints)
 		}
-		// What is not listed is refused as the API does it.
+		// What is not listed is rejected as the API does it.
 		plain := r.call("DELETE", "/configs/"+mine, "", "X-Gateway-Api-Key", narrow)
 		if text, failed := useTool(t, few, "deleteConfig", map[string]any{"slug": mine}); !failed || plain.status != 403 || withoutID(text) != withoutID(plain.body) {
 			t.Errorf("%s: %s\n%s", speaks, text, plain.body)
@@ -143,7 +143,7 @@ func TestTheAdministrationAsTools(t *testing.T) {
 	}
 }
 
-// withoutID is a refusal without the id of its request.
+// withoutID is a rejection without the id of its request.
 func withoutID(body string) string {
 	var m map[string]any
 	_ = json.Unmarshal([]byte(body), &m)

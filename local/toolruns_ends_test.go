@@ -10,7 +10,7 @@ import (
 )
 
 // TestToolRunsEndWithTheirBudget: if the rest of the budget cannot pay the model to read a
-// result, the run ends before the next turn, and what was made until then is booked.
+// result, the run ends before the next turn, and what was made until then is recorded.
 func TestToolRunsEndWithTheirBudget(t *testing.T) {
 	t.Parallel()
 	r := start(t)

@@ -100,7 +100,7 @@ func (r *running) traced(trace string, n int) (out []usage.Record) {
 }
 
 // TestToolRuns: both shapes of clients with every shape of provider and both eras of
-// servers, plain and streamed. Each turn and call is booked as a part of the request.
+// servers, plain and streamed. Each turn and call is recorded as a part of the request.
 func TestToolRuns(t *testing.T) {
 	t.Parallel()
 	r, _ := startShapes(t)
@@ -190,7 +190,7 @@ func (r *running) checkToolRecords(t *testing.T, trace string, got *reply, strea
 	}
 }
 
-// TestToolRunsOfWhom: scopes, entitlement, other workspaces, what servers refuse, and
+// TestToolRunsOfWhom: scopes, entitlement, other workspaces, what servers reject, and
 // bodies that are wrong.
 func TestToolRunsOfWhom(t *testing.T) {
 	t.Parallel()
@@ -233,7 +233,7 @@ func TestToolRunsOfWhom(t *testing.T) {
 				t.Errorf("%s, %s: %d %s", c.name, name, got.status, got.body)
 			}
 		}
-		// Without the header the request goes on as it came.
+		// Without the header the request continues as it came.
 		if got := r.call("POST", c.path, c.body("@mock/gpt-4o", "hi", serverTool("nothing", ""), "")); got.status == 404 {
 			t.Errorf("%s without the header: %d %s", c.name, got.status, got.body)
 		}
@@ -299,7 +299,7 @@ func TestToolRunsAreBounded(t *testing.T) {
 }
 
 // TestToolRunsStopForTheClient: a call of its own function is handed back beside the
-// result of ours, and it goes on with both; over a WebSocket runs are made as well.
+// result of ours, and it continues with both; over a WebSocket runs are made as well.
 func TestToolRunsStopForTheClient(t *testing.T) {
 	t.Parallel()
 	r := start(t)
@@ -347,7 +347,7 @@ func TestToolRunsStopForTheClient(t *testing.T) {
 }
 
 // TestToolRunsEnd: a rate that is used up ends a run before its next turn, a client that
-// goes ends it too, and what was made is in the books.
+// goes ends it too, and what was made is in the accounting.
 func TestToolRunsEnd(t *testing.T) {
 	t.Parallel()
 	r := start(t)

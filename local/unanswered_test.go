@@ -35,7 +35,7 @@ var answering = []struct{ provider, path, model, body string }{
 }
 
 // A success without an answer takes part in retries and fallbacks, by the lists of the
-// route, and costs nothing if no part of an answer came. What came is booked.
+// route, and costs nothing if no part of an answer came. What came is recorded.
 func TestSuccessesThatAreNoAnswersAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	r := start(t).instance(new(atomic.Int64)) // its waits take no time

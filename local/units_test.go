@@ -137,7 +137,7 @@ func (h *videoHost) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // TestVideosAreBookedAsTheyAreDelivered orders videos that are delivered, withheld or fail, and
-// reads them several times at once: each is booked once, for what was delivered, and nothing stays
+// reads them several times at once: each is recorded once, for what was delivered, and nothing stays
 // reserved. A job that no client reads is read by the gateway.
 func TestVideosAreBookedAsTheyAreDelivered(t *testing.T) {
 	t.Parallel()

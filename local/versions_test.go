@@ -30,7 +30,7 @@ import (
 // older code relies on: each kind of row still has each attribute and JSON member,
 // of the same type; more may be added, as readers pass over what they do not know.
 // Not covered by it: the meaning of a value, the columns of segments, and kinds of
-// rows that are new. A release writes the file anew, when its tag is set:
+// rows that are new. A release writes the file again, when its tag is set:
 //
 //	go test ./local -run WrittenNow -args -release
 var release = flag.Bool("release", false, "write testdata/before.json from what this version stores")
@@ -130,7 +130,7 @@ func filled(v reflect.Value, depth int) {
 	}
 }
 
-// anEvent is a record with all its fields, of the first organisation.
+// anEvent is a record with all its fields, of the first organization.
 func anEvent() *usage.Record {
 	r := &usage.Record{}
 	filled(reflect.ValueOf(r).Elem(), 0)
@@ -210,7 +210,7 @@ func TestWhatWasWrittenBeforeIsRead(t *testing.T) {
 	if len(last) != 1 || last[0].Headers.Get("Authorization") != "Bearer "+theCredential || !bytes.Contains(last[0].Body, []byte(`"max_tokens":17`)) {
 		t.Errorf("the provider got %v", last)
 	}
-	// What was counted goes on.
+	// What was counted continues.
 	limits := ""
 	for _, k := range r.get("/api-keys?page_size=100", adminKey)["data"].([]any) {
 		if l := k.(map[string]any)["usage_limits"]; l != nil {

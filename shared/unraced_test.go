@@ -130,7 +130,7 @@ func (p *unraced) shares() map[token.Pos]string {
 	return found
 }
 
-// concurrent tells whether a package of tests starts goroutines.
+// concurrent reports whether a package of tests starts goroutines.
 func concurrent(dir string) (found bool) {
 	files, _ := filepath.Glob(dir + "/*.go")
 	for _, name := range files {
@@ -146,7 +146,7 @@ func concurrent(dir string) (found bool) {
 	return found
 }
 
-// starts tells whether a node starts a goroutine: by a statement, a group, a timer
+// starts reports whether a node starts a goroutine: by a statement, a group, a timer
 // or a server.
 func starts(n ast.Node) bool {
 	switch n := n.(type) {
@@ -161,7 +161,7 @@ func starts(n ast.Node) bool {
 	return false
 }
 
-// synchronises tells whether a node is of sync or sync/atomic. What is computed once
+// synchronises reports whether a node is of sync or sync/atomic. What is computed once
 // does not count: it never changes.
 func synchronises(n ast.Node) bool {
 	s, ok := n.(*ast.SelectorExpr)
@@ -185,7 +185,7 @@ func written(n ast.Node) []ast.Expr {
 	return nil
 }
 
-// own tells whether an expression is a variable of the package, or lies in one.
+// own reports whether an expression is a variable of the package, or lies in one.
 func (p *unraced) own(e ast.Expr) bool {
 	for {
 		switch x := e.(type) {

@@ -78,7 +78,7 @@ func TestAMissingWorkspaceIsToldWithTheOtherErrors(t *testing.T) {
 	for _, field := range []string{"workspace_id", "name", "scopes"} {
 		a.Refused(400, "AB01", field)
 	}
-	// A key of the organisation needs none; one that is named is refused, whatever it is.
+	// A key of the organization needs none; one that is named is rejected, whatever it is.
 	h.Do("POST", "/api-keys/organisation/service", admintest.AdminKey, `{"name":"k","scopes":["configs.list"]}`).OK()
 	h.Do("POST", "/api-keys/organisation/service", admintest.AdminKey, `{"name":"k","scopes":["configs.list"],"workspace_id":"no-such"}`).Refused(400, "AB01", "workspace_id")
 	h.Do("POST", "/api-keys/organisation/service", admintest.WorkspaceA, `{"name":"k","scopes":["configs.list"]}`).Refused(403, "AB03", "")

@@ -8,7 +8,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// The organisation decides what members may do with keys; by default they may see and
+// The organization decides what members may do with keys; by default they may see and
 // rotate their own.
 func TestWhatMembersMayDoWithKeys(t *testing.T) {
 	t.Parallel()

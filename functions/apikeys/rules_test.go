@@ -40,7 +40,7 @@ func addUser(t testing.TB, h *admintest.House, email, role string, workspaces ..
 	return id
 }
 
-// set stores settings of the organisation.
+// set stores settings of the organization.
 func set(t testing.TB, h *admintest.House, s tenant.Settings) {
 	t.Helper()
 	body, err := json.Marshal(tenant.Organisation{Settings: s})

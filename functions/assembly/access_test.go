@@ -169,7 +169,7 @@ func (in *installation) own(id string) {
 	}
 }
 
-// cell is what a caller gets: y if the call is served, - if it is refused as out of reach,
+// cell is what a caller gets: y if the call is served, - if it is rejected as out of reach,
 // otherwise the status.
 func cell(status int, answer []byte) string {
 	switch {

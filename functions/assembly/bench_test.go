@@ -36,7 +36,7 @@ const (
 // made: so many that a round of creates still fits.
 var benchLimited = map[string]int{"/webhooks": 90, "/telemetry-destinations": 90, "/scim/tokens": 90}
 
-// TestSpeedOfTheAdministration measures each family in an organisation with 100,000
+// TestSpeedOfTheAdministration measures each family in an organization with 100,000
 // resources, on the embedded store. It runs only on request: no other test asserts a time.
 func TestSpeedOfTheAdministration(t *testing.T) {
 	if !*benchAdmin {
@@ -139,7 +139,7 @@ func (w *watched) kindsIn(t *testing.T, sc store.Scope) []string {
 }
 
 // grow makes copies of the record: those of workspaces and of both levels in all
-// workspaces, most of them in the first one, the others in the organisation.
+// workspaces, most of them in the first one, the others in the organization.
 func (k *kind) grow(t *testing.T, e *estate, spaces []string, n int) {
 	t.Helper()
 	const chunk = 20
@@ -196,7 +196,7 @@ func rounds(t *testing.T, e *estate, call func(i int) (method, path string, body
 }
 
 // timed makes calls and returns the time of the 99th of 100; nothing if the limit of the
-// family is reached first. Any other refusal is an error.
+// family is reached first. Any other rejection is an error.
 func timed(t *testing.T, e *estate, n int, call func(i int) (method, path string, body []byte)) took {
 	t.Helper()
 	all := make([]time.Duration, 0, n)

@@ -17,7 +17,7 @@ import (
 )
 
 // TestEveryExampleIsTaken sends the example of each request of the document as it stands.
-// What an example cannot know may be refused: that what it names is there, and what state
+// What an example cannot know may be rejected: that what it names is there, and what state
 // it is in. Nothing else of it may.
 func TestEveryExampleIsTaken(t *testing.T) {
 	t.Parallel()
@@ -90,7 +90,7 @@ func (in *installation) infer(op *drive.Operation, body []byte) (int, []byte) {
 	return a.Code, a.Body.Bytes()
 }
 
-// elsewhere are refusals of what an example cannot know: ids and names of other things, and
+// elsewhere are rejections of what an example cannot know: ids and names of other things, and
 // the state of this one.
 var elsewhere = regexp.MustCompile(`is no [a-z ]+ of (the|this) |names no |must name |must be the name of the workspace, as a confirmation|belongs to one workspace|is set by the organization for all|^This key belongs to no user`)
 

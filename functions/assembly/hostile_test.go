@@ -16,8 +16,8 @@ import (
 const jsonRPC = "/mcp"
 
 // TestHostileBodiesChangeNothing sends each writing route of the document bodies that its
-// schema forbids. They must be refused with the path of the field. No answer is an internal
-// error, and a refused body leaves the tables as they were, byte for byte.
+// schema forbids. They must be rejected with the path of the field. No answer is an internal
+// error, and a rejected body leaves the tables as they were, byte for byte.
 func TestHostileBodiesChangeNothing(t *testing.T) {
 	t.Parallel()
 	families := map[string][]*drive.Operation{}
@@ -52,7 +52,7 @@ func TestHostileBodiesChangeNothing(t *testing.T) {
 	}
 }
 
-// hostile tries one operation: first bodies that must be refused, then bodies that may be
+// hostile tries one operation: first bodies that must be rejected, then bodies that may be
 // accepted. It returns how many bodies were tried.
 func hostile(t *testing.T, in *installation, w *drive.World, rows *watched, key string, op *drive.Operation) int {
 	t.Helper()

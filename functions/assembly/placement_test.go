@@ -95,7 +95,7 @@ func TestIDsDetermineTheWorkspace(t *testing.T) {
 	}
 }
 
-// excepted operations are refused with a workspace, too.
+// excepted operations are rejected with a workspace, too.
 var excepted = map[string]bool{"collectApiKey": true, "updateFeedback": true}
 
 func deletes(op *drive.Operation) int {

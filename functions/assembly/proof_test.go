@@ -44,7 +44,7 @@ type installation struct {
 	archive  *segment.Archive
 }
 
-// Raw keys of the first organisation, and of another one.
+// Raw keys of the first organization, and of another one.
 const (
 	rootKey, firstKey   = "root-key-of-the-organisation-0001", "key-of-the-first-workspace-0001"
 	otherRoot, otherKey = "root-key-of-the-other-organisation", "key-of-the-other-workspace-00001"
@@ -212,7 +212,7 @@ func (in *installation) must(method, path, key, body string) map[string]any {
 	return out
 }
 
-// user makes a user of an organisation, who joins a workspace where one is named.
+// user makes a user of an organization, who joins a workspace where one is named.
 func (in *installation) user(key, email, role, workspace, roleThere string) (id string) {
 	in.t.Helper()
 	spaces := "[]"

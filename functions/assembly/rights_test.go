@@ -417,7 +417,7 @@ func TestNoActorGainsPermissions(t *testing.T) {
 }
 
 // TestRightsEndWithThoseOfTheirSponsor checks that keys, keys that keys created, tokens of
-// identity providers and invitations have at no moment more rights than their creator has then,
+// identity providers and invitations have at no moment more permissions than their creator has then,
 // whether that user was demoted or removed, and that another user can take them over.
 func TestRightsEndWithThoseOfTheirSponsor(t *testing.T) {
 	t.Parallel()

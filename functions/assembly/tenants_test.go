@@ -43,7 +43,7 @@ func forms(names []string) map[string]string {
 	return out
 }
 
-// estate is an installation in which the first workspace of the first organisation has
+// estate is an installation in which the first workspace of the first organization has
 // things, with callers who are strangers to it.
 type estate struct {
 	*installation
@@ -97,7 +97,7 @@ func newEstate(t *testing.T) *estate {
 	return e
 }
 
-// shared are routes for things that the organisation and all of its workspaces share, so
+// shared are routes for things that the organization and all of its workspaces share, so
 // that an admin reaches them from each workspace, and routes for which no workspace is
 // named.
 func (e *estate) anywhere(op *drive.Operation, s *stranger) bool {
@@ -112,7 +112,7 @@ func (e *estate) anywhere(op *drive.Operation, s *stranger) bool {
 }
 
 // ask calls as a stranger and returns the answer without what differs between calls; the
-// answer must be a refusal that changes nothing.
+// answer must be a rejection that changes nothing.
 func (e *estate) refused(t *testing.T, s *stranger, method, path string, body []byte, name string) string {
 	t.Helper()
 	done := e.rows.changes()

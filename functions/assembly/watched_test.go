@@ -12,11 +12,11 @@ import (
 	"gateway/shared/store"
 )
 
-// outbox begins the partitions where the audit trail of refused calls waits.
+// outbox begins the partitions where the audit trail of rejected calls waits.
 const outbox = "SYS#OUTBOX"
 
 // attempts are the beginnings of the partitions where incoming calls are counted,
-// especially refused ones.
+// especially rejected ones.
 const attempts = "ATTEMPTS#"
 
 // watched is a store that counts its calls and can report rows.
@@ -79,7 +79,7 @@ func (w *watched) Transact(ctx context.Context, actions ...store.Action) error {
 	return w.wrote(w.Store.Transact(ctx, actions...), keys...)
 }
 
-// attempted begins the counts of attempts at ways in, which refused ones are for.
+// attempted begins the counts of attempts at ways in, which rejected ones are for.
 const attempted = "ATTEMPTS#"
 
 // dump is every row, in order, but those of the audit trail's outbox.

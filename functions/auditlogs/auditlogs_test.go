@@ -29,7 +29,7 @@ func newHouse(t testing.TB) *admintest.House {
 	})
 }
 
-// record puts entries into an organisation's log.
+// record puts entries into an organization's log.
 func record(t testing.TB, h *admintest.House, org string, entries ...audit.Entry) {
 	t.Helper()
 	for _, e := range entries {

@@ -43,7 +43,7 @@ func BenchmarkListWarm(b *testing.B) {
 	}
 }
 
-// A list after a change reads its rows anew.
+// A list after a change reads its rows again.
 func BenchmarkListFirst(b *testing.B) {
 	h := full(b, collection)
 	for b.Loop() {

@@ -77,7 +77,7 @@ func TestWhatAConfigNamesMayBeNamedByIDToo(t *testing.T) {
 	} {
 		h.Do("POST", "/configs", key, `{"name":"x","config":`+config+`}`).OK()
 	}
-	// Guardrails may be the organisation's.
+	// Guardrails may be the organization's.
 	rec := resource.Record{Scope: store.Scope{Org: admintest.Org}, Kind: guard.KindGuardrail, ID: resource.NewID(), Slug: "pg-all", Name: "g", Status: "active", Body: []byte("{}")}
 	if err := h.Resources.Change(context.Background(), rec.Scope, func(tx *resource.Tx) error { return tx.Create(&rec) }); err != nil {
 		t.Fatal(err)

@@ -131,7 +131,7 @@ func TestEverySchemaAndReferenceHolds(t *testing.T) {
 	}
 }
 
-// The document's schemas and the dialects refuse the same requests, as far as a schema of
+// The document's schemas and the dialects reject the same requests, as far as a schema of
 // this size can say it.
 func TestDocumentedBodiesAreThoseTheDialectsTake(t *testing.T) {
 	document, err := build(routes, nil)

@@ -312,7 +312,7 @@ func (w *Worker) inviteEnds(ctx context.Context, d resource.Due) (e notice.Event
 	return invited(i, &rec, notice.InviteExpiring, "The invitation of "+i.Email+" expires at "+stamp(d)), true, nil
 }
 
-// invited is an event about an invite, for whoever sent it.
+// invited is an event about an invite, for the user who sent it.
 func invited(i *membership.Invite, rec *resource.Record, kind, summary string) notice.Event {
 	e := i.Notice(rec, kind, summary)
 	if i.InvitedBy != "" {

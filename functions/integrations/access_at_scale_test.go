@@ -14,7 +14,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// addWorkspaces makes the organisation larger than one change.
+// addWorkspaces makes the organization larger than one change.
 func addWorkspaces(t testing.TB, h *admintest.House, n int) {
 	t.Helper()
 	sc := store.Scope{Org: admintest.Org}

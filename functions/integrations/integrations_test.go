@@ -198,7 +198,7 @@ func TestWorkspaceIntegrationBringsAProvider(t *testing.T) {
 	}
 	h.Do("POST", "/integrations", key, `{"name":"a","ai_provider_id":"openai","key":"sk-abcdefgh","slug":"e","default_provider_slug":"bee"}`).Refused(400, "AB01", "default_provider_slug")
 	h.Do("GET", "/integrations/e", key, nil).Refused(404, "AB08", "")
-	// An organisation key finds it without naming the workspace, and by it.
+	// An organization key finds it without naming the workspace, and by it.
 	for _, query := range []string{"", "?workspace_id=" + admintest.OneSlug} {
 		if got := h.Do("GET", "/integrations/a"+query, chief, nil).OK().Text("workspace_id"); got != h.One {
 			t.Errorf("workspace %s", got)

@@ -59,7 +59,7 @@ func TestScopesAndRolesFollowThePlace(t *testing.T) {
 	c.Scopes = admintest.ScopeList{ofWorkspace + ".create"}
 	h.SetCaller("only-workspace", c)
 	h.Do("POST", "/integrations", "only-workspace", `{"name":"a","ai_provider_id":"openai","key":"sk-abcdefgh"}`).Refused(403, "AB03", "")
-	// Workspace keys reach nothing of the organisation but its list.
+	// Workspace keys reach nothing of the organization but its list.
 	h.Do("GET", "/integrations/"+org, key, nil).Refused(404, "AB08", "")
 	// Foreign and missing resources have the same response.
 	for _, as := range []string{key, admintest.WorkspaceB, admintest.OtherAdmin} {

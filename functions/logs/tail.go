@@ -148,8 +148,8 @@ func (t *follower) wait() bool {
 	return false
 }
 
-// look sends what has come, and from time to time a sign that nothing has. Each time the
-// caller is checked anew, so that a revoked key ends the tail.
+// look sends new logs, and a comment from time to time if there are none. Each time the
+// caller is checked again, so that a revoked key ends the tail.
 func (t *follower) look() {
 	now := time.Now()
 	fresh, more, err := t.news(now)

@@ -283,7 +283,7 @@ func TestServersNeedAnIntegrationThatIsOpenToTheirWorkspace(t *testing.T) {
 		t.Errorf("a workspace without access lists %v", n)
 	}
 	h.Do("PUT", "/mcp-integrations/"+of+"/workspaces", chief, `{"global_workspace_access":{"enabled":true}}`).OK()
-	// A slug is unique in the organisation, and free again when its server is deleted.
+	// A slug is unique in the organization, and free again when its server is deleted.
 	h.Do("POST", "/mcp-servers", admintest.WorkspaceB, server).Refused(409, "AB07", "slug")
 	if got := h.Do("GET", "/mcp-servers/same", key, nil).OK(); got.Text("url") != "https://gateway.example.com/v1/mcp/same/mcp" || got.Text("workspace_slug") != admintest.OneSlug || got.Text("mcp_integration_slug") != "up" {
 		t.Errorf("%s", got.Body)

@@ -59,7 +59,7 @@ func TestAWorkspaceHasSettingsOfItsOwnWhereItMay(t *testing.T) {
 		t.Errorf("another workspace: %s", a.Body)
 	}
 
-	// A category that is closed, and opened again, begins anew.
+	// A category that is closed, and opened again, begins again.
 	org(`{"workspace_overrides":{"data_visibility":false}}`)
 	shows(visible, "false", "organisation")
 	shows(logging, `"metrics"`, "workspace")

@@ -141,7 +141,7 @@ func (w *world) live(t *testing.T) int {
 
 // TestNoRequestIsRefusedWhileSecretsChange rotates again and again, hour by hour. Every
 // process must accept whatever a part of the edge still sends; at most two secrets are
-// accepted, and older ones are refused in the end.
+// accepted, and older ones are rejected in the end.
 func TestNoRequestIsRefusedWhileSecretsChange(t *testing.T) {
 	t.Parallel()
 	for seed, trouble := range []float64{0, 0, 0.1, 0.3} {

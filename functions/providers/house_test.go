@@ -34,7 +34,7 @@ func newHouse(t testing.TB) *admintest.House {
 	})
 }
 
-// integrate stores an integration of the organisation, or of a workspace.
+// integrate stores an integration of the organization, or of a workspace.
 func integrate(t testing.TB, h *admintest.House, org, workspace, slug string, access ...provider.WorkspaceAccess) resource.Record {
 	t.Helper()
 	rec := resource.Record{Scope: store.Scope{Org: org, Workspace: workspace}, Kind: provider.KindIntegration, Slug: slug, Name: "Own", Status: "active"}

@@ -202,7 +202,7 @@ func TestOnlyOpenIntegrationsAreUsed(t *testing.T) {
 	if a.Text("integration_id") != "shared" || len(a.At("model_config").(map[string]any)) != 0 || bytes.Contains(a.Body, []byte("sk****yz")) {
 		t.Errorf("of the organization's integration: %s", a.Body)
 	}
-	// The workspace's own integration is found before the organisation's.
+	// The workspace's own integration is found before the organization's.
 	own := integrate(t, h, admintest.Org, h.One, "shared")
 	h.Do("POST", "/providers", key, `{"name":"b","slug":"b","integration_id":"shared"}`).OK()
 	users, err := h.Resources.Users(context.Background(), own.Ref())

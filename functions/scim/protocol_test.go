@@ -20,7 +20,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// newHouse serves the family; example.com is a verified domain of the first organisation,
+// newHouse serves the family; example.com is a verified domain of the first organization,
 // other.example of the second.
 func newHouse(t testing.TB) *admintest.House {
 	t.Helper()
@@ -43,7 +43,7 @@ func newHouse(t testing.TB) *admintest.House {
 	return h
 }
 
-// token makes a token of an organisation.
+// token makes a token of an organization.
 func newToken(h *admintest.House, admin string) string {
 	return h.Do("POST", "/scim/tokens", admin, `{"name":"Provider"}`).OK().Text("token")
 }

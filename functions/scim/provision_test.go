@@ -18,7 +18,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// idp is an identity provider of an organisation.
+// idp is an identity provider of an organization.
 type idp struct {
 	t     *testing.T
 	h     *admintest.House

@@ -104,7 +104,7 @@ func TestMappingsAreCheckedWhenMade(t *testing.T) {
 	}
 }
 
-// Of two calls at the same time that give a group different roles one is refused.
+// Of two calls at the same time that give a group different roles one is rejected.
 func TestTwoRolesAtTheSameTime(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

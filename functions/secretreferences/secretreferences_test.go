@@ -69,7 +69,7 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 	}
 }
 
-// foreignIsMissing checks that another organisation gets the same bytes for something that
+// foreignIsMissing checks that another organization gets the same bytes for something that
 // exists as for something that does not.
 func foreignIsMissing(t *testing.T, h *admintest.House, method, below string, body any) {
 	t.Helper()

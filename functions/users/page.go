@@ -14,7 +14,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// described is what an invited person is told about an invitation.
+// described is the description of an invitation for the invited user.
 type described struct {
 	organization, inviter, role string
 	workspaces                  []joined

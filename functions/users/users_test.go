@@ -250,7 +250,7 @@ func TestTheLastOwnerStays(t *testing.T) {
 	}
 }
 
-// Owners are made and changed over HTTP alone, from an organisation without any.
+// Owners are made and changed over HTTP alone, from an organization without any.
 func TestOwnershipIsGivenAndTransferred(t *testing.T) {
 	t.Parallel()
 	h, _ := newHouse(t)
@@ -282,7 +282,7 @@ func TestOwnershipIsGivenAndTransferred(t *testing.T) {
 
 	h.Do("PUT", "/admin/users/"+bob+"/ownership", admintest.OtherAdmin, `{"owner":false}`).Refused(404, "AB08", "")
 	role(bob, "owner")
-	// An admin of the organisation neither makes owners nor removes them; an owner does.
+	// An admin of the organization neither makes owners nor removes them; an owner does.
 	asks := h.Caller(chief)
 	asks.UserID, asks.Role = resource.NewID(), admin.Admin
 	h.SetCaller("boss", asks)

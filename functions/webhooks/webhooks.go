@@ -236,7 +236,7 @@ var readsLogs = []string{"logs.read", "logs.view"}
 
 // mayShowContent returns a 403 if a destination would receive the bodies of requests that
 // its author may not read: those of all users. It applies to every change that leaves an
-// active destination with content, so that whoever changed it last may read them.
+// active destination with content, so that the user who changed it last may read them.
 func mayShowContent(c *admin.Call, ch *destination) error {
 	if !ch.Form.Content || ch.Rec.Status == observe.StatusDisabled {
 		return nil

@@ -17,7 +17,7 @@ import (
 
 var org = store.Scope{Org: admintest.Org}
 
-// addUser makes a user of the organisation and gives its id.
+// addUser makes a user of the organization and gives its id.
 func addUser(t testing.TB, h *admintest.House, email, role string) (id string) {
 	t.Helper()
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
@@ -33,7 +33,7 @@ func addUser(t testing.TB, h *admintest.House, email, role string) (id string) {
 	return id
 }
 
-// autoCreate makes the organisation hand keys to those who join.
+// autoCreate makes the organization hand keys to those who join.
 func autoCreate(t testing.TB, h *admintest.House) {
 	t.Helper()
 	body, err := json.Marshal(tenant.Organisation{Settings: tenant.Settings{UserKeys: tenant.UserKeys{AutoCreate: new(true)}}})

@@ -26,7 +26,7 @@ type Invite struct {
 // Membership is a role in a workspace, which is named as in the document.
 type Membership struct{ Workspace, Role string }
 
-// Key is a service key that is created anew: the value of the old one cannot be read.
+// Key is a service key that is always created: the value of the old one cannot be read.
 type Key struct {
 	Source    string // id at the source
 	Workspace string // named as in the document; "" for a key of the organization

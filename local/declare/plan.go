@@ -46,7 +46,7 @@ func (s *Step) String() string {
 
 const nounWorkspace = "workspace"
 
-// Plan is what has to be done to reach a declared state.
+// Plan lists the steps to reach a declared state.
 type Plan struct {
 	Steps []*Step
 
@@ -119,7 +119,7 @@ func Make(ctx context.Context, api API, d *Document, o Options) (*Plan, error) {
 	return p, nil
 }
 
-// scope is what has to be read to compare a document.
+// scope lists the resources to read to compare a document.
 func (d *Document) scope(o Options) scope {
 	sc := scope{organization: d.Organization != nil, own: o.OwnWorkspace}
 	in := map[level]map[string]bool{inOrganization: {}, inWorkspace: {}}

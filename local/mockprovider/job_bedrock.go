@@ -200,7 +200,7 @@ func invocationType(kind string, v value) *apiError {
 	return nil
 }
 
-// awsJob changes a job; told: the response contains the job.
+// awsJob changes a job; told makes the response contain the job.
 func awsJob(x *exchange, kind, id string, do func(*thing), told bool) *apiError {
 	n := x.s.things.get("aws-"+kind, id)
 	if n == nil {

@@ -174,7 +174,7 @@ func tuningMade(x *exchange, parent string) *apiError {
 	return listed(x, appendVertexJob(nil, n))
 }
 
-// vertexJob changes a job; told: the response contains the job.
+// vertexJob changes a job; told makes the response contain the job.
 func vertexJob(x *exchange, name, kind string, do func(*thing), told bool) *apiError {
 	n := x.s.things.get(kind, name)
 	if n == nil {

@@ -45,7 +45,7 @@ type calls struct {
 	Batches int `json:"batches,omitempty"`
 }
 
-// counters stand before the stand-ins and count what functions ask them for.
+// counters stand before the emulators and count what functions ask them for.
 type counters struct {
 	mu    sync.Mutex
 	sum   calls
@@ -128,7 +128,7 @@ func asking(body []byte) []byte {
 }
 
 // count adds one call. It leaves out two calls that a process makes now and then, for any
-// number of requests, so that a slow machine counts the same: whether an organisation's
+// number of requests, so that a slow machine counts the same: whether an organization's
 // generation has changed, and whether the edge's secrets have. The code that makes a price
 // adds the first.
 func (c *counters) count(service, action string, body, answer []byte) {
@@ -385,7 +385,7 @@ func sampleRecord(org string, start time.Time) *usage.Record {
 	return r
 }
 
-// near tells whether both are the same but for a tenth: files are of slightly other
+// near reports whether both are the same but for a tenth: files are of slightly other
 // sizes each time.
 func (c calls) near(o calls) bool {
 	close := func(a, b float64) bool { return math.Abs(a-b) <= 2+math.Max(a, b)/10 }

@@ -12,7 +12,7 @@ import (
 // archives are the functions that read or write segments of usage.
 var archives = map[string]bool{"usage": true, "repair": true, "logs": true, "analytics": true, "exports": true}
 
-// TestFunctionsLinkOnlyTheirOwn keeps binaries small and their rights narrow.
+// TestFunctionsLinkOnlyTheirOwn keeps binaries small and their permissions narrow.
 func TestFunctionsLinkOnlyTheirOwn(t *testing.T) {
 	_, places := placement.Families()
 	out, err := exec.Command("go", "list", "-tags", "lambda.norpc", "-deps=false", "-f", `{{.ImportPath}} {{join .Deps " "}}`, "gateway/functions/...").Output()

@@ -107,7 +107,7 @@ func install(t *testing.T) *installation {
 	return in
 }
 
-// fill makes the tables and the first organisation.
+// fill makes the tables and the first organization.
 func (in *installation) fill(t *testing.T, mockURL string) {
 	t.Helper()
 	cfg, err := onaws.Config(t.Context())
@@ -477,7 +477,7 @@ func (in *installation) startAndSize(t *testing.T) {
 	}
 }
 
-// lostIsLogged tells whether the line of an event that could not be queued has come
+// lostIsLogged reports whether the line of an event that could not be queued has come
 // whole.
 func lostIsLogged(log string) bool {
 	_, rest, found := strings.Cut(log, "usage event is not queued")

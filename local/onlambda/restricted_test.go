@@ -202,7 +202,7 @@ func (in *restricted) work(f func() error) {
 // anything is what work waits for where the queues are to be emptied.
 func anything() error { return nil }
 
-// idle tells whether the queues of events are empty.
+// idle reports whether the queues of events are empty.
 func (in *restricted) idle() error {
 	for _, name := range []string{"gateway-usage", "gateway-audit", "gateway-batches", "gateway-exports"} {
 		if n := len(in.sqs.Messages(name)); n > 0 {

@@ -25,7 +25,7 @@ import (
 )
 
 // TestRolesAreWhatFunctionsUse drives all functions and the container as they are deployed,
-// each with the rights of its role. It compares both ways: what was refused, and what a
+// each with the permissions of its role. It compares both ways: what was rejected, and what a
 // role allows and nothing used.
 func TestRolesAreWhatFunctionsUse(t *testing.T) {
 	in := restrict(t)

@@ -13,7 +13,7 @@ import (
 	"gateway/shared/testkit/mcptest"
 )
 
-// TestSessionsOutliveTheContainer: 200 sessions go on as they were after the container was
+// TestSessionsOutliveTheContainer: 200 sessions continue as they were after the container was
 // killed in the middle of a call of each. Each call that was answered has one record, each
 // that was cut off none or one, and nothing is missing at the server.
 func TestSessionsOutliveTheContainer(t *testing.T) {

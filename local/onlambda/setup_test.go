@@ -18,7 +18,7 @@ import (
 )
 
 // TestFirstKeys sets a fresh installation up as its owner does after the deploy:
-// by the task of the worker, in two environments at once, and once more.
+// by the task of the worker, in two environments at once, and again.
 func TestFirstKeys(t *testing.T) {
 	awstest.Start(t)
 	dir := awstest.Functions(t)

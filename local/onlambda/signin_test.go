@@ -19,7 +19,7 @@ import (
 
 const clients = root + "/scripts/clients"
 
-// TestPeopleSignInOnLambda: the functions, each with the rights of its role and in two
+// TestPeopleSignInOnLambda: the functions, each with the permissions of its role and in two
 // processes, have nothing but the store between the steps of a sign-in: by OpenID Connect
 // and by SAML, in a browser and on a device, with what SCIM ends.
 func TestPeopleSignInOnLambda(t *testing.T) {
@@ -45,7 +45,7 @@ func TestPeopleSignInOnLambda(t *testing.T) {
 	}
 }
 
-// owns gives the organisation a verified domain: names are not looked up in tests.
+// owns gives the organization a verified domain: names are not looked up in tests.
 func (in *restricted) owns(domain string) {
 	in.t.Helper()
 	made := in.ask("POST", "/auth/domains", adminKey, `{"domain":"`+domain+`"}`)

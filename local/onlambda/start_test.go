@@ -44,7 +44,7 @@ func templates(t *testing.T) map[string]map[string]map[string]string {
 	return sets
 }
 
-// resolved is a variable's value with the stand-ins of what a deploy would put
+// resolved is a variable's value with the emulators of what a deploy would put
 // into it.
 func resolved(t *testing.T, v string) string {
 	t.Helper()
@@ -62,7 +62,7 @@ func resolved(t *testing.T, v string) string {
 }
 
 // processEnv is what a deployed process finds in its environment: the template's
-// variables, those that the platform itself sets, and where the stand-ins are.
+// variables, those that the platform itself sets, and where the emulators are.
 func processEnv(t *testing.T, template map[string]string, provider, tools string) (env []string) {
 	t.Helper()
 	for name, v := range template {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestToolRunsOnLambda: the functions of responses and messages call tools for the model,
-// plain and streamed, with no more than the rights of their roles; each turn and each call
+// plain and streamed, with no more than the permissions of their roles; each turn and each call
 // has a record below that of the request.
 func TestToolRunsOnLambda(t *testing.T) {
 	in := restrictTo(t, []string{"responses", "messages", "logs", "usage", "audit", "apikeys"})

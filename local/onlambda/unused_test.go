@@ -10,7 +10,7 @@ import (
 	"gateway/shared/testkit/awstest/rights"
 )
 
-// kind groups functions that run the same code with the same rights.
+// kind groups functions that run the same code with the same permissions.
 func kind(name string) string {
 	_, places := placement.Families()
 	switch {

@@ -232,7 +232,7 @@ func TestLargeAndDeepContentStaysText(t *testing.T) {
 	b.eval("[...document.querySelectorAll('main button')].find((x) => x.innerText.startsWith('Load all')).click()")
 	b.want(shown + fmt.Sprintf(">%d", len(long)))
 
-	// JSON of 10,000 levels: the editor takes it, the gateway refuses it in words.
+	// JSON of 10,000 levels: the editor takes it, the gateway rejects it in words.
 	b.open(base + "/console/configs/new")
 	b.fill("[name=name]", strings.Repeat("W", 90))
 	deep := strings.Repeat(`{"targets":[`, 5_000) + strings.Repeat(`]}`, 5_000)

@@ -146,7 +146,7 @@ func TestTheConsoleInABrowser(t *testing.T) {
 	b.size(1440, "light")
 
 	// Without requests, a page shows how to send one. Wherever somebody signs in, the same
-	// page is shown afterwards; a wrong key is refused in words.
+	// page is shown afterwards; a wrong key is rejected in words.
 	b.open(base + "/console/logs?range=7d")
 	b.want(heading + "==='Sign in to the AI gateway'")
 	b.shoot("signin-1440-light")

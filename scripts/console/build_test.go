@@ -12,7 +12,7 @@ import (
 
 const source = "../../functions/console"
 
-// files are the contents of a folder by their name. Packed files are left out: what they
+// files are the contents of a folder by their name. Packed files are omitted: what they
 // are made of is compared, and functions/console tests that they unpack to it.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()

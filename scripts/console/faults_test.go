@@ -162,7 +162,7 @@ func TestSlowAndBrokenResponses(t *testing.T) {
 	release()
 	b.want(rows + ">=2")
 
-	// An error of the gateway, a page of a proxy, and a response that ends early are told in
+	// An error of the gateway, a page of a proxy, and a response that ends early are reported in
 	// words, and a button tries again.
 	for name, c := range map[string]struct {
 		says string
@@ -217,7 +217,7 @@ func TestSlowAndBrokenResponses(t *testing.T) {
 	}
 }
 
-// TestACutTailComesBack cuts and refuses the connection of the live log.
+// TestACutTailComesBack cuts and rejects the connection of the live log.
 func TestACutTailComesBack(t *testing.T) {
 	b, base, n := startLogs(t)
 	const live = "document.querySelector('section[aria-label=Live]')"
@@ -302,7 +302,7 @@ func TestTwoTabsShareASession(t *testing.T) {
 	two.signIn(adminKey)
 	two.want(heading + "==='Who may call the gateway?' && location.pathname==='/console/keys'")
 
-	// The first tab has the token of the session before. Its changes go on with the new one.
+	// The first tab has the token of the session before. Its changes continue with the new one.
 	one.open(at)
 	one.clickOn("Versions")
 	one.want("document.querySelector('[aria-label=Versions]')")

@@ -196,7 +196,7 @@ func (p *player) signsIn(one *scenario) error {
 	return errors.New("there is no end of signing in")
 }
 
-// sending notes where a refusal sends the user.
+// sending notes where a rejection sends the user.
 type sending struct {
 	speaking
 	to string

@@ -83,7 +83,7 @@ func TestServersThatMisbehave(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: starts a gateway, which -short leaves out")
 	}
-	// A silent server is given up after three seconds.
+	// A silent server is aborted after three seconds.
 	g, up := startGateway(t, "MCP_REQUEST_TIMEOUT_MS=3000"), newRogue(t)
 	g.register("modern", up.URL+"/modern", "none", "{}")
 	g.register("old", up.URL+"/old", "none", "{}")

@@ -15,7 +15,7 @@ func (g *gateway) client(name, slug string, by *http.Client) *mcptest.Client {
 }
 
 // TestSessionsOutliveTheGateway: the gateway is killed while each of 200 sessions makes a
-// call; the sessions go on as they were. The client is told of each lost call, and each
+// call; the sessions continue as they were. The client is told of each lost call, and each
 // answered call has one record.
 func TestSessionsOutliveTheGateway(t *testing.T) {
 	if testing.Short() {

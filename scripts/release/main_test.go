@@ -102,7 +102,7 @@ func TestGroupedSortsByPackage(t *testing.T) {
 	}
 }
 
-// The image has no shell to run anything, runs as a user without rights, and serves.
+// The image has no shell to run anything, runs as a user without permissions, and serves.
 func TestImageNeedsNoShell(t *testing.T) {
 	raw, err := os.ReadFile("../../local/Dockerfile")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// rule belongs to the organisation or to a workspace.
+// rule belongs to the organization or to a workspace.
 type rule struct {
 	Text   string `json:"text,omitempty" max:"100"`
 	Closed bool   `json:"closed,omitempty"` // of the organisation, not for workspaces
@@ -39,7 +39,7 @@ func ruleFamily(shared bool) admin.Family {
 	return admin.Family{Name: "rules", Doc: "Rules.", Routes: slices.Concat(col.Routes(), parts.Routes(), skills.Routes())}
 }
 
-// Things below a resource of the organisation are changed by callers who may change that
+// Things below a resource of the organization are changed by callers who may change that
 // resource, whatever the scopes of the children. The scopes are the parent's or the
 // children's own.
 func TestChildrenFollowTheLevelOfTheirParent(t *testing.T) {

@@ -68,7 +68,7 @@ func TestAnswersAreAsDocumented(t *testing.T) {
 	}
 }
 
-// The document's schema and the engine refuse the same requests, except for unknown fields,
+// The document's schema and the engine reject the same requests, except for unknown fields,
 // which the engine ignores and reports.
 func TestDocumentedBodiesAreThoseTheEngineTakes(t *testing.T) {
 	create := schemaOf(t, pointer("/gadgets", "post", "/requestBody"))

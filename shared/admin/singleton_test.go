@@ -117,7 +117,7 @@ func TestAWorkspaceOverridesAndTellsWhereAValueComesFrom(t *testing.T) {
 	if a := h.Do("GET", "/workspaces/"+h.Two+"/options", admintest.AdminKey, nil).OK(); a.Text("sounds", "level") != "low" || a.At("limits", "strict") != true {
 		t.Errorf("another workspace: %s", a.Body)
 	}
-	// What the workspace sets and what it has of the organisation must go together.
+	// What the workspace sets and what it has of the organization must go together.
 	h.Do("PUT", at, admintest.AdminKey, `{"sounds":{"level":null,"loud":true}}`).Refused(400, "AB01", "sounds.level")
 	h.Do("PUT", at, admintest.AdminKey, `{"sounds":{"level":null}}`).OK()
 	want("sounds.level", "low", "organisation")

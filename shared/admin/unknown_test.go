@@ -9,7 +9,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-// Members and query parameters that a route does not know are refused by name.
+// Members and query parameters that a route does not know are rejected by name.
 func TestUnknownNamesAreRefused(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -7,8 +7,8 @@ import (
 	"gateway/shared/fault"
 )
 
-// A client that relies on the exact shape is refused only for what it would miss in the
-// response, and the refusal names only that: removing what is lost without harm would not help.
+// A client that relies on the exact shape is rejected only for what it would miss in the
+// response, and the rejection names only that: removing what is lost without harm would not help.
 func TestStrictLossNamesMissingParts(t *testing.T) {
 	loss := Loss{StrictAnswer: true}
 	loss.Add("seed", "not accepted")

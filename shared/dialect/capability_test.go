@@ -10,7 +10,7 @@ import (
 )
 
 // wishes are bodies of each client that ask for one thing; each has what a target must be
-// known not to do for a refusal, and the field that the refusal names.
+// known not to do for a rejection, and the field that the rejection names.
 var wishes = map[string][]struct{ name, body, field string }{
 	"openai": {
 		{"tools", `{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}]}`, "tools"},

@@ -26,7 +26,7 @@ var carriers = []chat.Translator{
 }
 
 // FuzzOperation returns any bytes to every translator, as a request and as the answer to
-// one: refusals below 500, strict JSON, no panic.
+// one: rejections below 500, strict JSON, no panic.
 func FuzzOperation(f *testing.F) {
 	golden.Seeds(f, "operations/*", "request.json")
 	golden.Seeds(f, "operations/*", "upstream_response.json")

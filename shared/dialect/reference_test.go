@@ -191,7 +191,7 @@ func TestUnmarkRemovesReasoningOfAnotherProvider(t *testing.T) {
 			`{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[ {"type":"text","text":"y"}]},{"role":"user","content":"z"}],"thinking":{"type":"enabled","budget_tokens":1024}}`, "messages[1].content[0]"},
 		{anthropic.Messages{}, `{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"redacted_thinking","data":"gw1:a:d.b"}]},{"role":"user","content":"z"}]}`,
 			`{"messages":[{"role":"user","content":"x"},{"role":"user","content":"z"}]}`, "messages[1].content[0]"},
-		// A turn that goes on after its calls cannot think without the reasoning before them.
+		// A turn that continues after its calls cannot think without the reasoning before them.
 		{anthropic.Messages{}, `{"thinking":{"type":"enabled","budget_tokens":1024},"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[` + thinking + `,` + call + `]},` + result + `]}`,
 			`{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[` + call + `]},` + result + `]}`, "messages[1].content[0] thinking"},
 		{anthropic.Messages{}, `{"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[` + thinking + `,` + call + `]},` + result + `]}`,

@@ -80,7 +80,7 @@ func TestRateLimitsAreReadExactly(t *testing.T) {
 	}
 }
 
-// Every refusal with its path and words; `go test -update` rewrites the file.
+// Every rejection with its path and words; `go test -update` rewrites the file.
 func TestRefusalsNameEveryField(t *testing.T) {
 	places := []struct {
 		name  string

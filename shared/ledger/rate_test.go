@@ -161,7 +161,7 @@ func TestCallersAdmitExactlyTheLimit(t *testing.T) {
 			}
 			h.add(time.Hour)
 		}
-		// With two subjects, what one refuses is not lost for the other.
+		// With two subjects, what one rejects is not lost for the other.
 		loose, tight := rated(Key, "loose", per(100)), rated(Workspace, "tight", per(30))
 		if n := admittedOf(l, 80, loose, tight); n != 30 {
 			t.Errorf("%d of 80 admitted on limits of 100 and 30", n)

@@ -11,7 +11,7 @@ import (
 )
 
 // Before more is spent, what the request was already charged and what can still come must
-// fit; what does not fit is refused and leaves the reservation as it was: for every
+// fit; what does not fit is rejected and leaves the reservation as it was: for every
 // measure, and whether or not repair has settled the entry.
 func TestAFurtherAttemptIsReservedBesideWhatWasSpent(t *testing.T) {
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 )
 
 // Whatever stands in a template, in what it takes in and in the variables: a rendering
-// ends within its bounds, and what goes wrong is told as the caller's mistake.
+// ends within its bounds, and what goes wrong is reported as the caller's mistake.
 func FuzzTemplate(f *testing.F) {
 	f.Add("{{#l}}{{.}}{{>p}}{{/l}}", "a\n {{x}}", `{"l":[1,"b",[]],"x":{"y":null}}`)
 	f.Add("  {{>>own}}\n", "{{>p}}", `{"own":"{{>>own}}"}`)
@@ -50,7 +50,7 @@ func FuzzTemplate(f *testing.F) {
 }
 
 // A caller's body makes the JSON of one object, in which nothing about the prompt is
-// left, or is refused.
+// left, or is rejected.
 func FuzzRequest(f *testing.F) {
 	for _, s := range []string{`{"variables":{"a":1},"temperature":0.1}`, `{"stream":true,"tools":null,"hyperparameters":{}}`, `{"variables":[]}`, ``, `[]`, `{"messages":[]}`, "{\"a\":\"\xff\"}"} {
 		f.Add(s)

@@ -116,7 +116,7 @@ func TestRenderingIsBounded(t *testing.T) {
 	}
 }
 
-// The caller chooses the text of variables, and has not the rights of who saved the
+// The caller chooses the text of variables, and has not the permissions of who saved the
 // template: a saved partial in it would be read with those.
 func TestTextOfVariablesIncludesNoSavedPartials(t *testing.T) {
 	t.Parallel()

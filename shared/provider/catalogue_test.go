@@ -74,7 +74,7 @@ func sample(p *Provider) Credential {
 	return c
 }
 
-// TestEveryAddressAndCredential writes down what the whole catalogue makes:
+// TestEveryAddressAndCredential writes down what the whole catalog makes:
 // the diff of the golden file is the review of a change.
 func TestEveryAddressAndCredential(t *testing.T) {
 	var b strings.Builder

@@ -68,7 +68,7 @@ func opened(t testing.TB, rec *resource.Record, i *Integration) Credential {
 
 func ptr(s string) *string { return &s }
 
-// TestEverySecretFieldIsSealed walks the catalogue: no secret is in what is stored openly
+// TestEverySecretFieldIsSealed walks the catalog: no secret is in what is stored openly
 // or shown, and each comes back for a request.
 func TestEverySecretFieldIsSealed(t *testing.T) {
 	for _, p := range All() {
@@ -243,7 +243,7 @@ func TestModelsFollowAllowAll(t *testing.T) {
 	}
 }
 
-// FuzzChange tries configurations of any form: nothing panics, every refusal is a 400, and
+// FuzzChange tries configurations of any form: nothing panics, every rejection is a 400, and
 // sealed values are never stored in the open.
 func FuzzChange(f *testing.F) {
 	f.Add(0, "k", `{"custom_host":"https://a.example.com","custom_headers":{"X":"secret-value"}}`)

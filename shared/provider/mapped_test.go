@@ -145,7 +145,7 @@ func TestSecretsOfAWS(t *testing.T) {
 	h.fails(t, of("missing"), fault.ProviderError, "ResourceNotFoundException")
 	wrong := source(t, reference.AWS, "plain", own, map[string]string{"aws_secret_access_key": "CANARY-other"})
 	h.fails(t, wrong, fault.ProviderError, "InvalidSignatureException")
-	// Throttled calls have the status of refusals, and are none.
+	// Throttled calls have the status of rejections, and are none.
 	aws.Do(func() { aws.Fault = "ThrottlingException" })
 	h.fails(t, of("throttled"), fault.ProviderUnreachable, "ThrottlingException")
 	aws.Do(func() { aws.Fault = "" })

@@ -29,7 +29,7 @@ func TestListsOfEveryShapeBecomeOne(t *testing.T) {
 			t.Errorf("%s: %v\n%s", body, err, got)
 		}
 	}
-	// The clients of a provider require fields of its own (OpenRouter's SDK refuses a list without).
+	// The clients of a provider require fields of its own (OpenRouter's SDK rejects a list without).
 	const own = `{"id":"openai/gpt-4o","object":"model","created":7,"owned_by":"openai","architecture":{"modality":"text"},"context_length":128000,"name":"GPT-4o"}`
 	if got, err := OpenAIModels([]byte(`{"data":[{"id":"openai/gpt-4o","name":"GPT-4o","context_length":128000,"created":7,"architecture":{"modality":"text"}}]}`), p); err != nil || !strings.Contains(string(got), own) {
 		t.Errorf("%v\n%s", err, got)

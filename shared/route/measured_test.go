@@ -112,7 +112,7 @@ func TestAFailingTargetIsAvoidedBelowFallback(t *testing.T) {
 	}
 }
 
-// A refusal of the gateway says nothing of a target, and nothing stays in flight.
+// A rejection of the gateway says nothing of a target, and nothing stays in flight.
 func TestRefusalsAreNoFigures(t *testing.T) {
 	tree := compile(t, `{"strategy":{"mode":"least_busy"},"targets":[{"provider":"@a"},{"provider":"@b"}]}`, Strict)
 	f := newFigures()

@@ -125,7 +125,7 @@ func TestSessionEndsWithoutRenewalByItsProvider(t *testing.T) {
 	used(t, c, token, b, a)
 	idp.want(t, "after another, with the token that came", 2)
 
-	// What cannot be asked ends nothing, and is asked again soon.
+	// What cannot be asked ends nothing, and is called again soon.
 	idp.mu.Lock()
 	idp.fails = errors.New("no answer")
 	idp.mu.Unlock()
@@ -203,7 +203,7 @@ func TestProcessWithoutRenewalDefersToOthers(t *testing.T) {
 	b.want(t, "after it was asked", token, true)
 }
 
-// An end that comes while the provider is asked stays one, and the token is shown nowhere.
+// An end that comes while the provider is called stays one, and the token is shown nowhere.
 func TestRenewalEndsWithTheSession(t *testing.T) {
 	t.Parallel()
 	a, b, c := processes(t)

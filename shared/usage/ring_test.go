@@ -376,7 +376,7 @@ func TestDiskThatFailsKeepsTheBatchBack(t *testing.T) {
 	s.check(&b.Records[0], 5000)
 }
 
-// A file system that refuses a direct write gets the same bytes through its cache.
+// A file system that rejects a direct write gets the same bytes through its cache.
 func TestPackIsWrittenWithoutDirectWrites(t *testing.T) {
 	s := newShelf(t)
 	j := s.open(0)

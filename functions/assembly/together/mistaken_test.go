@@ -9,7 +9,7 @@ import (
 )
 
 // TestMistypedPathsAreNamed calls paths that are nearly those of a route, with keys of both
-// kinds: no provider is asked, and the response names the path that was probably meant.
+// kinds: no provider is called, and the response names the path that was probably meant.
 func TestMistypedPathsAreNamed(t *testing.T) {
 	h := newHouse(t)
 	for _, c := range []struct {

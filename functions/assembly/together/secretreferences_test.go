@@ -59,7 +59,7 @@ func TestMappedReferencesStay(t *testing.T) {
 	h.Do("DELETE", at, admintest.AdminKey, nil).OK()
 	h.Do("GET", at, admintest.AdminKey, nil).Refused(404, "AB08", "")
 
-	// What may be mapped: a reference of the organisation that is open to the workspace.
+	// What may be mapped: a reference of the organization that is open to the workspace.
 	h.Do("POST", "/integrations", admintest.AdminKey, `{"name":"I","ai_provider_id":"openai"`+mapped+`}`).Refused(400, "AB01", "secret_mappings[0].secret_reference_id")
 	two := h.Do("POST", references, admintest.AdminKey, strings.Replace(reference, `"tags"`, `"allowed_workspaces":["`+h.Two+`"],"tags"`, 1)).OK().Text("id")
 	body := `{"name":"I","ai_provider_id":"openai","secret_mappings":[{"target_field":"key","secret_reference_id":"` + two + `"}]}`

@@ -22,7 +22,7 @@ func (h *house) asked(key string, headers map[string]string) *httptest.ResponseR
 	return w
 }
 
-// The organisation sets how long a cached answer is used if a config does not say so, and
+// The organization sets how long a cached answer is used if a config does not say so, and
 // the most that a config may say. A change also applies to answers that are cached already.
 func TestTheOrganisationBoundsTheCache(t *testing.T) {
 	at := time.Now()
@@ -99,7 +99,7 @@ func TestSettingsOfTheOrganisationHoldForRequests(t *testing.T) {
 	}
 }
 
-// A workspace may have its own value if the organisation allows it: requests follow the
+// A workspace may have its own value if the organization allows it: requests follow the
 // setting of their workspace.
 func TestSettingsOfAWorkspaceHoldForItsRequests(t *testing.T) {
 	h := newHouse(t)

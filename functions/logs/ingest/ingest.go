@@ -321,7 +321,7 @@ func (s *shape) dialect() chat.Passer {
 	return upstream.Passer(openai.Chat{})
 }
 
-// meter reads the usage out of an answer, whoever gave it: the shape is that of the
+// meter reads the usage of a response from any provider: the format is that of the
 // answer, since it may have come through another gateway.
 func meter(x *Exchange) chat.Meter {
 	body := plainText(x.Response)

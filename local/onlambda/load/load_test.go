@@ -82,7 +82,7 @@ func (l *log) String() string {
 	return text[:min(len(text), 20_000)]
 }
 
-// What did not hold is said, each by itself.
+// What did not hold is said, each automatically.
 func TestWrong(t *testing.T) {
 	t.Parallel()
 	good := Report{Requests: 20, Rated: 5, Passed: 5, Limited: 5, Paid: 4, Unpaid: 6, Spent: 900, Billed: 900, Limit: 1000, Records: 20}

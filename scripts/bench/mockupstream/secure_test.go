@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Both protocols answer over TLS with what plain HTTP gets, and go on when their
+// Both protocols answer over TLS with what plain HTTP gets, and continue when their
 // connections were closed.
 func TestAnswersOverTLS(t *testing.T) {
 	t.Parallel()

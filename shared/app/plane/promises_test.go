@@ -52,7 +52,7 @@ var (
 )
 
 // TestPromisesAreKeptOrRefused: a member that shapes the answer reaches the provider in the
-// provider's own form or by a hidden tool, or the request is refused and the field named.
+// provider's own form or by a hidden tool, or the request is rejected and the field named.
 // The member is never left out, because the answer would look correct.
 func TestPromisesAreKeptOrRefused(t *testing.T) {
 	dialects := map[string]chat.Provider{}

@@ -22,7 +22,7 @@ func excused(id string, op provider.Operation) bool {
 	return slices.Contains(strings.Fields(unserved[id]), string(op))
 }
 
-// TestEveryOperationOfTheCatalogueIsSpoken goes through the whole catalogue: each operation
+// TestEveryOperationOfTheCatalogueIsSpoken goes through the whole catalog: each operation
 // of each row has a dialect or a translator, or is in the shape in which clients ask.
 func TestEveryOperationOfTheCatalogueIsSpoken(t *testing.T) {
 	known := map[string]bool{}
@@ -92,14 +92,14 @@ func conversation(op provider.Operation) bool {
 	return op.IsNative()
 }
 
-// listed tells whether an answer is turned into the clients' shape by its members, in any
+// listed reports whether an answer is turned into the clients' shape by its members, in any
 // dialect.
 func listed(op provider.Operation) bool { return op == provider.ModelsList }
 
 // carried reports whether the messages of op are passed on as they come, over a socket.
 func carried(op provider.Operation) bool { return op == provider.GeminiLive }
 
-// byConversation tells whether the provider's chat serves op, because the gateway does not
+// byConversation reports whether the provider's chat serves op, because the gateway does not
 // speak the provider's own format for op.
 func byConversation(p *provider.Provider, op provider.Operation, known map[string]bool) bool {
 	return conversation(op) && op != provider.Chat && p.Serves(provider.Chat) && known[p.DialectOf(provider.Chat)]

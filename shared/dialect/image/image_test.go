@@ -128,7 +128,7 @@ func TestNothingVanishesUnreported(t *testing.T) {
 	}
 }
 
-// FuzzRequest: a body gives a request in the host's form or a refusal below 500,
+// FuzzRequest: a body gives a request in the host's form or a rejection below 500,
 // and every member is sent or reported.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte(everything))

@@ -25,7 +25,7 @@ var wires = []chat.Provider{
 	cohere.Generate{}, ai21.Complete{}, bytez.Chat{}, oci.Chat{}, palm.Chat{}, palm.Text{}, reka.Chat{}, triton.Generate{}, workersai.Run{}, bedrock.Invoke{},
 }
 
-// FuzzWireRequest sends chats and text completions to every wire: refusals below
+// FuzzWireRequest sends chats and text completions to every wire: rejections below
 // 500, JSON, and no member of the request vanishes unreported.
 func FuzzWireRequest(f *testing.F) {
 	golden.Seeds(f, "openai-*", "request.json")

@@ -150,7 +150,7 @@ func TestExtractedClaimsBecomeHeaders(t *testing.T) {
 	}
 }
 
-// TestKeySetsOfAddresses: a set is asked once, again for a key that it has not, and is used on
+// TestKeySetsOfAddresses: a set is called once, again for a key that it has not, and is used on
 // while its address fails.
 func TestKeySetsOfAddresses(t *testing.T) {
 	t.Parallel()

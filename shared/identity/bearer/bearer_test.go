@@ -33,7 +33,7 @@ func setOf(key *rsa.PrivateKey) string {
 	return fmt.Sprintf(`{"keys":[{"kty":"RSA","kid":"a","n":%q,"e":%q}]}`, b64(key.N.Bytes()), b64(big.NewInt(int64(key.E)).Bytes()))
 }
 
-// TestFailedSignatureFetchesAReplacedKey: an address is asked again when a signature does not
+// TestFailedSignatureFetchesAReplacedKey: an address is called again when a signature does not
 // fit, not more than every ten seconds, and not for a token that has ended anyway.
 func TestFailedSignatureFetchesAReplacedKey(t *testing.T) {
 	t.Parallel()

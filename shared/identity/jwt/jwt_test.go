@@ -68,7 +68,7 @@ func set(keys ...map[string]any) json.RawMessage {
 	return raw
 }
 
-// house is an installation with two organisations, of which each has a workspace.
+// house is an installation with two organizations, of which each has a workspace.
 type house struct {
 	t         testing.TB
 	resources *resource.Resources

@@ -11,7 +11,7 @@ import (
 	"gateway/shared/identity/jwt"
 )
 
-// The time that an organisation gives to sessions counts from the claim iat, also for
+// The time that an organization gives to sessions counts from the claim iat, also for
 // tokens that were found good before it was set.
 func TestTokenExceedingMaxAgeIsRejected(t *testing.T) {
 	t.Parallel()

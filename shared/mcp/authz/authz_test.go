@@ -12,8 +12,8 @@ import (
 	"gateway/shared/tenant/access"
 )
 
-// TestDecisions holds decisions against what each condition says by itself: one that
-// does not hold refuses, and nothing makes up for it.
+// TestDecisions compares decisions with what each condition says automatically: one that
+// does not hold rejects, and nothing makes up for it.
 func TestDecisions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
@@ -76,7 +76,7 @@ func TestDecisions(t *testing.T) {
 	})
 }
 
-// TestAddressesOfTemplates: an address that is not listed by itself is one of the
+// TestAddressesOfTemplates: an address that is not listed automatically is one of the
 // templates that it fits, and one of them that is on is enough.
 func TestAddressesOfTemplates(t *testing.T) {
 	files, notes := Template{"files", pattern("file:///files/{path}")}, Template{"notes", pattern("file:///{kind}/{name}.md")}

@@ -88,7 +88,7 @@ func TestFindDiscoversAuthorizationServers(t *testing.T) {
 	}
 }
 
-// TestFindPrefersConfiguredEndpoints: nothing is asked where both addresses are known.
+// TestFindPrefersConfiguredEndpoints: nothing is called where both addresses are known.
 func TestFindPrefersConfiguredEndpoints(t *testing.T) {
 	t.Parallel()
 	f := Finder{Via: nil, CheckURL: anywhere} // any call would panic

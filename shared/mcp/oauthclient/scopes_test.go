@@ -14,7 +14,7 @@ import (
 	"gateway/shared/store"
 )
 
-// TestInsufficientParsesChallenges: what a refusal for scopes asks for, and what is asked of the
+// TestInsufficientParsesChallenges: what a rejection for scopes asks for, and what is asked of the
 // user then.
 func TestInsufficientParsesChallenges(t *testing.T) {
 	t.Parallel()

@@ -199,8 +199,8 @@ func TestParamsOfCalls(t *testing.T) {
 	}
 }
 
-// FuzzRequest: whatever comes, a message is refused or is one that both sides read
-// alike, and what is written of it holds against its own headers.
+// FuzzRequest: whatever comes, a message is rejected or is one that both sides read
+// alike, and what is written of it compares with its own headers.
 func FuzzRequest(f *testing.F) {
 	for _, s := range []string{
 		body("tools/call", meta+`,"name":"t","arguments":{"a":1}`), body("tools/list", ""), body("resources/read", meta+`,"uri":"file:///é"`),

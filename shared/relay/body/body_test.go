@@ -133,7 +133,7 @@ func TestTheVariableOfAPath(t *testing.T) {
 	}
 }
 
-// Metadata: workspace over key over request; the record of a refusal has it too.
+// Metadata: workspace over key over request; the record of a rejection has it too.
 func TestMetadataIsThereWhateverTheBodyIs(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]map[string]string{

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/relay/routes"
 )
 
-// TestSocketsThatAreNotServed: clients of responses go on by requests at 426 and dial again
+// TestSocketsThatAreNotServed: clients of responses continue by requests at 426 and dial again
 // after other statuses.
 func TestSocketsThatAreNotServed(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 )
 
 // TestErrorDialectIsThatOfTheSDK lists the shape of errors by path, and by provider where
-// that is known. Without a provider the request was refused before one was chosen.
+// that is known. Without a provider the request was rejected before one was chosen.
 func TestErrorDialectIsThatOfTheSDK(t *testing.T) {
 	t.Parallel()
 	version := http.Header{"Anthropic-Version": {"2023-06-01"}}

@@ -9,7 +9,7 @@ import (
 	"gateway/shared/relay/plan"
 )
 
-// TestOnlyCustomHostsAreTrusted: every provider of the catalogue is called by the
+// TestOnlyCustomHostsAreTrusted: every provider of the catalog is called by the
 // way of the trusted hosts when a person has set its address, and only then.
 func TestOnlyCustomHostsAreTrusted(t *testing.T) {
 	t.Parallel()

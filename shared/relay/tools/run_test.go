@@ -210,7 +210,7 @@ func same(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// TestRequestsThatAreNotForUs go on as they would: without the header, or without such a
+// TestRequestsThatAreNotForUs continue as they would: without the header, or without such a
 // tool.
 func TestRequestsThatAreNotForUs(t *testing.T) {
 	t.Parallel()
@@ -327,7 +327,7 @@ func TestResultsOfTools(t *testing.T) {
 	}
 }
 
-// TestWrongAnswersOfServers are refusals and no results.
+// TestWrongAnswersOfServers are rejections and no results.
 func TestWrongAnswersOfServers(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "{", "[]", `{"jsonrpc":"2.0","id":1}`, `{"result":7}`, `{"error":{"code":-1,"message":"no"}}`} {

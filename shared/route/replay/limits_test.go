@@ -94,7 +94,7 @@ func (b *booked) serve(rec *usage.Record, bound ledger.Bound, cost pricing.NanoD
 	admitted.SettleTokens(ctx, tokens)
 }
 
-// What the ledger refused, with the limits that it had, is refused again, and nothing
+// What the ledger rejected, with the limits that it had, is rejected again, and nothing
 // else: by the same limit, the first of them at the same request.
 func TestTheSameLimitsRefuseTheSame(t *testing.T) {
 	t.Parallel()

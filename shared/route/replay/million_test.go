@@ -23,7 +23,7 @@ import (
 var archived = flag.Int("records", 10_000, "how many records TestTheArchiveIsReplayed writes and simulates; 1000000 takes minutes")
 
 // decided makes the n-th request of an archive: routed by a config, charged by a price,
-// and refused where its user has had 20 in this hour.
+// and rejected where its user has had 20 in this hour.
 func decided(rnd *rand.Rand, q *Question, own *pricing.Custom, had map[string]int, n int, each time.Duration) usage.Record {
 	rec := serve(rnd, q.Config.Tree, nil, n)
 	rec.Start = noon.Add(time.Duration(n) * each).Truncate(time.Microsecond)

@@ -15,7 +15,7 @@ import (
 	"gateway/shared/store/sqlite"
 )
 
-// The choice: never a refused, resting or tried credential while another can be used, a spare
+// The choice: never a rejected, resting or tried credential while another can be used, a spare
 // one only without others, and one that rests only as a first choice.
 func TestPickPrefersUsableCredentials(t *testing.T) {
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestARefusedCredentialIsLeftOutEverywhereUntilTested(t *testing.T) {
 			t.Errorf("process %d after the test: %b", i, got)
 		}
 	}
-	// All refused: none is left.
+	// All rejected: none is left.
 	for _, id := range []string{"a", "b"} {
 		one.Of(ctx, scope, "i").Refuse(ctx, id)
 	}

@@ -215,7 +215,7 @@ func truncate(text, begin, end string) string {
 func assertionOf(r string) string { return truncate(r, "<saml:Assertion ", "</saml:Assertion>") }
 func signatureOf(r string) string { return truncate(r, "<ds:Signature ", "</ds:Signature>") }
 
-// evil returns an element without its signature that names somebody else by another id.
+// evil returns an element without its signature that names another user by another id.
 func evil(e string) string {
 	if strings.Contains(e, "<ds:Signature ") {
 		e = strings.Replace(e, signatureOf(e), "", 1)

@@ -271,7 +271,7 @@ func TestPublishedMetadata(t *testing.T) {
 	}
 }
 
-// TestAssertionIsAcceptedOnce, in its organisation and of its issuer.
+// TestAssertionIsAcceptedOnce, in its organization and of its issuer.
 func TestAssertionIsAcceptedOnce(t *testing.T) {
 	t.Parallel()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "s.db"), sqlite.Options{})

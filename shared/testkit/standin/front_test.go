@@ -19,7 +19,7 @@ import (
 	"gateway/shared/store/dynamo/emulator"
 )
 
-// One address is enough for all services: each is asked what only it can answer,
+// One address is enough for all services: each is called what only it can answer,
 // about what the templates describe.
 func TestOneAddress(t *testing.T) {
 	t.Parallel()

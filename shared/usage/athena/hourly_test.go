@@ -12,7 +12,7 @@ import (
 	"gateway/shared/store"
 )
 
-// What an organisation's questions have read in an hour limits the questions that are begun
+// What an organization's questions have read in an hour limits the questions that are begun
 // in that hour. It does not limit those that were begun before, whatever became of them,
 // those of others, and those of the next hour.
 func TestQuestionsOfAnHourAreBounded(t *testing.T) {

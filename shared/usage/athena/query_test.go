@@ -82,7 +82,7 @@ func TestWhatBecomesOfAQuery(t *testing.T) {
 	}
 }
 
-// A query that fails while it is waited for is started once more, one that is cancelled
+// A query that fails while it is waited for is started again, one that is cancelled
 // as well; a question that always fails is begun a bounded number of times.
 func TestAFailedQueryIsStartedAnew(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ import (
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// nowhere is where no organisation is.
+// nowhere is where no organization is.
 var nowhere = Places{Organizations: func(context.Context, string, int) ([]string, error) { return nil, nil }}
 
 // onEach runs a test on SQLite and on a DynamoDB.

@@ -47,7 +47,7 @@ type attribute struct {
 	required, computed bool
 	// secret attributes are sent and no answer has them.
 	secret bool
-	// changing attributes are computed anew by each change.
+	// changing attributes are computed again by each change.
 	changing bool
 	// first attributes are sent when the resource is created, and not when it is changed.
 	first bool
@@ -76,7 +76,7 @@ type kindOfResource struct {
 	element, key string
 	// listed is the list's name in answers, where it differs.
 	listed string
-	// found is for what has no item of its own: the list and the attributes that tell it.
+	// found is for objects without an item route: the list, and the attributes that identify one.
 	found string
 }
 

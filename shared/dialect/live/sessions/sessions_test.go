@@ -113,7 +113,7 @@ func TestWhatIsMadeWithinASession(t *testing.T) {
 }
 
 // A response reads its instructions and what was said before it. That much is reserved for
-// it, a token for each byte; if its end is not reported, an estimate of it is booked.
+// it, a token for each byte; if its end is not reported, an estimate of it is recorded.
 func TestWhatAResponseWithinASessionReads(t *testing.T) {
 	t.Parallel()
 	begin := func(s live.Wire, id string) int64 {

@@ -90,7 +90,7 @@ func TestUses(t *testing.T) {
 	}
 }
 
-// TestRecorder refuses what a policy does not allow, and lets others pass.
+// TestRecorder rejects what a policy does not allow, and lets others pass.
 func TestRecorder(t *testing.T) {
 	t.Parallel()
 	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
