@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"gateway/local/mockprovider"
-	"gateway/shared/relay/reused"
+	"gateway/shared/relay/caching"
 	"gateway/shared/store"
 	"gateway/shared/tenant"
 	"gateway/shared/usage"
@@ -65,7 +65,7 @@ func startWith(t *testing.T, o options, set ...func(*gateway)) *running {
 		t.Fatal(err)
 	}
 	if g.relay != nil { // what is kept is found, however busy the machine is
-		g.relay.CacheTimes = reused.Times{LookUp: time.Minute, Keep: time.Minute, Embed: time.Minute}
+		g.relay.CacheTimes = caching.Times{LookUp: time.Minute, Keep: time.Minute, Embed: time.Minute}
 	}
 	g.core.KeepTwins = true // tests create many equal resources
 	for _, f := range set {

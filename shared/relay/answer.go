@@ -15,11 +15,11 @@ import (
 	"gateway/shared/provider/modelmeta"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
+	"gateway/shared/relay/caching"
 	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/response"
-	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/target"
 	"gateway/shared/wire/mask"
@@ -51,8 +51,8 @@ type answer struct {
 	words  []byte      // its body, if the client gets the provider's errors unchanged
 	stream response.Stream
 	made   *ownership.IDWatcher
-	cached *reused.Answer // instead of a response: a cached one
-	soft   bool           // a non-denying guardrail has failed
+	cached *caching.Answer // instead of a response: a cached one
+	soft   bool            // a non-denying guardrail has failed
 }
 
 func (a *answer) status() int {
@@ -170,7 +170,7 @@ func promptsOf(tg *target.Target, bill *accounting.Bill) response.PromptSource {
 
 // sendFault sends an error in the client's dialect.
 func sendFault(c *call, f *fault.Fault) {
-	if len(c.bill.Purse.Attempts) > 1 {
+	if len(c.bill.Spending.Attempts) > 1 {
 		again := *f
 		again.Retried = true
 		f = &again
@@ -288,7 +288,7 @@ func endRawStream(r *Relay, tg *target.Target, rw *reply, log *record.Log, resp 
 
 // sendRaw passes a response through byte for byte, as it arrives.
 func sendRaw(c *call, resp *http.Response) error {
-	if target.Holds(&c.target, resp) || accounting.Tickets(&c.bill, resp) || c.bill.Purse.Holds() && createsBatch(&c.req, &c.body) && plainJSON(resp) {
+	if target.Holds(&c.target, resp) || accounting.Tickets(&c.bill, resp) || c.bill.Spending.Holds() && createsBatch(&c.req, &c.body) && plainJSON(resp) {
 		return sendHeld(c, resp)
 	}
 	watch := target.Watch(&c.target, resp)

@@ -115,7 +115,7 @@ type lineage struct {
 
 var _ cache.Embedder = (*embedder)(nil)
 
-// Embedder implements reused.Walk.
+// Embedder implements caching.Walk.
 func (c *call) Embedder(with *route.CacheEmbedder) cache.Embedder {
 	ask := admission.Headers{TraceID: c.req.Ask.TraceID, SpanID: admission.NewSpanID(), ParentSpanID: c.req.Ask.SpanID, NoBodies: c.req.Ask.NoBodies}
 	if ask.ParentSpanID == "" {
@@ -124,7 +124,7 @@ func (c *call) Embedder(with *route.CacheEmbedder) cache.Embedder {
 	return &embedder{relay: c.relay, with: with, from: lineage{c.req.Who, c.req.View, c.req.WS, c.req.Org, c.req.Token, maps.Clone(c.body.Metadata), ask}}
 }
 
-// Flush implements reused.Walk.
+// Flush implements caching.Walk.
 func (c *call) Flush() { c.reply.flush() }
 
 // Embed implements cache.Embedder.

@@ -14,10 +14,10 @@ import (
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/batch"
 	"gateway/shared/relay/body"
+	"gateway/shared/relay/caching"
 	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/record"
-	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/target"
 	"gateway/shared/usage"
@@ -54,12 +54,12 @@ func writeBooks(c *call) {
 	describe(c)
 	settleBreakers(c)
 	ctx := c.req.Base
-	var other *accounting.Purse
-	used, unused := c.bill.Purse.Cost, pricing.NanoDollars(0)
+	var other *accounting.Spending
+	used, unused := c.bill.Spending.Cost, pricing.NanoDollars(0)
 	if l := c.loser(); l != nil {
-		other, unused = &l.bill.Purse, l.bill.Purse.Cost
+		other, unused = &l.bill.Spending, l.bill.Spending.Cost
 	}
-	for _, err := range c.bill.Purse.Settle(ctx, c.bill.Ledger, outcome.Failure, other) {
+	for _, err := range c.bill.Spending.Settle(ctx, c.bill.Ledger, outcome.Failure, other) {
 		c.req.Fail("settle", err)
 	}
 	if c.race != nil {
@@ -130,8 +130,8 @@ func describeAnswer(c *call) {
 }
 
 // describeMoney records the calls and their cost, after settlement.
-func describeMoney(bill *accounting.Bill, log *record.Log, ca *reused.Cache, rec *usage.Record) {
-	r, p := rec, &bill.Purse
+func describeMoney(bill *accounting.Bill, log *record.Log, ca *caching.Cache, rec *usage.Record) {
+	r, p := rec, &bill.Spending
 	r.Attempts, r.Usage, r.Cost, r.Priced, r.SettleSubjects = p.Attempts, p.Usage, p.Cost, p.Priced, p.Entries
 	if r.Tariff = p.Tariff; r.Tariff != "" {
 		r.Book = bill.Prices.Version()

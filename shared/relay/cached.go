@@ -12,17 +12,17 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
+	"gateway/shared/relay/caching"
 	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/response"
-	"gateway/shared/relay/reused"
 	"gateway/shared/relay/target"
 	"gateway/shared/wire/mask"
 )
 
 // sendCached sends a cached response: no provider is called and nothing is charged.
-func sendCached(c *call, a *reused.Answer) error {
+func sendCached(c *call, a *caching.Answer) error {
 	e := a.Entry
 	c.cache.Use(e)
 	out := e.Body
@@ -48,7 +48,7 @@ func replayed(tg *target.Target, gs *guardrail.State, r *chat.Response) []byte {
 }
 
 // gather starts to assemble a stream that is cached, or judged at its end.
-func gather(tg *target.Target, gs *guardrail.State, ca *reused.Cache, a *answer) {
+func gather(tg *target.Target, gs *guardrail.State, ca *caching.Cache, a *answer) {
 	judged := gs.JudgesEnd()
 	if !ca.Stores() && !judged && !target.StoresItems(tg) {
 		return
@@ -61,7 +61,7 @@ func gather(tg *target.Target, gs *guardrail.State, ca *reused.Cache, a *answer)
 }
 
 // keepStream stores a finished stream: in the cache, and its items for later references.
-func keepStream(tg *target.Target, ca *reused.Cache, a *answer) {
+func keepStream(tg *target.Target, ca *caching.Cache, a *answer) {
 	stores := target.StoresItems(tg)
 	if !ca.Stores() && !stores {
 		return
@@ -149,7 +149,7 @@ func judgeRetold(tg *target.Target, rw *reply, log *record.Log, gs *guardrail.St
 // shows it, often in contradiction to its headers. The client gets the requested form.
 
 // pass passes the next bytes of a response to the stream's handler.
-func pass(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamState, a *answer, in []byte) ([]byte, error) {
+func pass(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamState, a *answer, in []byte) ([]byte, error) {
 	if a.stream.ComesWhole(in) {
 		takeWhole(tg, gs, ca, st, a)
 	}
@@ -166,7 +166,7 @@ func pass(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamSt
 }
 
 // takeWhole turns a into a complete response that is replayed to the client as a stream.
-func takeWhole(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamState, a *answer) {
+func takeWhole(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamState, a *answer) {
 	dec := upstream.NewWhole(tg.To.Dialect, &tg.To.Traits)
 	o := target.Options(tg)
 	if !a.stream.Translated() {

@@ -11,12 +11,12 @@ import (
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/body"
+	"gateway/shared/relay/caching"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/response"
-	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
 	"gateway/shared/relay/target"
@@ -40,7 +40,7 @@ type call struct {
 	reply    reply
 	log      record.Log   // what the record states of the response
 	rec      usage.Record // see describe
-	cache    reused.Cache
+	cache    caching.Cache
 	guards   guardrail.State
 	mask     target.SecretMask // of the target's credentials
 	protocol *calling          // of a protocol that calls no model; nil for others
@@ -103,7 +103,7 @@ func (c *call) connect() {
 	c.reply.from, c.reply.log = &c.req, &c.log
 	c.mask.Target = &c.target
 	c.cache.Target, c.cache.Bill = &c.target, &c.bill
-	c.cache.Guards, c.cache.Stars = &c.guards, &c.mask
+	c.cache.Guards, c.cache.Secrets = &c.guards, &c.mask
 }
 
 func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *routes.Route) {
@@ -124,7 +124,7 @@ func (c *call) reset() {
 	c.stream.heldBuf.Free()
 	c.plain.free()
 	c.stream.turnBuf.Free()
-	attempts := c.bill.Purse.Leftover()
+	attempts := c.bill.Spending.Leftover()
 	// Parts with reusable memory are saved one by one, because a literal of the complete call
 	// would be allocated first.
 	c.log.Free()
@@ -136,7 +136,7 @@ func (c *call) reset() {
 	c.target.Edited = edited
 	c.log = log
 	c.reply.tail, c.out.modelJSON = tail, modelJSON
-	c.bill.Purse.Attempts = attempts
+	c.bill.Spending.Attempts = attempts
 }
 
 // refuse sends an error, or ends a started stream with an error event.

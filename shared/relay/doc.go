@@ -17,7 +17,7 @@
 //	target.Target      address, credential and format of the target
 //	guardInput         checks the input before it is translated for the target
 //	prepare            builds the upstream body and request
-//	reused.Cache       looks up a cached response
+//	caching.Cache       looks up a cached response
 //	accounting.Bill    counts against limits and reserves money
 //	attempts           calls the provider; each response is judged before anything is sent
 //	guardOutput, guardStream

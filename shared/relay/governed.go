@@ -117,7 +117,7 @@ func (g *governor) Note(server, integration, name string, call *usage.Call) {
 // Began implements routes.Walk.
 func (g *governor) Began() {
 	g.of.began = g.s.relay.Now()
-	g.s.bill.Purse.Try(usage.Attempt{Provider: g.of.call.Protocol, ProviderSlug: g.of.server, Model: g.of.name, Start: g.s.req.Since()})
+	g.s.bill.Spending.Try(usage.Attempt{Provider: g.of.call.Protocol, ProviderSlug: g.of.server, Model: g.of.name, Start: g.s.req.Since()})
 }
 
 // Ended implements routes.Walk.
@@ -125,7 +125,7 @@ func (g *governor) Ended(status int) {
 	took := g.s.relay.Now().Sub(g.of.began)
 	g.s.log.Wait(took)
 	g.s.log.Attempt(took)
-	if a := g.s.bill.Purse.Last(); a != nil {
+	if a := g.s.bill.Spending.Last(); a != nil {
 		a.End(status, "", took)
 	}
 }
@@ -135,8 +135,8 @@ func (g *governor) Used(up, down int) {
 	u := pricing.Usage{Estimated: true}
 	u.Add(pricing.Input, response.TokensOfBytes(up))
 	u.Add(pricing.Output, response.TokensOfBytes(down))
-	g.s.bill.Purse.Charge(u, pricing.Price{}, false)
-	g.s.bill.Purse.Unpriced()
+	g.s.bill.Spending.Charge(u, pricing.Price{}, false)
+	g.s.bill.Spending.Unpriced()
 }
 
 // Trace implements routes.Walk.
@@ -232,7 +232,7 @@ func runTools(c *call, of *routes.ToolRun) error {
 			return c.req.Route.Client.AppendStreamError(nil, f, o)
 		},
 	}
-	c.bill.Purse.Unpriced() // its parts are charged separately
+	c.bill.Spending.Unpriced() // its parts are charged separately
 	return of.Answer(&desk)
 }
 

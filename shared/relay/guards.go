@@ -16,12 +16,12 @@ import (
 	"gateway/shared/relay/accounting"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/body"
+	"gateway/shared/relay/caching"
 	"gateway/shared/relay/form"
 	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/record"
 	"gateway/shared/relay/response"
-	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/target"
 	"gateway/shared/route"
@@ -172,7 +172,7 @@ func guardedDecoder(tg *target.Target, gs *guardrail.State, dec chat.StreamDecod
 }
 
 // drain reads a denied stream to its end, for its usage: it was created, and is charged.
-func drain(tg *target.Target, gs *guardrail.State, ca *reused.Cache, st *streamState, a *answer) {
+func drain(tg *target.Target, gs *guardrail.State, ca *caching.Cache, st *streamState, a *answer) {
 	tg.Req.Leave()
 	chunk := buffer.For(streamChunk)
 	defer chunk.Free()

@@ -115,7 +115,7 @@ func (r *race) decide(a answer, took time.Duration) answer {
 	c, status := r.first, a.status()
 	if c.req.Ctx.Err() != nil && r.decided() || usable(&a) {
 		status = 0 // it was cancelled
-		c.bill.Purse.Supersede()
+		c.bill.Spending.Supersede()
 	} else if a.refused() {
 		status = 0
 	}
@@ -157,7 +157,7 @@ func (r *race) run() {
 		}
 	}()
 	a := r.attempt(s)
-	r.called = len(s.bill.Purse.Attempts) > 0
+	r.called = len(s.bill.Spending.Attempts) > 0
 	if usable(&a) && r.claim(s) {
 		r.answer = a
 		r.cancel()
@@ -180,12 +180,12 @@ func (r *race) attempt(s *call) answer {
 		return refusal(err)
 	}
 	s.target.Demands, s.bill.Ruled = s.body.Own, r.ruled
-	s.bill.Purse.Second()
+	s.bill.Spending.Second()
 	s.plan.Config, s.plan.Requested = r.config, r.asked
 	s.plan.Follow(r.tree)
 	a := try(s, r.hedge.Leaf)
-	if len(s.bill.Purse.Attempts) > 0 {
-		s.bill.Purse.Attempts[0].Repeats(0, r.hedge.After, usage.WaitHedge)
+	if len(s.bill.Spending.Attempts) > 0 {
+		s.bill.Spending.Attempts[0].Repeats(0, r.hedge.After, usage.WaitHedge)
 	}
 	return a
 }
@@ -199,7 +199,7 @@ func (r *race) lose(s *call, a *answer) {
 		r.hedge.Lose(0, r.took)
 	}
 	if cancelled {
-		s.bill.Purse.Supersede()
+		s.bill.Spending.Supersede()
 	}
 	abandon(s, a)
 	s.log.Close()

@@ -96,10 +96,10 @@ func readRows(c *call, sum *accounting.BatchSum) error {
 
 // eachRow reads the rows of a file. It is not an attempt of the request.
 func eachRow(c *call, file string, checks bool, sum *accounting.BatchSum) error {
-	attempts := len(c.bill.Purse.Attempts)
+	attempts := len(c.bill.Spending.Attempts)
 	resp, err := again(c, target.Part{Op: provider.FilesContent, ID: file, Method: http.MethodGet})
 	c.out.part = target.Part{}
-	c.bill.Purse.Forget(attempts)
+	c.bill.Spending.Forget(attempts)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func jobUsage(c *call, id string) {
 		c.req.Fail("look for a batch's claim", err)
 		return
 	}
-	j, err := runJob(c, nil, c.bill.Purse.Last())
+	j, err := runJob(c, nil, c.bill.Spending.Last())
 	if err != nil {
 		c.req.Fail("usage of a batch", err)
 		return

@@ -22,11 +22,11 @@ import (
 	"gateway/shared/queue"
 	"gateway/shared/relay/admission"
 	"gateway/shared/relay/batch"
+	"gateway/shared/relay/caching"
 	"gateway/shared/relay/guardrail"
 	"gateway/shared/relay/ownership"
 	"gateway/shared/relay/plan"
 	"gateway/shared/relay/response"
-	"gateway/shared/relay/reused"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/session"
 	"gateway/shared/relay/target"
@@ -66,7 +66,7 @@ type Options struct {
 	Runs queue.Queue
 	// Cache caches responses if a config enables it; nil: none are cached.
 	Cache      *cache.Cache
-	CacheTimes reused.Times
+	CacheTimes caching.Times
 	Checks     map[string]judge.Maker // makers of the checks of guardrails, by id
 	Signing    *signing.Keys          // sign identities for servers and agent cards; nil: neither is served
 	Now        func() time.Time

@@ -43,7 +43,7 @@ func outcomeOf(q *admission.Request, pl *plan.Plan, up *outbound, rw *reply, a *
 
 // latencyOf is the latency of the target that was tried last; 0 if it was not called.
 func latencyOf(bill *accounting.Bill, o route.Outcome) time.Duration {
-	if at := bill.Purse.Last(); at != nil && !o.Refused {
+	if at := bill.Spending.Last(); at != nil && !o.Refused {
 		return at.Latency
 	}
 	return 0
@@ -69,7 +69,7 @@ func settleBreakers(c *call) {
 
 // called records in the last attempt which retry it was and how long it waited.
 func called(bill *accounting.Bill, s *route.Schedule, waited time.Duration) {
-	at := bill.Purse.Last()
+	at := bill.Spending.Last()
 	if at == nil || s.Used() == 0 {
 		return
 	}
@@ -166,7 +166,7 @@ func withAttempts(tg *target.Target, bill *accounting.Bill, body []byte) []byte 
 			refused++
 		}
 	}
-	if len(bill.Purse.Attempts)+refused < 2 {
+	if len(bill.Spending.Attempts)+refused < 2 {
 		return body
 	}
 	return wire.Splice(nil, body, wire.InsertAt(0, "attempts", appendAttempts(bill, nil, skips)))
@@ -175,8 +175,8 @@ func withAttempts(tg *target.Target, bill *accounting.Bill, body []byte) []byte 
 // appendAttempts writes the calls, then the targets that the gateway rejected.
 func appendAttempts(bill *accounting.Bill, dst []byte, skips []usage.Skip) []byte {
 	dst = append(dst, '[')
-	for i := range bill.Purse.Attempts {
-		a := &bill.Purse.Attempts[i]
+	for i := range bill.Spending.Attempts {
+		a := &bill.Spending.Attempts[i]
 		dst = appendAttempt(dst, a.OptionIndex, a.Provider, a.Model, a.Status, a.ErrorCode)
 	}
 	for i := range skips {

@@ -224,12 +224,12 @@ func (r *turn) Cover(what *session.Wanted) error {
 	wants(&c.target, &c.bill, what)
 	own, its := c.bill.Budgeted()
 	switch {
-	case !c.bill.Purse.NeedsCost(own, its):
+	case !c.bill.Spending.NeedsCost(own, its):
 		return nil
-	case c.bill.Purse.Holds():
-		return c.bill.Purse.Cover(c.req.Ctx, c.bill.BoundOf())
+	case c.bill.Spending.Holds():
+		return c.bill.Spending.Cover(c.req.Ctx, c.bill.BoundOf())
 	}
-	return c.bill.Purse.Reserve(c.req.Ctx, c.req.Base, c.bill.Ledger, c.req.ULID, own, its, c.bill.BoundOf())
+	return c.bill.Spending.Reserve(c.req.Ctx, c.req.Base, c.bill.Ledger, c.req.ULID, own, its, c.bill.BoundOf())
 }
 
 // End implements session.Turn.
@@ -282,7 +282,7 @@ func (r *turn) charge(u pricing.Usage, finish string, event []byte) {
 func (r *turn) Drop(refused *fault.Fault) {
 	c := r.call
 	if refused == nil { // no request was sent, and none is recorded
-		c.bill.Purse.Settle(c.req.Base, c.bill.Ledger, nil, nil)
+		c.bill.Spending.Settle(c.req.Base, c.bill.Ledger, nil, nil)
 		c.log.Close()
 	} else {
 		c.bill.Try(r.began).End(refused.Status(), string(refused.Code), 0)

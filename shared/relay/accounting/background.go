@@ -204,7 +204,7 @@ const maxID = 256
 func Learn(b *Bill, m chat.Meter) {
 	b.Reported.Hear(m)
 	b.Reported.Ended(m.Finish)
-	if at := b.Purse.Last(); at != nil && at.RequestID == "" && len(m.ID) <= maxID {
+	if at := b.Spending.Last(); at != nil && at.RequestID == "" && len(m.ID) <= maxID {
 		at.Identify(m.ID) // a translated response has another id
 	}
 	u := Used(b, m)

@@ -252,7 +252,7 @@ func oneToken() (u pricing.Usage) {
 
 // costOf is what a use is charged.
 func (b *Bill) costOf(u pricing.Usage) pricing.NanoDollars {
-	before := b.Purse.Cost
+	before := b.Spending.Cost
 	b.Charge(u)
-	return b.Purse.Cost - before
+	return b.Spending.Cost - before
 }

@@ -23,7 +23,7 @@ func (b *Bill) CountRequest() error {
 	if err := b.ReadPolicies(); err != nil {
 		return err
 	}
-	return b.Purse.CountRequest(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, b.early...)...)
+	return b.Spending.CountRequest(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, b.early...)...)
 }
 
 // CountCall is CountRequest for a protocol that calls no model. Token rates count the request
@@ -32,7 +32,7 @@ func (b *Bill) CountCall() error {
 	if err := b.CountRequest(); err != nil {
 		return err
 	}
-	return b.Purse.ReserveTokens(b.Target.Req.Ctx, response.TokensOfBytes(len(b.Target.Body.In)))
+	return b.Spending.ReserveTokens(b.Target.Req.Ctx, response.TokensOfBytes(len(b.Target.Body.In)))
 }
 
 // CountTool is CountCall for a tool call, which policies on tools count as well.
@@ -41,7 +41,7 @@ func (b *Bill) CountTool(server, tool string) error {
 	if err != nil {
 		return err
 	}
-	if err := b.Purse.CountRequest(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, set.Tools(func(key string) []string {
+	if err := b.Spending.CountRequest(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, append([]*ledger.Subject{b.Target.Req.Who.Subject, b.Target.Req.WS.Subject}, set.Tools(func(key string) []string {
 		switch key {
 		case "mcp_server":
 			return []string{server}
@@ -52,13 +52,13 @@ func (b *Bill) CountTool(server, tool string) error {
 	})...)...); err != nil {
 		return err
 	}
-	return b.Purse.ReserveTokens(b.Target.Req.Ctx, response.TokensOfBytes(len(b.Target.Body.In)))
+	return b.Spending.ReserveTokens(b.Target.Req.Ctx, response.TokensOfBytes(len(b.Target.Body.In)))
 }
 
 // LimitTarget checks the limits of the target and reserves money once per request; it reserves
 // more if this target is more expensive than the previous one.
 func (b *Bill) LimitTarget() error {
-	before := b.Purse.Counted()
+	before := b.Spending.Counted()
 	rates := b.LimitsOfTarget()
 	if b.Target.Req.Settles() {
 		return nil // it was counted when the work was started
@@ -66,7 +66,7 @@ func (b *Bill) LimitTarget() error {
 	if b.Target.Req.Route.Shape == routes.Socket && b.Target.Req.Route.Free {
 		return hasMoney(b) // its responses are counted and reserved for, one by one
 	}
-	err := b.Purse.CountTarget(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, rates)
+	err := b.Spending.CountTarget(b.Target.Req.Ctx, b.Ledger, b.Target.Req.Who.KeyID, rates)
 	if err == nil && !b.Target.Req.Route.Free && !b.Target.CostsNothing() {
 		own, its := b.Budgeted()
 		budgeted := len(own)+len(its) > 0
@@ -76,18 +76,18 @@ func (b *Bill) LimitTarget() error {
 		case budgeted:
 			err = measureInput(b)
 		}
-		if err == nil && b.Purse.NeedsCost(own, its) {
+		if err == nil && b.Spending.NeedsCost(own, its) {
 			bound, unmeasured := boundOf(b)
 			if budgeted {
 				err = measuredUnits(b, unmeasured)
 			}
 			if err == nil {
-				err = b.Purse.Reserve(b.Target.Req.Ctx, b.Target.Req.Base, b.Ledger, b.Target.Req.ULID, own, its, bound)
+				err = b.Spending.Reserve(b.Target.Req.Ctx, b.Target.Req.Base, b.Ledger, b.Target.Req.ULID, own, its, bound)
 			}
 		}
 	}
 	if err != nil {
-		b.Purse.GiveBack(b.Target.Req.Base, before)
+		b.Spending.GiveBack(b.Target.Req.Base, before)
 	} else {
 		b.counted = append(b.counted, rates...)
 	}
@@ -120,20 +120,20 @@ func hasMoney(b *Bill) error {
 // charges for earlier attempts. If those were charged nothing, the store is not called. It fails
 // if a budget is exhausted.
 func (b *Bill) CoverAgain() error {
-	if !b.Purse.Short() {
+	if !b.Spending.Short() {
 		return nil
 	}
-	return b.Purse.CoverAgain(b.Target.Req.Ctx, b.BoundOf())
+	return b.Spending.CoverAgain(b.Target.Req.Ctx, b.BoundOf())
 }
 
 // Spend charges the request's cost to the budgets, although it has no reservation. If an earlier
-// request has reserved it, Purse.Settle settles that.
+// request has reserved it, Spending.Settle settles that.
 func (b *Bill) Spend() {
-	if b.Purse.Inherited() {
+	if b.Spending.Inherited() {
 		return
 	}
 	own, its := b.Budgeted()
-	b.Purse.Spend(b.Target.Req.Base, b.Ledger, b.Target.Req.ULID, own, its)
+	b.Spending.Spend(b.Target.Req.Base, b.Ledger, b.Target.Req.ULID, own, its)
 }
 
 // Budgeted are the subjects with a budget in force: the caller's own, with those of
@@ -148,7 +148,7 @@ type Bill struct {
 	Ledger   *ledger.Ledger
 	Prices   *pricing.Book
 	Reported Reported
-	Purse    Purse
+	Spending Spending
 	Fetched  *body.FetchedMedia // media that were fetched for a target that takes no addresses
 	// ReadRows reads the rows of the batch that the request creates, checks what they name, and
 	// adds them up, unless the sum is nil; nil for other requests.
@@ -257,7 +257,7 @@ const maxItems = 64
 // their ids, so that the request reserves that instead of the model's full context window. It does
 // so while a budget is in force; m is as the provider reported it.
 func NoteTurn(b *Bill, m chat.Meter) {
-	if m.ID == "" || !m.Usage.Known() || m.Usage.Estimated || !b.Purse.Holds() && !b.Purse.Inherited() {
+	if m.ID == "" || !m.Usage.Known() || m.Usage.Estimated || !b.Spending.Holds() && !b.Spending.Inherited() {
 		return
 	}
 	tokens := max(m.Usage.TotalTokens(), m.ReportedTotal)
@@ -302,10 +302,10 @@ const (
 // HoldUntilBooked holds this request's reservation for the work that its provider does under an
 // id, until a request claims the end of that work or the time is over.
 func (b *Bill) HoldUntilBooked(id string, d time.Duration) {
-	if id == "" || len(id) > ownership.MaxID || !b.Purse.Holds() {
+	if id == "" || len(id) > ownership.MaxID || !b.Spending.Holds() {
 		return
 	}
-	held, err := b.Purse.Hold(b.Target.Req.Base, b.Target.Req.Start.Add(d))
+	held, err := b.Spending.Hold(b.Target.Req.Base, b.Target.Req.Start.Add(d))
 	if err != nil {
 		b.Target.Req.Fail("store a reservation", err) // repair charges it at its bound, earlier
 	}
@@ -348,7 +348,7 @@ func claim(b *Bill, id string) (first bool, err error) {
 		return false, err
 	}
 	if first, err = b.Target.Bookings().Claim(id); first {
-		b.Purse.Inherit(held)
+		b.Spending.Inherit(held)
 	}
 	return first, err
 }

@@ -58,7 +58,7 @@ func LearnRaw(b *Bill, m *response.UsageTail, status int) {
 	u.Add(pricing.Requests, 1)
 	b.Charge(u)
 	noteTurn(b, got)
-	if b.Purse.Cost > 0 && b.Target.CostsNothing() {
+	if b.Spending.Cost > 0 && b.Target.CostsNothing() {
 		b.Spend() // of a run that has ended
 	}
 }
@@ -240,7 +240,7 @@ func (a *passed) conversation() chat.Provider {
 // estimates reports whether unreported usage is estimated: it is while a budget is in force,
 // because a budget may be settled at an estimate but never at zero.
 func (a *passed) estimates() bool {
-	return a.bill.Purse.Holds() && a.bill.Target.OutBound > 0 && a.bill.Target.Body.Model != "" && a.bill.Target.Req.Req.Method == http.MethodPost && a.bill.ReadRows == nil
+	return a.bill.Spending.Holds() && a.bill.Target.OutBound > 0 && a.bill.Target.Body.Model != "" && a.bill.Target.Req.Req.Method == http.MethodPost && a.bill.ReadRows == nil
 }
 
 // interacts reports whether the response is one of Gemini's Interactions API.

@@ -151,7 +151,7 @@ func (b *Bill) CountHit() error {
 	}
 	b.LimitsOfTarget()
 	own, its := b.Budgeted()
-	return b.Purse.CountHit(b.Target.Req.Base, b.Ledger, b.Target.Req.ULID, own, its)
+	return b.Spending.CountHit(b.Target.Req.Base, b.Ledger, b.Target.Req.ULID, own, its)
 }
 
 // batchMode is the mode of the price of batches.

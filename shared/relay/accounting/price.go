@@ -66,11 +66,11 @@ func (b *Bill) Charge(u pricing.Usage) {
 	u = plausible(b, u)
 	price, known := b.priceOf(b.ModelOf(), priceOptions(b, cmp.Or(b.Reported.Prompt, u.InputTokens()), cmp.Or(b.Reported.Mode, b.Reported.Served.Mode, b.Target.Wanted.Mode)), true)
 	u = price.CountPixels(u, pricing.ImageSizes{Pixels: b.Reported.Pixels, Read: b.Reported.Sized, Each: b.Target.Wanted.Pixels, Steps: b.Target.Wanted.Steps})
-	b.Purse.Charge(u, price, known)
+	b.Spending.Charge(u, price, known)
 	for _, line := range b.Reported.Served.Also {
 		used := plausible(b, line.Usage)
 		price, known := priceOfLine(b, line, used.InputTokens())
-		b.Purse.ChargeAlso(used, price, known)
+		b.Spending.ChargeAlso(used, price, known)
 	}
 	b.Reported.Served.Also = nil
 }
@@ -247,7 +247,7 @@ func (h *Reported) ChargedAs(model string) { h.Priced = model }
 // result is valid until the next call.
 func (b *Bill) Try(start time.Duration) *usage.Attempt {
 	to := &b.Target.To
-	return b.Purse.Try(usage.Attempt{
+	return b.Spending.Try(usage.Attempt{
 		Provider: to.Target.Provider.ID, ProviderSlug: to.Names.Slug, Model: fault.Clip(b.ModelOf(), body.MaxModel), OptionIndex: to.Names.Option, Start: start, Credential: to.Names.Credential,
 	})
 }

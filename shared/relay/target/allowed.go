@@ -297,8 +297,8 @@ func plainModel(name string) string {
 	return name
 }
 
-// maxTold is how many allowed models a rejection lists.
-const maxTold = 20
+// maxListed is how many allowed models a rejection lists.
+const maxListed = 20
 
 // MayCall rejects a model that the settings do not allow; "" is none.
 func (tg *Target) MayCall(p *provider.Provider, model string) error {
@@ -306,11 +306,11 @@ func (tg *Target) MayCall(p *provider.Provider, model string) error {
 		return nil
 	}
 	allowed := tg.Req.Org.Settings.AllowedModels
-	told := strings.Join(allowed[:min(maxTold, len(allowed))], ", ")
-	if len(allowed) > maxTold {
-		told += ", ..."
+	listed := strings.Join(allowed[:min(maxListed, len(allowed))], ", ")
+	if len(allowed) > maxListed {
+		listed += ", ..."
 	}
-	return fault.Newf(fault.ModelNotAllowed, "model", "The settings do not allow the model %q of %s; allowed are %s", fault.Clip(model, 300), p.ID, told)
+	return fault.Newf(fault.ModelNotAllowed, "model", "The settings do not allow the model %q of %s; allowed are %s", fault.Clip(model, 300), p.ID, listed)
 }
 
 // bodyModels are the ends of paths at which providers read the model from the body, in lower

@@ -48,7 +48,7 @@ func used(n int64) (u pricing.Usage) {
 func bound(n int64) ledger.Bound { return ledger.Bound{Tokens: n, Priced: true} }
 
 // call tries a target and charges it.
-func (p *Purse) call(n int64) {
+func (p *Spending) call(n int64) {
 	p.Try(usage.Attempt{})
 	p.Charge(used(n), pricing.Price{}, false)
 }
@@ -57,7 +57,7 @@ func (p *Purse) call(n int64) {
 // left after settlement.
 func TestEachPaysForItsOwn(t *testing.T) {
 	t.Parallel()
-	l, p := book(t), new(Purse)
+	l, p := book(t), new(Spending)
 	key, first, second := tokens(ledger.Key, "k", 1000), tokens(ledger.Provider, "a", 1000), tokens(ledger.Provider, "b", 1000)
 	own := Budgeted(key, nil, &ledger.Subject{})
 	for i, its := range []*ledger.Subject{first, second} {
@@ -94,7 +94,7 @@ func TestEachPaysForItsOwn(t *testing.T) {
 func TestNothingSentIsNothingPaid(t *testing.T) {
 	t.Parallel()
 	for code, counted := range map[fault.Code]bool{fault.BudgetExhausted: false, fault.RateLimited: false, fault.UnpricedModel: false, fault.InvalidRequest: true} {
-		l, p := book(t), new(Purse)
+		l, p := book(t), new(Spending)
 		key := tokens(ledger.Key, "k", 50)
 		key.Rates = []ledger.RateLimit{{Type: ledger.Requests, Unit: ledger.PerDay, Value: 1}}
 		if err := p.CountRequest(ctx, l, "", nil, key, nil); err != nil {
@@ -110,7 +110,7 @@ func TestNothingSentIsNothingPaid(t *testing.T) {
 		if n, held := standing(t, l, key); n != 0 || held != 0 {
 			t.Errorf("%s: %d used, %d reserved", code, n, held)
 		}
-		if err := new(Purse).CountRequest(ctx, l, "", key); (err != nil) != counted {
+		if err := new(Spending).CountRequest(ctx, l, "", key); (err != nil) != counted {
 			t.Errorf("%s: the next request: %v", code, err)
 		}
 	}
@@ -119,17 +119,17 @@ func TestNothingSentIsNothingPaid(t *testing.T) {
 // A request rejected by one target's limit is not charged to the others.
 func TestTargetsThatAreRefusedAreGivenBack(t *testing.T) {
 	t.Parallel()
-	l, p := book(t), new(Purse)
+	l, p := book(t), new(Spending)
 	rated := &ledger.Subject{Scope: store.Scope{Org: "o", Workspace: "w"}, Kind: ledger.Provider, ID: "a", Label: "a", Rates: []ledger.RateLimit{{Type: ledger.Requests, Unit: ledger.PerDay, Value: 1}}}
 	before := p.Counted()
 	if err := p.CountTarget(ctx, l, "", []*ledger.Subject{rated, tokens(ledger.Integration, "i", 1)}); err != nil || p.Counted() != 1 {
 		t.Fatal(err)
 	}
-	if err := new(Purse).CountTarget(ctx, l, "", []*ledger.Subject{rated}); !fault.Is(err, fault.RateLimited) {
+	if err := new(Spending).CountTarget(ctx, l, "", []*ledger.Subject{rated}); !fault.Is(err, fault.RateLimited) {
 		t.Errorf("a second request: %v", err)
 	}
 	p.GiveBack(ctx, before)
-	if err := new(Purse).CountTarget(ctx, l, "", []*ledger.Subject{rated}); err != nil || p.Counted() != 0 {
+	if err := new(Spending).CountTarget(ctx, l, "", []*ledger.Subject{rated}); err != nil || p.Counted() != 0 {
 		t.Errorf("what was given back: %v", err)
 	}
 }
@@ -137,7 +137,7 @@ func TestTargetsThatAreRefusedAreGivenBack(t *testing.T) {
 // A further call is covered in addition to the charges for earlier calls, or rejected.
 func TestAFurtherCallIsCovered(t *testing.T) {
 	t.Parallel()
-	l, p := book(t), new(Purse)
+	l, p := book(t), new(Spending)
 	key, its := tokens(ledger.Key, "k", 100), tokens(ledger.Provider, "a", 1000)
 	if err := p.Reserve(ctx, ctx, l, "r", Budgeted(key), Budgeted(its), bound(40)); err != nil || p.Short() {
 		t.Fatal(err)
@@ -157,7 +157,7 @@ func TestAFurtherCallIsCovered(t *testing.T) {
 	if n, held := standing(t, l, key); n != 80 || held != 0 {
 		t.Errorf("%d used, %d reserved", n, held)
 	}
-	if new(Purse).Short() {
+	if new(Spending).Short() {
 		t.Error("nothing reserved is short of nothing")
 	}
 }
@@ -166,7 +166,7 @@ func TestAFurtherCallIsCovered(t *testing.T) {
 // more of it.
 func TestACallThatOutgrowsItsBudgetIsCharged(t *testing.T) {
 	t.Parallel()
-	l, p := book(t), new(Purse)
+	l, p := book(t), new(Spending)
 	its := tokens(ledger.Provider, "a", 100)
 	if err := p.Reserve(ctx, ctx, l, "r", nil, Budgeted(its), bound(40)); err != nil {
 		t.Fatal(err)
@@ -199,7 +199,7 @@ func TestACallThatOutgrowsItsBudgetIsCharged(t *testing.T) {
 // the next request.
 func TestSpentMoneyIsAlwaysCharged(t *testing.T) {
 	t.Parallel()
-	l, p := book(t), new(Purse)
+	l, p := book(t), new(Spending)
 	key, workspace := tokens(ledger.Key, "k", 100), tokens(ledger.Workspace, "w", 10)
 	p.call(60)
 	p.Spend(ctx, l, "r", Budgeted(key), nil, Budgeted(workspace))
@@ -231,7 +231,7 @@ func TestHitsCountAgainstBudgetsOfRequests(t *testing.T) {
 	requests := tokens(ledger.Key, "r", 2)
 	requests.Budgets[0].Type = ledger.Requests
 	for i, want := range []int64{1, 2, 2} {
-		p := new(Purse)
+		p := new(Spending)
 		if err := p.CountHit(ctx, l, "r", []*ledger.Subject{requests, tokens(ledger.Workspace, "w", 1)}, nil); (err != nil) != (i == 2) || err != nil && !fault.Is(err, fault.BudgetExhausted) {
 			t.Fatal(i, err)
 		}
@@ -244,10 +244,10 @@ func TestHitsCountAgainstBudgetsOfRequests(t *testing.T) {
 // The reused memory of one request's calls does not affect the next.
 func TestMemoryIsEmptied(t *testing.T) {
 	t.Parallel()
-	p := new(Purse)
+	p := new(Spending)
 	p.Try(usage.Attempt{ErrorCode: "x"})
 	left := p.Leftover()
-	if len(left) != 0 || left[:1][0].ErrorCode != "" || (&Purse{Attempts: left}).Last() != nil {
+	if len(left) != 0 || left[:1][0].ErrorCode != "" || (&Spending{Attempts: left}).Last() != nil {
 		t.Errorf("%+v", left[:1])
 	}
 }
@@ -262,13 +262,13 @@ func TestTwoAttemptsAreOneRequest(t *testing.T) {
 		counted := tokens(ledger.Policy, "p", 2)
 		counted.Budgets[0].Type = ledger.Requests
 		key.Rates = []ledger.RateLimit{{Type: ledger.Tokens, Unit: ledger.PerDay, Value: 1000}}
-		one, two := new(Purse), new(Purse)
+		one, two := new(Spending), new(Spending)
 		two.Second()
 		if err := one.CountRequest(ctx, l, "", key); err != nil {
 			t.Fatal(err)
 		}
 		own := Budgeted(key, counted)
-		for p, its := range map[*Purse]*ledger.Subject{one: first, two: second} {
+		for p, its := range map[*Spending]*ledger.Subject{one: first, two: second} {
 			id := map[bool]string{true: "r1", false: "r2"}[p == one]
 			if err := p.Reserve(ctx, ctx, l, id, own, Budgeted(its), bound(100)); err != nil {
 				t.Fatal(err)

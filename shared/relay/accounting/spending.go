@@ -14,10 +14,10 @@ import (
 	"gateway/shared/usage"
 )
 
-// Purse holds everything that one request counts, reserves and spends, from the first count to
+// Spending holds everything that one request counts, reserves and spends, from the first count to
 // its settlement. It is the only place that records money. The zero value has reserved nothing.
 // It is not safe for concurrent use.
-type Purse struct {
+type Spending struct {
 	Attempts []usage.Attempt // the calls so far, each with what it was charged
 	Usage    pricing.Usage   // of all of them
 	Cost     pricing.NanoDollars
@@ -48,57 +48,57 @@ type targetHold struct {
 const maxCharge pricing.NanoDollars = 10_000_000 * 1_000_000_000
 
 // Try begins a call. The result is valid until the next one.
-func (p *Purse) Try(a usage.Attempt) *usage.Attempt {
-	p.Attempts = append(p.Attempts, a)
-	return p.Last()
+func (s *Spending) Try(a usage.Attempt) *usage.Attempt {
+	s.Attempts = append(s.Attempts, a)
+	return s.Last()
 }
 
 // Forget drops the calls after the first n, which were not calls of the request itself.
-func (p *Purse) Forget(n int) { p.Attempts = p.Attempts[:n] }
+func (s *Spending) Forget(n int) { s.Attempts = s.Attempts[:n] }
 
 // Unpriced marks a request with a cost known to be zero.
-func (p *Purse) Unpriced() { p.Priced = true }
+func (s *Spending) Unpriced() { s.Priced = true }
 
 // Last returns the call that was started last; nil if there was none.
-func (p *Purse) Last() *usage.Attempt {
-	if len(p.Attempts) == 0 {
+func (s *Spending) Last() *usage.Attempt {
+	if len(s.Attempts) == 0 {
 		return nil
 	}
-	return &p.Attempts[len(p.Attempts)-1]
+	return &s.Attempts[len(s.Attempts)-1]
 }
 
 // Charge counts the usage of the last call; known reports that it has a price.
-func (p *Purse) Charge(u pricing.Usage, price pricing.Price, known bool) {
-	add(p, u, price, known)
-	p.Priced = known && price.Covers(u)
+func (s *Spending) Charge(u pricing.Usage, price pricing.Price, known bool) {
+	add(s, u, price, known)
+	s.Priced = known && price.Covers(u)
 }
 
 // ChargeAlso counts what a further model used within the last charge.
-func (p *Purse) ChargeAlso(u pricing.Usage, price pricing.Price, known bool) {
-	add(p, u, price, known)
-	p.Priced = p.Priced && known && price.Covers(u)
+func (s *Spending) ChargeAlso(u pricing.Usage, price pricing.Price, known bool) {
+	add(s, u, price, known)
+	s.Priced = s.Priced && known && price.Covers(u)
 }
 
-func add(p *Purse, u pricing.Usage, price pricing.Price, known bool) {
+func add(s *Spending, u pricing.Usage, price pricing.Price, known bool) {
 	var cost pricing.NanoDollars
 	if known {
 		cost = min(price.Cost(u), maxCharge)
-		note(p, price.Line())
+		note(s, price.Line())
 	}
-	p.Usage = p.Usage.Plus(u)
-	p.Cost += cost
-	if last := p.Last(); last != nil {
+	s.Usage = s.Usage.Plus(u)
+	s.Cost += cost
+	if last := s.Last(); last != nil {
 		last.Usage, last.Cost = last.Usage.Plus(u), last.Cost+cost
 	}
 }
 
 // note adds a line of the price list, once.
-func note(p *Purse, line string) {
+func note(s *Spending, line string) {
 	switch {
-	case p.Tariff == "":
-		p.Tariff = line
-	case p.Tariff != line && !slices.Contains(strings.Split(p.Tariff, lines), line) && len(p.Tariff) < maxTariff:
-		p.Tariff += lines + line
+	case s.Tariff == "":
+		s.Tariff = line
+	case s.Tariff != line && !slices.Contains(strings.Split(s.Tariff, lines), line) && len(s.Tariff) < maxTariff:
+		s.Tariff += lines + line
 	}
 }
 
@@ -108,127 +108,129 @@ const (
 )
 
 // spent is what the request was charged so far.
-func (p *Purse) spent() ledger.Used { return ledger.Used{Cost: p.Cost, Tokens: p.Usage.TotalTokens()} }
+func (s *Spending) spent() ledger.Used {
+	return ledger.Used{Cost: s.Cost, Tokens: s.Usage.TotalTokens()}
+}
 
 // CountRequest counts the request against the rates of its caller; nil subjects have
 // none.
-func (p *Purse) CountRequest(ctx context.Context, l *ledger.Ledger, caller string, of ...*ledger.Subject) (err error) {
-	p.admitted, err = l.Admit(ctx, caller, of)
+func (s *Spending) CountRequest(ctx context.Context, l *ledger.Ledger, caller string, of ...*ledger.Subject) (err error) {
+	s.admitted, err = l.Admit(ctx, caller, of)
 	return err
 }
 
 // CountTarget counts the request against the rates of a target.
-func (p *Purse) CountTarget(ctx context.Context, l *ledger.Ledger, caller string, subjects []*ledger.Subject) error {
+func (s *Spending) CountTarget(ctx context.Context, l *ledger.Ledger, caller string, subjects []*ledger.Subject) error {
 	rates := withRates(subjects)
 	if len(rates) == 0 {
 		return nil
 	}
 	admitted, err := l.Admit(ctx, caller, rates)
 	if err == nil {
-		p.admittedTargets = append(p.admittedTargets, admitted)
+		s.admittedTargets = append(s.admittedTargets, admitted)
 	}
 	return err
 }
 
 // Counted is how many targets were counted; see GiveBack.
-func (p *Purse) Counted() int { return len(p.admittedTargets) }
+func (s *Spending) Counted() int { return len(s.admittedTargets) }
 
 // GiveBack returns the counts of targets after the first n, so that a rejection by one limit
 // does not count against others.
-func (p *Purse) GiveBack(ctx context.Context, n int) {
-	for _, a := range p.admittedTargets[n:] {
+func (s *Spending) GiveBack(ctx context.Context, n int) {
+	for _, a := range s.admittedTargets[n:] {
 		a.GiveBack(ctx)
 	}
-	p.admittedTargets = p.admittedTargets[:n]
+	s.admittedTargets = s.admittedTargets[:n]
 }
 
 // NeedsCost reports whether the cost of a target must be known: because of budgets of the caller or
 // of the target, or of rates that count tokens.
-func (p *Purse) NeedsCost(own, its []*ledger.Subject) bool {
-	return len(own) > 0 || len(its) > 0 || p.admitted != nil || len(p.admittedTargets) > 0
+func (s *Spending) NeedsCost(own, its []*ledger.Subject) bool {
+	return len(own) > 0 || len(its) > 0 || s.admitted != nil || len(s.admittedTargets) > 0
 }
 
 // Reserve reserves the most that a target may cost. The caller's budgets (own) are reserved once
 // per request, and raised if this target is more expensive; the target's own budgets (its) are
 // reserved after those of the previous target are settled.
-func (p *Purse) Reserve(ctx, base context.Context, l *ledger.Ledger, id string, own, its []*ledger.Subject, bound ledger.Bound) error {
-	if err := p.ReserveTokens(ctx, bound.Tokens); err != nil {
+func (s *Spending) Reserve(ctx, base context.Context, l *ledger.Ledger, id string, own, its []*ledger.Subject, bound ledger.Bound) error {
+	if err := s.ReserveTokens(ctx, bound.Tokens); err != nil {
 		return err
 	}
 	var err error
-	p.covered = p.spent()
+	s.covered = s.spent()
 	if len(own) > 0 {
 		all := bound
-		all.Charged, all.Counted = p.covered, p.second
-		if p.reserved == nil {
-			p.reserved, err = l.Reserve(ctx, id, own, all)
+		all.Charged, all.Counted = s.covered, s.second
+		if s.reserved == nil {
+			s.reserved, err = l.Reserve(ctx, id, own, all)
 		} else {
-			err = p.reserved.Raise(ctx, all)
+			err = s.reserved.Raise(ctx, all)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	settleTarget(p, base)
+	settleTarget(s, base)
 	if len(its) == 0 {
 		return nil
 	}
-	p.held.attempts, p.held.before = len(p.Attempts), p.covered
-	bound.Before = p.covered
-	p.held.reserved, err = l.Reserve(ctx, id, its, bound)
+	s.held.attempts, s.held.before = len(s.Attempts), s.covered
+	bound.Before = s.covered
+	s.held.reserved, err = l.Reserve(ctx, id, its, bound)
 	return err
 }
 
 // Holds reports whether a budget has a reservation: one of the caller's or of the target being
 // tried.
-func (p *Purse) Holds() bool { return p.reserved != nil || p.held.reserved != nil }
+func (s *Spending) Holds() bool { return s.reserved != nil || s.held.reserved != nil }
 
 // Short reports whether another call of the target needs larger reservations, because the
 // earlier calls were charged. See CoverAgain.
-func (p *Purse) Short() bool {
-	return p.spent() != p.covered && p.Holds()
+func (s *Spending) Short() bool {
+	return s.spent() != s.covered && s.Holds()
 }
 
 // CoverAgain raises the reservations to cover one more call of the target in addition to the
 // charges for earlier calls. It fails if a budget is exhausted.
-func (p *Purse) CoverAgain(ctx context.Context, bound ledger.Bound) error {
-	spent := p.spent()
+func (s *Spending) CoverAgain(ctx context.Context, bound ledger.Bound) error {
+	spent := s.spent()
 	bound.Charged = spent
-	if err := p.reserved.Raise(ctx, bound); err != nil {
+	if err := s.reserved.Raise(ctx, bound); err != nil {
 		return err
 	}
-	before := p.held.before
+	before := s.held.before
 	bound.Charged, bound.Before = ledger.Used{Cost: spent.Cost - before.Cost, Tokens: spent.Tokens - before.Tokens}, before
-	if err := p.held.reserved.Raise(ctx, bound); err != nil {
+	if err := s.held.reserved.Raise(ctx, bound); err != nil {
 		return err
 	}
-	p.covered = spent
+	s.covered = spent
 	return nil
 }
 
 // Cover raises the reservations to a larger bound of the call in progress. If a budget is
 // exhausted, the existing reservation remains, so that the call is charged at its end.
-func (p *Purse) Cover(ctx context.Context, bound ledger.Bound) error {
-	if err := p.ReserveTokens(ctx, bound.Tokens); err != nil {
+func (s *Spending) Cover(ctx context.Context, bound ledger.Bound) error {
+	if err := s.ReserveTokens(ctx, bound.Tokens); err != nil {
 		return err
 	}
-	return p.CoverAgain(ctx, bound)
+	return s.CoverAgain(ctx, bound)
 }
 
 // Spend charges the request's cost to the budgets of the subjects without a reservation: the
 // money is already spent, so no limit is checked, and a budget that exceeds its limit rejects
 // the next request.
-func (p *Purse) Spend(base context.Context, l *ledger.Ledger, id string, of ...[]*ledger.Subject) {
+func (s *Spending) Spend(base context.Context, l *ledger.Ledger, id string, of ...[]*ledger.Subject) {
 	for _, subjects := range of {
-		r, err := l.Charge(base, id, subjects, p.spent())
-		p.settle(r, err)
+		r, err := l.Charge(base, id, subjects, s.spent())
+		s.settle(r, err)
 	}
 }
 
 // CountHit counts a request that costs nothing against budgets of requests. It fails if one is
 // exhausted.
-func (p *Purse) CountHit(base context.Context, l *ledger.Ledger, id string, own, its []*ledger.Subject) error {
-	if p.reserved != nil {
+func (s *Spending) CountHit(base context.Context, l *ledger.Ledger, id string, own, its []*ledger.Subject) error {
+	if s.reserved != nil {
 		own = nil // they count it with what an earlier target cost
 	}
 	for _, subjects := range [...][]*ledger.Subject{byRequests(own), byRequests(its)} {
@@ -236,44 +238,44 @@ func (p *Purse) CountHit(base context.Context, l *ledger.Ledger, id string, own,
 		if err != nil {
 			return err
 		}
-		p.settle(r, r.Settle(base, 0, 0))
+		s.settle(r, r.Settle(base, 0, 0))
 	}
 	return nil
 }
 
 // Hold holds the reservations beyond the request, for work that continues at a provider. It
 // returns the argument for Inherit; see ledger.Reservation.Hold.
-func (p *Purse) Hold(base context.Context, until time.Time) ([]ledger.Held, error) {
-	spent := p.spent()
-	held, err := p.reserved.Hold(base, until, spent)
-	before := p.held.before
-	its, err2 := p.held.reserved.Hold(base, until, ledger.Used{Cost: spent.Cost - before.Cost, Tokens: spent.Tokens - before.Tokens})
-	p.reserved, p.held.reserved = nil, nil
+func (s *Spending) Hold(base context.Context, until time.Time) ([]ledger.Held, error) {
+	spent := s.spent()
+	held, err := s.reserved.Hold(base, until, spent)
+	before := s.held.before
+	its, err2 := s.held.reserved.Hold(base, until, ledger.Used{Cost: spent.Cost - before.Cost, Tokens: spent.Tokens - before.Tokens})
+	s.reserved, s.held.reserved = nil, nil
 	return append(held, its...), errors.Join(err, err2)
 }
 
 // Inherit takes over the reservations of an earlier request for work that ended during this one.
 // Settle settles them at this request's charge.
-func (p *Purse) Inherit(held []ledger.Held) { p.inherited = append(p.inherited, held...) }
+func (s *Spending) Inherit(held []ledger.Held) { s.inherited = append(s.inherited, held...) }
 
 // Inherited reports whether an earlier request has reserved what this one is charged.
-func (p *Purse) Inherited() bool { return len(p.inherited) > 0 }
+func (s *Spending) Inherited() bool { return len(s.inherited) > 0 }
 
 // settleInherited settles the reservations of earlier requests. If this request has its own
 // reservation, that is charged, and the inherited ones are released.
-func settleInherited(p *Purse, base context.Context, l *ledger.Ledger) {
-	if len(p.inherited) == 0 {
+func settleInherited(s *Spending, base context.Context, l *ledger.Ledger) {
+	if len(s.inherited) == 0 {
 		return
 	}
-	used := p.spent()
-	if p.Holds() {
+	used := s.spent()
+	if s.Holds() {
 		used = ledger.Used{}
 	}
-	entries, err := l.SettleHeld(base, p.inherited, used)
+	entries, err := l.SettleHeld(base, s.inherited, used)
 	if err != nil {
-		p.failed = append(p.failed, err)
+		s.failed = append(s.failed, err)
 	}
-	p.Entries, p.inherited = append(p.Entries, entries...), nil
+	s.Entries, s.inherited = append(s.Entries, entries...), nil
 }
 
 // Settle settles the request's reservations, once: budgets get back the unused part, rates count
@@ -282,60 +284,60 @@ func settleInherited(p *Purse, base context.Context, l *ledger.Ledger) {
 // from budgets that the repair will settle.
 //
 // other is that of the attempt whose response is not used; nil if there was none. It settles its own
-// reservations, and its calls, usage and cost become part of p.
-func (p *Purse) Settle(base context.Context, l *ledger.Ledger, failure *fault.Fault, other *Purse) []error {
-	settleInherited(p, base, l)
-	settleReserved(p, base)
+// reservations, and its calls, usage and cost become part of s.
+func (s *Spending) Settle(base context.Context, l *ledger.Ledger, failure *fault.Fault, other *Spending) []error {
+	settleInherited(s, base, l)
+	settleReserved(s, base)
 	if other != nil {
 		settleReserved(other, base)
-		join(p, other)
+		join(s, other)
 	}
-	if failure != nil && ofLimit(failure.Code) && len(p.Attempts) == 0 {
-		p.admitted.GiveBack(base)
+	if failure != nil && ofLimit(failure.Code) && len(s.Attempts) == 0 {
+		s.admitted.GiveBack(base)
 	}
-	p.admitted.SettleTokens(base, p.Usage.TotalTokens())
-	return p.failed
+	s.admitted.SettleTokens(base, s.Usage.TotalTokens())
+	return s.failed
 }
 
 // settleReserved settles the budgets of one attempt, and the rates of its targets.
-func settleReserved(p *Purse, base context.Context) {
-	settleTarget(p, base)
-	if r := p.reserved; r != nil {
-		if len(p.Attempts) == 0 {
-			p.settle(r, r.Release(base)) // nothing was sent
+func settleReserved(s *Spending, base context.Context) {
+	settleTarget(s, base)
+	if r := s.reserved; r != nil {
+		if len(s.Attempts) == 0 {
+			s.settle(r, r.Release(base)) // nothing was sent
 		} else {
-			p.settle(r, r.Settle(base, p.Cost, p.Usage.TotalTokens()))
+			s.settle(r, r.Settle(base, s.Cost, s.Usage.TotalTokens()))
 		}
 	}
-	for _, a := range p.admittedTargets {
-		a.SettleTokens(base, p.Usage.TotalTokens())
+	for _, a := range s.admittedTargets {
+		a.SettleTokens(base, s.Usage.TotalTokens())
 	}
 }
 
 // join adds what another attempt of the same request has called, used and settled. Both have
 // settled their budgets; the rates of the caller count the sum.
-func join(p, other *Purse) {
-	p.Attempts = append(p.Attempts, other.Attempts...)
-	slices.SortStableFunc(p.Attempts, func(a, b usage.Attempt) int { return cmp.Compare(a.Start, b.Start) })
-	p.Usage, p.Cost = p.Usage.Plus(other.Usage), p.Cost+other.Cost
+func join(s, other *Spending) {
+	s.Attempts = append(s.Attempts, other.Attempts...)
+	slices.SortStableFunc(s.Attempts, func(a, b usage.Attempt) int { return cmp.Compare(a.Start, b.Start) })
+	s.Usage, s.Cost = s.Usage.Plus(other.Usage), s.Cost+other.Cost
 	if other.Tariff != "" {
 		for line := range strings.SplitSeq(other.Tariff, lines) {
-			note(p, line)
+			note(s, line)
 		}
 	}
-	p.Priced = p.Priced && (other.Priced || other.Cost == 0 && other.Usage == pricing.Usage{})
-	p.Entries, p.failed = append(p.Entries, other.Entries...), append(p.failed, other.failed...)
-	if p.admitted == nil {
-		p.admitted, other.admitted = other.admitted, nil
+	s.Priced = s.Priced && (other.Priced || other.Cost == 0 && other.Usage == pricing.Usage{})
+	s.Entries, s.failed = append(s.Entries, other.Entries...), append(s.failed, other.failed...)
+	if s.admitted == nil {
+		s.admitted, other.admitted = other.admitted, nil
 	}
 }
 
-// Second makes p that of a second attempt of a request, which the first one counts.
-func (p *Purse) Second() { p.second = true }
+// Second makes s that of a second attempt of a request, which the first one counts.
+func (s *Spending) Second() { s.second = true }
 
 // Supersede records in the last call that the response of another attempt is used.
-func (p *Purse) Supersede() {
-	if at := p.Last(); at != nil {
+func (s *Spending) Supersede() {
+	if at := s.Last(); at != nil {
 		at.ErrorCode = usage.Superseded
 	}
 }
@@ -350,33 +352,33 @@ func ofLimit(code fault.Code) bool {
 }
 
 // settleTarget settles the budgets of the target that was tried last.
-func settleTarget(p *Purse, base context.Context) {
-	h := &p.held
+func settleTarget(s *Spending, base context.Context) {
+	h := &s.held
 	if h.reserved == nil {
 		return
 	}
-	if len(p.Attempts) == h.attempts {
-		p.settle(h.reserved, h.reserved.Release(base))
+	if len(s.Attempts) == h.attempts {
+		s.settle(h.reserved, h.reserved.Release(base))
 	} else {
-		p.settle(h.reserved, h.reserved.Settle(base, p.Cost-h.before.Cost, p.Usage.TotalTokens()-h.before.Tokens))
+		s.settle(h.reserved, h.reserved.Settle(base, s.Cost-h.before.Cost, s.Usage.TotalTokens()-h.before.Tokens))
 	}
 	h.reserved = nil
 }
 
 // settle records the result of a settlement.
-func (p *Purse) settle(r *ledger.Reservation, err error) {
+func (s *Spending) settle(r *ledger.Reservation, err error) {
 	if err != nil {
-		p.failed = append(p.failed, err)
+		s.failed = append(s.failed, err)
 	}
-	p.Entries = append(p.Entries, r.Entries()...)
+	s.Entries = append(s.Entries, r.Entries()...)
 }
 
 // ReserveTokens reserves what a request may need from the rates that count tokens, once.
-func (p *Purse) ReserveTokens(ctx context.Context, bound int64) error {
-	if err := p.admitted.ReserveTokens(ctx, bound); err != nil {
+func (s *Spending) ReserveTokens(ctx context.Context, bound int64) error {
+	if err := s.admitted.ReserveTokens(ctx, bound); err != nil {
 		return err
 	}
-	for _, a := range p.admittedTargets {
+	for _, a := range s.admittedTargets {
 		if err := a.ReserveTokens(ctx, bound); err != nil {
 			return err
 		}
@@ -405,9 +407,9 @@ func Budgeted(of ...*ledger.Subject) (budgeted []*ledger.Subject) {
 }
 
 // Leftover is the memory of the calls, emptied, for another request.
-func (p *Purse) Leftover() []usage.Attempt {
-	clear(p.Attempts)
-	return p.Attempts[:0]
+func (s *Spending) Leftover() []usage.Attempt {
+	clear(s.Attempts)
+	return s.Attempts[:0]
 }
 
 // byRequests are those of the subjects that have a budget of requests.

@@ -1,4 +1,4 @@
-package reused
+package caching
 
 import (
 	"errors"

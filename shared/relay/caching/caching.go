@@ -1,6 +1,6 @@
-// Package reused is the response cache of one request: which requests match, exactly or
+// Package caching is the response cache of one request: which requests match, exactly or
 // semantically, which responses are stored, and the cache status.
-package reused
+package caching
 
 import (
 	"bytes"
@@ -53,16 +53,16 @@ func (t Times) OrStandard() Times {
 
 // Cache is the response cache of one request, at the current target.
 type Cache struct {
-	Target *target.Target
-	Bill   *accounting.Bill
-	Guards *guardrail.State
-	Stars  *target.SecretMask
-	Walk   Walk
-	Store  *cache.Cache // nil: nothing is cached
-	Times  Times
-	Status string       // for the response's header and the record
-	Hit    *cache.Entry // id of the response that is used
-	at     *looking     // nil: the target's responses are not cached
+	Target  *target.Target
+	Bill    *accounting.Bill
+	Guards  *guardrail.State
+	Secrets *target.SecretMask
+	Walk    Walk
+	Store   *cache.Cache // nil: nothing is cached
+	Times   Times
+	Status  string       // for the response's header and the record
+	Hit     *cache.Entry // id of the response that is used
+	at      *looking     // nil: the target's responses are not cached
 }
 
 // Walk holds the operations of the pipeline that the cache calls.
@@ -229,11 +229,11 @@ func (ca *Cache) usable(e *cache.Entry) *Answer {
 // the gateway.
 func (ca *Cache) Keep(out []byte) {
 	k := ca.at
-	if k == nil || !ca.Guards.Verdict.Passed() || !ca.complete(out) || ca.Stars.Repeats(out) {
+	if k == nil || !ca.Guards.Verdict.Passed() || !ca.complete(out) || ca.Secrets.Repeats(out) {
 		return
 	}
 	e := &cache.Entry{Body: out, Provider: ca.Target.To.Names.Provider, Model: ca.Bill.ReportedModel(), Finish: ca.Bill.Reported.Finish}
-	if last := ca.Bill.Purse.Last(); last != nil {
+	if last := ca.Bill.Spending.Last(); last != nil {
 		e.Usage, e.Cost = last.Usage, last.Cost
 	}
 	ctx, cancel := context.WithTimeout(ca.Target.Req.Ctx, ca.Times.Keep)
