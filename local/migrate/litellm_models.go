@@ -242,7 +242,7 @@ func readParam(l *importer, d *deployment, f document.Field, at string) error {
 		l.not(v, "the mock provider answers as it does")
 	case "max_parallel_requests":
 		l.not(v, "there is no limit of parallel requests; use rate limits")
-	case "input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost", "cache_creation_input_token_cost", "input_cost_per_second", "output_cost_per_second", "base_model":
+	case "input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost", "cache_creation_input_token_cost", "input_cost_per_image", "output_cost_per_image", "input_cost_per_second", "output_cost_per_second", "output_cost_per_video_per_second", "base_model":
 		// read by info
 	case "s3_bucket_name", "s3_region_name", "s3_access_key_id", "s3_secret_access_key", "aws_batch_role_arn":
 		l.changed(v, "set aws_s3_bucket of the integration; requests name the rest of a batch")

@@ -18,6 +18,16 @@ var tokenPrices = map[string]string{
 	"input_cost_per_audio_token": "request_audio_token", "output_cost_per_audio_token": "response_audio_token", "output_cost_per_reasoning_token": "reasoning_token", "input_cost_per_image_token": "request_image_token", "output_cost_per_image_token": "response_image_token",
 }
 
+// unitPrices are the prices per image or second, in US dollars, and the unit that they are of here
+// by the model's mode; a mode that is missing has no such unit.
+var unitPrices = map[string]map[string]string{
+	"input_cost_per_image":             {"": "input_image", "chat": "input_image", "completion": "input_image", "responses": "input_image", "image_generation": "generated_images"},
+	"output_cost_per_image":            {"": "generated_images", "chat": "generated_images", "image_generation": "generated_images", "image_edit": "generated_images"},
+	"input_cost_per_second":            {"audio_transcription": "video_seconds"}, // seconds of audio or video
+	"output_cost_per_second":           {"audio_transcription": "video_seconds", "video_generation": "video_seconds"},
+	"output_cost_per_video_per_second": {"": "video_seconds", "video_generation": "video_seconds"},
+}
+
 // infoNotes are fields of model_info that change nothing here.
 var infoNotes = map[string]mark{
 	"mode":        {Mapped, "the path of a request says what it is"},
@@ -31,8 +41,8 @@ var infoNotes = map[string]mark{
 
 // readInfo maps model_info, and the prices that may also be in litellm_params.
 func readInfo(l *importer, d *deployment, info, params *document.Node) error {
-	prices := map[string]any{}
-	base := ""
+	prices, units := map[string]any{}, map[string]any{}
+	base, mode := "", info.Get("mode").Scalar()
 	for _, n := range []*document.Node{params, info} {
 		for _, f := range n.Fields() {
 			v := f.Value
@@ -42,6 +52,24 @@ func readInfo(l *importer, d *deployment, info, params *document.Node) error {
 					return document.Errorf(v.At, f.Name, "must be a price in US dollars")
 				}
 				prices[to] = map[string]any{"price": json.Number(cents)}
+				l.mapped(v, "price of the model, in US cents")
+				continue
+			}
+			if modes, ok := unitPrices[f.Name]; ok && v.Kind() != document.Null {
+				unit, ok := modes[mode]
+				if !ok {
+					l.not(v, "requests of this mode are not priced by this unit")
+					continue
+				}
+				cents, ok := centsOf(v.Scalar())
+				if !ok {
+					return document.Errorf(v.At, f.Name, "must be a price in US dollars")
+				}
+				if before, twice := units[unit]; twice && before.(map[string]any)["price"] != json.Number(cents) {
+					l.not(v, "another price of the model is of the same unit")
+					continue
+				}
+				units[unit] = map[string]any{"price": json.Number(cents)}
 				l.mapped(v, "price of the model, in US cents")
 				continue
 			}
@@ -63,8 +91,8 @@ func readInfo(l *importer, d *deployment, info, params *document.Node) error {
 			}
 		}
 	}
-	for _, name := range []string{"input_cost_per_second", "output_cost_per_second"} {
-		l.not(params.Get(name), "prices of this unit are set in pricing_config by hand")
+	if len(units) > 0 {
+		prices["additional_units"] = units
 	}
 	if len(prices) == 0 && base == "" || d.anyModel || strings.Contains(d.model, "*") {
 		return nil

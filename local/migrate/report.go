@@ -94,6 +94,8 @@ func (m marks) lines(root *document.Node) []Line {
 func (m marks) walk(n *document.Node, at string, inherited mark, out *[]Line) {
 	if own, ok := m[n]; ok {
 		inherited = own
+	} else if !strings.Contains(at, ".") && (n.Kind() == document.Null || n.Kind() == document.Map && len(n.Fields()) == 0) {
+		inherited = mark{Mapped, "empty"} // a section without settings
 	}
 	leaf := true
 	for _, f := range n.Fields() {
