@@ -225,6 +225,8 @@ func (f *family) ingest(c *admin.Call, by *ingest.Reporter, all []otlp.ReceivedS
 	if err != nil {
 		return no, fault.Unavailable(err)
 	}
+	var one [1]ingest.Exchange // reused by all
+	var seen ingest.Seen
 	for i, ok := range accepted {
 		if !ok {
 			continue
@@ -234,8 +236,8 @@ func (f *family) ingest(c *admin.Call, by *ingest.Reporter, all []otlp.ReceivedS
 		if k.needsIDs {
 			verdict, verdicts = verdicts[0], verdicts[1:]
 		}
-		one := exchangeOf(&all[i], x, &verdict, k)
-		if _, err := f.Ingest.Emit(c.Context, by, []ingest.Exchange{one}); err != nil {
+		exchangeOf(&one[0], &seen, &all[i], x, &verdict, k)
+		if _, err := f.Ingest.Emit(c.Context, by, one[:]); err != nil {
 			return no, err
 		}
 	}
@@ -255,16 +257,17 @@ func unfit(t *otlp.ReceivedSpan, x *instrumentation.Reading, k *kind, now time.T
 	return ""
 }
 
-// exchangeOf is what a span or a log record reports about a request.
-func exchangeOf(t *otlp.ReceivedSpan, s *instrumentation.Reading, v *spandedup.Verdict, k *kind) ingest.Exchange {
+// exchangeOf sets x, with seen, to what a span or a log record reports about a request.
+func exchangeOf(x *ingest.Exchange, seen *ingest.Seen, t *otlp.ReceivedSpan, s *instrumentation.Reading, v *spandedup.Verdict, k *kind) {
 	took := t.End.Sub(t.Start)
 	if t.Start.IsZero() || took < 0 || took > maxTook*time.Millisecond {
 		took = 0
 	}
-	x := ingest.Exchange{
+	*seen = ingest.Seen{Endpoint: s.Endpoint, RequestedModel: s.RequestedModel, Model: s.Model, Finish: s.Finish, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}}
+	*x = ingest.Exchange{
 		Created: t.Start, URL: k.path, Method: http.MethodPost, Provider: fault.Clip(s.Provider, 64), Request: s.Request(), Response: s.Answer(),
 		Status: s.Status, Took: took, Stream: s.Stream, TraceID: clean(t.Trace), SpanID: clean(t.ID), ParentSpanID: clean(t.Parent), SpanName: clean(t.Name), Metadata: s.Metadata,
-		Seen: &ingest.Seen{Endpoint: s.Endpoint, RequestedModel: s.RequestedModel, Model: s.Model, Finish: s.Finish, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}},
+		Seen: seen,
 	}
 	if s.URL != "" {
 		x.URL = s.URL
@@ -284,7 +287,6 @@ func exchangeOf(t *otlp.ReceivedSpan, s *instrumentation.Reading, v *spandedup.V
 	if t.Trace != "" && t.ID != "" && !t.Start.IsZero() && k.priced(t) {
 		x.ID = "span\x00" + t.Trace + "\x00" + t.ID
 	}
-	return x
 }
 
 // clean is a text that fits a log.

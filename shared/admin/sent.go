@@ -38,7 +38,7 @@ func (b *sent) read(w http.ResponseWriter) error {
 		return tooLarge // unread
 	}
 	var err error
-	b.raw, err = io.ReadAll(http.MaxBytesReader(w, b.request.Body, limit))
+	b.raw, err = readBody(http.MaxBytesReader(w, b.request.Body, limit), min(b.request.ContentLength, limit, maxAhead))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -158,4 +158,18 @@ func escaped(b []byte) (rune, bool) {
 	}
 	n, err := strconv.ParseUint(string(b[2:escapeSize]), 16, 16)
 	return rune(n), err == nil
+}
+
+// maxAhead limits the memory that is reserved for a body before it arrives, in bytes.
+const maxAhead = 512 << 10
+
+// readBody reads a body of the expected length without growing its memory step by step; a
+// negative length is unknown.
+func readBody(r io.Reader, length int64) ([]byte, error) {
+	if length <= 0 {
+		return io.ReadAll(r)
+	}
+	b := bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead)) // a read of the end needs space as well
+	_, err := b.ReadFrom(r)
+	return b.Bytes(), err
 }

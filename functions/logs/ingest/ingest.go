@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -91,8 +92,11 @@ func (m *Maker) Emit(ctx context.Context, by *Reporter, all []Exchange) (ids []s
 	if m.Sink == nil {
 		return nil, fault.Unavailable(errNowhere)
 	}
+	s := slots.Get().(*slot)
+	defer slots.Put(s)
+	defer s.clear()
 	for i := range all {
-		r := m.record(by, &all[i])
+		r := m.record(by, &all[i], s)
 		if err := m.seal(ctx, by, &all[i], r); err != nil {
 			return ids, fault.Unavailable(fmt.Errorf("told: %w", err))
 		}
@@ -104,14 +108,26 @@ func (m *Maker) Emit(ctx context.Context, by *Reporter, all []Exchange) (ids []s
 	return ids, nil
 }
 
-// record returns the usage record of an exchange.
-func (m *Maker) record(by *Reporter, x *Exchange) *usage.Record {
+// slot is the memory of a record and its attempt, which is reused: sinks keep no reference to
+// the records that they accept.
+type slot struct {
+	record  usage.Record
+	attempt [1]usage.Attempt
+}
+
+func (s *slot) clear() { *s = slot{} }
+
+var slots = sync.Pool{New: func() any { return new(slot) }}
+
+// record returns the usage record of an exchange, in the memory of a slot.
+func (m *Maker) record(by *Reporter, x *Exchange, in *slot) *usage.Record {
 	start := x.Created
 	if start.IsZero() {
 		start = m.Now().Add(-x.Took)
 	}
 	start = start.UTC().Truncate(time.Microsecond)
-	r := &usage.Record{
+	r := &in.record
+	*r = usage.Record{
 		ID: logID(by.Scope, x.ID, start), Start: start, Org: by.Scope.Org, Workspace: by.Scope.Workspace, WorkspaceSlug: by.Slug,
 		KeyID: by.KeyID, KeyType: by.KeyType, UserID: by.UserID, EndUser: x.Metadata["_user"], Metadata: x.Metadata,
 		TraceID: x.TraceID, SpanID: x.SpanID, ParentSpanID: x.ParentSpanID, SpanName: x.SpanName,
@@ -123,7 +139,8 @@ func (m *Maker) record(by *Reporter, x *Exchange) *usage.Record {
 		r.TraceID = r.ID
 	}
 	m.count(r, x)
-	r.Attempts = []usage.Attempt{{Provider: r.Provider, Model: r.AnsweringModel(), Status: x.Status, Latency: x.Took, Usage: r.Usage, Cost: r.Cost}}
+	in.attempt[0] = usage.Attempt{Provider: r.Provider, Model: r.AnsweringModel(), Status: x.Status, Latency: x.Took, Usage: r.Usage, Cost: r.Cost}
+	r.Attempts = in.attempt[:]
 	return r
 }
 
@@ -246,6 +263,9 @@ func logID(sc store.Scope, id string, start time.Time) string {
 
 // withoutSecrets is an address without query, fragment and password.
 func withoutSecrets(address string) string {
+	if !strings.ContainsAny(address, "?#@:%") && strings.HasPrefix(address, "/") && !strings.HasPrefix(address, "//") {
+		return address // a plain path
+	}
 	u, err := url.Parse(address)
 	if err != nil {
 		at, _, _ := strings.Cut(address, "?")

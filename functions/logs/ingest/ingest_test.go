@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +32,9 @@ func (k *kept) Emit(_ context.Context, r *usage.Record) error {
 	if k.fail != nil {
 		return k.fail
 	}
-	k.records = append(k.records, *r)
+	one := *r
+	one.Attempts = slices.Clone(r.Attempts) // the memory is reused
+	k.records = append(k.records, one)
 	return nil
 }
 
