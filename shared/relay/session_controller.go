@@ -51,7 +51,7 @@ func newSessionController(c *call) *sessionController {
 	rt := *c.req.Route
 	rt.Free = false
 	d := &sessionController{relay: c.relay, of: c, leaf: c.target.To.Leaf, req: req, route: &rt, key: c.req.KeyHash()}
-	if at := c.bill.Purse.Last(); at != nil {
+	if at := c.bill.Spending.Last(); at != nil {
 		d.to = at.Server
 	}
 	return d
