@@ -16,6 +16,8 @@ import (
 
 	"gateway/shared/guard"
 	"gateway/shared/guard/judge"
+	"gateway/shared/provider"
+	"gateway/shared/wire/mask"
 )
 
 // Makers returns the checks of this package by id.
@@ -136,7 +138,22 @@ func (h *host) send(ctx context.Context, s *judge.Subject) (int, []byte, error) 
 	if err != nil {
 		return resp.StatusCode, nil, errors.New("the response of the service was truncated")
 	}
+	mask.Bytes(answer, h.credentials(req.Header))
 	return resp.StatusCode, answer, nil
+}
+
+// credentials returns those that were sent. Services repeat them in errors and data, which the
+// client and readers of logs see.
+func (h *host) credentials(sent http.Header) []string {
+	client := make([]string, len(h.forward))
+	for i, name := range h.forward {
+		client[i] = http.CanonicalHeaderKey(name)
+	}
+	out := provider.HeaderSecrets(nil, sent, client, nil)
+	if len(h.secret) > 0 {
+		out = append(out, string(h.secret))
+	}
+	return out
 }
 
 type webhookData struct {

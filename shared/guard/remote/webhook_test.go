@@ -62,3 +62,36 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// TestCredentialsOfWebhooksAreRedacted checks that a service that repeats what it was sent, in an
+// error or in its data, shows it to no client and no reader of logs.
+func TestCredentialsOfWebhooksAreRedacted(t *testing.T) {
+	t.Parallel()
+	const token, key, secret = "HOOK-TOKEN-1234567890", "HOOK-KEY-1234567890", "signing-secret-1234567890"
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		repeated, _ := json.Marshal(r.Header.Get("Authorization") + " " + r.Header.Get("X-Api-Key") + " " + secret)
+		if r.URL.Path == "/error" {
+			w.WriteHeader(401)
+			_, _ = w.Write([]byte(`{"error":` + string(repeated) + `}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"verdict":false,"data":{"seen":` + string(repeated) + `,"accept":"` + r.Header.Get("Accept") + `"}}`))
+	}))
+	defer s.Close()
+	for _, path := range []string{"/error", "/data"} {
+		params := map[string]json.RawMessage{}
+		for k, v := range map[string]any{"webhookURL": s.URL + path, "secret": secret, "headers": map[string]string{"Authorization": "Bearer " + token, "X-Api-Key": key, "Accept": "application/json"}} {
+			params[k], _ = json.Marshal(v)
+		}
+		v := Makers(time.Now, known)["default.webhook"](params)(context.Background(), &judge.Subject{Phase: guard.Before, Texts: []string{"a"}, Request: []byte(`{}`), Client: s.Client()})
+		shown, err := json.Marshal(v)
+		if err != nil || !strings.Contains(string(shown), "****") || path == "/data" && !strings.Contains(string(shown), "application/json") {
+			t.Errorf("%s: %v %s", path, err, shown)
+		}
+		for _, c := range []string{token, key, secret} {
+			if strings.Contains(string(shown), c) {
+				t.Errorf("%s: %s is shown: %s", path, c, shown)
+			}
+		}
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard/judge"
 	"gateway/shared/provider"
+	"gateway/shared/wire/mask"
 )
 
 // maxAnswer is the size limit of a vendor's response in bytes.
@@ -84,6 +85,7 @@ func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 		return nil, a.unanswered(ctx, key, failed, "sent a truncated response")
 	}
 	a.run.breakers.record(key, resp.StatusCode >= 500)
+	mask.Bytes(raw, provider.HeaderSecrets(nil, req.Header, a.run.forward, nil))
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode > 299:
 		return nil, a.run.fails("VendorError", "responded with the status %d", resp.StatusCode)
