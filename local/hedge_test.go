@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -243,5 +244,38 @@ func TestRequestsWithSideEffectsAreNotHedged(t *testing.T) {
 	}
 	if first < 5 || unused > used/5 {
 		t.Errorf("the first hedge was at %d; %.0f of %.0f at 20 %%", first, unused, used)
+	}
+}
+
+// TestHedgesKeepGuardrails checks that the second attempt sends nothing that the guardrails of its
+// target deny, and that its response is judged before it wins.
+func TestHedgesKeepGuardrails(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	key := r.newKey(`"usage_limits":{"type":"cost","credit_limit":100}`)
+	n := r.warmed(key)
+	provider := new(keeping) // answers at once
+	host := httptest.NewServer(provider)
+	defer host.Close()
+	r.save("heard", `"ai_provider_id":"openai","key":"sk-heard","configurations":{"custom_host":"`+host.URL+`/v1"}`)
+	const denies = `"%s":[{"default.regexMatch":{"rule":%q,"not":true},"deny":true}],`
+	for _, c := range []struct {
+		name, guardrails string
+		sent             bool // the second target gets the request
+		second           bool // its response is the client's
+	}{
+		{"without guardrails", "", true, true},
+		{"input", fmt.Sprintf(denies, "input_guardrails", "SECRETWORD"), false, false},
+		{"output", fmt.Sprintf(denies, "output_guardrails", "127.0.0.1"), true, false},
+	} {
+		provider.body.Store("")
+		config := hedgedConfig("fallback", 20, "", `{"provider":"@mock","override_params":{"model":"gpt-4o"}}`, `{`+c.guardrails+`"provider":"@heard","override_params":{"model":"gpt-4o"}}`)
+		got := r.call("POST", "/chat/completions", chatBody("gpt-4o", "mock: delay=1500ms\nSECRETWORD", ""), "X-Gateway-Config", config, "X-Gateway-Api-Key", key)
+		n++
+		body, _ := provider.body.Load().(string)
+		if sent := strings.Contains(body, "SECRETWORD"); got.status != 200 || sent != c.sent || strings.Contains(got.body, "127.0.0.1") != c.second {
+			t.Errorf("%s: %d %s; the second target got %q", c.name, got.status, got.body, body)
+		}
+		r.records(n)
 	}
 }
