@@ -99,6 +99,12 @@ before(async () => {
   const at = `http://127.0.0.1:${collector.address().port}`;
   await admin('/telemetry-destinations', { name: id(), endpoint: `${at}/plain`, include_content: true });
   await admin('/telemetry-destinations', { name: id(), endpoint: `${at}/newest`, include_content: true, semconv_stability_opt_in: 'gen_ai_latest_experimental' });
+  // New destinations are noticed within seconds; requests before are not exported to them.
+  for (const end = Date.now() + 20_000; !span('probe') || !span('probe', 'newest');) {
+    assert.ok(Date.now() < end, 'no span came');
+    await calls.embeddings({ headers: { 'x-gateway-metadata': '{"call":"probe"}' } });
+    await new Promise((r) => { setTimeout(r, 100); });
+  }
   for (const [name, call] of Object.entries(calls)) {
     await call({ headers: { 'x-gateway-metadata': JSON.stringify({ call: name, session_id: 'session-1' }) } }).catch((e) => { if (name !== 'failed') throw e; });
   }
