@@ -49,7 +49,7 @@ var exemptions = []exemption{
 	{"Edge/Custom::CDKBucketDeployment[0-9A-Za-z]+", "IAM5", nil, "The same function reads the assets of the CDK and writes objects into the console's bucket, whatever their names are"},
 	{"Edge/Custom::CDKBucketDeployment[0-9A-Za-z]+", "L1", nil, "The CDK chooses its runtime"},
 	{"Edge/Distribution", "CFR4", nil, "Without a domain of its own the distribution has CloudFront's certificate, whose lowest version cannot be chosen"},
-	{"Edge/Distribution", "CFR2", nil, "firewall=off is asked for by who deploys"},
+	{"Edge/Distribution", "CFR2", nil, "firewall=off is a choice of the deployer"},
 	{"Edge/Distribution", "CFR3", nil, "CloudFront writes no logs to buckets of some regions"},
 }
 

@@ -216,7 +216,7 @@ func (o *options) check() error {
 		wrong("context bodyRetentionDays=%s: must be at most recordRetentionDays=%s", o.bodyDays, o.recordDays)
 	}
 	if _, err := os.Stat(filepath.Join(o.dist, "chat", "bootstrap")); err != nil {
-		wrong("context dist=%s: holds no functions; run scripts/lambdas.sh first", o.dist)
+		wrong("context dist=%s: contains no functions; run scripts/lambdas.sh first", o.dist)
 	}
 	return errors.Join(errs...)
 }

@@ -480,7 +480,7 @@ func TestRightsEndWithThoseOfTheirSponsor(t *testing.T) {
 				what, path string
 				body       any
 			}{{"invites", "/invites", map[string]any{"email": "x@example.com", "role": "admin"}}, {"creates a key", "/api-keys/organisation/service", map[string]any{"name": "k", "scopes": all("organisation/service")}}} {
-				if status, out := w.call("POST", c.path, first, c.body); status != 403 || !strings.Contains(fmt.Sprint(out), "takes it over by rotating it") {
+				if status, out := w.call("POST", c.path, first, c.body); status != 403 || !strings.Contains(fmt.Sprint(out), "becomes the sponsor by rotating it") {
 					t.Errorf("a key of a %s user %s: %d %v", end, c.what, status, out)
 				}
 			}

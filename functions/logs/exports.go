@@ -439,7 +439,7 @@ func mayRead(c *admin.Call, o *export.Order) error {
 		return err
 	}
 	if now.Nothing || len(now.UserIDs) != len(o.Filter.UserIDs) || len(now.Keys) != len(o.Filter.Keys) {
-		return fault.New(fault.NotAllowed, "exportId", "The file has logs that your role is not shown any more; create another export")
+		return fault.New(fault.NotAllowed, "exportId", "The file contains logs that your role may no longer read; create another export")
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func check(c *admin.Call, ch *change) []fault.Detail {
 }
 
 // keptPartials is the name under which a call stores that a version includes other partials.
-const keptPartials = "some version takes in partials"
+const keptPartials = "a version includes partials"
 
 // before refuses a text that includes a partial which does not exist, or itself. It also
 // runs when a version is published.

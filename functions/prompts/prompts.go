@@ -212,7 +212,7 @@ func (f *family) retire(c *admin.Call, tx *resource.Tx, it item) error {
 // Names of values that a call stores for its hooks.
 const (
 	keptCollection = "collection of the list"
-	keptPartials   = "some version takes in partials"
+	keptPartials   = "a version includes partials"
 )
 
 // before puts ids and slugs in place of the names that were sent, and refuses what

@@ -351,7 +351,7 @@ func repairOf(err error, slug string) string {
 	}
 	switch {
 	case refused.Status == http.StatusUnauthorized || refused.Status == http.StatusForbidden:
-		return "the credential of @" + slug + " is refused: correct it with PUT /v1/virtual-keys/" + slug
+		return "the credential of @" + slug + " is rejected: correct it with PUT /v1/virtual-keys/" + slug
 	case refused.Status == http.StatusPaymentRequired || refused.Status == http.StatusPreconditionFailed:
 		return "a budget is used up: raise it, or wait for its reset"
 	case refused.Status == http.StatusTooManyRequests:

@@ -67,7 +67,7 @@ func fetch(ctx context.Context, do func(ctx context.Context, path string) (*http
 		return nil, true, nil // a version without it
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, false, fmt.Errorf("the source answers GET %s with %d", path, resp.StatusCode)
+		return nil, false, fmt.Errorf("the source responds to GET %s with %d", path, resp.StatusCode)
 	}
 	d := json.NewDecoder(io.LimitReader(resp.Body, 64<<20))
 	d.UseNumber()

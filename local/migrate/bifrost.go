@@ -52,7 +52,7 @@ func Bifrost(path string, getenv func(string) string) (*Result, error) {
 
 // bifrostNotes are sections and settings without a rule of their own.
 var bifrostNotes = map[string]mark{
-	"$schema": {Mapped, "names the format"}, "encryption_key": {NotMapped, "the gateway seals secrets with keys of its own"}, "config_store": {NotMapped, ownStore}, "logs_store": {NotMapped, ownStore}, "vector_store": {NotMapped, ownStore}, "cluster_config": {NotMapped, "processes share the store"}, "auth_config": {Changed, "people sign in by an identity provider"}, "version": {Mapped, "names the format"},
+	"$schema": {Mapped, "names the format"}, "encryption_key": {NotMapped, "the gateway seals secrets with keys of its own"}, "config_store": {NotMapped, ownStore}, "logs_store": {NotMapped, ownStore}, "vector_store": {NotMapped, ownStore}, "cluster_config": {NotMapped, "processes share the store"}, "auth_config": {Changed, "users sign in with an identity provider"}, "version": {Mapped, "names the format"},
 	"initial_pool_size": {NotMapped, "pools grow by themselves"}, "drop_excess_requests": {Changed, "a gateway without capacity answers 503"}, "prometheus_labels": {Changed, "see GATEWAY_METRICS_LABELS"}, "enable_logging": {Mapped, "requests are logged"}, "disable_content_logging": {Changed, "set request_logging.mode to metrics"}, "log_retention_days": {Changed, "set request_logging.retention_days"}, "enable_governance": {Mapped, "limits always apply"}, "enforce_governance_header": {Mapped, "every request needs a key"}, "enforce_auth_on_inference": {Mapped, "every request needs a key"}, "allow_direct_keys": {Changed, "see data_plane_security_settings"}, "max_request_body_size_mb": {NotMapped, "sizes of bodies are bounded by the gateway"}, "allowed_origins": {NotMapped, "browsers are served the console only"}, "enable_litellm_fallbacks": {NotMapped, "routes of the source"},
 }
 
@@ -406,7 +406,7 @@ func bifrostGovernance(l *importer, n *document.Node) error {
 	l.mapped(n.Get("budgets"), "budgets of keys")
 	l.mapped(n.Get("rate_limits"), "rate limits of keys")
 	l.changed(n.Get("routing_rules"), "write conditions in the config")
-	l.changed(n.Get("auth_config"), "people sign in by an identity provider")
+	l.changed(n.Get("auth_config"), "users sign in with an identity provider")
 	for _, k := range n.Get("virtual_keys").Items() {
 		name := k.Get("name").Scalar()
 		if active := k.Get("is_active"); active.Kind() == document.Bool && !active.True() || name == "" {

@@ -36,7 +36,7 @@ var infoNotes = map[string]mark{
 	"description": {NotMapped, "models have no description"},
 	"max_tokens":  {Changed, "the price list has the limits of models"}, "max_input_tokens": {Changed, "the price list has the limits of models"}, "max_output_tokens": {Changed, "the price list has the limits of models"}, "output_vector_size": {Changed, "the provider decides"},
 	"access_groups": {NotMapped, "give keys a config, or restrict models with model_settings of the workspace"}, "team_id": {NotMapped, "workspaces separate teams"}, "tier": {NotMapped, "write a condition on metadata"}, "health_check_model": {NotMapped, "circuit breakers watch real requests"}, "health_check_timeout": {NotMapped, "circuit breakers watch real requests"},
-	"litellm_provider": {Mapped, "provider of the integration"}, "version": {NotMapped, "models have no version beside their name"}, "disable_background_health_check": {NotMapped, "circuit breakers watch real requests"},
+	"litellm_provider": {Mapped, "provider of the integration"}, "version": {NotMapped, "models have no version besides their name"}, "disable_background_health_check": {NotMapped, "circuit breakers watch real requests"},
 }
 
 // readInfo maps model_info, and the prices that may also be in litellm_params.

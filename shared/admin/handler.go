@@ -146,7 +146,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f := fault.From(err)
 		if c.Caller.Reduced && f.Code == fault.NotAllowed {
 			with := *f
-			with.Message += ". This key has no more rights than the user has now who created it, or changed it last with its rank; somebody of that rank takes it over by rotating it"
+			with.Message += ". This key has at most the present permissions of its sponsor: its creator, or the last user of its rank who changed it. A user of that rank becomes the sponsor by rotating it"
 			f = &with
 		}
 		out = refuse(c, f)

@@ -195,7 +195,7 @@ func variables(path string) string {
 func (h *Handler) routeNotFound(escapedPath string) *fault.Fault {
 	meant := hint.PathMeant(withoutVersion(escapedPath), h.paths)
 	if meant == "" {
-		meant = "; paths of the administration are never passed on to a provider, whose path of the same name is below /v1/proxy/"
+		meant = "; paths of the administration are never forwarded to a provider; its path of the same name is below /v1/proxy/"
 	}
 	return fault.New(fault.RouteNotFound, "", "There is no such route"+meant)
 }

@@ -28,7 +28,7 @@ func appendHead(dst []byte, req *http.Request, length int) ([]byte, error) {
 	uri := req.URL.RequestURI()
 	for i := range len(uri) {
 		if uri[i] <= ' ' || uri[i] == 0x7f {
-			return dst, errors.New("egress: the path holds a space or a control character")
+			return dst, errors.New("egress: the path contains a space or a control character")
 		}
 	}
 	host := req.Host
@@ -49,7 +49,7 @@ func appendHead(dst []byte, req *http.Request, length int) ([]byte, error) {
 		for _, v := range values {
 			v = field.Trim(v)
 			if !field.Value(v) {
-				return dst, errors.New("egress: the value of the header " + name + " holds a control character")
+				return dst, errors.New("egress: the value of the header " + name + " contains a control character")
 			}
 			dst = append(append(dst, name...), ": "...)
 			dst = append(append(dst, v...), "\r\n"...)
@@ -116,7 +116,7 @@ func parseHead(text string) (h answerHead, err error) {
 		}
 		value := field.Trim(line[colon+1:])
 		if !field.Value(value) {
-			return h, malformed("the value of a header holds a control character")
+			return h, malformed("the value of a header contains a control character")
 		}
 		switch name {
 		case "Content-Length":

@@ -166,7 +166,7 @@ func rowsUsage(c *call, id string, batch []byte) {
 		return
 	}
 	if claimed, err := c.target.Bookings().Claimed(id); claimed || err != nil {
-		c.req.Fail("look for a batch's claim", err)
+		c.req.Fail("read the claim of a batch", err)
 		return
 	}
 	resp, err := again(c, target.Part{Op: provider.FilesContent, ID: b.Output, Query: c.req.Req.URL.RawQuery})
@@ -188,7 +188,7 @@ func rowsUsage(c *call, id string, batch []byte) {
 // rows. It is read before it is claimed, so that the next request repeats a failed read.
 func jobUsage(c *call, id string) {
 	if claimed, err := c.target.Bookings().Claimed(id); claimed || err != nil {
-		c.req.Fail("look for a batch's claim", err)
+		c.req.Fail("read the claim of a batch", err)
 		return
 	}
 	j, err := runJob(c, nil, c.bill.Spending.Last())

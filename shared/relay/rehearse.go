@@ -31,7 +31,7 @@ func rehearse(c *call, of *routes.DryRun) error {
 	}
 	rt, id := of.Find(q.Method, q.Path)
 	if rt == nil || rt.Shape == routes.Listing || rt.Shape == routes.Multipart || rt.Prompt() != nil && rt.Prompt().Render {
-		return fault.Invalid("path", "must be a route of the data plane that takes JSON, such as /chat/completions")
+		return fault.Invalid("path", "must be a route of the data plane that accepts JSON, such as /chat/completions")
 	}
 	req, err := q.Imagined(admission.ClientContext(&c.req)) // its checks end with the client
 	if err != nil {

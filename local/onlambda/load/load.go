@@ -271,7 +271,7 @@ func (r *Report) Print(w io.Writer, p Prices) error {
 	n := float64(r.Requests)
 	_, err := fmt.Fprintf(w, `%d requests in %s, %.1f a second
 rate limit      %d of %d passed, %d refused with 429
-budget          %d paid, %d refused with 412; recorded %d, billed %d, limit %d nano-dollars
+budget          %d paid, %d rejected with 412; recorded %d, billed %d, limit %d nano-dollars
 records         %d of %d
 cold starts     %d
 throttled       %d calls of DynamoDB

@@ -244,7 +244,7 @@ func sendError(v *requestState, r *protocolError, f *fault.Fault) {
 	v.record.Code = int64(r.code)
 	status := http.StatusOK
 	if f == nil {
-		f = fault.Newf(fault.Code("a2a_error"), "", "The request was answered with the protocol's error %d", r.code)
+		f = fault.Newf(fault.Code("a2a_error"), "", "The request failed with the protocol's error %d", r.code)
 	} else if r.code > 0 {
 		status = f.Status()
 	}

@@ -65,7 +65,7 @@ func trusting(client *awshttp.BuildableClient, file string) (*awshttp.BuildableC
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return client, errors.New("AWS_CA_BUNDLE: the file holds no certificate")
+		return client, errors.New("AWS_CA_BUNDLE: the file contains no certificate")
 	}
 	return client.WithTransportOptions(func(t *http.Transport) {
 		if t.TLSClientConfig == nil {

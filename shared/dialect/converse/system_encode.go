@@ -8,7 +8,7 @@ import (
 
 // Reasons why a system prompt was moved.
 const (
-	inFront     = "moved to the beginning of the conversation: this model takes no system prompt within it"
+	inFront     = "moved to the beginning of the conversation: this model accepts no system prompt within it"
 	behindNone  = "moved to the beginning of the conversation: it follows no turn of the user"
 	behindOther = "moved after the turn of the user"
 )

@@ -34,10 +34,10 @@ func planThinking(e *requestEncoder) error {
 	r := e.r.Reasoning
 	if f := e.t.Family; e.t.Thinking == chat.ThinksNever || f == familyCohere || f == familyAI21 { // they have no setting for thinking
 		if r.Thinking >= chat.ThinkingBudget {
-			e.loss.Add("thinking", "this model cannot be told to think")
+			e.loss.Add("thinking", "this model cannot be instructed to think")
 		}
 		if r.Effort != "" && r.Effort != "none" {
-			e.loss.Add("reasoning_effort", "this model cannot be told to think")
+			e.loss.Add("reasoning_effort", "this model cannot be instructed to think")
 		}
 		return nil
 	}
@@ -79,10 +79,10 @@ func planAsSaid(e *requestEncoder, r chat.Reasoning) {
 // planEffort is for models of other makers, which take an effort only.
 func planEffort(e *requestEncoder, r chat.Reasoning) {
 	if r.Budget.Set {
-		e.loss.Add("thinking.budget_tokens", "this model takes an effort only")
+		e.loss.Add("thinking.budget_tokens", "this model accepts only an effort")
 	}
 	if r.Display != "" {
-		e.loss.Add("thinking.display", "this model takes an effort only")
+		e.loss.Add("thinking.display", "this model accepts only an effort")
 	}
 	switch effort := r.Effort; {
 	case r.Thinking == chat.ThinkingOff:

@@ -348,7 +348,7 @@ func thinkingLevel(e *requestEncoder, r chat.Reasoning, off bool) {
 	case off:
 		effort = "none"
 	case r.Budget.Set:
-		e.loss.Add("thinking.budget_tokens", "this model takes a level of thinking")
+		e.loss.Add("thinking.budget_tokens", "this model accepts a level of thinking")
 		effort = chat.EffortOf(r.Budget.Value)
 	case effort == "":
 		return // the model's own level

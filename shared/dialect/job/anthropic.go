@@ -105,7 +105,7 @@ func (Anthropic) fill(ctx context.Context, call *chat.JobCall, r *rows, f *chat.
 	}
 	p, err := newPayload(source, requestsHead, requestsTail, maxRequests, func() error {
 		if bad != "" {
-			return fault.Invalid("input_file_id", "input_file_id: custom_id %q is too long for %s, which takes 64 characters", clip(bad), r.j.ProviderName)
+			return fault.Invalid("input_file_id", "input_file_id: custom_id %q is too long for %s, which accepts 64 characters", clip(bad), r.j.ProviderName)
 		}
 		return nil
 	})

@@ -247,7 +247,7 @@ func (r *rows) translate(body []byte) ([]byte, error) {
 		return nil, err
 	}
 	if q.Legacy {
-		r.j.Loss.AddAnswer("functions", "the answer holds tool_calls")
+		r.j.Loss.AddAnswer("functions", "the response contains tool_calls")
 	}
 	for _, name := range q.Renamed {
 		// When the answer comes, the request that names could be mapped back with is gone.

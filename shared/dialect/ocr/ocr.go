@@ -110,7 +110,7 @@ func checkAddress(field, address string, addresses bool) error {
 	switch {
 	case isData && inline:
 		if mime == "" || data == "" || !isBase64(data) {
-			return fault.Invalid(field, "%s must name the type of its data and hold it as base64: data:application/pdf;base64,...", field)
+			return fault.Invalid(field, "%s must name the type of its data and contain it as base64: data:application/pdf;base64,...", field)
 		}
 		return nil
 	case !addresses:

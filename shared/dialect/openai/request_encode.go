@@ -119,7 +119,7 @@ func (e *requestEncoder) bounds() {
 	if len(r.Stop) > 0 {
 		stops := r.Stop
 		if most := max(maxStops, e.t.Extended.Stops); len(stops) > most {
-			e.loss.Add("stop", "the provider takes at most "+strconv.Itoa(most)+" stop strings")
+			e.loss.Add("stop", "the provider accepts at most "+strconv.Itoa(most)+" stop strings")
 			stops = stops[:most]
 		}
 		e.key("stop")

@@ -285,9 +285,9 @@ func fetchFrom(client *http.Client, req *http.Request, what string) ([]byte, err
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxSet+1))
 	switch {
 	case err != nil:
-		return nil, errors.New("the answer of " + what + " broke off")
+		return nil, errors.New("the response of " + what + " was truncated")
 	case len(raw) > maxSet:
-		return nil, errors.New("the answer of " + what + " is too long")
+		return nil, errors.New("the response of " + what + " is too long")
 	}
 	return raw, nil
 }

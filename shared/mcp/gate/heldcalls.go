@@ -192,7 +192,7 @@ func holdCall(v *requestState, h *heldCall) (json.RawMessage, error) {
 func resumeCall(v *requestState, w *bridge, o *outgoing, name, tool string) error {
 	h := v.host.held.take(name)
 	if h == nil {
-		unable(v, "The server no longer waits for these answers. Repeat the call without them.")
+		unable(v, "The server no longer waits for this input. Repeat the call without them.")
 		return nil
 	}
 	o.params["inputResponses"] = v.req.Fields["inputResponses"]

@@ -106,7 +106,7 @@ func sendErrorStatus(v *requestState, status int, e *mcp.Error) {
 	if err != nil { // the upstream's data is not JSON
 		raw, _ = json.Marshal(&mcp.Error{Code: e.Code, Message: e.Message}) // only strings
 	}
-	sendLast(v, status, response(v, "error", raw), fault.Newf(fault.Code("mcp_error"), "", "The request was answered with the protocol's error %d", e.Code))
+	sendLast(v, status, response(v, "error", raw), fault.Newf(fault.Code("mcp_error"), "", "The request failed with the protocol's error %d", e.Code))
 }
 
 // sendError responds with an error, with the status of the client's protocol version.

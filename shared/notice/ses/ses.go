@@ -81,7 +81,7 @@ func failed(err error) error {
 	var api smithy.APIError
 	var answer *awshttp.ResponseError
 	if errors.As(err, &api) && errors.As(err, &answer) && answer.HTTPStatusCode() < 500 && answer.HTTPStatusCode() != http.StatusTooManyRequests {
-		return fmt.Errorf("ses: the mail was refused: %s", api.ErrorCode())
+		return fmt.Errorf("ses: the mail was rejected: %s", api.ErrorCode())
 	}
 	return fault.Unavailable(errors.New("ses: the mail could not be sent"))
 }

@@ -253,7 +253,7 @@ func textType(content []byte, declared, end string) (mime, why string) {
 	case !utf8.Valid(content):
 		return "", "it is text that is not UTF-8"
 	case declared == "image/svg+xml", end == "svg":
-		return "", "it is an SVG drawing, which no model takes"
+		return "", "it is an SVG drawing, which no model accepts"
 	case declared == "text/html", declared == "application/xhtml+xml":
 		return "", "it is a web page, not a medium"
 	case declared == "application/json", strings.HasPrefix(declared, "text/") && declared != "text/plain":

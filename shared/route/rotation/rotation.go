@@ -161,7 +161,7 @@ func (r *Ring) refresh(ctx context.Context) {
 	rows, err := read(ctx, r.board.table, r.at)
 	r.read.Store(now.UnixNano())
 	if err != nil {
-		r.board.fail("read refused credentials", err)
+		r.board.fail("read rejected credentials", err)
 		return
 	}
 	r.mu.Lock()
@@ -200,7 +200,7 @@ func (r *Ring) Refuse(ctx context.Context, id string) {
 	r.states[id] = s
 	r.mu.Unlock()
 	if err := write(ctx, r.board.table, r.at, id, row{refused: now.UnixMilli()}, now); err != nil {
-		r.board.fail("store a refused credential", err)
+		r.board.fail("store a rejected credential", err)
 	}
 }
 
