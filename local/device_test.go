@@ -86,7 +86,7 @@ func TestADeviceSignsInAsItsPerson(t *testing.T) {
 		t.Errorf("%v", page.header)
 	}
 	l.wantStatus("allowed", l.say(page, l.session, "allow"), 200, "It is in")
-	l.wantStatus("allowed twice", l.say(page, l.session, "allow"), 404, "no such code")
+	l.wantStatus("allowed twice", l.say(page, l.session, "allow"), 404, "invalid, has expired, or was already used")
 	l.wantStatus("another client", l.poll(s, "client_id", l.client()), 400, `"error":"invalid_grant"`)
 	got := l.poll(s)
 	l.wantStatus("the token", got, 200, `"scope":"session"`)
@@ -252,7 +252,7 @@ func TestDevicesAreRefused(t *testing.T) {
 	}
 	l.wantStatus("a good one", l.visit(other.complete, l.session), 429, "too many")
 	cid := l.newcomer("cid")
-	l.wantStatus("another person", l.visit(s.page+"?user_code=BCDF-GHJK", cid), 404, "no such code")
+	l.wantStatus("another person", l.visit(s.page+"?user_code=BCDF-GHJK", cid), 404, "invalid, has expired, or was already used")
 
 	// Nothing that a device says of itself becomes a part of the page.
 	got := l.send("/oauth/device_authorization", url.Values{"client_id": {l.client()}}, "User-Agent", `<script>alert(1)</script>`)

@@ -16,7 +16,7 @@ func TestInvitationPagesEscapeNames(t *testing.T) {
 		t.Errorf("%d %s", page.status, page.body)
 	}
 	r.without("POST", strings.TrimPrefix(link, r.base), `{}`)
-	if page = r.without("GET", strings.TrimPrefix(link, r.base), ""); !strings.Contains(page.body, "not valid any more") {
+	if page = r.without("GET", strings.TrimPrefix(link, r.base), ""); !strings.Contains(page.body, "no longer valid") {
 		t.Errorf("a used link: %s", page.body)
 	}
 }

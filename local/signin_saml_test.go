@@ -396,12 +396,12 @@ func TestSignInsThatBeginAtTheIdentityProvider(t *testing.T) {
 		t.Fatalf("%d %s %v", got.status, got.body, got.header)
 	}
 	e.wantStatus("a second time", e.submit(e.post(to, form, jar), jar), 401, "used before")
-	e.wantStatus("of an issuer that nobody knows", e.post(to, begin(e.options("audience", e.shown("sp_entity_id"), "issuer", "urn:other")), map[string]string{}), 401, "not begun")
+	e.wantStatus("of an issuer that nobody knows", e.post(to, begin(e.options("audience", e.shown("sp_entity_id"), "issuer", "urn:other")), map[string]string{}), 401, "started in another browser")
 	e.wantStatus("for another audience", e.post(to, begin(e.options("audience", "urn:other")), map[string]string{}), 401, "another audience")
 	e.wantStatus("garbage", e.post(to, url.Values{"SAMLResponse": {"AAAA"}}, map[string]string{}), 400, "SAMLResponse")
 
 	// The answer to a request is none of these, whoever brings it.
-	e.wantStatus("the answer to a request", e.post(to, e.there("", map[string]string{}), map[string]string{}), 401, "not begun")
+	e.wantStatus("the answer to a request", e.post(to, e.there("", map[string]string{}), map[string]string{}), 401, "started in another browser")
 	e.audited("start at the identity provider", "used before")
 
 	// Another organization has this provider's responses for nothing.
@@ -467,7 +467,7 @@ func TestSAMLConfigurationsAreChecked(t *testing.T) {
 		`{"name":"x","protocol":"saml","metadata_xml":"<x/>"}`:                                                                                                                    {`"metadata_xml"`, "cannot be used"},
 		`{"name":"x","protocol":"saml","metadata_xml":"<!DOCTYPE x [<!ENTITY a \"b\">]><x/>"}`:                                                                                    {`"metadata_xml"`, "document type"},
 		`{"name":"x","protocol":"saml","metadata_xml":` + string(text) + `,"issuer":"urn:other"}`:                                                                                 {`"metadata_xml"`, "does not describe the entity"},
-		`{"name":"x","protocol":"saml","metadata_xml":` + string(text) + `,"metadata_url":"https://a.b"}`:                                                                         {`"metadata_xml"`, "beside"},
+		`{"name":"x","protocol":"saml","metadata_xml":` + string(text) + `,"metadata_url":"https://a.b"}`:                                                                         {`"metadata_xml"`, "cannot be combined"},
 		`{"name":"x","protocol":"saml","metadata_xml":7,"sign_requests":"yes"}`:                                                                                                   {`"metadata_xml"`, `"sign_requests"`},
 		`{"name":"x","protocol":"saml","metadata_xml":` + string(text) + `,"client_id":"c","client_secret":"s","scopes":["a"],"token_endpoint_auth_method":"client_secret_post"}`: {`"client_id"`, `"client_secret"`, `"scopes"`, `"token_endpoint_auth_method"`},
 		`{"name":"x","issuer":"https://a.example.com","client_id":"c","client_secret":"s","metadata_xml":"<x/>","sign_requests":true,"email_attribute":"e"}`:                      {`"metadata_xml"`, `"sign_requests"`, `"email_attribute"`},

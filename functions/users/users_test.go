@@ -385,7 +385,7 @@ func TestAnInvitationIsSentAndAcceptedOnce(t *testing.T) {
 		t.Errorf("%s", a.Body)
 	}
 	for _, dead := range []string{token, "", strings.Repeat("x", 43)} {
-		if page := h.Do("GET", "/invites/accept?token="+dead, "", nil); page.Status != 404 || !strings.Contains(string(page.Body), "not valid any more") || strings.Contains(string(page.Body), "<form") {
+		if page := h.Do("GET", "/invites/accept?token="+dead, "", nil); page.Status != 404 || !strings.Contains(string(page.Body), "no longer valid") || strings.Contains(string(page.Body), "<form") {
 			t.Errorf("the page of a dead link: %s", page.Body)
 		}
 	}
