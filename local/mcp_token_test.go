@@ -145,7 +145,7 @@ func TestMCPTokensAreChecked(t *testing.T) {
 		say    string
 	}{
 		"garbage":         {"garbage", 401, "cannot be read"},
-		"a stranger's":    {p.token(stranger, nil), 401, "does not fit"},
+		"a stranger's":    {p.token(stranger, nil), 401, "is not valid"},
 		"unsigned":        {unsigned, 401, "not allowed"},
 		"expired":         {p.token(p.key, map[string]any{"exp": time.Now().Add(-time.Minute).Unix()}), 401, "has expired"},
 		"without end":     {p.token(p.key, map[string]any{"exp": nil}), 401, "has no exp"},

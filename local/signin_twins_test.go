@@ -302,7 +302,7 @@ func (w *twins) stoppedMeanwhile(t *testing.T) {
 	w.doors[0].wantStatus("stopped", active(w.doors[0], false), 200, `"active":false`)
 	got, _ := w.come(w.arrive("gone", ""), 1)
 	w.doors[1].wantStatus("a sign-in of who is stopped", got, 403, "This user is deactivated")
-	w.doors[1].wantStatus("an invitation", w.doors[1].call("POST", "/admin/users/invites", `{"email":"gone@example.com","role":"admin"}`, "X-Gateway-Api-Key", adminKey), 409, "has stopped")
+	w.doors[1].wantStatus("an invitation", w.doors[1].call("POST", "/admin/users/invites", `{"email":"gone@example.com","role":"admin"}`, "X-Gateway-Api-Key", adminKey), 409, "deactivated by")
 	w.doors[0].wantStatus("back", active(w.doors[0], true), 200, `"active":true`)
 	for range 3 {
 		as := []arrival{w.arrive("gone", ""), w.arrive("gone", ""), w.arrive("gone", "")}

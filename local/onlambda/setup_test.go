@@ -62,7 +62,7 @@ func TestFirstKeys(t *testing.T) {
 			defer mu.Unlock()
 			if err == nil {
 				made = append(made, got)
-			} else if !strings.Contains(err.Error(), "exists already") {
+			} else if !strings.Contains(err.Error(), "already exists") {
 				t.Errorf("refused with %v", err)
 			}
 		})
