@@ -97,7 +97,7 @@ func (m *Maker) Emit(ctx context.Context, by *Reporter, all []Exchange) (ids []s
 	defer s.clear()
 	for i := range all {
 		r := m.record(by, &all[i], s)
-		if err := m.seal(ctx, by, &all[i], r); err != nil {
+		if err := m.seal(ctx, by, &all[i], s); err != nil {
 			return ids, fault.Unavailable(fmt.Errorf("told: %w", err))
 		}
 		if err := m.Sink.Emit(ctx, r); err != nil {
@@ -108,14 +108,23 @@ func (m *Maker) Emit(ctx context.Context, by *Reporter, all []Exchange) (ids []s
 	return ids, nil
 }
 
-// slot is the memory of a record and its attempt, which is reused: sinks keep no reference to
+// slot is the memory of a record, its attempt and its bodies, which is reused: sinks keep no reference to
 // the records that they accept.
 type slot struct {
 	record  usage.Record
 	attempt [1]usage.Attempt
+	sealed  []byte
 }
 
-func (s *slot) clear() { *s = slot{} }
+// maxSealed limits the memory for bodies that is reused, in bytes.
+const maxSealed = 64 << 10
+
+func (s *slot) clear() {
+	sealed := s.sealed
+	if *s = (slot{}); cap(sealed) <= maxSealed {
+		s.sealed = sealed[:0]
+	}
+}
 
 var slots = sync.Pool{New: func() any { return new(slot) }}
 
@@ -224,7 +233,8 @@ func vendorOf(book *pricing.Book, o pricing.Options, models ...string) (id strin
 
 // seal puts the bodies into the record, those of failed requests only as far as logs of
 // metrics keep them.
-func (m *Maker) seal(ctx context.Context, by *Reporter, x *Exchange, r *usage.Record) (err error) {
+func (m *Maker) seal(ctx context.Context, by *Reporter, x *Exchange, in *slot) (err error) {
+	r := &in.record
 	if !by.Bodies && r.Success() {
 		return nil
 	}
@@ -236,7 +246,8 @@ func (m *Maker) seal(ctx context.Context, by *Reporter, x *Exchange, r *usage.Re
 		b.Request(headersOf(x.RequestHeaders), nil, plainText(x.Request))
 	}
 	sealed, err := b.Seal(ctx, m.Sealer, r.BodiesBinding())
-	r.Bodies = append([]byte(nil), sealed...)
+	in.sealed = append(in.sealed[:0], sealed...)
+	r.Bodies = in.sealed
 	return err
 }
 

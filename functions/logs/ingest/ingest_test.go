@@ -33,7 +33,7 @@ func (k *kept) Emit(_ context.Context, r *usage.Record) error {
 		return k.fail
 	}
 	one := *r
-	one.Attempts = slices.Clone(r.Attempts) // the memory is reused
+	one.Attempts, one.Bodies = slices.Clone(r.Attempts), slices.Clone(r.Bodies) // the memory is reused
 	k.records = append(k.records, one)
 	return nil
 }
