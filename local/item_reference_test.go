@@ -234,7 +234,17 @@ func TestConversationsContinueAtAnotherProvider(t *testing.T) {
 	for _, item := range made.Output {
 		references = append(references, fmt.Sprintf(`{"type":"item_reference","id":%q}`, item.ID))
 	}
-	second, _ := respond(`{"model":"` + model + `","previous_response_id":"` + first + `","input":[{"role":"user","content":"second question"}],"max_output_tokens":4000,"reasoning":{"effort":"low"}}`)
+	states := func(got reply, previous string, stored bool, times int) {
+		t.Helper()
+		for _, want := range []string{`"previous_response_id":` + previous + `,`, fmt.Sprintf(`"store":%v,`, stored)} {
+			if strings.Count(got.body, want) != times {
+				t.Errorf("want %d times %s: %s", times, want, got.body)
+			}
+		}
+	}
+	states(got, "null", true, 1)
+	second, got := respond(`{"model":"` + model + `","previous_response_id":"` + first + `","input":[{"role":"user","content":"second question"}],"max_output_tokens":4000,"reasoning":{"effort":"low"}}`)
+	states(got, `"`+first+`"`, true, 1)
 	if body := sent(); !strings.Contains(body, "first question") || !strings.Contains(body, `"signature"`) || !strings.Contains(body, "second question") {
 		t.Errorf("the same provider: %s", body)
 	}
@@ -255,8 +265,28 @@ func TestConversationsContinueAtAnotherProvider(t *testing.T) {
 			t.Errorf("%s, by reference: %s", model, body)
 		}
 	}
-	unstored, _ := respond(`{"model":"` + model + `","input":"x","store":false}`)
-	large, _ := respond(`{"model":"` + model + `","input":"` + strings.Repeat("x ", 200<<10) + `"}`)
+	for stored, words := range map[bool]string{true: "", false: `,"store":false`} {
+		states(n.call("POST", "/responses", `{"model":"`+model+`","previous_response_id":"`+first+`","input":"x","stream":true`+words+`}`), `"`+first+`"`, stored, 3)
+	}
+	// A response without new input is stored, and one that the cache replays under a new id.
+	repeated, got := respond(`{"model":"` + model + `","previous_response_id":"` + second + `"}`)
+	states(got, `"`+second+`"`, true, 1)
+	cached := []string{"X-Gateway-Config", `{"provider":"@mock-anthropic","cache":{"mode":"simple"}}`}
+	n.call("POST", "/responses", `{"model":"claude-sonnet-4-5","input":"first question"}`, cached...)
+	got = n.call("POST", "/responses", `{"model":"claude-sonnet-4-5","input":"first question","stream":true}`, cached...)
+	states(got, "null", true, 3)
+	_, replayed, _ := strings.Cut(got.body, `"response":{"id":"`)
+	replayed, _, _ = strings.Cut(replayed, `"`)
+	for _, id := range []string{repeated, replayed} {
+		respond(`{"model":"` + model + `","previous_response_id":"` + id + `","input":"last question"}`)
+		if body := sent(); strings.Count(body, "first question") != 1 || strings.Count(body, "last question") != 1 {
+			t.Errorf("%s: %s", id, body)
+		}
+	}
+	unstored, got := respond(`{"model":"` + model + `","input":"x","store":false}`)
+	states(got, "null", false, 1)
+	large, got := respond(`{"model":"` + model + `","input":"` + strings.Repeat("x ", 200<<10) + `"}`)
+	states(got, "null", false, 1)
 	passed, _ := respond(`{"model":"` + native + `","input":"x"}`)
 	other := n.admin("POST", "/workspaces", `{"name":"Another"}`)
 	key := n.admin("POST", "/api-keys/workspace/service", fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["completions.write"]}`, other["id"]))["key"].(string)

@@ -47,6 +47,11 @@ type Options struct {
 	// NextEvent is the number of an event that is added to a stream, if the client's dialect
 	// numbers events.
 	NextEvent int64
+	// Continues is the id of the earlier response that the request continues, as it was sent.
+	Continues string
+	// Stores is the maximum size in bytes of output that the gateway stores for later requests,
+	// or zero if it stores none.
+	Stores int
 	// Request is the decoded request, or nil if the response is not a translation. It states
 	// which tool names were changed, whether calls are read as function_call, and which stop
 	// strings may have ended the response.

@@ -31,7 +31,7 @@ type Referring interface {
 	// or "" if it has none.
 	Output(response []byte) (id string, items []byte)
 	// Input returns the items that a request adds to the conversation, and the id of the
-	// response that it continues, "" if it begins one.
+	// response that it continues, as it was sent, "" if it begins one.
 	Input(body []byte) (previous string, items []byte)
 	// Inline returns a body with the items that its references name in place of them, and with
 	// those of the conversation that it continues; nil if nothing is replaced. Other references

@@ -44,6 +44,12 @@ func sendCached(c *call, a *caching.Answer) error {
 func replayed(tg *target.Target, gs *guardrail.State, r *chat.Response) []byte {
 	o := target.Options(tg)
 	o.Request = tg.Body.LegacyOnly()
+	if target.StoresItems(tg) { // the ids of its items are new
+		enc := buffer.New()
+		enc.B = tg.Req.Route.Client.EncodeResponse(enc.B, r, o)
+		target.StoreItems(tg, enc.B)
+		enc.Free()
+	}
 	return streamTold(tg, gs, response.Replay(r, tg.Req.Route.Client.NewStreamEncoder(o)))
 }
 

@@ -18,6 +18,7 @@ type envelope struct {
 	model   string
 	created int64
 	echo    []byte // the settings of the request, as members, each after a comma
+	stored  int    // where echo has the value of store
 }
 
 func newEnvelope(id, model string, created int64, o *chat.Options) *envelope {
@@ -37,7 +38,8 @@ func newEnvelope(id, model string, created int64, o *chat.Options) *envelope {
 		}
 	}
 	e.id = "resp_" + e.core
-	e.echo = oneLine(appendEcho(nil, o.Request))
+	e.echo, e.stored = appendEcho(nil, o)
+	e.echo = oneLine(e.echo)
 	return e
 }
 
@@ -107,7 +109,9 @@ func (e *envelope) append(dst, output []byte, s *outcome) []byte {
 	}
 	dst = append(dst, `,"output":[`...)
 	dst = append(append(dst, output...), ']')
-	dst = append(dst, e.echo...)
+	dst = append(dst, e.echo[:e.stored]...)
+	dst = strconv.AppendBool(dst, e.stores(len(output), s.status))
+	dst = append(dst, e.echo[e.stored:]...)
 	if s.tier != "" {
 		dst = append(dst, `,"service_tier":`...)
 		dst = wire.AppendJSONString(dst, s.tier)
@@ -115,6 +119,18 @@ func (e *envelope) append(dst, output []byte, s *outcome) []byte {
 	dst = append(dst, `,"usage":`...)
 	dst = appendUsage(dst, s.usage)
 	return append(dst, '}')
+}
+
+// stores reports whether the gateway stores the response, as far as it is known while it is in
+// progress. output is the length of the content of its list.
+func (e *envelope) stores(output int, status string) bool {
+	switch status {
+	case "in_progress":
+		return e.o.Stores > 0
+	case "failed":
+		return false
+	}
+	return output > 0 && output+len("[]") <= e.o.Stores
 }
 
 // appendFailure writes {code,message}, or null.
@@ -148,8 +164,10 @@ func appendUsage(dst []byte, u *pricing.Usage) []byte {
 	return append(dst, '}')
 }
 
-// appendEcho writes the settings that a response repeats, each after a comma.
-func appendEcho(dst []byte, r *chat.Request) []byte {
+// appendEcho writes the settings that a response repeats, each after a comma. stored is the place
+// of the value of store, which is not written.
+func appendEcho(dst []byte, o *chat.Options) (echo []byte, stored int) {
+	r := o.Request
 	if r == nil {
 		r = new(chat.Request)
 	}
@@ -189,9 +207,10 @@ func appendEcho(dst []byte, r *chat.Request) []byte {
 	extra(`,"metadata":`, ownOnly+"metadata", "{}")
 	dst = append(dst, `,"parallel_tool_calls":`...)
 	dst = strconv.AppendBool(dst, r.Parallel.Or(true))
-	dst = append(dst, `,"previous_response_id":null`...)
+	str(`,"previous_response_id":`, o.Continues)
 	str(`,"reasoning":{"effort":`, r.Reasoning.Effort)
-	dst = append(dst, `,"summary":null},"store":false`...)
+	dst = append(dst, `,"summary":null},"store":`...)
+	stored = len(dst)
 	number(`,"temperature":`, r.Temperature)
 	dst = append(dst, `,"text":{"format":`...)
 	dst = append(appendFormat(dst, &r.Format), '}')
@@ -210,7 +229,7 @@ func appendEcho(dst []byte, r *chat.Request) []byte {
 	if r.User != "" {
 		str(`,"user":`, r.User)
 	}
-	return dst
+	return dst, stored
 }
 
 // appendFormat writes text.format.

@@ -283,7 +283,7 @@ const maxInlined = 20 << 20
 // Input implements chat.Referring.
 func (Responses) Input(body []byte) (previous string, items []byte) {
 	in := readInput(body)
-	return strings.TrimPrefix(in.previous, "resp_"), in.items
+	return in.previous, in.items
 }
 
 // input is what a request adds to a conversation.

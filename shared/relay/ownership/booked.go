@@ -188,6 +188,9 @@ const (
 	rememberFor  = 24 * time.Hour
 	maxInMemory  = 4096
 	maxSignedRow = 256 << 10
+
+	// MaxOutput is the maximum size in bytes of output items that are stored.
+	MaxOutput = maxSignedRow
 )
 
 // New returns a Memory with its rows in a table.
@@ -253,7 +256,7 @@ const outputKey = "output:"
 // that of the response. Output above 256 KiB is not stored: clients must send its items
 // completely.
 func (m *Memory) PutOutput(ctx context.Context, sc store.Scope, id string, items []byte) error {
-	if len(items) > maxSignedRow {
+	if len(items) > MaxOutput {
 		return nil
 	}
 	k := memoryKey{sc, outputKey + id}
@@ -276,10 +279,15 @@ type exchanged struct {
 	Input  json.RawMessage `json:"input"`
 }
 
+// StoresInput reports whether PutInput stores an input.
+func StoresInput(before []string, items []byte) bool {
+	return items != nil && len(items) <= maxSignedRow && len(before) <= maxTurns
+}
+
 // PutInput stores the input of a translated response, for requests that continue it; see
 // PutOutput for its limits. before are the ids of the responses before.
 func (m *Memory) PutInput(ctx context.Context, sc store.Scope, id string, before []string, items []byte) error {
-	if len(items) > maxSignedRow || len(before) > maxTurns {
+	if !StoresInput(before, items) {
 		return nil
 	}
 	plain, err := json.Marshal(exchanged{before, items})

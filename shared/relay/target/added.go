@@ -232,10 +232,8 @@ func StoreItems(tg *Target, response []byte) {
 		tg.Req.Fail("store items", err)
 		return
 	}
-	if _, input := tg.Req.Route.Client.(chat.Referring).Input(tg.Body.In); input != nil {
-		if err := tg.Means.Memory.PutInput(tg.Req.Ctx, tg.Req.Who.Scope, id, tg.To.continues, input); err != nil {
-			tg.Req.Fail("store input", err)
-		}
+	if err := tg.Means.Memory.PutInput(tg.Req.Ctx, tg.Req.Who.Scope, id, tg.To.continues, tg.To.input); err != nil {
+		tg.Req.Fail("store input", err)
 	}
 }
 
@@ -262,7 +260,21 @@ func inlineItems(tg *Target) (err error) {
 			return items, nil
 		},
 	})
+	if err == nil && !tg.SameDialect() {
+		if tg.To.previous, tg.To.input = client.Input(tg.Body.In); tg.To.input == nil && tg.To.continues != nil {
+			tg.To.input = []byte("[]")
+		}
+	}
 	return err
+}
+
+// stores returns the size of output up to which the response is stored; zero if it is not. A
+// response without its input cannot be continued, and does not count as stored.
+func (tg *Target) stores() int {
+	if !StoresItems(tg) || !ownership.StoresInput(tg.To.continues, tg.To.input) {
+		return 0
+	}
+	return ownership.MaxOutput
 }
 
 // Unmark returns a body that is forwarded unchanged without reasoning of other providers, which

@@ -99,6 +99,8 @@ type Choice struct {
 	Body        []byte   // the client's body after the config; nil: it is sent unchanged
 	inlined     []byte   // the client's body with the items that it refers to; nil: it has no such references
 	continues   []string // the responses of the conversation that the body continues, oldest first
+	previous    string   // the id of the response that a translated request continues
+	input       []byte   // the items that a translated request adds to the conversation
 	Forward     []string
 	Subjects    []*ledger.Subject  // limits of the provider and of its integration
 	form        *form.Form         // of a passed-through request, if it was read
@@ -284,6 +286,7 @@ func Options(tg *Target) *chat.Options {
 	if tg.To.Dialect != nil {
 		tg.options.OwnID = !tg.SameDialect()
 		tg.options.Origin = tg.To.Dialect.Name()
+		tg.options.Continues, tg.options.Stores = tg.To.previous, tg.stores()
 	}
 	return &tg.options
 }

@@ -76,7 +76,7 @@ func playAnswer(t *testing.T, provider, path string) {
 	g.options()
 	for _, name := range slices.Sorted(maps.Keys(Shapes())) {
 		client := Shapes()[name]
-		o := &chat.Options{Strict: !g.c.Lenient, ID: "gw-1", OwnID: name != provider, Created: 1750000000, ProviderName: "acme", Model: "m", IncludeUsage: true, Origin: Providers[provider].Name()}
+		o := &chat.Options{Strict: !g.c.Lenient, ID: "gw-1", OwnID: name != provider, Created: 1750000000, ProviderName: "acme", Model: "m", IncludeUsage: true, Origin: Providers[provider].Name(), Continues: g.c.Continues, Stores: g.c.Stores}
 		a := answer{t: t, client: client, provider: Providers[provider], o: o, own: name == provider}
 		if body := want["upstream_response.json"]; body != "" {
 			out.Files = append(out.Files, txtar.File{Name: name + ".json", Data: a.whole([]byte(body), &g.c.Traits)})

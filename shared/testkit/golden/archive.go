@@ -42,6 +42,8 @@ type options struct {
 	Injected    bool                   // usage was requested on the client's behalf
 	Recall      map[string][]chat.Part // stored parts by tool call id
 	Model       string                 // of an operation, as the provider takes it
+	Continues   string                 // the response that the request continues
+	Stores      int                    // bytes of output up to which the response is stored
 }
 
 // run is one run of a case.
