@@ -36,8 +36,8 @@ func TestForeignObjectsAreMissingInTheFormOfTheSDK(t *testing.T) {
 		{"google", "POST", "/proxy/v1beta/models/g:batchGenerateContent", `{"batch":{"input_config":{"requests":{"requests":[{"request":{"cachedContent":"cachedContents/z","contents":[]}}]}}}}`, "error.status", "NOT_FOUND"},
 		{"google", "GET", "/proxy/v1beta/cachedContents/z", "", "error.status", "NOT_FOUND"},
 		{"google", "POST", "/proxy/v1beta/models/g:generateContent", `{"cachedContent":"cachedContents/z","contents":[]}`, "error.code", "404"},
-		{"cohere", "GET", "/proxy/v1/datasets/z", "", "message", `There is nothing with the id "z"`},
-		{"bedrock", "GET", "/proxy/async-invoke/z", "", "message", `There is nothing with the id "z"`},
+		{"cohere", "GET", "/proxy/v1/datasets/z", "", "message", `There is no object with the id "z"`},
+		{"bedrock", "GET", "/proxy/async-invoke/z", "", "message", `There is no object with the id "z"`},
 	} {
 		before := host.asked.Load()
 		got := r.call(c.method, c.path, c.body, "X-Gateway-Provider", "@of-"+c.provider)
