@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -300,6 +301,41 @@ func TestConversationsContinueAtAnotherProvider(t *testing.T) {
 		}
 		if got := n.call("POST", "/responses", body, headers...); got.status != 400 || !strings.Contains(got.body, "previous_response_id names a response that is not stored") {
 			t.Errorf("%s: %d %s", id, got.status, got.body)
+		}
+	}
+}
+
+// TestTranslatedResponsesHaveTheirOwnIDs repeats requests to a provider that gives each response the
+// same id: the translated ones have different ids, which are not the provider's.
+func TestTranslatedResponsesHaveTheirOwnIDs(t *testing.T) {
+	t.Parallel()
+	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), `"stream":true`) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, `data: {"id":"upstream-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`+"\n\ndata: [DONE]\n\n")
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"id":"upstream-1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`)
+	}))
+	t.Cleanup(host.Close)
+	n := start(t)
+	config := []string{"X-Gateway-Config", fmt.Sprintf(`{"provider":"deepseek","api_key":"k","custom_host":%q}`, host.URL)}
+	id := regexp.MustCompile(`"id":"([^"]+)"`)
+	for _, c := range []struct{ path, body string }{
+		{"/messages", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"x"}],"stream":%v}`},
+		{"/responses", `{"model":"m","input":"x","stream":%v}`},
+	} {
+		seen := map[string]bool{"upstream-1": true}
+		for _, stream := range []bool{false, false, true, true} {
+			got := n.call("POST", c.path, fmt.Sprintf(c.body, stream), config...)
+			made := id.FindStringSubmatch(got.body)
+			if got.status != 200 || made == nil || seen[made[1]] || strings.Contains(got.body, "upstream-1") {
+				t.Errorf("%s, stream %v: %d %s", c.path, stream, got.status, got.body)
+				continue
+			}
+			seen[made[1]] = true
 		}
 	}
 }
