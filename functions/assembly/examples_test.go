@@ -92,7 +92,7 @@ func (in *installation) infer(op *drive.Operation, body []byte) (int, []byte) {
 
 // elsewhere are rejections of what an example cannot know: ids and names of other things, and
 // the state of this one.
-var elsewhere = regexp.MustCompile(`is no [a-z ]+ of (the|this) |names no |must name |must be the name of the workspace, as a confirmation|belongs to one workspace|is set by the organization for all|^This key belongs to no user`)
+var elsewhere = regexp.MustCompile(`is no [a-z ]+ of (the|this) |names no |must name an? [A-Za-z ]+ (of (the|this) |that this workspace may use)|must be the name of the workspace, as a confirmation|belongs to one workspace|is set by the organization for all|^This key belongs to no user`)
 
 // blames gives what an answer has against the body; "" for nothing.
 func blames(status int, answer []byte) string {
