@@ -23,7 +23,7 @@ func TestMistypedPathsAreNamed(t *testing.T) {
 		{"POST", "/virtualkeys", 404, "did you mean /virtual-keys?"},
 		{"GET", "/configs/some/versionz", 404, "did you mean /configs/{slug}/versions?"},
 		{"GET", "/admin/workspace", 404, "did you mean /admin/workspaces?"},
-		{"GET", "/configs/a/b/c/d", 404, "There is no such route; paths of the administration are never passed on"},
+		{"GET", "/configs/a/b/c/d", 404, "There is no such route; paths of the administration are never forwarded"},
 		{"GET", "/chat/completions", 405, "This route accepts POST, not GET"},
 		{"GET", "/embedding", 404, "did you mean /embeddings?"},
 	} {
