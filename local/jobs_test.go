@@ -308,7 +308,7 @@ func TestRowsThatCannotBeRunAreRefusedByLine(t *testing.T) {
 		{good + `{"custom_id":"x","body":{"messages":[{"role":"user","content":"a"}]}}`, "", "line 3: model"},
 		{good + `{"custom_id":7,"body":{}}`, "", "line 3: custom_id"},
 		{good + `{"body":{"model":"m"}}`, "", "line 3: custom_id"},
-		{good + good, "", "line 3: custom_id must not stand twice"},
+		{good + good, "", "line 3: custom_id must be unique"},
 		{`{"custom_id":"x","body":{"model":"m","messages":"no"}}`, "", "line 1: messages"},
 		{`{"custom_id":"x","url":"/v1/embeddings","body":{"model":"m","messages":[]}}`, "", "line 1: url"},
 		{`{"custom_id":"x","method":"GET","body":{"model":"m","messages":[]}}`, "", "line 1: method"},

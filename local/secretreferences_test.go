@@ -75,7 +75,7 @@ func TestAKeyInASecretManagerOpensItsProvider(t *testing.T) {
 		}
 		return nil
 	})
-	if !strings.Contains(got.body, "was not given by Vault: 404") {
+	if !strings.Contains(got.body, "was denied by Vault: 404") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	// A changed reference is seen at once: nothing of the former stands.

@@ -247,7 +247,7 @@ func TestInvitationOpensASessionWithItsKey(t *testing.T) {
 	b.read(got)
 	in.status("acts", b.page("GET", "/configs", ""), 200, "data")
 	in.status("no more than the key", b.page("GET", "/prompts", ""), 403, "AB03")
-	in.status("once", (&tab{in: in}).send("POST", "/session", body, own), 404, "not valid")
+	in.status("once", (&tab{in: in}).send("POST", "/session", body, own), 404, "no longer valid")
 }
 
 // TestSignedInUsersEndTheirSessionAtTheSameAddress uses a session of single sign-on.
