@@ -57,7 +57,7 @@ func TestDoctorNamesFaultsWithTheirRepair(t *testing.T) {
 	r.admin("POST", "/virtual-keys", fmt.Sprintf(`{"name":"bad","slug":"bad","provider":"openai","key":"sk-wrong","workspace_id":"default","customHost":%q}`, host.URL))
 	d := r.desk(workspaceKey)
 	out := d.wants(1, "fail  provider @bad", "doctor")
-	if !strings.Contains(out, "credential of @bad is refused") || !strings.Contains(out, "ok    provider @mock ") {
+	if !strings.Contains(out, "credential of @bad is rejected") || !strings.Contains(out, "ok    provider @mock ") {
 		t.Errorf("%s", out)
 	}
 	d.vars["GATEWAY_API_KEY"] = "no-such-key"

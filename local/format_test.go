@@ -35,7 +35,7 @@ func TestJSONThatIsOnlyAskedForIsChecked(t *testing.T) {
 			if want := fmt.Sprintf(`"content":%q`, c.want); got.status != 200 || !strings.Contains(got.body, want) {
 				t.Errorf("%s: %s: %d %s", model, c.say, got.status, got.body)
 			}
-			if report := got.header.Get("X-Gateway-Translation"); !strings.Contains(report, "response_format (asked for in words") {
+			if report := got.header.Get("X-Gateway-Translation"); !strings.Contains(report, "response_format (requested by text") {
 				t.Errorf("%s: the loss report %q", model, report)
 			}
 			if streamed.status != 200 || !strings.Contains(streamed.body, "[DONE]") || strings.Contains(streamed.body, "```") {

@@ -319,7 +319,7 @@ func TestFirstMessagesThatDoNotCome(t *testing.T) {
 	r := start(t)
 	r.g.relay.SessionTimes.Open = time.Millisecond
 	for _, path := range []string{liveSessions, bidiV1beta} {
-		if closed := r.lively(path).ended(); closed.Code != websocket.ClosePolicyViolation || !strings.Contains(closed.Text, "must come within 1ms") {
+		if closed := r.lively(path).ended(); closed.Code != websocket.ClosePolicyViolation || !strings.Contains(closed.Text, "must arrive within 1ms") {
 			t.Errorf("%s: %v", path, closed)
 		}
 	}

@@ -199,7 +199,7 @@ func TestTargetsWithPromptsOfTheirOwn(t *testing.T) {
 		{first, `{"provider":"@mock-anthropic","override_params":{"model":"claude-sonnet-4-5"}}`, `{"variables":{"x":4}}`, 200, "first 4", "claude-sonnet-4-5"},
 		{first, `{"prompt_id":"` + second + `","override_params":{"model":"gpt-4.1"}}`, `{"variables":{"x":5}}`, 200, "second 5", "gpt-4.1"},
 		{first, `{"strategy":{"mode":"fallback"},"targets":[{"provider":"@nobody"},{"prompt_id":"` + claude + `"}]}`, `{"variables":{"x":6}}`, 200, "third 6", "claude-sonnet-4-5"},
-		{first, `{"strategy":{"mode":"fallback"},"targets":[{"provider":"@nobody"},{"prompt_id":"` + text + `"}]}`, `{}`, 400, "one of type completion", ""},
+		{first, `{"strategy":{"mode":"fallback"},"targets":[{"provider":"@nobody"},{"prompt_id":"` + text + `"}]}`, `{}`, 400, "has the type completion", ""},
 		{text, `{"prompt_id":"` + text + `"}`, `{}`, 200, "text", "gpt-3.5-turbo-instruct"},
 		{first, `{"prompt_id":"pp-nobody-123456"}`, `{}`, 404, "pp-nobody", ""},
 		{"pp-nobody-123456", `{"strategy":{"mode":"fallback"},"targets":[{"provider":"@mock"},{"prompt_id":"` + claude + `"}]}`, `{}`, 404, "pp-nobody", ""},

@@ -65,7 +65,7 @@ func TestAKeyInASecretManagerOpensItsProvider(t *testing.T) {
 	}
 	r.referTo(server, "secret/data/other", "unknown", "")
 	got := chat("@unknown/gpt-4o-mini")
-	if got.status != 503 || !strings.Contains(got.body, "The secret reference unknown has no answer") || strings.Contains(got.body, "hvs.") {
+	if got.status != 503 || !strings.Contains(got.body, "The secret reference unknown cannot be read") || strings.Contains(got.body, "hvs.") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	server.Down(0)
@@ -75,7 +75,7 @@ func TestAKeyInASecretManagerOpensItsProvider(t *testing.T) {
 		}
 		return nil
 	})
-	if !strings.Contains(got.body, "was denied by Vault: 404") {
+	if !strings.Contains(got.body, "cannot be read: Vault responded with 404") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	// A changed reference is seen at once: nothing of the former stands.

@@ -460,7 +460,7 @@ func TestWhatAnIdentityProviderSaysIsNotBelieved(t *testing.T) {
 		"no expiry":                   {claims: set{"exp": nil}, says: "not valid"},
 		"not valid yet":               {claims: set{"nbf": now.Add(time.Hour).Unix()}, says: "not valid"},
 		"issued in the future":        {claims: set{"iat": now.Add(time.Hour).Unix()}, says: "future"},
-		"nobody":                      {claims: set{"sub": ""}, says: "nobody"},
+		"nobody":                      {claims: set{"sub": ""}, says: "no subject"},
 		"another key":                 {sign: sign(golangjwt.SigningMethodRS256, other, kid), says: "not valid"},
 		"another kid":                 {sign: sign(golangjwt.SigningMethodRS256, issuerKey(), set{"kid": "k2"}), says: "not valid"},
 		"no signature":                {sign: sign(golangjwt.SigningMethodNone, golangjwt.UnsafeAllowNoneSignatureType, kid), says: "not valid"},

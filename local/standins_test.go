@@ -160,7 +160,11 @@ func TestStandInsOnlyWhereNothingIsNamed(t *testing.T) {
 // A newcomer without the emulator is told the command that installs it.
 func TestMissingEmulatorNamesItsCommand(t *testing.T) {
 	t.Parallel()
-	_, err := standin.Start(t.Context(), t.TempDir())
+	root := t.TempDir()
+	if err := os.WriteFile(root+"/go.mod", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := standin.Start(t.Context(), root)
 	if err == nil || !strings.Contains(err.Error(), "npm ci --prefix scripts/testdeps") {
 		t.Errorf("%v", err)
 	}

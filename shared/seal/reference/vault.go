@@ -136,7 +136,7 @@ func (v *vault) read(ctx context.Context, token, path string) (*Value, error) {
 	case status == http.StatusForbidden:
 		return nil, &failure{why: "was denied by Vault: 403, the token is not valid or may not read it", final: true, cause: errForbidden}
 	case status != http.StatusOK:
-		return nil, refused("was denied by Vault: %d", status)
+		return nil, refused("cannot be read: Vault responded with %d", status)
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(a.Data, &members) != nil || members == nil {
