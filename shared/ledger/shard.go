@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sort"
 	"sync"
 
 	"gateway/shared/store"
@@ -174,7 +175,7 @@ func (l *rows) collect(ctx context.Context, v *view, all []amounts, at int, need
 				donors = append(donors, d)
 			}
 		}
-		slices.SortFunc(donors, func(a, b int) int { return int(min(max(all[b][i]-all[a][i], -1), 1)) })
+		sort.Slice(donors, func(a, b int) bool { return all[donors[a]][i] > all[donors[b]][i] })
 		for n, d := range donors {
 			if lack <= 0 {
 				break

@@ -218,43 +218,64 @@ func awsQuery(n int, token string) url.Values {
 func tokenPage[T any](
 	ctx context.Context, j *chat.Job, id func(*T) string, query func(n int, token string) url.Values, read pageReader[T],
 ) (page []T, more bool, err error) {
-	limit, err := limitOf(j, defaultPage, maxPage)
+	var entries []T
+	more, err = walkPages(ctx, j, query, func(resp *http.Response) (n int, next string, err error) {
+		entries, next, err = read(resp)
+		return len(entries), next, err
+	}, func(i int) string { return id(&entries[i]) }, func(i int) int {
+		page = append(page, entries[i])
+		return len(page)
+	})
 	if err != nil {
 		return nil, false, err
 	}
-	after, token := j.Query.Get("after"), ""
+	return page, more, nil
+}
+
+// walkPages is tokenPage without the type of an entry, so that it is compiled once. read reads a
+// page and returns how many entries it has; id and take are called with the index of one of them,
+// and take returns how many were taken.
+func walkPages(
+	ctx context.Context, j *chat.Job, query func(n int, token string) url.Values,
+	read func(*http.Response) (n int, next string, err error), id func(i int) string, take func(i int) int,
+) (more bool, err error) {
+	limit, err := limitOf(j, defaultPage, maxPage)
+	if err != nil {
+		return false, err
+	}
+	after, token, taken := j.Query.Get("after"), "", 0
 	found := after == ""
 	for range maxListed {
 		n := 0
-		if found && len(page) == 0 {
+		if found && taken == 0 {
 			n = limit
 		}
 		resp, err := j.Call(ctx, &chat.JobCall{Method: http.MethodGet, Operation: j.Operation, Query: query(n, token).Encode()})
 		if err != nil {
-			return nil, false, err
+			return false, err
 		}
 		entries, next, err := read(resp)
 		if err != nil {
-			return nil, false, err
+			return false, err
 		}
 		for i := range entries {
 			switch {
 			case !found:
-				found = id(&entries[i]) == after
-			case len(page) == limit:
-				return page, true, nil
+				found = id(i) == after
+			case taken == limit:
+				return true, nil
 			default:
-				page = append(page, entries[i])
+				taken = take(i)
 			}
 		}
-		if token = next; token == "" || len(page) == limit {
+		if token = next; token == "" || taken == limit {
 			break
 		}
 	}
 	if !found {
-		return nil, false, fault.Invalid("after", "after must be the id of an entry of the list")
+		return false, fault.Invalid("after", "after must be the id of an entry of the list")
 	}
-	return page, token != "", nil
+	return token != "", nil
 }
 
 // pageReader reads a page of a list: its entries, and the token of the next.
@@ -271,18 +292,23 @@ type pages[T any] struct {
 func byToken[T any](entries, next string) func() pageReader[T] {
 	return func() pageReader[T] {
 		return func(resp *http.Response) (list []T, token string, err error) {
-			var page map[string]json.RawMessage
-			if err := readJSON(resp, &page); err != nil {
-				return nil, "", err
-			}
-			for member, into := range map[string]any{entries: &list, next: &token} {
-				if raw := page[member]; raw != nil && json.Unmarshal(raw, into) != nil {
-					return nil, "", upstream.Invalid("The provider's list cannot be read", nil)
-				}
-			}
-			return list, token, nil
+			token, err = readPage(resp, entries, next, &list)
+			return list, token, err
 		}
 	}
+}
+
+func readPage(resp *http.Response, entries, next string, list any) (token string, err error) {
+	var page map[string]json.RawMessage
+	if err := readJSON(resp, &page); err != nil {
+		return "", err
+	}
+	for member, into := range map[string]any{entries: list, next: &token} {
+		if raw := page[member]; raw != nil && json.Unmarshal(raw, into) != nil {
+			return "", upstream.Invalid("The provider's list cannot be read", nil)
+		}
+	}
+	return token, nil
 }
 
 // batchList answers with a page of a host's list of batches.

@@ -5,6 +5,7 @@ package content
 import (
 	"encoding/base64"
 	"slices"
+	"sort"
 
 	"gateway/shared/wire"
 )
@@ -144,14 +145,15 @@ func (r *reading) choose(scope Scope) Found {
 			f.pieces = append(f.pieces, *p)
 		}
 	}
-	slices.SortStableFunc(f.pieces, func(a, b piece) int {
+	sort.SliceStable(f.pieces, func(i, j int) bool {
+		a, b := &f.pieces[i], &f.pieces[j]
 		if r.answer && a.message != b.message {
-			return a.message - b.message
+			return a.message < b.message
 		}
 		if a.first != b.first {
-			return order(b.first) - order(a.first)
+			return a.first
 		}
-		return order(a.definition) - order(b.definition)
+		return !a.definition && b.definition
 	})
 	for i := range f.pieces {
 		f.Texts = append(f.Texts, f.pieces[i].text(r.body))
@@ -194,13 +196,6 @@ func (r *reading) dropRepeated() {
 		}
 	}
 	r.pieces = slices.DeleteFunc(r.pieces, func(p piece) bool { return p.again && texts[p.text(r.body)] })
-}
-
-func order(later bool) int {
-	if later {
-		return 1
-	}
-	return 0
 }
 
 // text returns the text of a piece.

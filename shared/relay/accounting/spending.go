@@ -1,10 +1,10 @@
 package accounting
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -318,7 +318,7 @@ func settleReserved(s *Spending, base context.Context) {
 // settled their budgets; the rates of the caller count the sum.
 func join(s, other *Spending) {
 	s.Attempts = append(s.Attempts, other.Attempts...)
-	slices.SortStableFunc(s.Attempts, func(a, b usage.Attempt) int { return cmp.Compare(a.Start, b.Start) })
+	sort.SliceStable(s.Attempts, func(i, j int) bool { return s.Attempts[i].Start < s.Attempts[j].Start })
 	s.Usage, s.Cost = s.Usage.Plus(other.Usage), s.Cost+other.Cost
 	if other.Tariff != "" {
 		for line := range strings.SplitSeq(other.Tariff, lines) {

@@ -178,15 +178,15 @@ func namesSecret(name string) bool {
 // AppendHeaders writes headers as a JSON object in the order of their names;
 // credentials, and what the caller named as sensitive, are masked.
 func AppendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
-	var room [32]headerLine // most requests have fewer headers; more are sorted in the heap
-	lines := room[:0]
-	for name, values := range h {
-		lines = append(lines, headerLine{name, values[0]})
+	var room [32]string // most requests have fewer headers; more are sorted in the heap
+	names := room[:0]
+	for name := range h {
+		names = append(names, name)
 	}
-	slices.SortFunc(lines, func(a, b headerLine) int { return strings.Compare(a.name, b.name) })
+	slices.Sort(names)
 	dst = append(dst, '{')
-	for i := range lines {
-		name, value := lines[i].name, lines[i].value
+	for i, name := range names {
+		value := h[name][0]
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -201,9 +201,6 @@ func AppendHeaders(dst []byte, h http.Header, sensitive []string) []byte {
 	}
 	return append(dst, '}')
 }
-
-// headerLine is a header with its first value.
-type headerLine struct{ name, value string }
 
 // secretHeader reports by its name whether a header holds a secret.
 func secretHeader(name string) bool {

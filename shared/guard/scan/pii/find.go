@@ -3,6 +3,7 @@ package pii
 import (
 	"net/netip"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 
@@ -89,7 +90,7 @@ func (f *finder) spans(set Set) []mask.Span {
 	if len(f.out) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(f.out, func(a, b found) int { return a.start - b.start })
+	sort.SliceStable(f.out, func(i, j int) bool { return f.out[i].start < f.out[j].start })
 	kept := f.out[:0]
 	for _, one := range f.out {
 		n := len(kept)
