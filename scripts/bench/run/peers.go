@@ -166,7 +166,7 @@ func startPeers(ctx context.Context, dir, upstream string) (targets []target, ro
 			t.headers = p.headers(upstream)
 		}
 		targets = append(targets, t)
-		r.command, r.verdict = strings.NewReplacer(at, "DIR", upstream, "UPSTREAM", "--port="+portOf(one.base), "--port=PORT").Replace(strings.Join(args, " ")), p.settings
+		r.command, r.verdict = strings.NewReplacer(at, "DIR", upstream, "UPSTREAM", portOf(one.base), "PORT").Replace(strings.Join(args, " ")), p.settings
 		r.version = strings.TrimSpace(r.version + " " + versionOf(args[0]))
 		rows = append(rows, r)
 	}
@@ -224,6 +224,9 @@ func portOf(base string) string { return base[strings.LastIndexByte(base, ':')+1
 func versionOf(program string) string {
 	out, _ := exec.Command(program, "-v").CombinedOutput()
 	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if line == "" {
+		return ""
+	}
 	return "(" + filepath.Base(program) + " " + strings.TrimPrefix(line, "nginx version: nginx/") + ")"
 }
 
