@@ -11,7 +11,7 @@ import (
 
 // invalidAnswer is the fault for a success that cannot be read.
 func invalidAnswer(cause error) *fault.Fault {
-	f := fault.New(fault.InvalidProviderResponse, "", "The provider's response is not a response").WithCause(cause)
+	f := fault.New(fault.InvalidProviderResponse, "", "The provider's answer is not a response object").WithCause(cause)
 	f.Source = fault.SourceProvider
 	return f
 }
