@@ -42,8 +42,8 @@ type Referring interface {
 // Stored finds the items that were stored under the ids of responses. Both functions return nil
 // if there are none.
 type Stored struct {
-	Output       func(id string) ([]byte, error) // of one response
-	Conversation func(id string) ([]byte, error) // up to a response, and with it
+	Output       func(id string) ([]byte, error)           // of one response
+	Conversation func(id string, most int) ([]byte, error) // up to a response, and with it
 }
 
 // Unmarker is a Dialect with bodies that may contain reasoning of another provider, which the

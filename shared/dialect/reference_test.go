@@ -223,7 +223,7 @@ func TestConversationsContinueWithAllTheirItems(t *testing.T) {
 	client := responses.Responses{}
 	stored := chat.Stored{
 		Output: func(string) ([]byte, error) { return []byte(`[{"id":"msg_1_0","type":"message"}]`), nil },
-		Conversation: func(id string) ([]byte, error) {
+		Conversation: func(id string, _ int) ([]byte, error) {
 			switch id {
 			case "1":
 				return []byte(`[{"a":1},{"type":"item_reference","id":"msg_1_0"}]`), nil

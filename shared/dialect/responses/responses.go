@@ -324,7 +324,7 @@ func (Responses) Inline(body []byte, stored chat.Stored) ([]byte, error) {
 	in := readInput(body)
 	var edits []wire.Edit
 	if in.previous != "" {
-		before, err := stored.Conversation(strings.TrimPrefix(in.previous, "resp_"))
+		before, err := stored.Conversation(strings.TrimPrefix(in.previous, "resp_"), maxInlined)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -273,6 +274,9 @@ const inputKey = "input:"
 // maxTurns limits the responses of one conversation that is stored.
 const maxTurns = 512
 
+// turnsAtOnce limits the responses that are read together, each with its input: 8 MiB.
+const turnsAtOnce = 16
+
 // exchanged is the row of a request: its input, and the ids of the responses before, oldest first.
 type exchanged struct {
 	Before []string        `json:"before"`
@@ -303,8 +307,9 @@ func (m *Memory) PutInput(ctx context.Context, sc store.Scope, id string, before
 }
 
 // Conversation returns the items up to a translated response and with it, and the ids of its
-// responses, oldest first. Both are nil if a part of it is not stored.
-func (m *Memory) Conversation(ctx context.Context, sc store.Scope, id string) (items []byte, responses []string, err error) {
+// responses, oldest first. Both are nil if a part of it is not stored. Of a conversation of more
+// than most bytes only so much is read, and returned, that it is seen to be too long.
+func (m *Memory) Conversation(ctx context.Context, sc store.Scope, id string, most int) (items []byte, responses []string, err error) {
 	row, ok, err := m.table.Get(ctx, signedKey(sc, inputKey+id), true)
 	if err != nil || !ok {
 		return nil, nil, err
@@ -314,14 +319,6 @@ func (m *Memory) Conversation(ctx context.Context, sc store.Scope, id string) (i
 		return nil, nil, err
 	}
 	responses = append(last.Before, id)
-	var keys []store.Key
-	for _, id := range responses {
-		keys = append(keys, signedKey(sc, inputKey+id), signedKey(sc, outputKey+id))
-	}
-	rows, err := m.table.GetMany(ctx, keys)
-	if err != nil {
-		return nil, nil, err
-	}
 	all := []byte{'['}
 	add := func(list []byte) {
 		if list = bytes.TrimSpace(list); len(list) > 2 {
@@ -331,21 +328,34 @@ func (m *Memory) Conversation(ctx context.Context, sc store.Scope, id string) (i
 			all = append(all, list[1:len(list)-1]...)
 		}
 	}
-	for _, id := range responses {
-		in, out := rows[signedKey(sc, inputKey+id)], rows[signedKey(sc, outputKey+id)]
-		if in == nil || out == nil {
-			return nil, nil, nil
+	for some := range slices.Chunk(responses, turnsAtOnce) {
+		var keys []store.Key
+		for _, id := range some {
+			keys = append(keys, signedKey(sc, inputKey+id), signedKey(sc, outputKey+id))
 		}
-		x, err := m.exchanged(ctx, memoryKey{sc, inputKey + id}, in)
+		rows, err := m.table.GetMany(ctx, keys)
 		if err != nil {
 			return nil, nil, err
 		}
-		output, err := m.seal.Open(ctx, memoryKey{sc, outputKey + id}.binding(), out.Bytes("sealed"))
-		if err != nil {
-			return nil, nil, err
+		for _, id := range some {
+			in, out := rows[signedKey(sc, inputKey+id)], rows[signedKey(sc, outputKey+id)]
+			if in == nil || out == nil {
+				return nil, nil, nil
+			}
+			x, err := m.exchanged(ctx, memoryKey{sc, inputKey + id}, in)
+			if err != nil {
+				return nil, nil, err
+			}
+			output, err := m.seal.Open(ctx, memoryKey{sc, outputKey + id}.binding(), out.Bytes("sealed"))
+			if err != nil {
+				return nil, nil, err
+			}
+			add(x.Input)
+			add(output)
 		}
-		add(x.Input)
-		add(output)
+		if len(all) > most {
+			break
+		}
 	}
 	return append(all, ']'), responses, nil
 }

@@ -1,10 +1,15 @@
 package ownership
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"gateway/shared/seal"
 	"gateway/shared/store"
 )
 
@@ -37,5 +42,50 @@ func TestTurnsAreFoundWhereTheyWereMade(t *testing.T) {
 		if want.Of(model) != is || (Turn{}).Of(model) {
 			t.Errorf("%s: %v", model, !is)
 		}
+	}
+}
+
+// counted counts the rows that are read together.
+type counted struct {
+	store.Table
+	rows []int
+}
+
+func (c *counted) GetMany(ctx context.Context, keys []store.Key) (map[store.Key]store.Item, error) {
+	c.rows = append(c.rows, len(keys))
+	return c.Table.GetMany(ctx, keys)
+}
+
+// plain seals nothing.
+type plain struct{}
+
+func (plain) Seal(_ context.Context, _ seal.Binding, b []byte) ([]byte, error) { return b, nil }
+
+func (plain) Open(_ context.Context, _ seal.Binding, b []byte) ([]byte, error) { return b, nil }
+
+// A conversation is read in parts, and no further than its limit.
+func TestLongConversationsAreNotReadWhole(t *testing.T) {
+	t.Parallel()
+	sc := store.Scope{Org: "o", Workspace: "a"}
+	now := time.Now()
+	table := &counted{Table: newOwners(t, &now).Table}
+	m := New(time.Now, table, plain{})
+	items := []byte(`["` + strings.Repeat("x", 1000) + `"]`)
+	var before []string
+	for i := range 40 {
+		id := strconv.Itoa(i)
+		if err := errors.Join(m.PutOutput(t.Context(), sc, id, items), m.PutInput(t.Context(), sc, id, before, items)); err != nil {
+			t.Fatal(err)
+		}
+		before = append(before, id)
+	}
+	whole, ids, err := m.Conversation(t.Context(), sc, "39", 1<<20)
+	if err != nil || len(ids) != 40 || len(whole) < 80_000 || !json.Valid(whole) || len(table.rows) != 3 {
+		t.Errorf("%d bytes of %d responses in %v reads, %v", len(whole), len(ids), table.rows, err)
+	}
+	table.rows = nil
+	part, _, err := m.Conversation(t.Context(), sc, "39", 10_000)
+	if err != nil || len(part) <= 10_000 || len(table.rows) != 1 {
+		t.Errorf("%d bytes in %v reads, %v", len(part), table.rows, err)
 	}
 }

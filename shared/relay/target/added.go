@@ -253,8 +253,8 @@ func inlineItems(tg *Target) (err error) {
 			}
 			return items, nil
 		},
-		Conversation: func(id string) (items []byte, err error) {
-			if items, tg.To.continues, err = tg.Means.Memory.Conversation(tg.Req.Ctx, tg.Req.Who.Scope, id); err != nil {
+		Conversation: func(id string, most int) (items []byte, err error) {
+			if items, tg.To.continues, err = tg.Means.Memory.Conversation(tg.Req.Ctx, tg.Req.Who.Scope, id, most); err != nil {
 				return nil, fault.Unavailable(err)
 			}
 			return items, nil
