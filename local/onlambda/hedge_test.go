@@ -29,9 +29,15 @@ func (in *restricted) processes(function string) (pids []int) {
 }
 
 // freeze stops a function's environments until the returned function is called, as Lambda does
-// between invocations.
+// between invocations: the response of an invocation ends before its accounting does.
 func (in *restricted) freeze(function string) (thaw func()) {
 	in.t.Helper()
+	in.until(func() error {
+		if n := in.shim.Running(in.t.Context(), function); n > 0 {
+			return fmt.Errorf("%d events of %s are running", n, function)
+		}
+		return nil
+	})
 	pids := in.processes(function)
 	if len(pids) == 0 {
 		in.t.Fatal("no environment of ", function)
@@ -51,7 +57,7 @@ func (in *restricted) freeze(function string) (thaw func()) {
 }
 
 // A hedged request is answered by the faster target. Both attempts are recorded and charged, and
-// the slower call has ended, before the response ends: from then on the environment is frozen.
+// the slower call has ended, when the invocation ends: from then on the environment is frozen.
 func TestAHedgeEndsWithItsResponse(t *testing.T) {
 	if _, err := os.Stat("/proc/self/exe"); err != nil {
 		t.Skip("needs /proc to find the environments")

@@ -171,6 +171,16 @@ func (s *Shim) Started(ctx context.Context, name string) int {
 	return p.Started()
 }
 
+// Running is how many events of a function have not been settled: Lambda may freeze its
+// environments when there are none.
+func (s *Shim) Running(ctx context.Context, name string) int {
+	p, err := s.pool(ctx, name)
+	if err != nil {
+		return 0
+	}
+	return p.Running()
+}
+
 // Close ends each function once its events are done, or when ctx ends.
 func (s *Shim) Close(ctx context.Context) error {
 	s.mu.Lock()

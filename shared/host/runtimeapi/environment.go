@@ -82,6 +82,12 @@ func (p *Pool) Started() int {
 	return p.started
 }
 
+// Running returns the number of events that have not been settled.
+func (p *Pool) Running() int {
+	p.once.Do(p.init)
+	return len(p.busy)
+}
+
 func (p *Pool) init() {
 	n := p.Max
 	if n <= 0 {
