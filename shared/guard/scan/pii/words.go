@@ -20,34 +20,32 @@ type walker struct {
 	finder *finder
 	set    Set
 	reader lexicon.Reader
-	last   [8]word // the latest words, the newest at n-1 modulo 8
-	n      int
-	end    int // end of the last match among words
+	last   [8]word // the latest words, the current one at n modulo 8
+	n      int     // words before the current one
+	end    int     // end of the last match among words
 }
 
 // words scans the words once. A copy of the reader looks ahead after a sign, up to a limit.
 func (f *finder) words(set Set) {
 	w := walker{finder: f, set: set, reader: lexicon.Reader{Text: f.text}}
-	for {
-		one, ok := next(&w.reader)
-		if !ok {
+	known := lists()
+	for ; ; w.n++ {
+		one := &w.last[w.n%len(w.last)] // read in place: the words are most of the time of a check
+		if !w.reader.Next(&one.Word) {
 			return
 		}
-		if one.Start >= w.end && (one.what != 0 || one.Capital) {
-			w.look(&one)
+		one.what, _ = known.Find(one.Hash)
+		if (one.what != 0 || one.Capital) && one.Start >= w.end {
+			w.look(one)
 		}
-		w.last[w.n%len(w.last)] = one
-		w.n++
 	}
 }
 
-func next(r *lexicon.Reader) (word, bool) {
-	var w word
-	if !r.Next(&w.Word) {
-		return w, false
+func next(r *lexicon.Reader) (w word, ok bool) {
+	if ok = r.Next(&w.Word); ok {
+		w.what, _ = lists().Find(w.Hash)
 	}
-	w.what, _ = lists().Find(w.Hash)
-	return w, true
+	return w, ok
 }
 
 func (w *walker) put(start, end int, k Kind) {
@@ -57,7 +55,7 @@ func (w *walker) put(start, end int, k Kind) {
 
 // back returns the k-th word before the current one, from 1.
 func (w *walker) back(k int) *word {
-	if k > w.n || k > len(w.last) {
+	if k > w.n || k >= len(w.last) {
 		return nil
 	}
 	return &w.last[(w.n-k)%len(w.last)]
