@@ -190,7 +190,7 @@ bench-admin: ## time of each call of the administration in an organization with 
 	$(GO) test -count=1 -timeout $(TIMEOUT) -run SpeedOfTheAdministration ./functions/assembly -args -bench-admin
 
 bench-mcp: ## gateway CPU per call of an MCP tool and per cached list
-	$(GO) test -count=1 -run '^$$' -bench Gateway -benchtime 20000x ./scripts/mcp
+	$(GO) test -count=1 -run '^$$' -bench Gateway -benchtime 60000x ./scripts/mcp
 
 REQUESTS ?= 1000000
 bench-analytics: ## time of analytics and logs, cold and warm, at REQUESTS requests (1000000) over 30 days
