@@ -26,6 +26,14 @@ type Hook struct {
 	Stored            bool // it is a saved guardrail
 }
 
+// Labeled names a hook that has no label, and returns it.
+func (h *Hook) Labeled(name string) *Hook {
+	if h.Label == "" {
+		h.Label = name
+	}
+	return h
+}
+
 // When is when the output hooks judge a stream.
 type When string
 

@@ -127,8 +127,25 @@ type Results struct {
 	Before, After []Result
 }
 
+// WithAfter returns the results with further ones of output hooks.
+func (r Results) WithAfter(results []Result) Results {
+	r.After = append(r.After, results...)
+	return r
+}
+
 // Unquoted returns the results without the data that may quote the judged text.
 func (r *Results) Unquoted() *Results { return &Results{Unquoted(r.Before), Unquoted(r.After)} }
+
+// Then returns the result for a stream of which next judged a later part: that of the first part
+// that fails.
+func (r Result) Then(next Result) Result {
+	changed := r.Transformed || next.Transformed
+	if r.Verdict {
+		r = next
+	}
+	r.Transformed = changed
+	return r
+}
 
 // Unquoted returns copies of results without the data and the log of their checks.
 func Unquoted(results []Result) []Result {

@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -35,6 +36,51 @@ type Call struct {
 	// Budget is the remaining time of local checks. If nil, the budget of the context or a new
 	// one is used.
 	Budget *guard.Budget
+}
+
+// WithRequest returns the input with another request body.
+func (c Call) WithRequest(body []byte) Call {
+	c.Request = body
+	return c
+}
+
+// WithResponse returns the input with a successful response.
+func (c Call) WithResponse(body []byte) Call {
+	c.Response, c.Status = body, http.StatusOK
+	return c
+}
+
+// WithModel returns the input for another model or tool.
+func (c Call) WithModel(name string) Call {
+	c.Model = name
+	return c
+}
+
+// WithSecrets returns the input with the secrets of another caller.
+func (c Call) WithSecrets(secrets judge.Secrets) Call {
+	c.Secrets = secrets
+	return c
+}
+
+// ForResponses returns the input for output hooks. A response is judged whether or not its
+// request had a body.
+func (c Call) ForResponses(kind string, request []byte) Call {
+	c.Kind, c.Request, c.Passed = kind, request, false
+	return c
+}
+
+// WithPart returns the input with a part of a stream, in the format of a completion.
+func (c Call) WithPart(part []byte) Call {
+	c = c.WithResponse(part)
+	c.Shape = "complete"
+	return c
+}
+
+// Clone returns a copy that shares no bytes of the header and the bodies.
+func (c Call) Clone() Call {
+	c.Headers = c.Headers.Clone()
+	c.Request, c.Response = bytes.Clone(c.Request), bytes.Clone(c.Response)
+	return c
 }
 
 // Outcome is the combined result of hooks.

@@ -62,8 +62,8 @@ func (w *Word) Denial() *fault.Fault {
 
 // GoLive prepares the guardrails of a session of a target. fetch gets images for them.
 func (s *State) GoLive(m *Means, t *target.Target, leaf *route.Leaf, fetch judge.Fetch) (*Live, error) {
-	l := &Live{means: m, leaf: leaf, kind: t.Req.Route.Endpoint, call: m.callOf(t), target: leaf.Path, request: t.Req.ULID}
-	l.call.Headers, l.call.Stream, l.call.Fetch = l.call.Headers.Clone(), true, fetch
+	call := m.callOf(t, true, nil, fetch, nil).Clone()
+	l := &Live{means: m, leaf: leaf, kind: t.Req.Route.Endpoint, call: call, target: leaf.Path, request: t.Req.ULID}
 	if err := l.Renew(t.Req.Base, &t.Req.Caller); err != nil {
 		return nil, err
 	}
@@ -71,16 +71,17 @@ func (s *State) GoLive(m *Means, t *target.Target, leaf *route.Leaf, fetch judge
 	return l, nil
 }
 
-// callOf returns the input of hooks for a target.
-func (m *Means) callOf(t *target.Target) chain.Call {
-	c := chain.Call{
-		Kind: t.Req.Route.Endpoint, Reached: t.Body.Reached(), TraceID: t.Req.Ask.TraceID, Model: t.To.Model, Stream: t.Stream, Metadata: maps.Clone(t.Body.Metadata),
-		Headers: t.Req.HeadersForProvider(), Client: m.client, Public: m.public, Secrets: m.secrets(&t.Req.Caller), Now: m.now,
-	}
+// callOf returns the input of hooks for a target: for a request with a body, or for the content of
+// a session.
+func (m *Means) callOf(t *target.Target, session bool, body []byte, fetch judge.Fetch, budget *guard.Budget) chain.Call {
+	id := ""
 	if p := t.To.Target.Provider; p != nil {
-		c.Provider = p.ID
+		id = p.ID
 	}
-	return c
+	return chain.Call{
+		Kind: t.Req.Route.Endpoint, Provider: id, Reached: t.Body.Reached(), TraceID: t.Req.Ask.TraceID, Model: t.To.Model, Stream: t.Stream || session, Metadata: maps.Clone(t.Body.Metadata),
+		Headers: t.Req.HeadersForProvider(), Request: body, Passed: len(body) == 0 && !session, Client: m.client, Public: m.public, Fetch: fetch, Secrets: m.secrets(&t.Req.Caller), Now: m.now, Budget: budget,
+	}
 }
 
 // Renew reloads the guardrails that apply to the session's caller, as re-read by the caller of
@@ -91,16 +92,16 @@ func (l *Live) Renew(ctx context.Context, who *admission.Caller) error {
 	if err != nil {
 		return err
 	}
-	k := &Talk{live: l, secrets: l.means.secrets(who), behind: of.outBeside}
-	k.beside, k.in = of.in.Apart(l.kind)
+	beside, in := of.in.Apart(l.kind)
+	var hold, after chain.Hooks
 	for _, h := range of.out {
 		if h.Streams() == guard.StreamAfter {
-			k.after = append(k.after, h)
+			after = append(after, h)
 		} else {
-			k.hold = append(k.hold, h)
+			hold = append(hold, h)
 		}
 	}
-	l.now.Store(k)
+	l.now.Store(&Talk{live: l, secrets: l.means.secrets(who), in: in, hold: hold, after: after, beside: beside, behind: of.outBeside})
 	return nil
 }
 
@@ -119,11 +120,9 @@ func (k *Talk) Holds() bool { return len(k.hold) > 0 }
 // Judges reports whether a hook judges responses at all.
 func (k *Talk) Judges() bool { return len(k.hold)+len(k.after)+len(k.behind) > 0 }
 
-// call returns the input of hooks.
-func (k *Talk) call() chain.Call {
-	c := k.live.call
-	c.Secrets = k.secrets
-	return c
+// call returns the input of hooks, with the secrets of the present caller.
+func (k *Talk) call(body []byte) chain.Call {
+	return k.live.call.WithSecrets(k.secrets).WithRequest(body)
 }
 
 // JudgeInput judges client input.
@@ -132,8 +131,7 @@ func (k *Talk) JudgeInput(ctx context.Context, body []byte) Word {
 	if f := unreadBody(k.in, exempts, k.live.kind, body, false, "all of this event"); f != nil {
 		return Word{Denied: true, unread: f}
 	}
-	c := k.call()
-	c.Request = body
+	c := k.call(body)
 	k.apart(ctx, k.beside, guard.Before, c)
 	o := k.in.Run(ctx, guard.Before, &c)
 	if o.Denied {
@@ -151,16 +149,13 @@ func (k *Talk) Held(ctx context.Context, about, answer []byte) Word {
 
 // Over judges a response after it was sent: it only reports.
 func (k *Talk) Over(ctx context.Context, about, answer []byte) Word {
-	c := k.call()
-	c.Request, c.Response, c.Status = about, answer, 200
-	k.apart(ctx, k.behind, guard.After, c)
+	k.apart(ctx, k.behind, guard.After, k.call(about).WithResponse(answer))
 	o := k.run(ctx, k.after, about, answer)
 	return Word{Results: chain.Results{After: o.Results}, Failed: o.Failed || o.Denied}
 }
 
 func (k *Talk) run(ctx context.Context, hooks chain.Hooks, about, answer []byte) chain.Outcome {
-	c := k.call()
-	c.Request, c.Response, c.Status = about, answer, 200
+	c := k.call(about).WithResponse(answer)
 	o := hooks.Run(ctx, guard.After, &c)
 	k.live.note(o.Results, guard.After)
 	return o
@@ -212,7 +207,8 @@ func (s *State) Around(m *Means, q *admission.Request, kind, name string, metada
 	if err != nil {
 		return nil, false, err
 	}
-	s.hooks.outBeside, s.hooks.out = out.Apart(kind)
+	outBeside, out := out.Apart(kind)
+	s.hooks = found{out: out, outBeside: outBeside}
 	s.call = chain.Call{
 		Kind: kind, TraceID: q.Ask.TraceID, Model: name, Metadata: maps.Clone(metadata),
 		Headers: q.HeadersForProvider(), Request: args, Client: m.client, Public: m.public, Secrets: m.secrets(&q.Caller), Now: m.now,
@@ -227,14 +223,9 @@ func (s *State) Around(m *Means, q *admission.Request, kind, name string, metada
 		runAside(s, beside, guard.Before)
 	}
 	o := in.Run(admission.ClientContext(q), guard.Before, &s.call)
-	s.Results.Before = o.Results
-	if o.Body != nil {
-		s.Sent, s.call.Request = o.Body, o.Body
-	}
-	s.Notes.add(o.Results, guard.Before, s.target)
-	s.Taken.add(o.Restore)
+	s.input(&o, o.Body)
 	if o.Denied {
-		s.Verdict.denied = true
+		s.Verdict = Verdict{denied: true}
 		return nil, true, nil
 	}
 	return o.Body, false, nil

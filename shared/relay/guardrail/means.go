@@ -79,25 +79,22 @@ func (m *Means) ofLeaf(leaf *route.Leaf) *leafHooks {
 
 func (m *Means) read(list []route.Guardrail, before bool) []named {
 	out := make([]named, len(list))
+	side := "output"
+	if before {
+		side = "input"
+	}
 	for i := range list {
 		g := &list[i]
 		if g.Slug != "" {
-			out[i].ref = g.Slug
+			out[i] = named{ref: g.Slug}
 			continue
 		}
 		h := guard.ReadHook(g.Raw, before, g.Form == route.FormMutator)
 		if len(h.Checks) == 0 && h.Saved() {
-			out[i].ref = h.ID
+			out[i] = named{ref: h.ID}
 			continue
 		}
-		if h.Label == "" {
-			side := "output"
-			if before {
-				side = "input"
-			}
-			h.Label = side + "_guardrails[" + strconv.Itoa(i) + "]"
-		}
-		out[i].hook = m.kit.Ready(h)
+		out[i] = named{hook: m.kit.Ready(h.Labeled(side + "_guardrails[" + strconv.Itoa(i) + "]"))}
 	}
 	return out
 }
@@ -161,10 +158,9 @@ func (m *Means) Alone(ctx context.Context, name string, of *Lone) (passes bool, 
 	if err != nil {
 		return false, err
 	}
-	call := chain.Call{Kind: of.Endpoint, Request: of.Request, Client: m.client, Now: m.now}
-	phase := guard.Before
+	call, phase := chain.Call{Kind: of.Endpoint, Request: of.Request, Client: m.client, Now: m.now}, guard.Before
 	if of.Response != nil {
-		call.Response, call.Status, phase = of.Response, 200, guard.After
+		call, phase = call.WithResponse(of.Response), guard.After
 	}
 	for _, r := range (chain.Hooks{h}).Run(ctx, phase, &call).Results {
 		if !r.Verdict {
@@ -184,15 +180,16 @@ type found struct {
 func (m *Means) gather(ctx context.Context, who *admission.Caller, leaf *route.Leaf, kind string) (of found, err error) {
 	made := m.ofLeaf(leaf)
 	input, output := who.WS.Guardrails(who.Org)
-	if of.in, err = m.hooks(ctx, who, made.input, input); err != nil {
-		return of, err
+	in, err := m.hooks(ctx, who, made.input, input)
+	if err != nil {
+		return found{}, err
 	}
 	out, err := m.hooks(ctx, who, made.output, output)
 	if err != nil {
-		return of, err
+		return found{}, err
 	}
-	of.outBeside, of.out = out.Apart(kind)
-	return of, nil
+	outBeside, out := out.Apart(kind)
+	return found{in: in, out: out, outBeside: outBeside}, nil
 }
 
 // by returns the hooks that judge streams in a given mode.

@@ -95,8 +95,7 @@ type aside struct {
 
 // run starts asynchronous hooks with their own copy of the input.
 func (a *aside) run(m *Means, ctx context.Context, hooks chain.Hooks, phase guard.Phase, c chain.Call, target, request string) {
-	c.Headers = c.Headers.Clone()
-	c.Request, c.Response = append([]byte(nil), c.Request...), append([]byte(nil), c.Response...)
+	c = c.Clone()
 	a.wait.Add(1)
 	m.beside.Add(1)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), besideTime)
@@ -161,7 +160,7 @@ func NewToolResults(m *Means, q *admission.Request, targets []*route.Leaf, notes
 		hooks: hooks, notes: notes,
 		exempts: func(names []string) bool { return exempt(names, endpoint, path) },
 		call: chain.Call{
-			Kind: content.ToolCall, TraceID: q.Ask.TraceID, Status: 200, Headers: q.HeadersForProvider().Clone(),
+			Kind: content.ToolCall, TraceID: q.Ask.TraceID, Headers: q.HeadersForProvider().Clone(),
 			Client: m.client, Public: m.public, Secrets: m.secrets(&q.Caller), Now: m.now, Budget: guard.NewBudget(),
 		},
 	}, nil
@@ -172,8 +171,7 @@ func (r *ToolResults) Judge(ctx context.Context, tool string, result []byte) (no
 	if f := unreadBody(r.hooks, r.exempts, content.ToolCall, result, true, "all of the result of a tool"); f != nil {
 		return nil, f
 	}
-	c := r.call
-	c.Model, c.Response = tool, result
+	c := r.call.WithResponse(result).WithModel(tool)
 	o := r.hooks.Run(ctx, guard.After, &c)
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -105,20 +105,17 @@ func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content
 		return nil, err
 	}
 	s.exempts = func(names []string) bool { return exempt(names, t.Req.Route.Endpoint, t.Body.RawPath()) }
-	s.call = m.callOf(t)
-	s.call.Request, s.call.Fetch, s.call.Budget = withQuery(body.JSON, body.Query), fetch, s.time()
-	s.call.Passed = len(s.call.Request) == 0
+	s.call = m.callOf(t, false, withQuery(body.JSON, body.Query), fetch, s.time())
 	if live := t.Req.Route.Shape == routes.Socket; !answers(t.Req.Route) && !live {
-		s.hooks.out, s.hooks.outBeside = nil, nil
+		s.hooks = found{in: s.hooks.in}
 	}
 	beside, in := s.hooks.in.Apart(s.call.Kind)
-	s.hooks.in = in
 	if body.Judged {
-		s.hooks.in, in, beside = nil, nil, nil
+		in, beside = nil, nil
 	}
 	s.Names = slices.Concat(in.Names(), beside.Names(), s.hooks.out.Names(), s.hooks.outBeside.Names())
 	if t.Req.Route.Shape == routes.Socket { // they judge the content of the session, not its upgrade
-		s.hooks.out, s.hooks.outBeside = nil, nil
+		s.hooks = found{}
 	}
 	if h := in.Blocks(s.exempts); h != nil && body.Unread {
 		return nil, unread(h, "all of this request")
@@ -130,39 +127,52 @@ func (s *State) Input(m *Means, t *target.Target, leaf *route.Leaf, body Content
 		return nil, unread(h, "the rows of a batch that a provider runs")
 	}
 	if t.Req.Rehearsing {
-		s.hooks.in = in.Here() // nothing is sent
+		in = in.Here() // nothing is sent
 	} else if len(beside) > 0 {
 		runAside(s, beside, guard.Before)
 	}
 	// The verdict on the request is not needed once the client has disconnected.
-	o := s.hooks.in.Run(admission.ClientContext(t.Body.Req), guard.Before, &s.call)
-	s.Results.Before, s.headers = o.Results, o.Headers
-	own := body.Own
-	if o.Body != nil && len(body.Query) > 0 {
-		if now, ok := withoutQuery(o.Body, body.JSON, body.Query); ok {
-			o.Body = now
+	o := in.Run(admission.ClientContext(t.Body.Req), guard.Before, &s.call)
+	changed, own := o.Body, body.Own
+	if changed != nil && len(body.Query) > 0 {
+		if now, ok := withoutQuery(changed, body.JSON, body.Query); ok {
+			changed = now
 		} else {
 			own = false
 		}
 	}
-	if o.Body != nil {
-		s.Sent, s.call.Request = o.Body, o.Body
-	}
-	s.Notes.add(o.Results, guard.Before, s.target)
-	s.Taken.add(o.Restore)
-	s.Verdict.failed, s.Verdict.failedIn = o.Failed, o.Failed
+	s.headers = o.Headers
+	s.input(&o, changed)
+	s.Verdict = Verdict{failed: o.Failed, failedIn: o.Failed}
 	if o.Denied {
 		return nil, s.Verdict.deny(o.Soft && answers(t.Req.Route), o.Results)
 	}
-	if o.Body != nil && !own {
+	if changed != nil && !own {
 		return nil, fault.New(fault.GuardrailUnread, "", "A guardrail redacted a text of this request, but a form, a path or a query string cannot be changed; remove the text")
 	}
 	if made := t.Req.Route.Retold; made != nil {
 		// The request of this response is no longer known.
-		s.call.Kind, s.call.Passed, s.call.Request = made.Endpoint, false, nil
+		s.call = s.call.ForResponses(made.Endpoint, nil)
+	} else {
+		s.call = s.call.ForResponses(s.call.Kind, s.call.Request)
 	}
-	s.call.Passed = false // a response is judged whether or not its request had a body
-	return o.Body, nil
+	return changed, nil
+}
+
+// input records the outcome of the input hooks; changed is the body as they changed it, or nil.
+func (s *State) input(o *chain.Outcome, changed []byte) {
+	s.Results = chain.Results{Before: o.Results}
+	if changed != nil {
+		s.Sent, s.call = changed, s.call.WithRequest(changed)
+	}
+	s.Notes.add(o.Results, guard.Before, s.target)
+	s.Taken.add(o.Restore)
+}
+
+// output records the outcome of output hooks.
+func (s *State) output(o *chain.Outcome) {
+	s.Results = s.Results.WithAfter(o.Results)
+	s.Notes.add(o.Results, guard.After, s.target)
 }
 
 func runAside(s *State, hooks chain.Hooks, phase guard.Phase) {
@@ -175,7 +185,7 @@ func (s *State) Headers() http.Header { return s.headers }
 
 // Again clears the results of the output hooks: the target is called once more.
 func (s *State) Again() {
-	s.Results.After, s.Answer, s.Changed = nil, nil, false
+	s.Results, s.Answer, s.Changed = chain.Results{Before: s.Results.Before}, nil, false
 	s.Verdict.again()
 }
 
@@ -189,7 +199,7 @@ func (s *State) Output(answer []byte) *fault.Fault {
 func (s *State) Outputs() bool { return s.On && len(s.hooks.out)+len(s.hooks.outBeside) > 0 }
 
 func (s *State) judge(hooks chain.Hooks, answer []byte) *fault.Fault {
-	s.call.Response, s.call.Status = answer, http.StatusOK
+	s.call = s.call.WithResponse(answer)
 	if f := unreadBody(hooks, s.exempts, s.call.Kind, answer, true, "all of the response"); f != nil {
 		s.Answer = nil
 		return f
@@ -198,10 +208,9 @@ func (s *State) judge(hooks chain.Hooks, answer []byte) *fault.Fault {
 		runAside(s, s.hooks.outBeside, guard.After)
 	}
 	o := hooks.Run(s.ctx, guard.After, &s.call)
-	s.Results.After = append(s.Results.After, o.Results...)
-	s.Notes.add(o.Results, guard.After, s.target)
+	s.output(&o)
 	s.Changed = o.Body != nil
-	if s.Verdict.failed = s.Verdict.failed || o.Failed; o.Denied {
+	if s.Verdict.add(&o); o.Denied {
 		s.Answer = nil
 		return s.Verdict.deny(o.Soft, o.Results)
 	}

@@ -63,24 +63,18 @@ func newPassing(s *State, hooks chain.Hooks) *passing {
 // run runs the hooks on a part, in the format of a completion.
 func (p *passing) run(part []byte) (now []byte, denied *fault.Fault) {
 	s, c := p.state, p.state.call
-	c.Shape, c.Status, c.Response = "complete", 200, part
+	c = c.WithPart(part)
 	o := untold(p.hooks.Run(s.ctx, guard.After, &c))
 	if len(s.Results.After) == p.first {
-		s.Results.After = append(s.Results.After, o.Results...)
-		s.Notes.add(o.Results, guard.After, s.target)
+		s.output(&o)
 	} else {
 		for i := range o.Results {
 			have := &s.Results.After[p.first+i]
-			changed := have.Transformed || o.Results[i].Transformed
-			if have.Verdict {
-				*have = o.Results[i]
-			}
-			have.Transformed = changed
+			*have = have.Then(o.Results[i])
 			s.Notes.list[p.noted+i] = note(have, guard.After, s.target)
 		}
 	}
-	s.Verdict.failed = s.Verdict.failed || o.Failed
-	if o.Denied {
+	if s.Verdict.add(&o); o.Denied {
 		return nil, s.Verdict.deny(false, o.Results)
 	}
 	return o.Body, nil
@@ -130,14 +124,13 @@ func untold(o chain.Outcome) chain.Outcome {
 func hold(s *State, hooks chain.Hooks, whole *chat.Response, shape Shape) (*chat.Response, *fault.Fault) {
 	o := shape.Options
 	whole.Attribute(o.Origin)
-	s.call.Response, s.call.Status = shape.Client.EncodeResponse(nil, whole, &o), 200
+	s.call = s.call.WithResponse(shape.Client.EncodeResponse(nil, whole, &o))
 	if f := unreadBody(hooks, s.exempts, s.call.Kind, s.call.Response, true, "all of the response"); f != nil {
 		return nil, f
 	}
 	out := untold(hooks.Run(s.ctx, guard.After, &s.call))
-	s.Results.After = append(s.Results.After, out.Results...)
-	s.Notes.add(out.Results, guard.After, s.target)
-	s.Verdict.failed = s.Verdict.failed || out.Failed
+	s.output(&out)
+	s.Verdict.add(&out)
 	switch {
 	case out.Denied:
 		return nil, s.Verdict.deny(out.Soft, out.Results)
@@ -155,14 +148,13 @@ func hold(s *State, hooks chain.Hooks, whole *chat.Response, shape Shape) (*chat
 // End runs the hooks that judge a stream once it has ended. They only report, because all of it
 // has been sent.
 func (s *State) End(answer []byte) {
-	s.call.Response, s.call.Status = answer, 200
+	s.call = s.call.WithResponse(answer)
 	if len(s.hooks.outBeside) > 0 {
 		runAside(s, s.hooks.outBeside, guard.After)
 	}
 	o := s.hooks.by(guard.StreamAfter).Run(s.ctx, guard.After, &s.call)
-	s.Verdict.spoiled = s.Verdict.spoiled || o.Failed || o.Denied || o.Body != nil
-	s.Results.After = append(s.Results.After, o.Results...)
-	s.Notes.add(o.Results, guard.After, s.target)
+	s.Verdict.addSent(&o)
+	s.output(&o)
 }
 
 // StatusFailed is the status of a successful response for which a non-denying guardrail has
@@ -187,6 +179,14 @@ func (v *Verdict) deny(soft bool, results []chain.Result) *fault.Fault {
 		f.StatusCode = http.StatusOK
 	}
 	return f
+}
+
+// add records the outcome of output hooks that deny nothing.
+func (v *Verdict) add(o *chain.Outcome) { v.failed = v.failed || o.Failed }
+
+// addSent records the outcome of hooks on a stream that was sent.
+func (v *Verdict) addSent(o *chain.Outcome) {
+	v.spoiled = v.spoiled || o.Failed || o.Denied || o.Body != nil
 }
 
 // again clears the decisions on output.
