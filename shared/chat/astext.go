@@ -132,6 +132,22 @@ type Part struct {
 	At int
 }
 
+// WithMedia returns the part with media content instead of an address.
+func (p Part) WithMedia(kind PartKind, mime, data string, plain bool) Part {
+	media := *p.Media
+	media.URL, media.MIME, media.Data, media.Plain = "", mime, data, plain
+	p.Kind, p.Media = kind, &media
+	return p
+}
+
+// WithResult returns the part with other content of its tool result.
+func (p Part) WithResult(parts []Part) Part {
+	result := *p.Result
+	result.Parts = parts
+	p.Result = &result
+	return p
+}
+
 // Cache marks the end of a prompt prefix that the provider should cache.
 type Cache uint8
 

@@ -19,6 +19,12 @@ type Checked struct {
 	Excess   []Excess
 }
 
+// Reset clears the result for another body. Its memory is reused.
+func (c *Checked) Reset() {
+	clear(c.Excess)
+	c.Keys, c.Excess = nil, c.Excess[:0]
+}
+
 // Span returns the position of a top-level field's value, so that the body need not be scanned
 // again; the zero span if it is absent or unknown to the dialect.
 func (c *Checked) Span(name string) wire.Span {

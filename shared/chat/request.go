@@ -203,6 +203,12 @@ type Message struct {
 	Plain bool
 }
 
+// WithParts returns the message with other parts.
+func (m Message) WithParts(parts []Part) Message {
+	m.Parts = parts
+	return m
+}
+
 // Text joins the text parts of a message.
 func (m *Message) Text() string {
 	switch n := len(m.Parts); {

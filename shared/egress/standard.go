@@ -163,6 +163,9 @@ type Lane struct {
 	Tenant, Workspace string
 }
 
+// Of sets the tenant, before the first call under the lane.
+func (l *Lane) Of(tenant, workspace string) { l.Tenant, l.Workspace = tenant, workspace }
+
 // laneKey is the context key of *Lane.
 type laneKey struct{}
 

@@ -80,6 +80,9 @@ type Walk struct {
 	Empty       bool // the object has no key
 }
 
+// Reset removes the fields. Their memory is reused.
+func (w *Walk) Reset() { w.Spans = w.Spans[:0] }
+
 func (w *Walk) reset(n int) {
 	if min(cap(w.Spans), cap(w.Keys), cap(w.Arrays)) < n {
 		spans := make([]Span, 2*n)

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"gateway/shared/audit"
 	"gateway/shared/fault"
 	"gateway/shared/relay/record"
 	"gateway/shared/wire"
@@ -127,6 +128,20 @@ func (a *Headers) Read(h http.Header) error {
 	}
 	return a.readTrace(h)
 }
+
+// trace sets the trace id and the name of the span if the client sent none.
+func (a *Headers) trace(req *http.Request) {
+	if a.TraceID == "" {
+		a.TraceID = newTraceID()
+	}
+	if a.Traced && a.SpanName == "" {
+		name := req.Method + " " + audit.MaskPath(req.URL.Path)
+		a.SpanName = strings.ToValidUTF8(name[:min(len(name), MaxSpanName)], "")
+	}
+}
+
+// identify reads the trace id alone: that of a rejected caller.
+func (a *Headers) identify(h http.Header) { a.TraceID, _ = Identifier(h, TraceID, MaxTraceID) }
 
 // readTrace merges W3C trace context and the gateway's metadata headers; the gateway's own take
 // precedence.

@@ -6,13 +6,11 @@ import (
 	"crypto/rand"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/oklog/ulid/v2"
 
-	"gateway/shared/audit"
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/identity"
@@ -75,13 +73,11 @@ func (q *Request) Arrive(d *Dependencies, req *http.Request, rt *routes.Route, l
 	q.Start = d.Now()
 	q.ULID = ulid.MustNewDefault(q.Start).String()
 	q.Base = reqctx.Endless(req.Context())
-	q.alive = new(lifetime)
-	q.alive.lane.Context = q.Base
+	q.alive = &lifetime{lane: egress.Lane{Context: q.Base}, drain: d.DrainTime}
 	q.alive.Begin(&q.alive.lane)
 	q.Ctx, q.Stop = &q.alive.Context, q.alive.End // a bare Life: waiting for its end needs no channel
 	// A client that disconnects while the provider is silent is noticed here, not by a write.
 	// The other goroutine does not access the pooled call.
-	q.alive.drain = d.DrainTime
 	q.alive.client.Begin(req.Context(), q.alive.left)
 }
 
@@ -94,6 +90,17 @@ func ClientContext(q *Request) context.Context {
 // ServeAs changes the route of the request: to that of a saved prompt's type, and to
 // pass-through for a target that gets the request unchanged.
 func (q *Request) ServeAs(rt *routes.Route) { q.Route = rt }
+
+// With returns the request with other headers, on a route that needs a provider.
+func (q *Request) With(ask Headers, h http.Header) *Request {
+	other, req, rt := *q, *q.Req, *q.Route
+	req.Header, rt.Own = h, false
+	other.Ask, other.Req, other.Route = ask, &req, &rt
+	return &other
+}
+
+// Reuse gives the request the memory that End of another one returned.
+func (q *Request) Reuse(afterwards []func()) { q.Afterwards = afterwards }
 
 // After registers f to be called once the request is over.
 func (q *Request) After(f func()) { q.Afterwards = append(q.Afterwards, f) }
@@ -138,13 +145,7 @@ func (l *lifetime) left() { time.AfterFunc(l.drain, l.End) }
 
 // Trace determines the trace ids of the request.
 func (q *Request) Trace() {
-	if q.Ask.TraceID == "" {
-		q.Ask.TraceID = newTraceID()
-	}
-	if q.Ask.Traced && q.Ask.SpanName == "" {
-		q.Ask.SpanName = q.Req.Method + " " + audit.MaskPath(q.Req.URL.Path)
-		q.Ask.SpanName = strings.ToValidUTF8(q.Ask.SpanName[:min(len(q.Ask.SpanName), MaxSpanName)], "")
-	}
+	q.Ask.trace(q.Req)
 }
 
 // Admit authenticates the caller, and reads its settings and the gateway headers. The trace is
@@ -152,7 +153,7 @@ func (q *Request) Trace() {
 func (q *Request) Admit() error {
 	err := q.identify()
 	if err != nil {
-		q.Ask.TraceID, _ = Identifier(q.Req.Header, TraceID, MaxTraceID)
+		q.Ask.identify(q.Req.Header)
 	} else {
 		err = q.Ask.Read(q.Req.Header)
 	}
@@ -167,13 +168,20 @@ func (q *Request) identify() error {
 	}
 	who := q.Who
 	q.Lease.Of(q.doors.Memory, who.Scope.Org)
-	q.alive.lane.Tenant, q.alive.lane.Workspace = who.Scope.Org, who.Scope.Workspace
+	q.alive.lane.Of(who.Scope.Org, who.Scope.Workspace)
 	var err error
-	if q.View, q.WS, err = q.mayAsk(q.Ctx, who); err != nil {
-		return err
-	}
-	q.Org, err = tenant.LoadSettings(q.Ctx, q.View, who.Scope)
+	q.Caller, err = q.withSettings(q.Ctx, q.Caller)
 	return err
+}
+
+// withSettings returns a caller that may use the route with the settings that apply to it.
+func (q *Request) withSettings(ctx context.Context, c Caller) (Caller, error) {
+	view, ws, err := q.mayAsk(ctx, c.Who)
+	if err != nil {
+		return c, err
+	}
+	org, err := tenant.LoadSettings(ctx, view, c.Who.Scope)
+	return Caller{c.Who, view, ws, org, c.Token, c.KeyInAuth}, err
 }
 
 // mayAsk checks whether a caller may use the route, in an active workspace.
@@ -209,27 +217,28 @@ func (q *Request) Still(ctx context.Context) (*Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := &Caller{Who: who, Token: q.Token, KeyInAuth: q.KeyInAuth}
-	if now.View, now.WS, err = q.mayAsk(ctx, who); err != nil {
+	now, err := q.withSettings(ctx, Caller{Who: who, Token: q.Token, KeyInAuth: q.KeyInAuth})
+	if err != nil {
 		return nil, err
 	}
-	now.Org, err = tenant.LoadSettings(ctx, now.View, who.Scope)
-	return now, err
+	return &now, nil
 }
 
 // authenticate determines the caller by the key of the request, or by the principal that the
 // request is made for.
-func (q *Request) authenticate() (err error) {
-	if q.Behalf != nil {
-		q.Who, err = q.known(q.Ctx)
-		return err
+func (q *Request) authenticate() error {
+	if q.Behalf == nil {
+		token, inAuth, err := identity.Token(q.Req.Header)
+		q.Caller = Caller{Token: token, KeyInAuth: inAuth}
+		if err == nil && IsClientSecret(token) {
+			err = unbind(q)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if q.Token, q.KeyInAuth, err = identity.Token(q.Req.Header); err == nil && IsClientSecret(q.Token) {
-		err = unbind(q)
-	}
-	if err == nil {
-		q.Who, err = q.known(q.Ctx)
-	}
+	who, err := q.known(q.Ctx)
+	q.Caller = Caller{Who: who, Token: q.Token, KeyInAuth: q.KeyInAuth}
 	return err
 }
 
@@ -312,7 +321,7 @@ func (q *Request) Admitted() Admitted {
 func (q *Request) Share(of *Admitted) {
 	q.Caller, q.Start, q.Ask, q.Bound = of.Caller, of.start, of.ask, of.bound
 	q.Lease.Of(q.doors.Memory, q.Who.Scope.Org)
-	q.alive.lane.Tenant, q.alive.lane.Workspace = q.Who.Scope.Org, q.Who.Scope.Workspace
+	q.alive.lane.Of(q.Who.Scope.Org, q.Who.Scope.Workspace)
 }
 
 // Behalf names the principal of a request that the gateway itself makes.
@@ -333,6 +342,8 @@ type Behalf struct {
 	Rows bool
 }
 
+func (b *Behalf) charge() { b.Charged = true }
+
 // CarriesRows reports whether the request transfers rows that are judged one by one.
 func (q *Request) CarriesRows() bool { return q.Behalf != nil && q.Behalf.Rows }
 
@@ -345,6 +356,6 @@ func (q *Request) OnlyLooked() bool { return q.Settles() && !q.Behalf.Charged }
 // Prices records that the request has charged the usage, for its initiator.
 func (q *Request) Prices() {
 	if q.Behalf != nil {
-		q.Behalf.Charged = true
+		q.Behalf.charge()
 	}
 }

@@ -170,19 +170,21 @@ func (w *SecretRequest) Secret() (*ClientSecretToken, error) {
 			own[name] = value
 		}
 	}
-	s := &ClientSecretToken{Model: w.Model, Transcribes: w.Transcribes, Beta: w.Shape != routes.ClientSecret}
-	if !s.Beta && own["type"] == nil {
+	beta := w.Shape != routes.ClientSecret
+	if !beta && own["type"] == nil {
 		own["type"] = json.RawMessage(`"` + w.kind() + `"`)
 	}
 	if len(own) == 0 || len(own) == 1 && own["type"] != nil {
-		return s, nil // no settings
+		own = nil // no settings
 	}
-	settings, err := json.Marshal(own)
-	if err != nil {
-		return nil, fault.Internal(err)
+	var settings json.RawMessage
+	if own != nil {
+		var err error
+		if settings, err = json.Marshal(own); err != nil {
+			return nil, fault.Internal(err)
+		}
 	}
-	s.Settings = settings
-	return s, nil
+	return &ClientSecretToken{Model: w.Model, Transcribes: w.Transcribes, Beta: beta, Settings: settings}, nil
 }
 
 func (w *SecretRequest) kind() string {

@@ -91,7 +91,7 @@ const (
 func (b *Body) Read() error {
 	err := take(b)
 	if err != nil {
-		b.walk.Spans = b.walk.Spans[:0] // a partly scanned body has no fields
+		b.walk.Reset() // a partly scanned body has no fields
 	}
 	mergeMetadata(b)
 	return err
@@ -99,7 +99,7 @@ func (b *Body) Read() error {
 
 // ReadFrom uses a unified body that no client sent.
 func (b *Body) ReadFrom(body []byte) error {
-	b.In, b.Size = body, int64(len(body))
+	b.Hold(body)
 	return walkBody(b)
 }
 
@@ -118,7 +118,10 @@ func (b *held) Found() *chat.Checked {
 }
 
 // Hold replaces the body by a message of a session.
-func (b *Body) Hold(message []byte) { b.In, b.Size = message, int64(len(message)) }
+func (b *Body) Hold(message []byte) {
+	b.held = held{message, b.walk, b.checked}
+	b.Size = int64(len(message))
+}
 
 // Carried records how many bytes the client has sent, if the body is a connection.
 func (b *Body) Carried(n int64) { b.Size = n }
@@ -139,17 +142,17 @@ func (b *Body) Leftover(spare bool) Memory {
 	if spare {
 		b.inBuf.Free()
 	}
-	b.walk.Spans = b.walk.Spans[:0] // of another body
-	b.checked.Keys = nil            // of another body
-	clear(b.checked.Excess)
-	b.checked.Excess = b.checked.Excess[:0]
+	b.walk.Reset()
+	b.checked.Reset()
 	clear(b.merged)
 	return Memory{b.walk, b.checked, b.merged, b.params, afterwards}
 }
 
 // Reuse gives an empty body the memory of a finished one.
 func (b *Body) Reuse(m Memory) {
-	b.walk, b.checked, b.merged, b.params, b.Req.Afterwards = m.walk, m.checked, m.merged, m.params, m.afterwards
+	b.held = held{b.In, m.walk, m.checked}
+	b.merged, b.params = m.merged, m.params
+	b.Req.Reuse(m.afterwards)
 }
 
 // Clients of Azure name a deployment in the URL and omit the model in the body, or leave it
@@ -206,6 +209,20 @@ func (b *path) Nameless() bool {
 	return b.Req.Route.NoModel || b.Transcribes || b.Req.Route.Shape == routes.Resource || b.Form != nil && !b.Form.Complete()
 }
 
+// of returns the parts of the same request with other headers.
+func (b path) of(q *admission.Request) path {
+	b.Req = q
+	return b
+}
+
+// named returns the parts with a slug, if they have none.
+func (b path) named(slug string) path {
+	if b.Slug == "" {
+		b.Slug = slug
+	}
+	return b
+}
+
 // RawPath returns the path below the gateway's base, unchanged from the wire. /proxy/{anything}
 // reaches paths that the gateway's own routes shadow.
 func (b *path) RawPath() string {
@@ -239,11 +256,8 @@ func (b *path) Reached() []string { return b.Req.Route.Reached(b.Req.Req.Method,
 
 // With returns the body in a request with other headers, on a route that needs a provider.
 func (b *Body) With(ask admission.Headers, h http.Header) *Body {
-	other, in := *b, *b.Req
-	req, rt := *in.Req, *in.Route
-	req.Header, rt.Own = h, false
-	in.Ask, in.Req, in.Route = ask, &req, &rt
-	other.Req = &in
+	other := *b
+	other.path = b.path.of(b.Req.With(ask, h))
 	other.params = nil // of the body of this one
 	return &other
 }
@@ -304,9 +318,7 @@ func (b *Body) Fill(by *prompt.Filled) error {
 		return err
 	}
 	b.Size = size
-	if b.Slug == "" {
-		b.Slug = slugOf(by)
-	}
+	b.path = b.path.named(slugOf(by))
 	return nil
 }
 

@@ -31,41 +31,34 @@ func NewMediaFetcher(rt http.RoundTripper, p egress.Policy, l *egress.Lease) *Me
 	return &MediaFetcher{transport: rt, policy: p, lease: l}
 }
 
-// fetch downloads address into m. The reasons of failures do not contain the address: it may
-// hold a signature.
-func (f *MediaFetcher) fetch(ctx context.Context, address string, m *medium) {
+// fetch downloads the content of address. The reasons of failures do not contain the address: it
+// may hold a signature.
+func (f *MediaFetcher) fetch(ctx context.Context, address string) medium {
 	if ctx.Err() != nil {
-		f.failed(ctx, m, ctx.Err())
-		return
+		return failed(ctx, ctx.Err())
 	}
 	resp, name, err := f.get(ctx, address)
 	if err != nil {
-		f.failed(ctx, m, err)
-		return
+		return failed(ctx, err)
 	}
 	defer resp.Body.Close()
 	content, err := f.read(ctx, resp)
 	if err != nil {
-		f.failed(ctx, m, err)
-		return
+		return failed(ctx, err)
 	}
 	mime, why := typeOf(content, resp.Header.Get("Content-Type"), name)
 	if why != "" {
-		m.why = why
-		return
+		return medium{why: why}
 	}
-	m.mime, m.size = mime, int64(len(content))
-	if m.text = strings.HasPrefix(mime, "text/") || mime == "application/json"; m.text {
-		m.data = string(content)
-		return
+	if strings.HasPrefix(mime, "text/") || mime == "application/json" {
+		return medium{mime: mime, size: int64(len(content)), text: true, data: string(content)}
 	}
-	m.data = base64.StdEncoding.EncodeToString(content)
+	return medium{mime: mime, size: int64(len(content)), data: base64.StdEncoding.EncodeToString(content)}
 }
 
 // Image gets an image of at most most bytes, in base64. Its errors are written for the caller.
 func (f *MediaFetcher) Image(ctx context.Context, address string, most int64) (mime, data string, err error) {
-	m := new(medium)
-	switch f.fetch(ctx, address, m); {
+	switch m := f.fetch(ctx, address); {
 	case m.why != "":
 		return "", "", reason(m.why)
 	case m.cut:
@@ -74,8 +67,9 @@ func (f *MediaFetcher) Image(ctx context.Context, address string, most int64) (m
 		return "", "", reason("it is not an image")
 	case m.size > most:
 		return "", "", reason("it is larger than " + strconv.FormatInt(most, 10) + " bytes")
+	default:
+		return m.mime, m.data, nil
 	}
-	return m.mime, m.data, nil
 }
 
 // reason is the reason for a failed download, written for the caller.
@@ -83,23 +77,22 @@ type reason string
 
 func (e reason) Error() string { return string(e) }
 
-// failed records the reason for a failed download, without revealing details of the network.
-func (f *MediaFetcher) failed(ctx context.Context, m *medium, err error) {
+// failed returns the reason for a failed download, without details of the network.
+func failed(ctx context.Context, err error) medium {
 	var why reason
 	switch {
 	case errors.As(err, &why):
-		m.why = string(why)
+		return medium{why: string(why)}
 	case fault.Is(err, fault.ServiceUnavailable):
-		m.why, m.full = "the gateway has no memory for another large body at present", true
+		return medium{why: "the gateway has no memory for another large body at present", full: true}
 	case egress.Refused(err):
-		m.why, m.blocked = "its host must not be reached from the gateway", true
+		return medium{why: "its host must not be reached from the gateway", blocked: true}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		m.why = "it did not arrive within " + patience.String()
+		return medium{why: "it did not arrive within " + patience.String()}
 	case ctx.Err() != nil:
-		m.cut = true
-	default:
-		m.why = "its host did not respond, or truncated the response"
+		return medium{cut: true}
 	}
+	return medium{why: "its host did not respond, or truncated the response"}
 }
 
 // get follows redirects to a response. name is the path of the final URL.
@@ -161,8 +154,7 @@ func (f *MediaFetcher) address(raw string) (*url.URL, error) {
 	if err != nil {
 		return nil, reason("its address is malformed")
 	}
-	u.Scheme, u.Host, u.User, u.Fragment, u.RawFragment = checked.Scheme, checked.Host, nil, "", ""
-	return u, nil
+	return &url.URL{Scheme: checked.Scheme, Host: checked.Host, Opaque: u.Opaque, Path: u.Path, RawPath: u.RawPath, ForceQuery: u.ForceQuery, RawQuery: u.RawQuery}, nil
 }
 
 // read reads a body of up to maxMedium bytes, within the remainder of maxTotal.

@@ -77,9 +77,8 @@ func fetcher(t *testing.T, allow string) *MediaFetcher {
 }
 
 func fetched(f *MediaFetcher, ctx context.Context, address string) *medium {
-	m := new(medium)
-	f.fetch(ctx, address, m)
-	return m
+	m := f.fetch(ctx, address)
+	return &m
 }
 
 func TestMediaOfHostileHosts(t *testing.T) {

@@ -165,18 +165,24 @@ func (f *MediaFetcher) FetchAll(ctx context.Context, into *FetchedMedia, missing
 		slots <- struct{}{}
 		running.Go(func() {
 			defer func() { <-slots }()
-			if f.fetch(ctx, address, m); m.why != "" {
+			if *m = f.fetch(ctx, address); m.why != "" {
 				cancel()
 			}
 		})
 	}
 	running.Wait()
-	for _, address := range missing {
-		switch m := into.got[address]; {
-		case m.cut: // it is not a result of its address
-			delete(into.got, address)
+	into.settle(missing)
+}
+
+// settle counts the documents among addresses that were fetched, and removes those that were
+// canceled: they have no result.
+func (f *FetchedMedia) settle(addresses []string) {
+	for _, address := range addresses {
+		switch m := f.got[address]; {
+		case m.cut:
+			delete(f.got, address)
 		case !strings.HasPrefix(m.mime, "image/"):
-			into.Documents += m.size
+			f.Documents += m.size
 		}
 	}
 }
@@ -194,8 +200,7 @@ func imagined(address string) *medium {
 func (f *FetchedMedia) Inlined(messages []chat.Message, t *chat.Traits) []chat.Message {
 	out := make([]chat.Message, len(messages))
 	for i := range messages {
-		out[i] = messages[i]
-		out[i].Parts = f.inlinedParts(messages[i].Parts, t)
+		out[i] = messages[i].WithParts(f.inlinedParts(messages[i].Parts, t))
 	}
 	return out
 }
@@ -205,9 +210,7 @@ func (f *FetchedMedia) inlinedParts(parts []chat.Part, t *chat.Traits) []chat.Pa
 	for i := range parts {
 		p := parts[i]
 		if p.Result != nil && len(p.Result.Parts) > 0 {
-			result := *p.Result
-			result.Parts = f.inlinedParts(result.Parts, t)
-			p.Result = &result
+			p = p.WithResult(f.inlinedParts(p.Result.Parts, t))
 		}
 		if p.Media != nil && webAddress(&p, t) != "" {
 			p = f.got[p.Media.URL].part(p)
@@ -220,14 +223,11 @@ func (f *FetchedMedia) inlinedParts(parts []chat.Part, t *chat.Traits) []chat.Pa
 // part returns p with the content instead of the address. The content determines the kind of
 // part.
 func (m *medium) part(p chat.Part) chat.Part {
-	own := *p.Media
-	own.URL, own.MIME, own.Data, own.Plain = "", m.mime, m.data, m.text
-	p.Media = &own
 	switch {
 	case strings.HasPrefix(m.mime, "image/"):
-		p.Kind = chat.Image
+		return p.WithMedia(chat.Image, m.mime, m.data, false)
 	case m.mime == "application/pdf", m.text:
-		p.Kind = chat.Document
+		return p.WithMedia(chat.Document, m.mime, m.data, m.text)
 	}
-	return p
+	return p.WithMedia(p.Kind, m.mime, m.data, m.text)
 }

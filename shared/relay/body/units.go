@@ -152,16 +152,14 @@ func (s *stated) demand(escapedPath string, length int64) (d routes.Demand) {
 	switch {
 	case strings.HasSuffix(path, ":predictlongrunning"):
 		one := cmp.Or(number(s.exact["parameters.durationSeconds"]), veoSeconds)
-		d.Size = sizes[strings.ToLower(s.exact["parameters.resolution"])]
+		d = routes.Demand{Size: sizes[strings.ToLower(s.exact["parameters.resolution"])], Assumed: pricing.Usage{Estimated: true}}
 		d.Most.Set(pricing.Seconds, max(one, s.seconds)*max(s.count, 1)*groups)
 		d.Assumed.Set(pricing.Seconds, one*max(number(s.exact["parameters.sampleCount"]), 1)*groups)
-		d.Assumed.Estimated = true
 	case strings.HasSuffix(path, "/videos"):
 		asked := number(s.exact["seconds"])
-		d.Size = cmp.Or(s.exact["size"], "720x1280")
+		d = routes.Demand{Size: cmp.Or(s.exact["size"], "720x1280"), Assumed: pricing.Usage{Estimated: true}}
 		d.Most.Set(pricing.Seconds, max(cmp.Or(asked, mostSeconds), s.seconds)*max(s.count, 1))
 		d.Assumed.Set(pricing.Seconds, cmp.Or(asked, usualSeconds)*max(number(s.exact["n"]), 1))
-		d.Assumed.Estimated = true
 	case strings.HasSuffix(path, ":predict"):
 		d.Most.Set(pricing.Images, max(cmp.Or(number(s.exact["parameters.sampleCount"]), imagenSamples), s.count)*groups)
 	case has("text-to-speech", "/speak", "/speech", "/tts", "synthesize") && s.read:
@@ -175,9 +173,9 @@ func (s *stated) demand(escapedPath string, length int64) (d routes.Demand) {
 	case has("rerank", ":rank"):
 		d.Most.Set(pricing.Pages, length/300+1)
 	case s.count > 0, has("/stable-image/"), s.read && (has("/invoke", "/images/", "/text-to-image", "/image-to-image") || strings.HasPrefix(path, "/fal-ai/")):
+		d = routes.Demand{Quality: s.exact["quality"], Size: s.exact["size"]}
 		d.Most.Set(pricing.Images, max(s.count, 1)*groups)
 		d.Most.Set(pricing.Pages, length/300+1) // of a reranker
-		d.Quality, d.Size = s.exact["quality"], s.exact["size"]
 	}
 	return d
 }
