@@ -37,6 +37,14 @@ type Principal struct {
 	Status        string
 }
 
+// As returns a copy of the principal with the type, the user and the workspace's slug that it had
+// when it made something.
+func (p *Principal) As(t KeyType, user, slug string) *Principal {
+	former := *p
+	former.Type, former.UserID, former.WorkspaceSlug = t, user, slug
+	return &former
+}
+
 // Has reports whether the principal has the scope.
 func (p *Principal) Has(scope string) bool { return p.Scopes.Has(scope) }
 

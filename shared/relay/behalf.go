@@ -24,10 +24,8 @@ import (
 	"gateway/shared/relay/response"
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/target"
-	"gateway/shared/resource"
 	"gateway/shared/route"
 	"gateway/shared/store"
-	"gateway/shared/tenant"
 	"gateway/shared/wire"
 )
 
@@ -51,8 +49,7 @@ func (m *Mux) Admits(ctx context.Context, sc store.Scope, key string, maker *bat
 	if closing, err = auth.Former(ctx, sc, maker.KeyID, scope); err != nil {
 		return nil, nil, err
 	}
-	closing.Type, closing.UserID, closing.WorkspaceSlug = identity.KeyType(maker.Type), maker.User, maker.Slug
-	return closing, left, nil
+	return closing.As(identity.KeyType(maker.Type), maker.User, maker.Slug), left, nil
 }
 
 // Run sends a request through the pipeline on behalf of a principal. Its response was truncated
@@ -104,11 +101,7 @@ type embedder struct {
 
 // lineage holds the values that a child request gets from its parent.
 type lineage struct {
-	who      *identity.Principal
-	view     *resource.View
-	ws       *tenant.Effective
-	org      *tenant.Organisation
-	token    string
+	caller   admission.Caller
 	metadata map[string]string
 	ask      admission.Headers
 }
@@ -117,11 +110,8 @@ var _ cache.Embedder = (*embedder)(nil)
 
 // Embedder implements caching.Walk.
 func (c *call) Embedder(with *route.CacheEmbedder) cache.Embedder {
-	ask := admission.Headers{TraceID: c.req.Ask.TraceID, SpanID: admission.NewSpanID(), ParentSpanID: c.req.Ask.SpanID, NoBodies: c.req.Ask.NoBodies}
-	if ask.ParentSpanID == "" {
-		ask.ParentSpanID = c.req.ULID
-	}
-	return &embedder{relay: c.relay, with: with, from: lineage{c.req.Who, c.req.View, c.req.WS, c.req.Org, c.req.Token, maps.Clone(c.body.Metadata), ask}}
+	ask := admission.Headers{TraceID: c.req.Ask.TraceID, SpanID: admission.NewSpanID(), ParentSpanID: cmp.Or(c.req.Ask.SpanID, c.req.ULID), NoBodies: c.req.Ask.NoBodies}
+	return &embedder{relay: c.relay, with: with, from: lineage{c.req.Caller, maps.Clone(c.body.Metadata), ask}}
 }
 
 // Flush implements caching.Walk.
@@ -162,15 +152,13 @@ func (e *embedder) Embed(ctx context.Context, text string) ([]float32, error) {
 // has been admitted.
 func (r *Relay) serveChild(w http.ResponseWriter, req *http.Request, from *lineage, body []byte, tree *route.Tree) {
 	c := r.calls.Get().(*call)
-	c.begin(r, w, req, embedRoute)
-	c.req.Child = true
+	c.begin(r, w, req, embedRoute, "", nil)
+	admission.Descend(&c.req, from.caller, from.ask)
+	c.body.Inherit(from.metadata)
 	limit := time.AfterFunc(2*embedLimit, c.req.Stop)
-	c.req.Who, c.req.View, c.req.WS, c.req.Org = from.who, from.view, from.ws, from.org
-	c.req.Token, c.body.Metadata, c.req.Ask = from.token, from.metadata, from.ask
-	c.req.Trace()
 	err := c.body.ReadFrom(body)
 	if err == nil {
-		c.target.Demands = c.body.Own
+		c.target.DemandOwn()
 		c.plan.Follow(tree)
 		err = relay(c)
 	}
@@ -191,12 +179,12 @@ func (r *Relay) await(b target.Bookings, id string) {
 	}
 	ctx := b.Target.Req.Base // the provider continues even if the client disconnects
 	hash := b.Target.Req.KeyHash()
+	org, place := b.At()
 	a := &batch.Awaited{
+		Org: org, Place: place, Path: b.PathOfLooks(id),
 		ID: id, Key: hash, Headers: headersOfLooks(b.Target), Made: b.Target.Req.Now().Unix(),
 		Maker: batch.Maker{KeyID: b.Target.Req.Who.KeyID, Type: string(b.Target.Req.Who.Type), User: b.Target.Req.Who.UserID, Slug: b.Target.Req.Who.WorkspaceSlug},
 	}
-	a.Org, a.Place = b.At()
-	a.Path = b.PathOfLooks(id)
 	err := r.Auth.Entrust(ctx, b.Target.Req.Who, hash, b.Target.Req.Now().Add(batch.AwaitedFor))
 	if err == nil {
 		message, failed := r.batches.Await(ctx, b.Target.Req.Who.Scope, a)

@@ -88,6 +88,19 @@ type reply struct {
 	carry     carry         // the opened session
 }
 
+func (o *outbound) reuse(modelJSON []byte) { o.modelJSON = modelJSON }
+
+// connect sets the request of the reply and its log.
+func (r *reply) connect(q *admission.Request, log *record.Log) { r.from, r.log = q, log }
+
+// to sets the client's writer.
+func (r *reply) to(w http.ResponseWriter) { r.w = w }
+
+func (r *reply) reuse(tail []byte) { r.tail = tail }
+
+// last appends to the bytes that are held until the request is recorded.
+func (r *reply) last(p []byte) { r.tail = append(r.tail[:0], p...) }
+
 func newCall() *call {
 	c := new(call)
 	c.connect()
@@ -96,22 +109,23 @@ func newCall() *call {
 
 // connect sets the references of each value to those before it.
 func (c *call) connect() {
-	c.body.Req = &c.req
-	c.plan.Req, c.plan.Body = &c.req, &c.body
-	c.target.Req, c.target.Body, c.target.Plan = &c.req, &c.body, &c.plan
-	c.bill.Target, c.bill.Fetched = &c.target, &c.out.media
-	c.reply.from, c.reply.log = &c.req, &c.log
-	c.mask.Target = &c.target
-	c.cache.Target, c.cache.Bill = &c.target, &c.bill
-	c.cache.Guards, c.cache.Secrets = &c.guards, &c.mask
+	body.Connect(&c.body, &c.req)
+	c.plan.Connect(&c.req, &c.body)
+	target.Connect(&c.target, &c.req, &c.body, &c.plan)
+	c.bill.Connect(&c.target, &c.out.media)
+	c.reply.connect(&c.req, &c.log)
+	c.mask = target.SecretMask{Target: &c.target}
+	c.cache.Connect(&c.target, &c.bill, &c.guards, &c.mask)
 }
 
-func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *routes.Route) {
-	c.req.Arrive(r.doors, req, rt, &c.leased)
-	c.relay, c.target.Means, c.reply.w = r, r.means, w
-	c.bill.Ledger, c.bill.Prices = r.Ledger, r.Prices.Current()
-	c.cache.Store, c.cache.Times, c.cache.Walk = r.Cache, r.CacheTimes, c
-	c.cache.Fresh()
+// begin starts a request to a route. id is the variable of its path.
+func (c *call) begin(r *Relay, w http.ResponseWriter, req *http.Request, rt *routes.Route, id string, behalf *admission.Behalf) {
+	c.req.Arrive(r.doors, req, rt, id, behalf, &c.leased)
+	c.relay = r
+	c.reply.to(w)
+	target.Begin(&c.target, r.means)
+	c.bill.Begin(r.Ledger, r.Prices.Current())
+	c.cache.Begin(r.Cache, r.CacheTimes, c)
 }
 
 // reset drops every reference, so that the pool keeps no request alive.
@@ -120,7 +134,7 @@ func (c *call) reset() {
 	if spare {
 		c.out.sendBuf.Free()
 	}
-	body, edited := c.body.Leftover(spare), c.target.Edited
+	left, edited := c.body.Leftover(spare), c.target.Edited
 	c.stream.heldBuf.Free()
 	c.plain.free()
 	c.stream.turnBuf.Free()
@@ -132,11 +146,12 @@ func (c *call) reset() {
 	tail, modelJSON := c.reply.tail[:0], c.out.modelJSON[:0]
 	*c = call{}
 	c.connect()
-	c.body.Reuse(body)
-	c.target.Edited = edited
+	c.body.Reuse(left)
+	target.Reuse(&c.target, edited)
 	c.log = log
-	c.reply.tail, c.out.modelJSON = tail, modelJSON
-	c.bill.Spending.Attempts = attempts
+	c.reply.reuse(tail)
+	c.out.reuse(modelJSON)
+	c.bill.Spending.Reuse(attempts)
 }
 
 // refuse sends an error, or ends a started stream with an error event.

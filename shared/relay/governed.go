@@ -42,6 +42,14 @@ type calling struct {
 	streamed                  bool
 }
 
+func (c *calling) note(server, integration, name string, call *usage.Call) {
+	c.server, c.integration, c.name, c.call = server, integration, name, call
+}
+
+func (c *calling) start(at time.Time) { c.began = at }
+
+func (c *calling) stream() { c.streamed = true }
+
 // describeCall records a protocol's call.
 func describeCall(rec *usage.Record, pc *calling) {
 	if pc == nil || pc.call == nil {
@@ -110,13 +118,13 @@ func (g *governor) Judge(result []byte) ([]byte, bool) { return g.s.guards.Judge
 
 // Note implements routes.Walk.
 func (g *governor) Note(server, integration, name string, call *usage.Call) {
-	g.of.server, g.of.integration, g.of.name, g.of.call = server, integration, name, call
-	g.s.target.To.Names = target.Names{Slug: server, Provider: call.Protocol}
+	g.of.note(server, integration, name, call)
+	target.Serve(&g.s.target, server, call.Protocol)
 }
 
 // Began implements routes.Walk.
 func (g *governor) Began() {
-	g.of.began = g.s.relay.Now()
+	g.of.start(g.s.relay.Now())
 	g.s.bill.Spending.Try(usage.Attempt{Provider: g.of.call.Protocol, ProviderSlug: g.of.server, Model: g.of.name, Start: g.s.req.Since()})
 }
 
@@ -174,7 +182,7 @@ func (g *governor) Event(event []byte, last bool, failure *fault.Fault) {
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 		h.Set("X-Accel-Buffering", "no")
 		ownHeaders(s, h)
-		g.of.streamed = true
+		g.of.stream()
 		s.reply.head(http.StatusOK)
 	}
 	if failure != nil {
@@ -186,7 +194,7 @@ func (g *governor) Event(event []byte, last bool, failure *fault.Fault) {
 		s.reply.flush()
 		return
 	}
-	s.reply.tail = append(s.reply.tail[:0], event...)
+	s.reply.last(event)
 	keepBooks(s)
 	flushTail(s.relay, &s.reply)
 }

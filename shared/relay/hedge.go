@@ -55,6 +55,8 @@ type race struct {
 	called bool // the second attempt called its provider
 }
 
+func (c *call) join(r *race) { c.race = r }
+
 // winner returns the call that continues the request.
 func (c *call) winner() *call {
 	if c.race != nil && c.race.won != nil {
@@ -129,9 +131,9 @@ func (r *race) decide(a answer, took time.Duration) answer {
 	abandon(c, &a)
 	route.HedgeWon(c.plan.Walker, r.hedge, status, took)
 	s := r.second
-	s.reply.w = c.reply.w
+	s.reply.to(c.reply.w)
 	s.log.Wait(r.hedge.After)
-	s.plan.Walker, s.plan.BreakersOf = c.plan.Walker, c.plan.BreakersOf
+	s.plan.TakeOver(&c.plan)
 	c.log.Close()
 	return r.answer
 }
@@ -145,8 +147,9 @@ func (r *race) run() {
 	}
 	from := r.first.relay
 	s := from.calls.Get().(*call)
-	s.begin(from, new(response.Recorder), r.admitted.Req, r.admitted.Route)
-	s.race, r.second, r.done = r, s, make(chan struct{})
+	s.begin(from, new(response.Recorder), r.admitted.Req, r.admitted.Route, "", nil)
+	s.join(r)
+	r.second, r.done = s, make(chan struct{})
 	r.mu.Unlock()
 	defer close(r.done)
 	defer func() {
@@ -169,7 +172,7 @@ func (r *race) run() {
 // attempt runs the stages of the second attempt, up to a result that can be sent.
 func (r *race) attempt(s *call) answer {
 	s.req.Share(&r.admitted)
-	s.body.Metadata = r.in.Metadata
+	s.body.Inherit(r.in.Metadata)
 	began := s.req.Since()
 	defer func() { r.took = s.req.Since() - began }()
 	if err := s.req.Lease.Take(s.req.Ctx, int64(len(r.in.In))); err != nil {
@@ -179,10 +182,9 @@ func (r *race) attempt(s *call) answer {
 	if err := s.body.ReadFrom(bytes.Clone(r.in.In)); err != nil {
 		return refusal(err)
 	}
-	s.target.Demands, s.bill.Ruled = s.body.Own, r.ruled
-	s.bill.Spending.Second()
-	s.plan.Config, s.plan.Requested = r.config, r.asked
-	s.plan.Follow(r.tree)
+	s.target.DemandOwn()
+	s.bill.Second(r.ruled)
+	s.plan.FollowAs(r.tree, r.config, r.asked)
 	a := try(s, r.hedge.Leaf)
 	if len(s.bill.Spending.Attempts) > 0 {
 		s.bill.Spending.Attempts[0].Repeats(0, r.hedge.After, usage.WaitHedge)

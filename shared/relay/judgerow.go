@@ -54,8 +54,7 @@ func (m *Mux) JudgeRow(req *http.Request, behalf *admission.Behalf, stage RowSta
 			out = JudgedRow{Guarded: true, Refused: &response.Recorder{Status: http.StatusInternalServerError}}
 		}
 	}()
-	c.begin(m.relay, refusal, req, rt)
-	c.req.PathID, c.req.Behalf = id, behalf
+	c.begin(m.relay, refusal, req, rt, id, behalf)
 	err := judgeRow(c, &out, stage, answer)
 	if err == nil {
 		forget(c)
@@ -65,7 +64,7 @@ func (m *Mux) JudgeRow(req *http.Request, behalf *admission.Behalf, stage RowSta
 		forget(c)
 		return JudgedRow{Guarded: true}
 	}
-	out.Body, out.Refused, out.Request = nil, refusal, c.req.ULID
+	out = JudgedRow{Guarded: out.Guarded, Refused: refusal, Request: c.req.ULID}
 	refuse(c, err)
 	m.relay.over(c)
 	return out
@@ -82,7 +81,7 @@ func judgeRow(c *call, out *JudgedRow, stage RowStage, answer []byte) error {
 	if err := c.plan.Resolve(c.relay.sources); err != nil {
 		return err
 	}
-	c.target.Demands = c.body.Own
+	c.target.DemandOwn()
 	leaf, f := c.plan.Walker.Next(route.Outcome{})
 	if f != nil {
 		return f

@@ -21,11 +21,7 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Ro
 	if rt.Shape == routes.Socket {
 		req = admission.Subprotocols(req)
 	}
-	c.begin(r, w, req, rt)
-	c.req.PathID, c.req.Behalf = id, behalf
-	if behalf != nil {
-		behalf.Request = c.req.ULID
-	}
+	c.begin(r, w, req, rt, id, behalf)
 	err := admit(c)
 	if err == nil {
 		err = c.req.Route.Handle(pipeline{c})
@@ -35,7 +31,7 @@ func (r *Relay) serveFor(w http.ResponseWriter, req *http.Request, rt *routes.Ro
 	}
 	if c.reply.carry.run != nil {
 		c.req.Outlives()
-		c.reply.w = new(response.Recorder) // drops the reference to the server's writer
+		c.reply.to(new(response.Recorder)) // drops the reference to the server's writer
 		go r.carryOn(c, c.reply.carry)     // ends with the session
 		return
 	}
@@ -187,7 +183,7 @@ func planned(c *call, counted bool) error {
 	if err := c.plan.Resolve(c.relay.sources); err != nil {
 		return err
 	}
-	c.target.Demands = c.body.Own
+	c.target.DemandOwn()
 	if !counted || c.req.Settles() {
 		return c.bill.ReadPolicies()
 	}

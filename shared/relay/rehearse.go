@@ -38,7 +38,7 @@ func rehearse(c *call, of *routes.DryRun) error {
 		return err
 	}
 	in := newCall()
-	in.begin(c.relay, ErrUnsent{}, req, rt)
+	in.begin(c.relay, ErrUnsent{}, req, rt, "", nil)
 	defer forget(in)
 	in.req.PathID, in.req.Rehearsing = id, true
 	in.req.Caller = c.req.Caller
@@ -77,7 +77,7 @@ func enter(r *Relay, tg *target.Target) error {
 		return err
 	}
 	err := tg.Plan.Resolve(r.sources)
-	tg.Demands = tg.Body.Own
+	tg.DemandOwn()
 	return err
 }
 

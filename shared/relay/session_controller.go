@@ -60,8 +60,8 @@ func newSessionController(c *call) *sessionController {
 // open starts the pipeline for a response, up to its target. counted: it counts against rates.
 func (d *sessionController) open(who *identity.Principal, counted bool) (*call, error) {
 	c := d.relay.calls.Get().(*call)
-	c.begin(d.relay, new(response.Recorder), d.req, d.route) // the response is discarded
-	c.req.Behalf = &admission.Behalf{Key: d.key, Caller: who}
+	behalf := &admission.Behalf{Key: d.key, Caller: who}
+	c.begin(d.relay, new(response.Recorder), d.req, d.route, "", behalf) // the response is discarded
 	err := c.req.Admit()
 	if err == nil {
 		err = c.body.Read()
@@ -267,7 +267,7 @@ func (r *turn) charge(u pricing.Usage, finish string, event []byte) {
 	c := r.call
 	latency := c.req.Since() - r.began
 	at := c.bill.Try(r.began)
-	at.Server = r.desk.to
+	at.At(r.desk.to)
 	at.End(http.StatusOK, "", latency)
 	c.log.Attempt(latency)
 	c.log.Wait(latency)

@@ -160,6 +160,9 @@ func (a *Attempt) CallsServer(u *url.URL) {
 	}
 }
 
+// At sets the server that was called.
+func (a *Attempt) At(server string) { a.Server = server }
+
 // ServerAddress splits Server into the address and the port.
 func (a *Attempt) ServerAddress() (address string, port int64) {
 	if host, text, err := net.SplitHostPort(a.Server); err == nil {

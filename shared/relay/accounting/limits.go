@@ -158,6 +158,20 @@ type Bill struct {
 	Ruled
 }
 
+// Connect sets the values of the earlier stages.
+func (b *Bill) Connect(t *target.Target, fetched *body.FetchedMedia) {
+	b.Target, b.Fetched = t, fetched
+}
+
+// Begin sets the dependencies of a request.
+func (b *Bill) Begin(l *ledger.Ledger, prices *pricing.Book) { b.Ledger, b.Prices = l, prices }
+
+// Second makes the bill that of a second attempt, under the policies of the first.
+func (b *Bill) Second(ruled Ruled) {
+	b.Ruled = ruled
+	b.Spending.Second()
+}
+
 // inward are the classes that count the input sent to a provider, which it charges even if its
 // response fails.
 var inward = [...]pricing.Class{pricing.Input, pricing.AudioIn, pricing.ImageIn, pricing.Characters, pricing.Seconds, pricing.Pages}

@@ -412,6 +412,9 @@ func (s *Spending) Leftover() []usage.Attempt {
 	return s.Attempts[:0]
 }
 
+// Reuse gives the request the memory that Leftover of another one returned.
+func (s *Spending) Reuse(attempts []usage.Attempt) { s.Attempts = attempts }
+
 // byRequests are those of the subjects that have a budget of requests.
 func byRequests(of []*ledger.Subject) (out []*ledger.Subject) {
 	for _, s := range of {

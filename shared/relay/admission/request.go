@@ -68,10 +68,13 @@ type Caller struct {
 }
 
 // Arrive starts the lifetime of a request. Its bodies are buffered in the memory of lease.
-func (q *Request) Arrive(d *Dependencies, req *http.Request, rt *routes.Route, lease *egress.Lease) {
-	q.doors, q.Route, q.Req, q.Lease = d, rt, req, lease
+func (q *Request) Arrive(d *Dependencies, req *http.Request, rt *routes.Route, id string, behalf *Behalf, lease *egress.Lease) {
+	q.doors, q.Route, q.PathID, q.Req, q.Behalf, q.Lease = d, rt, id, req, behalf, lease
 	q.Start = d.Now()
 	q.ULID = ulid.MustNewDefault(q.Start).String()
+	if behalf != nil {
+		behalf.arrived(q.ULID)
+	}
 	q.Base = reqctx.Endless(req.Context())
 	q.alive = &lifetime{lane: egress.Lane{Context: q.Base}, drain: d.DrainTime}
 	q.alive.Begin(&q.alive.lane)
@@ -91,8 +94,8 @@ func ClientContext(q *Request) context.Context {
 // pass-through for a target that gets the request unchanged.
 func (q *Request) ServeAs(rt *routes.Route) { q.Route = rt }
 
-// With returns the request with other headers, on a route that needs a provider.
-func (q *Request) With(ask Headers, h http.Header) *Request {
+// WithHeaders returns a request with other headers, on a route that needs a provider.
+func WithHeaders(q *Request, ask Headers, h http.Header) *Request {
 	other, req, rt := *q, *q.Req, *q.Route
 	req.Header, rt.Own = h, false
 	other.Ask, other.Req, other.Route = ask, &req, &rt
@@ -101,6 +104,12 @@ func (q *Request) With(ask Headers, h http.Header) *Request {
 
 // Reuse gives the request the memory that End of another one returned.
 func (q *Request) Reuse(afterwards []func()) { q.Afterwards = afterwards }
+
+// Descend makes q a child of a request that was admitted.
+func Descend(q *Request, parent Caller, ask Headers) {
+	q.Child, q.Caller, q.Ask = true, parent, ask
+	q.Trace()
+}
 
 // After registers f to be called once the request is over.
 func (q *Request) After(f func()) { q.Afterwards = append(q.Afterwards, f) }
@@ -170,12 +179,12 @@ func (q *Request) identify() error {
 	q.Lease.Of(q.doors.Memory, who.Scope.Org)
 	q.alive.lane.Of(who.Scope.Org, who.Scope.Workspace)
 	var err error
-	q.Caller, err = q.withSettings(q.Ctx, q.Caller)
+	q.Caller, err = withSettings(q.Ctx, q, q.Caller)
 	return err
 }
 
-// withSettings returns a caller that may use the route with the settings that apply to it.
-func (q *Request) withSettings(ctx context.Context, c Caller) (Caller, error) {
+// withSettings returns a caller that may use the route of q with the settings that apply to it.
+func withSettings(ctx context.Context, q *Request, c Caller) (Caller, error) {
 	view, ws, err := q.mayAsk(ctx, c.Who)
 	if err != nil {
 		return c, err
@@ -217,7 +226,7 @@ func (q *Request) Still(ctx context.Context) (*Caller, error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := q.withSettings(ctx, Caller{Who: who, Token: q.Token, KeyInAuth: q.KeyInAuth})
+	now, err := withSettings(ctx, q, Caller{Who: who, Token: q.Token, KeyInAuth: q.KeyInAuth})
 	if err != nil {
 		return nil, err
 	}
@@ -341,6 +350,8 @@ type Behalf struct {
 	// none reads the file: see Mux.JudgeRow.
 	Rows bool
 }
+
+func (b *Behalf) arrived(id string) { b.Request = id }
 
 func (b *Behalf) charge() { b.Charged = true }
 

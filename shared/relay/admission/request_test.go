@@ -22,7 +22,7 @@ func arrived(t *testing.T, d *Dependencies, header http.Header) *Request {
 	q := new(Request)
 	req := httptest.NewRequest(http.MethodPost, "/v1/chat/completions", nil)
 	req.Header = header
-	q.Arrive(d, req, &routes.Route{}, new(egress.Lease))
+	q.Arrive(d, req, &routes.Route{}, "", nil, new(egress.Lease))
 	t.Cleanup(func() { q.End() })
 	return q
 }

@@ -97,6 +97,12 @@ func (b *Body) Read() error {
 	return err
 }
 
+// Connect sets the admitted request of a body.
+func Connect(b *Body, q *admission.Request) { b.path = path{Req: q} }
+
+// Inherit sets the metadata to that of the parent or the first attempt of the request.
+func (b *Body) Inherit(metadata map[string]string) { b.Metadata = metadata }
+
 // ReadFrom uses a unified body that no client sent.
 func (b *Body) ReadFrom(body []byte) error {
 	b.Hold(body)
@@ -257,7 +263,7 @@ func (b *path) Reached() []string { return b.Req.Route.Reached(b.Req.Req.Method,
 // With returns the body in a request with other headers, on a route that needs a provider.
 func (b *Body) With(ask admission.Headers, h http.Header) *Body {
 	other := *b
-	other.path = b.path.of(b.Req.With(ask, h))
+	other.path = b.path.of(admission.WithHeaders(b.Req, ask, h))
 	other.params = nil // of the body of this one
 	return &other
 }

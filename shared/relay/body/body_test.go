@@ -30,7 +30,7 @@ func arrive(b *Body, rt *routes.Route, method, path, kind, body string) {
 	if kind != "" {
 		req.Header.Set("Content-Type", kind)
 	}
-	b.Req.Arrive(&admission.Dependencies{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, new(egress.Lease))
+	b.Req.Arrive(&admission.Dependencies{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, "", nil, new(egress.Lease))
 	b.Req.Who, b.Req.WS = &identity.Principal{}, &tenant.Effective{}
 }
 

@@ -73,6 +73,17 @@ type Walk interface {
 	Flush()
 }
 
+// Connect sets the values of the earlier stages.
+func (ca *Cache) Connect(t *target.Target, b *accounting.Bill, g *guardrail.State, m *target.SecretMask) {
+	ca.Target, ca.Bill, ca.Guards, ca.Secrets = t, b, g, m
+}
+
+// Begin sets the dependencies of a request.
+func (ca *Cache) Begin(store *cache.Cache, times Times, w Walk) {
+	ca.Store, ca.Times, ca.Walk = store, times, w
+	ca.Fresh()
+}
+
 // Fresh clears the state of the previous target.
 func (ca *Cache) Fresh() { ca.at, ca.Status = nil, Disabled }
 

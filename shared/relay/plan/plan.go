@@ -37,6 +37,12 @@ type Plan struct {
 	BreakersOf *ConfigBreakers // nil: the config has none
 }
 
+// Connect sets the values of the earlier stages.
+func (p *Plan) Connect(q *admission.Request, b *body.Body) { p.Req, p.Body = q, b }
+
+// TakeOver continues the traversal of another plan of the same request.
+func (p *Plan) TakeOver(from *Plan) { p.Walker, p.BreakersOf = from.Walker, from.BreakersOf }
+
 // UsedConfig identifies a config; ID, Slug and Version are zero for an inline one.
 type UsedConfig struct {
 	ID, Slug string

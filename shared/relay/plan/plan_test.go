@@ -27,7 +27,7 @@ func of(t *testing.T, rt *routes.Route, src string, header map[string]string) *P
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
-	p.Req.Arrive(&admission.Dependencies{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, new(egress.Lease))
+	p.Req.Arrive(&admission.Dependencies{Now: time.Now, Memory: egress.NewMemory(0)}, req, rt, "", nil, new(egress.Lease))
 	t.Cleanup(func() { p.Req.End() })
 	p.Req.Who, p.Req.WS, p.Req.Org = &identity.Principal{}, &tenant.Effective{}, &tenant.Organisation{}
 	if err := p.Req.Ask.Read(req.Header); err != nil {

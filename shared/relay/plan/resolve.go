@@ -86,6 +86,12 @@ func (p *Plan) resolve(from *Sources) error {
 // Follow starts the traversal of a tree that no request named.
 func (p *Plan) Follow(t *route.Tree) { p.startWalk(t, p.routeContext()) }
 
+// FollowAs follows a tree as the plan with the given config and limits did.
+func (p *Plan) FollowAs(t *route.Tree, config UsedConfig, requested RequestedLimits) {
+	p.Config, p.Requested = config, requested
+	p.Follow(t)
+}
+
 // startWalk starts the traversal of a tree.
 func (p *Plan) startWalk(t *route.Tree, ctx route.Context) {
 	p.Walker = &p.way

@@ -109,7 +109,7 @@ func toolsIn(body []byte, outer wire.Span) wire.Span {
 // effective applies the target's config to the client's body. The result determines whether the
 // response is a stream, whether it reports usage, and what it may cost.
 func effective(tg *Target) error {
-	tg.Demands = tg.Body.Own
+	tg.DemandOwn()
 	if tg.To.order != nil {
 		body.SetUnits(&tg.Demands, *tg.To.order)
 	}

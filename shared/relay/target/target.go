@@ -52,6 +52,23 @@ type Target struct {
 	native       *routes.Route // of a target that gets the request unchanged; nil: others
 }
 
+// Connect sets the values of the earlier stages.
+func Connect(tg *Target, q *admission.Request, b *body.Body, p *plan.Plan) {
+	tg.Req, tg.Body, tg.Plan = q, b, p
+}
+
+// Begin sets the dependencies of a request.
+func Begin(tg *Target, m *Means) { tg.Means = m }
+
+// Reuse gives a target the memory of a finished request: that of Edited.
+func Reuse(tg *Target, edited wire.Walk) { tg.Edited = edited }
+
+// DemandOwn sets the demands to those of the client's own body.
+func (tg *Target) DemandOwn() { tg.Demands = tg.Body.Own }
+
+// Serve makes a server of the gateway the target of a request that needs no provider.
+func Serve(tg *Target, slug, protocol string) { tg.To.Names = Names{Slug: slug, Provider: protocol} }
+
 // Means are the dependencies for resolving targets, besides the plan.
 type Means struct {
 	Sealer   seal.Sealer
