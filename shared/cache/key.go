@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"sort"
 	"strings"
 
 	"gateway/shared/seal"
@@ -129,7 +130,7 @@ func membersOf(body []byte, without ...string) (members, error) {
 	if in.End() != nil {
 		return nil, ErrNotJSON
 	}
-	slices.SortStableFunc(all, func(a, b member) int { return bytes.Compare(a.key, b.key) })
+	sort.SliceStable(all, func(i, j int) bool { return bytes.Compare(all[i].key, all[j].key) < 0 })
 	return all, nil
 }
 

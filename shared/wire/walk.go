@@ -2,7 +2,7 @@ package wire
 
 import (
 	"bytes"
-	"slices"
+	"sort"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -326,12 +326,16 @@ func (e Edit) Keeps() bool { return e.kind != editDelete }
 // they are. The edits are sorted in place and must not overlap. If two do, the one that
 // starts first is applied (the wider one, if they start together).
 func Splice(dst, body []byte, edits ...Edit) []byte {
-	slices.SortStableFunc(edits, func(a, b Edit) int {
-		if a.Span.Start != b.Span.Start {
-			return a.Span.Start - b.Span.Start
+	before := func(i, j int) bool {
+		a, b := edits[i], edits[j]
+		return a.Span.Start < b.Span.Start || a.Span.Start == b.Span.Start && a.kind < b.kind
+	}
+	for i := 1; i < len(edits); i++ {
+		if before(i, i-1) { // mostly they are sorted
+			sort.SliceStable(edits, before) // not slices.SortStableFunc, which is compiled for each type
+			break
 		}
-		return int(a.kind) - int(b.kind)
-	})
+	}
 	at := 0
 	for n, e := range edits {
 		if e.Span.Start < at || e.Span.Absent() {
