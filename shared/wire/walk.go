@@ -322,17 +322,25 @@ func Delete(member Span) Edit { return Edit{Span: member, kind: editDelete} }
 // Keeps reports whether the edit leaves something of the value: it is no deletion.
 func (e Edit) Keeps() bool { return e.kind != editDelete }
 
+func (e *Edit) before(o *Edit) bool {
+	return e.Span.Start < o.Span.Start || e.Span.Start == o.Span.Start && e.kind < o.kind
+}
+
+// sorted returns a copy of edits in their order. It is not slices.SortStableFunc, which is compiled
+// for each type.
+func sorted(edits []Edit) []Edit {
+	out := append([]Edit(nil), edits...)
+	sort.SliceStable(out, func(i, j int) bool { return out[i].before(&out[j]) })
+	return out
+}
+
 // Splice appends body, with edits applied, to dst. Bytes outside of the edits are copied as
-// they are. The edits are sorted in place and must not overlap. If two do, the one that
+// they are. The edits may be in any order and must not overlap. If two do, the one that
 // starts first is applied (the wider one, if they start together).
 func Splice(dst, body []byte, edits ...Edit) []byte {
-	before := func(i, j int) bool {
-		a, b := edits[i], edits[j]
-		return a.Span.Start < b.Span.Start || a.Span.Start == b.Span.Start && a.kind < b.kind
-	}
 	for i := 1; i < len(edits); i++ {
-		if before(i, i-1) { // mostly they are sorted
-			sort.SliceStable(edits, before) // not slices.SortStableFunc, which is compiled for each type
+		if edits[i].before(&edits[i-1]) { // mostly they are sorted
+			edits = sorted(edits)
 			break
 		}
 	}
