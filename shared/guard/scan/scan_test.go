@@ -68,6 +68,35 @@ func TestUnknownNamesInListsAreErrors(t *testing.T) {
 	}
 }
 
+// Without categories, personal data of all of them is found.
+func TestAllPersonalDataIsFoundWithoutCategories(t *testing.T) {
+	t.Parallel()
+	texts := map[string]string{
+		"EMAIL_ADDRESS": "to ann@example.com", "PHONE_NUMBER": "call +1 415 555 2671", "LOCATION_ADDRESS": "at 1600 Pennsylvania Avenue, Washington",
+		"NAME": "my name is Ann Miller", "IP_ADDRESS": "from 203.0.113.9", "CREDIT_CARD": "pay 4111 1111 1111 1111", "SSN": "SSN 987-65-4321",
+		"IBAN": "to DE89 3704 0044 0532 0130 00", "NATIONAL_ID": "NINO AB123456C",
+	}
+	row, _ := guard.Find("gateway.pii")
+	for _, p := range row.Params {
+		if p.Name != "categories" {
+			continue
+		}
+		for _, category := range p.Enum {
+			for _, params := range []string{`{}`, `{"categories":[]}`, `{"categories":["` + category + `"]}`} {
+				s := &judge.Subject{Kind: "chatComplete", Texts: []string{texts[category]}}
+				if err := json.Unmarshal([]byte(params), &s.Parameters); err != nil {
+					t.Fatal(err)
+				}
+				if v := Makers()["gateway.pii"](s.Parameters)(context.Background(), s); v.Pass || v.Err != nil {
+					t.Errorf("%s of %q with %s: %+v", category, texts[category], params, v)
+				}
+			}
+		}
+		return
+	}
+	t.Error("no categories")
+}
+
 func TestRedactedValuesAreRestored(t *testing.T) {
 	t.Parallel()
 	s := &judge.Subject{Kind: "chatComplete", Texts: []string{"to ann@example.com", "hello"}, Parameters: map[string]json.RawMessage{"categories": json.RawMessage(`["EMAIL_ADDRESS"]`), "redact": json.RawMessage("true"), "restore": json.RawMessage("true")}}
