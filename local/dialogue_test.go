@@ -147,7 +147,12 @@ func TestAConnectionRemembers(t *testing.T) {
 	s.create(model, "the third words", fmt.Sprintf(`,"previous_response_id":%q`, prepared["id"]))
 	third, _ := s.completes()
 	s.create(model, "the fourth words", fmt.Sprintf(`,"previous_response_id":%q`, third["id"])) // the provider has it
-	s.completes()
+	fourth, _ := s.completes()
+	for i, pair := range [][2]any{{first["previous_response_id"], nil}, {second["previous_response_id"], first["id"]}, {prepared["previous_response_id"], nil}, {third["previous_response_id"], prepared["id"]}, {fourth["previous_response_id"], third["id"]}} {
+		if pair[0] != pair[1] {
+			t.Errorf("response %d continues %v, want %v", i, pair[0], pair[1])
+		}
+	}
 	s.leave()
 	var asked []string
 	for _, got := range r.mock.Requests(64) {

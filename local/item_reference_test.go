@@ -9,7 +9,9 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // TestItemsWithoutPayloadAreOwned names items that the provider stores, with each type that
@@ -302,6 +304,43 @@ func TestConversationsContinueAtAnotherProvider(t *testing.T) {
 		if got := n.call("POST", "/responses", body, headers...); got.status != 400 || !strings.Contains(got.body, "previous_response_id names a response that is not stored") {
 			t.Errorf("%s: %d %s", id, got.status, got.body)
 		}
+	}
+}
+
+// TestCachedResponsesCanBeContinued requests a translated response from the cache 25 hours after it
+// was made, when it is no longer stored: the client gets it under a new id, which continues it.
+func TestCachedResponsesCanBeContinued(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	clock := new(atomic.Int64)
+	clock.Store(-int64(25 * time.Hour)) // what is stored then has expired by the clock of the store
+	in := r.instance(clock)
+	cached := []string{"X-Gateway-Config", `{"provider":"@mock-anthropic","cache":{"mode":"simple"}}`}
+	respond := func(body string) (id string, got reply) {
+		t.Helper()
+		got = in.call("POST", "/responses", body, cached...)
+		id, _ = got.json(t)["id"].(string)
+		if got.status != 200 || id == "" || !strings.Contains(got.body, `"store":true,`) || !strings.Contains(got.body, `"instructions":"Be brief."`) {
+			t.Fatalf("%d %s", got.status, got.body)
+		}
+		return id, got
+	}
+	const body = `{"model":"claude-sonnet-4-5","instructions":"Be brief.","input":"first question"}`
+	const next = `{"model":"claude-sonnet-4-5","previous_response_id":%q,"input":"second question"}`
+	first, made := respond(body)
+	clock.Store(0)
+	hit, got := respond(body)
+	if got.header.Get("X-Gateway-Cache-Status") != "HIT" || hit == first || fmt.Sprint(got.json(t)["usage"]) != fmt.Sprint(made.json(t)["usage"]) || !strings.Contains(got.body, "Mock answer") {
+		t.Errorf("%v %s\nfirst %s", got.header, got.body, made.body)
+	}
+	if got := in.call("POST", "/responses", fmt.Sprintf(next, first), cached...); got.status != 400 {
+		t.Errorf("the first response: %d %s", got.status, got.body)
+	}
+	if got := in.call("POST", "/responses", fmt.Sprintf(next, hit), cached...); got.status != 200 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if body := string(r.mock.Requests(1)[0].Body); strings.Count(body, "first question") != 1 || strings.Count(body, "Mock answer") != 1 || !strings.Contains(body, "second question") {
+		t.Error(body)
 	}
 }
 

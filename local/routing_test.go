@@ -40,7 +40,7 @@ func (r *running) instance(clock *atomic.Int64) *instance {
 	in.relay = relay.New(relay.Options{
 		Loader: g.core.Loader, Auth: g.core.Auth, Ledger: g.core.Ledger, Prices: pricing.Default(), Sink: g.stores.Journal,
 		Sealer: g.core.Sealer, Store: g.core.Store, Egress: g.core.Egress, Transport: g.core.Transport,
-		Dialects: plane.Dialects(), Now: now,
+		Dialects: plane.Dialects(), Now: now, Cache: g.relay.Cache, CacheTimes: g.relay.CacheTimes,
 		Sleep: func(done <-chan struct{}, d time.Duration) bool {
 			in.mu.Lock()
 			defer in.mu.Unlock()

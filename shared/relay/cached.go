@@ -27,12 +27,17 @@ func sendCached(c *call, a *caching.Answer) error {
 	c.cache.Use(e)
 	out := e.Body
 	h := c.reply.w.Header()
-	if a.Decoded != nil {
+	if a.Decoded != nil && c.target.Stream {
 		out = replayed(&c.target, &c.guards, a.Decoded)
 		h["Content-Type"], h["Cache-Control"] = eventStream, noCache
 	} else {
 		h["Content-Type"] = jsonType
-		out = c.guards.WithResults(c.guards.Taken.Restored(out), false)
+		if a.Decoded != nil {
+			out = restored(&c.target, a.Decoded)
+		} else {
+			out = c.guards.Taken.Restored(out)
+		}
+		out = c.guards.WithResults(out, false)
 		h["Content-Length"] = []string{strconv.Itoa(len(out))}
 	}
 	answerHeaders(c, nil)
@@ -40,16 +45,23 @@ func sendCached(c *call, a *caching.Answer) error {
 	return nil
 }
 
+// restored returns a cached response under a new id, and stores it: the items of the first one expire
+// before it, and another client may have continued it.
+func restored(tg *target.Target, r *chat.Response) []byte {
+	o := target.Options(tg)
+	o.Request = target.Echoed(tg)
+	out := tg.Req.Route.Client.EncodeResponse(nil, r, o)
+	target.StoreItems(tg, out)
+	return out
+}
+
 // replayed returns a complete response as a stream in the client's dialect.
 func replayed(tg *target.Target, gs *guardrail.State, r *chat.Response) []byte {
-	o := target.Options(tg)
-	o.Request = tg.Body.LegacyOnly()
-	if target.StoresItems(tg) { // the ids of its items are new
-		enc := buffer.New()
-		enc.B = tg.Req.Route.Client.EncodeResponse(enc.B, r, o)
-		target.StoreItems(tg, enc.B)
-		enc.Free()
+	if target.StoresItems(tg) {
+		restored(tg, r)
 	}
+	o := target.Options(tg)
+	o.Request = target.Echoed(tg)
 	return streamTold(tg, gs, response.Replay(r, tg.Req.Route.Client.NewStreamEncoder(o)))
 }
 

@@ -117,7 +117,7 @@ type looking struct {
 // Answer is a cached response that is used again.
 type Answer struct {
 	Entry   *cache.Entry
-	Decoded *chat.Response // decoded, when it is sent as a stream
+	Decoded *chat.Response // decoded, if it is not sent as it is in the cache: as a stream, or under a new id
 }
 
 // LookUp looks for a cached response to the body at its target; nil if there is none. A failure
@@ -217,13 +217,13 @@ func (ca *Cache) answerURL() (string, error) {
 }
 
 // usable prepares a cached response for sending; nil if there is none, or if it cannot be
-// encoded as the stream that the client requests.
+// encoded as the stream that the client requests, or as a response that is stored.
 func (ca *Cache) usable(e *cache.Entry) *Answer {
 	if e == nil {
 		return nil
 	}
 	a := &Answer{Entry: e}
-	if ca.Target.Stream && ca.Target.Req.Route.Client != nil {
+	if ca.Target.Req.Route.Client != nil && (ca.Target.Stream || target.StoresItems(ca.Target)) {
 		var err error
 		if a.Decoded, err = ca.Target.Req.Route.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider}); err != nil {
 			ca.Target.Req.Fail("cached answer", err)

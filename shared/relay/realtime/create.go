@@ -21,6 +21,7 @@ type create struct {
 
 	lane      string // stream_id
 	previous  string // previous_response_id
+	echoes    string // the same, if the provider gets the conversation in its place
 	generates bool
 	stores    bool
 	model     string
@@ -134,6 +135,7 @@ func (c *create) body(k *kept) ([]byte, error) {
 			return nil, err
 		}
 		if c.from, c.input = c.previous, joined(before.items, own); known {
+			c.echoes = c.previous
 			if c.from = before.from; c.from == "" {
 				delete(c.members, "previous_response_id")
 			} else {

@@ -366,11 +366,15 @@ func (d *Dialogue) prepare(in *create) {
 	id := ownPrefix + d.ID + "_" + strconv.Itoa(d.prepared)
 	d.mu.Unlock()
 	d.kept.note(d.context, conversation{id, in.from, in.input})
+	var previous any
+	if in.previous != "" {
+		previous = in.previous
+	}
 	for i, event := range [...]struct{ kind, status string }{{"response.created", "in_progress"}, {"response.completed", "completed"}} {
 		body, err := json.Marshal(map[string]any{
 			"type": event.kind, "sequence_number": i, "response": map[string]any{
 				"id": id, "object": "response", "created_at": d.Now().Unix(), "status": event.status, "model": in.model, "output": []any{},
-				"error": nil, "incomplete_details": nil, "usage": nil, "store": false,
+				"error": nil, "incomplete_details": nil, "usage": nil, "store": false, "previous_response_id": previous,
 			},
 		})
 		if err != nil {

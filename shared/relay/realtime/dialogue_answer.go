@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -107,10 +108,26 @@ func (a *answer) event(name string, data []byte) error {
 			data = append([]byte(`{"status":500,`), data[1:]...)
 		}
 	}
+	if at := walk.Spans[keyResponse]; a.in.echoes != "" && err == nil && at.Present(data) {
+		data = slices.Concat(data[:at.Start], a.in.echoed(at.Of(data)), data[at.End:])
+	}
 	if !a.of.tell(a.in.lane, data) {
 		return errGone
 	}
 	return nil
+}
+
+var echoKeys = wire.NewKeySet("previous_response_id")
+
+// echoed sets previous_response_id of a response to that of the client's request, if the provider
+// was sent the conversation in its place: it states null, or the id of an earlier one.
+func (c *create) echoed(response []byte) []byte {
+	var walk wire.Walk
+	if c.echoes == "" || echoKeys.Walk(response, &walk) != nil || walk.Spans[0].Absent() {
+		return response
+	}
+	at := walk.Spans[0]
+	return slices.Concat(response[:at.Start], wire.AppendJSONString(nil, c.echoes), response[at.End:])
 }
 
 // end sends the client the end of the response if that was not sent. broken: the response was
@@ -128,7 +145,7 @@ func (a *answer) end(broken bool) {
 		a.of.noteRefusal(a.header)
 		a.of.tell(a.in.lane, refused(a.status, a.whole.Bytes()))
 	default:
-		a.of.tell(a.in.lane, wholeEvent(a.whole.Bytes()))
+		a.of.tell(a.in.lane, wholeEvent(a.in.echoed(a.whole.Bytes())))
 	}
 }
 

@@ -237,6 +237,22 @@ func StoreItems(tg *Target, response []byte) {
 	}
 }
 
+// Echoed returns the request with the fields that a cached response repeats; nil if there are none.
+func Echoed(tg *Target) *chat.Request {
+	if !StoresItems(tg) {
+		return tg.Body.LegacyOnly()
+	}
+	src := tg.Body.In
+	if tg.To.inlined != nil {
+		src = tg.To.inlined
+	}
+	r, err := tg.Req.Route.Client.DecodeRequest(src)
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
 // inlineItems replaces references by the items of earlier responses of the workspace that the gateway
 // stores, because they were translated, and previous_response_id by the conversation. Other
 // references remain.
