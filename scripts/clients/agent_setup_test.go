@@ -30,7 +30,7 @@ type configured struct {
 
 var configuredAgents = []configured{
 	{
-		name: "claude-code", program: ".bin/claude", file: ".claude/settings.json", before: "{\n  \"cleanupPeriodDays\": 20\n}\n",
+		name: "claude-code", program: ".bin/" + claudeCode, file: ".claude/settings.json", before: "{\n  \"cleanupPeriodDays\": 20\n}\n",
 		args: []string{"--permission-mode", "acceptEdits", "-p"}, call: `call=Write {"file_path":%q,"content":"made by an agent"}`,
 		env: []string{"DISABLE_TELEMETRY=1", "DISABLE_AUTOUPDATER=1", "DISABLE_ERROR_REPORTING=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1"},
 	},

@@ -18,6 +18,10 @@ import (
 // agents is the folder of the coding agents' packages.
 const agents = "../agents/node_modules/.bin/"
 
+// claudeCode is its program: the package that would choose it runs a script to do so, and requires a
+// later Node.
+const claudeCode = "../@anthropic-ai/claude-code-linux-x64/claude"
+
 // session is one run of an agent: it is asked to have a file written, calls its tool for
 // that, sends the result of the tool and says how it went.
 type session struct {
@@ -39,7 +43,7 @@ func TestCodingAgents(t *testing.T) {
 	if _, err := exec.LookPath("node"); err != nil {
 		missing(t, "node is not installed")
 	}
-	for _, name := range []string{"claude", "pi", "gemini", "qwen", "copilot-linux-x64", "cline"} {
+	for _, name := range []string{claudeCode, "pi", "gemini", "qwen", "copilot-linux-x64", "cline"} {
 		if _, err := os.Stat(agents + name); err != nil {
 			missing(t, "the npm packages are not installed: npm ci --ignore-scripts --prefix scripts/agents")
 		}
@@ -61,9 +65,9 @@ func TestCodingAgents(t *testing.T) {
 	const command = `call=run_commands {"commands":["printf 'made by an agent' > '%s'"]}`
 	const write = `call=Write {"file_path":%q,"content":"made by an agent"}`
 	for _, s := range []session{
-		{"messages", "claude", write, claudeArgs, with(claude, "ANTHROPIC_BASE_URL="+root, "ANTHROPIC_CUSTOM_HEADERS=x-gateway-provider: @mock-anthropic", "ANTHROPIC_MODEL=claude-sonnet-4-5"), `"session_id"`},
-		{"messages, the version twice, by a key in x-api-key", "claude", write, claudeArgs, with(claude[1:], "ANTHROPIC_API_KEY="+workspaceKey, "ANTHROPIC_BASE_URL="+p.url, "ANTHROPIC_CUSTOM_HEADERS=x-gateway-provider: @mock-anthropic", "ANTHROPIC_MODEL=claude-sonnet-4-5"), `"session_id"`},
-		{"messages to OpenAI's shape", "claude", write, claudeArgs, with(claude, "ANTHROPIC_BASE_URL="+root, "ANTHROPIC_MODEL=@mock/gpt-4o-mini", "ANTHROPIC_SMALL_FAST_MODEL=@mock/gpt-4o-mini"), `"session_id"`},
+		{"messages", claudeCode, write, claudeArgs, with(claude, "ANTHROPIC_BASE_URL="+root, "ANTHROPIC_CUSTOM_HEADERS=x-gateway-provider: @mock-anthropic", "ANTHROPIC_MODEL=claude-sonnet-4-5"), `"session_id"`},
+		{"messages, the version twice, by a key in x-api-key", claudeCode, write, claudeArgs, with(claude[1:], "ANTHROPIC_API_KEY="+workspaceKey, "ANTHROPIC_BASE_URL="+p.url, "ANTHROPIC_CUSTOM_HEADERS=x-gateway-provider: @mock-anthropic", "ANTHROPIC_MODEL=claude-sonnet-4-5"), `"session_id"`},
+		{"messages to OpenAI's shape", claudeCode, write, claudeArgs, with(claude, "ANTHROPIC_BASE_URL="+root, "ANTHROPIC_MODEL=@mock/gpt-4o-mini", "ANTHROPIC_SMALL_FAST_MODEL=@mock/gpt-4o-mini"), `"session_id"`},
 		{"responses", "pi", `call=write {"path":%q,"content":"made by an agent"}`, []string{"--provider", "responses", "--model", "@mock/gpt-4o-mini", "-p"}, nil, `gpt-4o-mini`},
 		{"chat", "pi", `call=write {"path":%q,"content":"made by an agent"}`, []string{"--provider", "chat", "--model", "@mock/gpt-4o-mini", "-p"}, nil, `gpt-4o-mini`},
 		{"messages of another agent", "pi", `call=write {"path":%q,"content":"made by an agent"}`, []string{"--provider", "messages", "--model", "@mock-anthropic/claude-sonnet-4-5", "-p"}, nil, `claude-sonnet-4-5`},
