@@ -36,6 +36,7 @@ type deployment struct {
 	order     int
 	tags      []string
 	anyModel  bool
+	marked    map[string]any // prompt_cache of the target
 	limits    map[string]any
 	integrate string // slug of the integration
 }
@@ -251,7 +252,7 @@ func readParam(l *importer, d *deployment, f document.Field, at string) error {
 	case "configurable_clientside_auth_params":
 		l.not(v, "requests bring credentials by x-gateway headers where the organization allows it")
 	case "cache_control_injection_points":
-		l.changed(v, "set prompt_cache in the config; markers are placed by the gateway")
+		return readCachePoints(l, d, v, path)
 	case "guardrails":
 		l.changed(v, "guardrails of the workspace apply to all its models")
 	case "auto_router_config", "auto_router_config_path", "auto_router_default_model", "auto_router_embedding_model", "complexity_router_config":
@@ -269,6 +270,27 @@ func readParam(l *importer, d *deployment, f document.Field, at string) error {
 		}
 		d.defaults[f.Name] = escaped(v.Value())
 		l.changed(v, "default_params of the target: sent to the provider, as the source sends it")
+	}
+	return nil
+}
+
+// readCachePoints maps markers for the provider's cache of prompts. The gateway places them where
+// turns have a common prefix: at the end of the system prompt and at the last message.
+func readCachePoints(l *importer, d *deployment, v *document.Node, at string) error {
+	if err := requireMaps(v, at); err != nil {
+		return err
+	}
+	for _, point := range v.Items() {
+		if d.marked == nil {
+			d.marked = map[string]any{"mode": "auto"}
+		}
+		if point.Get("control").Get("ttl").Scalar() == "1h" {
+			d.marked["ttl"] = "1h"
+		}
+		l.changed(point, "prompt_cache of the target: marks the end of the system prompt and the last message")
+	}
+	if len(v.Items()) == 0 {
+		l.mapped(v, "empty")
 	}
 	return nil
 }

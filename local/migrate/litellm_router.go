@@ -271,6 +271,9 @@ func leafTarget(l *importer, d *deployment) map[string]any {
 	if len(d.drop) > 0 {
 		t["drop_params"] = d.drop
 	}
+	if d.marked != nil {
+		t["prompt_cache"] = maps.Clone(d.marked)
+	}
 	if d.timeout > 0 {
 		t["request_timeout"] = d.timeout
 	}
