@@ -126,13 +126,21 @@ func TestRecipe(t *testing.T) {
 			{"local/mockprovider/openai_operations.go", `{"POST", "/moderations", moderation},`, `		{"POST", "/classify", moderation},`},
 		},
 		written: []string{"functions/docs/document/openapi.json", "shared/provider/testdata/catalogue.txt", "shared/host/placement/routes.txt"},
-		proof: insertion{"functions/moderations/recipe_test.go", "", `package moderations
+		proof: insertion{"local/recipe_test.go", "", `package main
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestRecipe(t *testing.T) {
-	if len(Routes()) != 2 {
-		t.Fatal("the route is missing")
+	t.Parallel()
+	r := start(t)
+	if got := r.call("POST", "/classify", ` + "`" + `{"model":"omni-moderation-latest","input":"a text"}` + "`" + `, "x-gateway-provider", "@mock"); got.status != 200 || !strings.Contains(got.body, "results") {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if got := r.call("POST", "/classify", ` + "`" + `{"model":"omni-moderation-latest"}` + "`" + `, "x-gateway-provider", "@mock"); got.status != 400 || !strings.Contains(got.body, "input") {
+		t.Fatalf("a body without input: %d %s", got.status, got.body)
 	}
 }
 `},
