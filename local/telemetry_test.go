@@ -174,13 +174,13 @@ func TestCallsOfAgentsStandInTheirTraces(t *testing.T) {
 		if old {
 			send, stream = "message/send", "message/stream"
 		}
-		for _, method := range []string{send, stream} {
+		for method, name := range map[string]string{send: "SendMessage", stream: "SendStreamingMessage"} {
 			got := r.call("POST", "/agent/"+slug, rpcBody(method, tellAgent(old, "a word nobody says")), append(versionOf(old), from...)...)
 			if got.status != 200 || !strings.Contains(got.body, "heard a word") {
 				t.Fatalf("%s: %d %s", method, got.status, got.body)
 			}
 			calls++
-			below[up.last().header.Get("Traceparent")] = slug + " " + method
+			below[up.last().header.Get("Traceparent")] = slug + " " + name
 		}
 	}
 	eventually(t, func() error {

@@ -12,17 +12,28 @@ import (
 // agents is the protocol of calls to agents; all other calls are to tools.
 const agents = "a2a"
 
+// agentMethods are the names in A2A 1.0 of the methods of 0.3. Spans have those of 1.0 only, so
+// that one method of agents of both versions has one name.
+var agentMethods = map[string]string{
+	"message/send": "SendMessage", "message/stream": "SendStreamingMessage", "tasks/get": "GetTask", "tasks/cancel": "CancelTask", "tasks/resubscribe": "SubscribeToTask",
+	"tasks/pushNotificationConfig/set": "CreateTaskPushNotificationConfig", "tasks/pushNotificationConfig/get": "GetTaskPushNotificationConfig",
+	"tasks/pushNotificationConfig/list": "ListTaskPushNotificationConfigs", "tasks/pushNotificationConfig/delete": "DeleteTaskPushNotificationConfig",
+	"agent/getAuthenticatedExtendedCard": "GetExtendedAgentCard",
+}
+
+func agentMethod(method string) string { return cmp.Or(agentMethods[method], method) }
+
 // named is the name of a call's span: the method, and its object where there are few
 // different ones.
 func named(r *usage.Record) string {
-	of := r.Call.Name
+	method, of := r.Call.Method, r.Call.Name
 	switch {
 	case r.Call.Protocol == agents:
-		of = r.ProviderSlug
+		method, of = agentMethod(method), r.ProviderSlug
 	case strings.HasPrefix(r.Call.Method, "resources/"):
 		of = "" // there are many addresses
 	}
-	return strings.TrimSpace(r.Call.Method + " " + of)
+	return strings.TrimSpace(method + " " + of)
 }
 
 // failure is the value of error.type for a record; "" if it did not fail. A tool that
@@ -56,7 +67,7 @@ func durationOf(r *usage.Record) string {
 func ofCall(r *usage.Record) (a attrs) {
 	c := r.Call
 	if c.Protocol == agents {
-		a.add(attrAgentMethod, c.Method)
+		a.add(attrAgentMethod, agentMethod(c.Method))
 		a.text(attrAgentVersion, c.Version)
 		if strings.Contains(strings.ToLower(c.Method), "message") {
 			a.add(attrOperation, invokeAgent)

@@ -85,7 +85,63 @@ const calls = {
   failed: (o) => openai('@mock').chat.completions.create({ model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'mock: status=429\nHello' }] }, o),
 };
 
+// protocols are calls of tools and agents, which are spans of kind SERVER: what each must have by
+// the conventions, besides its method.
+const rpc = (path, method, params, headers) => fetch(gatewayURL + path, { method: 'POST', headers: { 'x-gateway-api-key': gatewayKey, 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers }, body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) });
+const tools = (method, params) => async (o) => {
+  const hello = await rpc('/mcp/observed/mcp', 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'client', version: '1' } }, {});
+  assert.equal(hello.status, 200, await hello.text());
+  const headers = { 'mcp-session-id': hello.headers.get('mcp-session-id') ?? '', 'mcp-protocol-version': '2025-11-25', ...o.headers };
+  const answer = await rpc('/mcp/observed/mcp', method, params, headers);
+  assert.equal(answer.status, 200, await answer.text());
+};
+const protocols = {
+  'a tool': { call: tools('tools/call', { name: 'look', arguments: {} }), name: 'tools/call look', must: { 'mcp.method.name': 'tools/call', 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'look' } },
+  'a tool that fails': { call: tools('tools/call', { name: 'break', arguments: {} }), name: 'tools/call break', must: { 'mcp.method.name': 'tools/call', 'gen_ai.tool.name': 'break', 'error.type': 'tool_error' } },
+  'a resource': { call: tools('resources/read', { uri: 'file:///a' }), name: 'resources/read', must: { 'mcp.method.name': 'resources/read', 'mcp.resource.uri': 'file:///a' } },
+  'a prompt': { call: tools('prompts/get', { name: 'greet' }), name: 'prompts/get greet', must: { 'mcp.method.name': 'prompts/get', 'gen_ai.prompt.name': 'greet' } },
+  'an error of the server': { call: tools('prompts/get', { name: 'none' }), name: 'prompts/get none', must: { 'mcp.method.name': 'prompts/get', 'error.type': '-32602', 'rpc.response.status_code': '-32602' } },
+  'an agent': {
+    call: async (o) => {
+      const answer = await rpc('/agent/observed', 'message/send', { message: { kind: 'message', messageId: 'm', role: 'user', parts: [{ kind: 'text', text: 'Hello' }] } }, o.headers);
+      assert.equal(answer.status, 200, await answer.text());
+    },
+    name: 'SendMessage observed', must: { 'a2a.method.name': 'SendMessage', 'gen_ai.operation.name': 'invoke_agent', 'gen_ai.agent.name': 'observed' },
+  },
+};
+
+// served answers as the tools and the agent do.
+const served = {
+  initialize: () => ({ protocolVersion: '2025-11-25', capabilities: { tools: {}, resources: {}, prompts: {} }, serverInfo: { name: 'observed', version: '1' } }),
+  'tools/list': () => ({ tools: ['look', 'break'].map((name) => ({ name, inputSchema: { type: 'object' } })) }),
+  'tools/call': ({ name }) => ({ content: [{ type: 'text', text: name }], isError: name === 'break' }),
+  'resources/list': () => ({ resources: [{ uri: 'file:///a', name: 'a' }] }),
+  'resources/templates/list': () => ({ resourceTemplates: [] }),
+  'resources/read': ({ uri }) => ({ contents: [{ uri, text: 'a' }] }),
+  'prompts/list': () => ({ prompts: [{ name: 'greet' }, { name: 'none' }] }),
+  'prompts/get': ({ name }) => name === 'greet' && { messages: [] },
+  'message/send': () => ({ kind: 'message', messageId: 'r', role: 'agent', parts: [{ kind: 'text', text: 'Hello' }] }),
+};
+let upstream;
+
 before(async () => {
+  upstream = createServer(async (req, res) => {
+    let body = '';
+    for await (const part of req) body += part;
+    const json = (status, value) => res.writeHead(status, { 'content-type': 'application/json' }).end(value && JSON.stringify(value));
+    if (req.url.startsWith('/.well-known/agent')) return json(200, { name: 'Agent', description: '', version: '1', protocolVersion: '0.3.0', url: `http://${req.headers.host}/rpc`, preferredTransport: 'JSONRPC', defaultInputModes: ['text'], defaultOutputModes: ['text'], skills: [], capabilities: {} });
+    const { id, method, params } = JSON.parse(body || '{}');
+    if (id === undefined) return json(req.method === 'POST' ? 202 : 405);
+    const result = served[method]?.(params);
+    return json(200, { jsonrpc: '2.0', id, ...(result ? { result } : { error: { code: -32602, message: 'none' } }) });
+  });
+  await new Promise((done) => { upstream.listen(0, '127.0.0.1', done); });
+  const base = `http://127.0.0.1:${upstream.address().port}`;
+  const own = { name: 'observed', slug: 'observed', workspace_id: 'default' };
+  await admin('/mcp-integrations', { ...own, url: `${base}/mcp`, auth_type: 'none', transport: 'http' });
+  await admin('/mcp-servers', { ...own, mcp_integration_id: 'observed' });
+  await admin('/agent-integrations', { ...own, url: base });
+  await admin('/agent-servers', { ...own, agent_integration_id: 'observed' });
   collector = createServer((req, res) => {
     const parts = [];
     req.on('data', (p) => parts.push(p));
@@ -108,12 +164,13 @@ before(async () => {
   for (const [name, call] of Object.entries(calls)) {
     await call({ headers: { 'x-gateway-metadata': JSON.stringify({ call: name, session_id: 'session-1' }) } }).catch((e) => { if (name !== 'failed') throw e; });
   }
-  for (let end = Date.now() + 20_000; Object.keys(calls).some((name) => !span(name) || !span(name, 'newest'));) {
+  for (const [name, { call }] of Object.entries(protocols)) await call({ headers: { 'x-gateway-metadata': JSON.stringify({ call: name, session_id: 'session-1' }) } });
+  for (let end = Date.now() + 20_000; [...Object.keys(calls), ...Object.keys(protocols)].some((name) => !span(name) || !span(name, 'newest'));) {
     assert.ok(Date.now() < end, `spans came of ${received.plain.map((s) => s.attributes['gateway.metadata.call'])}`);
     await new Promise((r) => { setTimeout(r, 20); });
   }
 });
-after(() => collector.close());
+after(() => { collector.close(); upstream.closeAllConnections(); upstream.close(); });
 
 const span = (name, from = 'plain') => received[from].find((s) => s.attributes['gateway.metadata.call'] === name);
 
@@ -169,6 +226,38 @@ for (const from of ['plain', 'newest']) {
     for (const name of ['gen_ai.input.messages', 'gen_ai.output.messages', 'gen_ai.system_instructions', 'gen_ai.tool.definitions', 'gen_ai.response.finish_reasons', 'gen_ai.response.id', 'gen_ai.request.seed', 'gen_ai.request.stop_sequences', 'gen_ai.usage.cache_read.input_tokens', 'user.id', 'error.type']) assert.ok(used.has(name), `${name} is not checked`);
     assert.equal(used.has('gen_ai.usage.cache_write.input_tokens'), from === 'newest');
     assert.equal(used.has('gen_ai.system'), from === 'plain');
+  });
+}
+
+// The registry has no names for A2A yet.
+const agentNames = ['a2a.method.name', 'a2a.protocol.version'];
+
+for (const from of ['plain', 'newest']) {
+  test(`spans of tools and agents are those of the registry (${from})`, () => {
+    const known = values('MCP_METHOD_NAME');
+    assert.ok(known.includes('tools/call'), known);
+    for (const [call, { name, must }] of Object.entries(protocols)) {
+      const s = span(call, from);
+      const all = s.attributes;
+      assert.equal(s.schema, 'https://opentelemetry.io/schemas/1.45.0');
+      assert.equal(s.kind, 2, 'SERVER');
+      assert.equal(s.name, name);
+      for (const [key, v] of Object.entries(all)) {
+        if (key.startsWith('gateway.')) continue;
+        assert.ok(names.has(key) || agentNames.includes(key), `${call}: ${key} is not in the registry`);
+        const examined = examples.get(key)?.[0];
+        if (examined !== undefined) assert.equal(kindOf(v), typeof examined === 'number' && key.endsWith('status_code') ? 'string' : kindOf(examined), `${call}: ${key}`);
+      }
+      for (const [key, v] of Object.entries(must)) assert.equal(all[key], v, `${call}: ${key}`);
+      if (all['mcp.method.name']) {
+        assert.ok(known.includes(all['mcp.method.name']), all['mcp.method.name']);
+        assert.equal(all['mcp.protocol.version'], '2025-11-25', call);
+      }
+      if (all['gen_ai.operation.name']) assert.ok(values('GEN_AI_OPERATION_NAME').includes(all['gen_ai.operation.name']), all['gen_ai.operation.name']);
+      assert.equal(s.status === 2, 'error.type' in all, `${call}: error.type belongs to errors`);
+      assert.equal('rpc.response.status_code' in all, 'rpc.response.status_code' in must, call);
+      for (const key of Object.keys(all)) assert.ok(!key.startsWith('gen_ai.usage.') && key !== 'gen_ai.provider.name', `${call}: ${key} is of calls to models`);
+    }
   });
 }
 
