@@ -113,9 +113,9 @@ func (s *bidiTalk) take(body []byte) bool {
 			return false
 		}
 		s.model, s.texts = name, strings.Join(m.Setup.GenerationConfig.Modalities, "") == "TEXT"
-		s.write(told{"setupComplete": told{}})
+		s.write(jsonObject{"setupComplete": jsonObject{}})
 		if m.Setup.Resume != nil {
-			s.write(told{"sessionResumptionUpdate": told{"newHandle": s.x.newID("resumes_", seedOf(name)), "resumable": true}})
+			s.write(jsonObject{"sessionResumptionUpdate": jsonObject{"newHandle": s.x.newID("resumes_", seedOf(name)), "resumable": true}})
 		}
 	case m.Content != nil:
 		words := ""
@@ -163,26 +163,26 @@ func (s *bidiTalk) turn(words string) bool {
 		case "say":
 			say = strings.ReplaceAll(value, "_", " ")
 		case "heard":
-			s.content(told{"inputTranscription": told{"text": strings.ReplaceAll(value, "_", " ")}}, nil)
+			s.content(jsonObject{"inputTranscription": jsonObject{"text": strings.ReplaceAll(value, "_", " ")}}, nil)
 		}
 	}
 	has := func(word string) bool { return strings.Contains(words, word) }
 	row := s.x.s.bill.begin(s.x.path, s.model, "turn"+strconv.Itoa(s.turns), true)
 	prompt := s.prompt
-	usage := func(out int64) told {
-		return told{"promptTokenCount": prompt, "responseTokenCount": out, "totalTokenCount": prompt + out, "promptTokensDetails": []any{told{"modality": "TEXT", "tokenCount": prompt}}}
+	usage := func(out int64) jsonObject {
+		return jsonObject{"promptTokenCount": prompt, "responseTokenCount": out, "totalTokenCount": prompt + out, "promptTokensDetails": []any{jsonObject{"modality": "TEXT", "tokenCount": prompt}}}
 	}
 	if has("tool") {
 		s.words = strings.ReplaceAll(words, "tool", "")
 		row.close(http.StatusOK, Usage{Input: prompt, Output: 2}, false, "")
 		s.prompt += 2
-		s.write(told{"toolCall": told{"functionCalls": []any{told{"id": "call_1", "name": "look", "args": told{}}}}, "usageMetadata": usage(2)})
+		s.write(jsonObject{"toolCall": jsonObject{"functionCalls": []any{jsonObject{"id": "call_1", "name": "look", "args": jsonObject{}}}}, "usageMetadata": usage(2)})
 		return true
 	}
 	for i := range n {
 		s.piece(say, i, n)
 		if has("grows") && i == 0 {
-			s.write(told{"usageMetadata": usage(1)})
+			s.write(jsonObject{"usageMetadata": usage(1)})
 		}
 	}
 	switch {
@@ -196,18 +196,18 @@ func (s *bidiTalk) turn(words string) bool {
 	}
 	row.close(http.StatusOK, Usage{Input: prompt, Output: n}, false, "")
 	s.prompt += n
-	s.content(told{"generationComplete": true}, nil)
+	s.content(jsonObject{"generationComplete": true}, nil)
 	switch {
 	case has("no-usage"):
-		s.content(told{"turnComplete": true}, nil)
+		s.content(jsonObject{"turnComplete": true}, nil)
 	case has("late"):
-		s.content(told{"turnComplete": true}, nil)
-		s.write(told{"usageMetadata": usage(n)})
+		s.content(jsonObject{"turnComplete": true}, nil)
+		s.write(jsonObject{"usageMetadata": usage(n)})
 	default:
-		s.content(told{"turnComplete": true}, usage(n))
+		s.content(jsonObject{"turnComplete": true}, usage(n))
 	}
 	if has("again") {
-		s.write(told{"usageMetadata": usage(n)})
+		s.write(jsonObject{"usageMetadata": usage(n)})
 	}
 	return true
 }
@@ -221,16 +221,16 @@ func (s *bidiTalk) piece(say string, i, n int64) {
 		text = say[int64(len(say))*i/n : int64(len(say))*(i+1)/n]
 	}
 	if s.texts {
-		s.content(told{"modelTurn": told{"role": "model", "parts": []any{told{"text": text}}}}, nil)
+		s.content(jsonObject{"modelTurn": jsonObject{"role": "model", "parts": []any{jsonObject{"text": text}}}}, nil)
 		return
 	}
-	sound := told{"inlineData": told{"mimeType": "audio/pcm;rate=24000", "data": base64.StdEncoding.EncodeToString(make([]byte, 960))}}
-	s.content(told{"modelTurn": told{"role": "model", "parts": []any{sound}}}, nil)
-	s.content(told{"outputTranscription": told{"text": text}}, nil)
+	sound := jsonObject{"inlineData": jsonObject{"mimeType": "audio/pcm;rate=24000", "data": base64.StdEncoding.EncodeToString(make([]byte, 960))}}
+	s.content(jsonObject{"modelTurn": jsonObject{"role": "model", "parts": []any{sound}}}, nil)
+	s.content(jsonObject{"outputTranscription": jsonObject{"text": text}}, nil)
 }
 
-func (s *bidiTalk) content(c, usage told) {
-	m := told{"serverContent": c}
+func (s *bidiTalk) content(c, usage jsonObject) {
+	m := jsonObject{"serverContent": c}
 	if usage != nil {
 		m["usageMetadata"] = usage
 	}

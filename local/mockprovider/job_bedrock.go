@@ -200,14 +200,14 @@ func invocationType(kind string, v value) *apiError {
 	return nil
 }
 
-// awsJob changes a job; told makes the response contain the job.
-func awsJob(x *exchange, kind, id string, do func(*thing), told bool) *apiError {
+// awsJob changes a job; withBody makes the response contain the job.
+func awsJob(x *exchange, kind, id string, do func(*thing), withBody bool) *apiError {
 	n := x.s.things.get("aws-"+kind, id)
 	if n == nil {
 		return &apiError{status: http.StatusNotFound, message: "The provided job identifier is not valid"}
 	}
 	b := changed(x, n, do, appendAWSJob)
-	if !told {
+	if !withBody {
 		b = []byte("{}")
 	}
 	return bedrockPlain(x, b, Usage{})

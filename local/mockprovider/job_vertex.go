@@ -174,14 +174,14 @@ func tuningMade(x *exchange, parent string) *apiError {
 	return listed(x, appendVertexJob(nil, n))
 }
 
-// vertexJob changes a job; told makes the response contain the job.
-func vertexJob(x *exchange, name, kind string, do func(*thing), told bool) *apiError {
+// vertexJob changes a job; withBody makes the response contain the job.
+func vertexJob(x *exchange, name, kind string, do func(*thing), withBody bool) *apiError {
 	n := x.s.things.get(kind, name)
 	if n == nil {
 		return &apiError{status: http.StatusNotFound, message: "The job " + name + " does not exist."}
 	}
 	b := changed(x, n, do, appendVertexJob)
-	if !told {
+	if !withBody {
 		b = []byte("{}")
 	}
 	return listed(x, b)

@@ -76,7 +76,7 @@ func (t *talk) serve(take func([]byte) bool, lost func()) {
 }
 
 // write sends a message.
-func (t *talk) write(m told) {
+func (t *talk) write(m jsonObject) {
 	t.sending.Lock()
 	defer t.sending.Unlock()
 	body, _ := json.Marshal(m)
@@ -97,17 +97,17 @@ type liveTalk struct {
 	row       entry
 }
 
-func (s *liveTalk) send(kind string, more told) {
+func (s *liveTalk) send(kind string, more jsonObject) {
 	s.n++
-	e := told{"type": kind, "event_id": "event_live" + strconv.Itoa(s.n)}
+	e := jsonObject{"type": kind, "event_id": "event_live" + strconv.Itoa(s.n)}
 	for k, v := range more {
 		e[k] = v
 	}
 	s.write(e)
 }
 
-func (s *liveTalk) session() told {
-	return told{"id": s.id, "model": s.model, "status": "active", "expires_at": 1}
+func (s *liveTalk) session() jsonObject {
+	return jsonObject{"id": s.id, "model": s.model, "status": "active", "expires_at": 1}
 }
 
 func (s *liveTalk) seconds() float64 { return float64(s.bytes) / liveRate }
@@ -128,7 +128,7 @@ func (s *liveTalk) lost() {
 
 // fail reports an error; some errors end the session.
 func (s *liveTalk) fail(code, message string) bool {
-	s.send("error", told{"error": told{"type": "invalid_request_error", "code": code, "message": message}})
+	s.send("error", jsonObject{"error": jsonObject{"type": "invalid_request_error", "code": code, "message": message}})
 	return s.id != ""
 }
 
@@ -157,22 +157,22 @@ func (s *liveTalk) take(body []byte) bool {
 		}
 		s.model, s.id = e.Session.Model, s.x.newID("live_", seedOf(e.Session.Model))
 		s.row = s.x.s.bill.begin("/v1/live/sessions", s.model, s.id, true)
-		s.send("session.started", told{"session": s.session()})
+		s.send("session.started", jsonObject{"session": s.session()})
 	case "session.input_audio.append":
 		raw, err := base64.StdEncoding.DecodeString(e.Audio)
 		if err != nil {
 			return s.fail("invalid_audio", "Invalid 'audio': not Base64.")
 		}
 		if s.bytes += int64(len(raw)); !s.quiet {
-			s.send("session.usage.updated", told{"usage": told{"seconds": s.seconds()}})
+			s.send("session.usage.updated", jsonObject{"usage": jsonObject{"seconds": s.seconds()}})
 		}
 	case "session.instructions.append":
 		return s.steer(e.Content)
 	case "session.update":
-		s.send("session.updated", told{"session": s.session()})
+		s.send("session.updated", jsonObject{"session": s.session()})
 	case "session.close":
 		s.billed()
-		s.send("session.closed", told{"reason": "close_requested", "session": s.session(), "usage": told{"seconds": s.seconds()}})
+		s.send("session.closed", jsonObject{"reason": "close_requested", "session": s.session(), "usage": jsonObject{"seconds": s.seconds()}})
 		s.end(websocket.CloseNormalClosure, "")
 		return false
 	default:
@@ -183,7 +183,7 @@ func (s *liveTalk) take(body []byte) bool {
 
 // steer does what the words say.
 func (s *liveTalk) steer(words string) bool {
-	s.send("session.instructions.appended", told{"content": words, "delegation_id": nil})
+	s.send("session.instructions.appended", jsonObject{"content": words, "delegation_id": nil})
 	times := 1
 	for _, w := range strings.Fields(words) {
 		name, value, _ := strings.Cut(w, "=")
@@ -201,15 +201,15 @@ func (s *liveTalk) steer(words string) bool {
 		case "decide":
 			s.decide(times)
 		case "say":
-			s.send("session.output_transcript.delta", told{"delta": value})
+			s.send("session.output_transcript.delta", jsonObject{"delta": value})
 		case "heard":
-			s.send("session.input_transcript.delta", told{"delta": value})
+			s.send("session.input_transcript.delta", jsonObject{"delta": value})
 		case "silent":
 			s.quiet = true
 		case "lasts": // so many seconds more
 			n, _ := strconv.Atoi(value) // if it is not a number, the time does not grow
 			s.bytes += int64(n) * liveRate
-			s.send("session.usage.updated", told{"usage": told{"seconds": s.seconds()}})
+			s.send("session.usage.updated", jsonObject{"usage": jsonObject{"seconds": s.seconds()}})
 		case "drop":
 			_ = s.ws.NetConn().Close()
 			return false
@@ -223,18 +223,18 @@ func (s *liveTalk) delegate(times int) {
 	const model, in, out = "gpt-4o-mini", 1000, 100
 	id := s.x.newID("resp_", seedOf(model))
 	row := s.x.s.bill.begin("/v1/live/sessions", model, id, true)
-	event := func(kind string, more told) {
+	event := func(kind string, more jsonObject) {
 		more["type"] = kind
-		s.send("response.event", told{"delegation_id": "del_1", "event": more})
+		s.send("response.event", jsonObject{"delegation_id": "del_1", "event": more})
 	}
-	response := told{"id": id, "object": "response", "model": model, "status": "in_progress", "output": []any{}}
-	event("response.created", told{"response": response})
-	event("response.output_text.delta", told{"item_id": "msg_1", "delta": "words"})
-	done := told{"id": id, "object": "response", "model": model, "status": "completed", "output": []any{}, "usage": told{
-		"input_tokens": in, "output_tokens": out, "total_tokens": in + out, "input_tokens_details": told{"cached_tokens": 0}, "output_tokens_details": told{"reasoning_tokens": 0}}}
+	response := jsonObject{"id": id, "object": "response", "model": model, "status": "in_progress", "output": []any{}}
+	event("response.created", jsonObject{"response": response})
+	event("response.output_text.delta", jsonObject{"item_id": "msg_1", "delta": "words"})
+	done := jsonObject{"id": id, "object": "response", "model": model, "status": "completed", "output": []any{}, "usage": jsonObject{
+		"input_tokens": in, "output_tokens": out, "total_tokens": in + out, "input_tokens_details": jsonObject{"cached_tokens": 0}, "output_tokens_details": jsonObject{"reasoning_tokens": 0}}}
 	row.close(http.StatusOK, Usage{Input: in, Output: out}, false, "")
 	for range times {
-		event("response.completed", told{"response": done})
+		event("response.completed", jsonObject{"response": done})
 	}
 }
 
@@ -248,7 +248,7 @@ func (s *liveTalk) decide(times int) {
 		if i > 0 {
 			s.n--
 		}
-		s.send("decision.event", told{"delegation_id": nil, "trigger_id": "trig_1", "event": told{"type": "decision.completed", "decision": told{
-			"model": model, "answers": []any{}, "usage": told{"input_tokens": in, "output_tokens": 0, "total_tokens": in, "input_tokens_details": told{"cached_tokens": 0}}}}})
+		s.send("decision.event", jsonObject{"delegation_id": nil, "trigger_id": "trig_1", "event": jsonObject{"type": "decision.completed", "decision": jsonObject{
+			"model": model, "answers": []any{}, "usage": jsonObject{"input_tokens": in, "output_tokens": 0, "total_tokens": in, "input_tokens_details": jsonObject{"cached_tokens": 0}}}}})
 	}
 }

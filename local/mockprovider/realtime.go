@@ -73,14 +73,15 @@ type voice struct {
 	wg            sync.WaitGroup
 }
 
-type told = map[string]any
+// jsonObject is an event, or an object in one.
+type jsonObject = map[string]any
 
 // send sends an event.
-func (v *voice) send(kind string, more told) {
+func (v *voice) send(kind string, more jsonObject) {
 	v.sending.Lock()
 	defer v.sending.Unlock()
 	v.n++
-	e := told{"type": kind, "event_id": "event_mock" + strconv.Itoa(v.n)}
+	e := jsonObject{"type": kind, "event_id": "event_mock" + strconv.Itoa(v.n)}
 	for k, m := range more {
 		e[k] = m
 	}
@@ -88,12 +89,12 @@ func (v *voice) send(kind string, more told) {
 	_ = v.ws.WriteMessage(websocket.TextMessage, body) // when the client has gone, the reader notices it
 }
 
-func (v *voice) session() told {
+func (v *voice) session() jsonObject {
 	kind := "realtime"
 	if v.model == "" {
 		kind = "transcription"
 	}
-	out := told{"object": "realtime.session", "type": kind, "id": "sess_mock", "model": v.model, "instructions": v.instructions, "max_output_tokens": "inf"}
+	out := jsonObject{"object": "realtime.session", "type": kind, "id": "sess_mock", "model": v.model, "instructions": v.instructions, "max_output_tokens": "inf"}
 	if v.beta {
 		out["input_audio_transcription"] = nil
 	}
@@ -101,7 +102,7 @@ func (v *voice) session() told {
 		out["tools"] = v.tools
 	}
 	if v.transcription != "" {
-		out["audio"] = told{"input": told{"transcription": told{"model": v.transcription}}}
+		out["audio"] = jsonObject{"input": jsonObject{"transcription": jsonObject{"model": v.transcription}}}
 	}
 	return out
 }
@@ -118,7 +119,7 @@ func (v *voice) run() {
 		}
 	}()
 	defer close(stop)
-	v.send("session.created", told{"session": v.session()})
+	v.send("session.created", jsonObject{"session": v.session()})
 	for {
 		_, body, err := v.ws.ReadMessage()
 		if err != nil {
@@ -132,7 +133,7 @@ func (v *voice) run() {
 				EventID string `json:"event_id"`
 			}
 			_ = json.Unmarshal(body, &id) // if it is not JSON, the error has no id
-			v.send("error", told{"error": told{"type": "invalid_request_error", "code": "invalid_value", "message": message, "param": nil, "event_id": id.EventID}})
+			v.send("error", jsonObject{"error": jsonObject{"type": "invalid_request_error", "code": "invalid_value", "message": message, "param": nil, "event_id": id.EventID}})
 		}
 	}
 }
@@ -202,7 +203,7 @@ func (v *voice) take(body []byte) string {
 		}
 		v.modalities = strings.Join(e.Session.Output, ",")
 		v.mu.Unlock()
-		v.send("session.updated", told{"session": v.session()})
+		v.send("session.updated", jsonObject{"session": v.session()})
 	case "conversation.item.create":
 		if e.Item.Type != "message" || e.Item.Role == "" || len(e.Item.Content) == 0 {
 			return "Invalid item: a message with role and content is expected."
@@ -214,15 +215,15 @@ func (v *voice) take(body []byte) string {
 		if v.beta {
 			added = "conversation.item.created"
 		}
-		content := []told{}
+		content := []jsonObject{}
 		for _, c := range e.Item.Content {
 			if c.Audio != "" {
-				content = append(content, told{"type": c.Type, "transcript": nil})
+				content = append(content, jsonObject{"type": c.Type, "transcript": nil})
 				continue
 			}
-			content = append(content, told{"type": c.Type, "text": c.Text})
+			content = append(content, jsonObject{"type": c.Type, "text": c.Text})
 		}
-		v.send(added, told{"item": told{
+		v.send(added, jsonObject{"item": jsonObject{
 			"id": cmp.Or(e.Item.ID, "item_mock"+strconv.Itoa(v.n)), "object": "realtime.item", "type": "message", "status": "completed", "role": e.Item.Role, "content": content,
 		}})
 	case "input_audio_buffer.append":
@@ -238,7 +239,7 @@ func (v *voice) take(body []byte) string {
 	case "response.create":
 		return v.respond(e.Response.Instructions, e.Response.Metadata)
 	case "conversation.item.delete":
-		v.send("conversation.item.deleted", told{"item_id": e.ItemID})
+		v.send("conversation.item.deleted", jsonObject{"item_id": e.ItemID})
 	case "response.cancel":
 		if !v.stop(e.ResponseID) {
 			return "Cancellation failed: no active response found"
@@ -262,21 +263,21 @@ func (v *voice) commit() string {
 	transcription, automatic := v.transcription, strings.Contains(v.instructions, "automatic")
 	v.mu.Unlock()
 	item := "item_heard" + strconv.Itoa(v.n)
-	v.send("input_audio_buffer.committed", told{"item_id": item})
+	v.send("input_audio_buffer.committed", jsonObject{"item_id": item})
 	if transcription != "" {
 		row := v.x.s.bill.begin("/v1/realtime", transcription, item, true)
 		row.closeAt(http.StatusOK, seconds*whisperSecond)
-		done := told{"item_id": item, "content_index": 0, "transcript": "words that were heard", "usage": told{"type": "duration", "seconds": seconds}, "logprobs": []any{told{"token": "words that were heard", "logprob": -0.5}}}
-		heard := func(status string) told {
-			return told{"id": item, "type": "message", "role": "user", "status": status, "content": []any{told{"type": "input_audio", "transcript": "words that were heard"}}}
+		done := jsonObject{"item_id": item, "content_index": 0, "transcript": "words that were heard", "usage": jsonObject{"type": "duration", "seconds": seconds}, "logprobs": []any{jsonObject{"token": "words that were heard", "logprob": -0.5}}}
+		heard := func(status string) jsonObject {
+			return jsonObject{"id": item, "type": "message", "role": "user", "status": status, "content": []any{jsonObject{"type": "input_audio", "transcript": "words that were heard"}}}
 		}
-		v.send("conversation.item.added", told{"item": heard("in_progress")})
+		v.send("conversation.item.added", jsonObject{"item": heard("in_progress")})
 		for _, piece := range []string{"words that ", "were heard"} {
-			v.send("conversation.item.input_audio_transcription.delta", told{"item_id": item, "content_index": 0, "delta": piece})
+			v.send("conversation.item.input_audio_transcription.delta", jsonObject{"item_id": item, "content_index": 0, "delta": piece})
 		}
-		v.send("conversation.item.input_audio_transcription.segment", told{"item_id": item, "content_index": 0, "text": "words that were heard"})
+		v.send("conversation.item.input_audio_transcription.segment", jsonObject{"item_id": item, "content_index": 0, "text": "words that were heard"})
 		v.send("conversation.item.input_audio_transcription.completed", done)
-		v.send("conversation.item.done", told{"item": heard("completed")})
+		v.send("conversation.item.done", jsonObject{"item": heard("completed")})
 		if strings.Contains(v.instructions, "twice") {
 			v.send("conversation.item.input_audio_transcription.completed", done)
 		}
@@ -326,11 +327,11 @@ func (v *voice) make(id, text string, metadata json.RawMessage, words, heard int
 		}
 	}
 	has := func(word string) bool { return strings.Contains(text, word) }
-	begun := told{"id": id, "object": "realtime.response", "status": "in_progress"}
+	begun := jsonObject{"id": id, "object": "realtime.response", "status": "in_progress"}
 	if metadata != nil {
 		begun["metadata"] = metadata
 	}
-	v.send("response.created", told{"response": begun})
+	v.send("response.created", jsonObject{"response": begun})
 	if has("drop") {
 		_ = v.ws.NetConn().Close()
 	}
@@ -354,7 +355,7 @@ func (v *voice) make(id, text string, metadata json.RawMessage, words, heard int
 		default:
 			speech.piece(i)
 			if say == "" || audio {
-				v.send(kind, told{"response_id": id, "item_id": "item_out", "delta": delta})
+				v.send(kind, jsonObject{"response_id": id, "item_id": "item_out", "delta": delta})
 			}
 			made++
 		}
@@ -364,20 +365,20 @@ func (v *voice) make(id, text string, metadata json.RawMessage, words, heard int
 		status = "cancelled"
 	}
 	cached := min(words/2, 5)
-	usage := told{
+	usage := jsonObject{
 		"total_tokens": words + heard + made, "input_tokens": words + heard, "output_tokens": made,
-		"input_token_details": told{"text_tokens": words, "audio_tokens": heard, "cached_tokens": cached, "cached_tokens_details": told{"text_tokens": cached, "audio_tokens": 0}},
+		"input_token_details": jsonObject{"text_tokens": words, "audio_tokens": heard, "cached_tokens": cached, "cached_tokens_details": jsonObject{"text_tokens": cached, "audio_tokens": 0}},
 	}
 	p := realtimePrices[v.model]
 	cost := (words-cached)*p.in + cached*p.cached + heard*p.audioIn
 	if audio {
-		usage["output_token_details"] = told{"text_tokens": 0, "audio_tokens": made}
+		usage["output_token_details"] = jsonObject{"text_tokens": 0, "audio_tokens": made}
 		cost += made * p.audioOut
 	} else {
-		usage["output_token_details"] = told{"text_tokens": made, "audio_tokens": 0}
+		usage["output_token_details"] = jsonObject{"text_tokens": made, "audio_tokens": 0}
 		cost += made * p.out
 	}
-	done := told{"id": id, "object": "realtime.response", "status": status, "usage": usage, "output": []any{}}
+	done := jsonObject{"id": id, "object": "realtime.response", "status": status, "usage": usage, "output": []any{}}
 	if metadata != nil {
 		done["metadata"] = metadata
 	}
@@ -396,9 +397,9 @@ func (v *voice) make(id, text string, metadata json.RawMessage, words, heard int
 	v.active = ""
 	v.said = append(v.said, strings.Repeat("y ", int(made)))
 	v.mu.Unlock()
-	v.send("response.done", told{"response": done})
+	v.send("response.done", jsonObject{"response": done})
 	if has("twice") {
-		v.send("response.done", told{"response": done})
+		v.send("response.done", jsonObject{"response": done})
 	}
 }
 
@@ -406,7 +407,7 @@ func (v *voice) make(id, text string, metadata json.RawMessage, words, heard int
 type monologue struct {
 	v     *voice
 	id    string
-	item  told
+	item  jsonObject
 	text  string
 	n     int
 	sound bool
@@ -417,14 +418,14 @@ func (v *voice) saying(id, text string, n int, sound bool) *monologue {
 	if text == "" {
 		return nil
 	}
-	s := &monologue{v: v, id: id, text: text, n: max(n, 1), sound: sound, item: told{"id": "item_" + id, "type": "message", "role": "assistant", "status": "in_progress", "content": []any{}}}
-	v.send("response.output_item.added", told{"response_id": id, "output_index": 0, "item": s.item})
-	v.send("conversation.item.added", told{"previous_item_id": nil, "item": s.item})
-	part := told{"type": "output_text", "text": ""}
+	s := &monologue{v: v, id: id, text: text, n: max(n, 1), sound: sound, item: jsonObject{"id": "item_" + id, "type": "message", "role": "assistant", "status": "in_progress", "content": []any{}}}
+	v.send("response.output_item.added", jsonObject{"response_id": id, "output_index": 0, "item": s.item})
+	v.send("conversation.item.added", jsonObject{"previous_item_id": nil, "item": s.item})
+	part := jsonObject{"type": "output_text", "text": ""}
 	if sound {
-		part = told{"type": "output_audio", "transcript": ""}
+		part = jsonObject{"type": "output_audio", "transcript": ""}
 	}
-	v.send("response.content_part.added", s.at(told{"part": part}))
+	v.send("response.content_part.added", s.at(jsonObject{"part": part}))
 	return s
 }
 
@@ -439,8 +440,8 @@ func (s *monologue) name(end string) string {
 	return name + end
 }
 
-func (s *monologue) at(more told) told {
-	e := told{"response_id": s.id, "item_id": s.item["id"], "output_index": 0, "content_index": 0}
+func (s *monologue) at(more jsonObject) jsonObject {
+	e := jsonObject{"response_id": s.id, "item_id": s.item["id"], "output_index": 0, "content_index": 0}
 	for k, v := range more {
 		e[k] = v
 	}
@@ -450,23 +451,23 @@ func (s *monologue) at(more told) told {
 // piece sends one piece.
 func (s *monologue) piece(i int) {
 	if s != nil {
-		s.v.send(s.name("delta"), s.at(told{"delta": s.text[len(s.text)*i/s.n : len(s.text)*(i+1)/s.n]}))
+		s.v.send(s.name("delta"), s.at(jsonObject{"delta": s.text[len(s.text)*i/s.n : len(s.text)*(i+1)/s.n]}))
 	}
 }
 
 // end repeats the complete text or transcript, in each event that does so.
-func (s *monologue) end() told {
+func (s *monologue) end() jsonObject {
 	if s == nil {
 		return nil
 	}
-	member, part := "text", told{"type": "output_text", "text": s.text}
+	member, part := "text", jsonObject{"type": "output_text", "text": s.text}
 	if s.sound {
-		member, part = "transcript", told{"type": "output_audio", "transcript": s.text}
+		member, part = "transcript", jsonObject{"type": "output_audio", "transcript": s.text}
 	}
 	s.item["content"], s.item["status"] = []any{part}, "completed"
-	s.v.send(s.name("done"), s.at(told{member: s.text}))
-	s.v.send("response.content_part.done", s.at(told{"part": part}))
-	s.v.send("response.output_item.done", told{"response_id": s.id, "output_index": 0, "item": s.item})
-	s.v.send("conversation.item.done", told{"previous_item_id": nil, "item": s.item})
+	s.v.send(s.name("done"), s.at(jsonObject{member: s.text}))
+	s.v.send("response.content_part.done", s.at(jsonObject{"part": part}))
+	s.v.send("response.output_item.done", jsonObject{"response_id": s.id, "output_index": 0, "item": s.item})
+	s.v.send("conversation.item.done", jsonObject{"previous_item_id": nil, "item": s.item})
 	return s.item
 }
