@@ -60,8 +60,8 @@ func (f *granting) grantRoutes() []admin.Route {
 	}
 }
 
-// asked is a client's authorization request.
-type asked struct {
+// authorizationRequest is a client's authorization request.
+type authorizationRequest struct {
 	admin.Values
 	client *oauthserver.Client
 	target oauthserver.Target
@@ -70,7 +70,7 @@ type asked struct {
 }
 
 // back returns the redirect with a response. RFC 9207 requires the issuer in it.
-func (a *asked) back(answer url.Values) admin.Answer {
+func (a *authorizationRequest) back(answer url.Values) admin.Answer {
 	if s := a.Text("state"); s != "" {
 		answer.Set("state", s)
 	}
@@ -89,15 +89,15 @@ func (a *asked) back(answer url.Values) admin.Answer {
 	return out
 }
 
-func (a *asked) refuse(code, why string) admin.Answer {
+func (a *authorizationRequest) refuse(code, why string) admin.Answer {
 	return a.back(url.Values{"error": {code}, "error_description": {why}})
 }
 
 // read validates an authorization request. stop is the response otherwise: browsers are never
 // redirected to an address that is not the client's.
-func (f *granting) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.Answer) {
-	a = &asked{Values: v, issuer: f.issuer(c)}
-	wrong := func(why string) (*asked, *admin.Answer) {
+func (f *granting) read(c *admin.Call, v admin.Values) (a *authorizationRequest, stop *admin.Answer) {
+	a = &authorizationRequest{Values: v, issuer: f.issuer(c)}
+	wrong := func(why string) (*authorizationRequest, *admin.Answer) {
 		p := page.New(http.StatusBadRequest, "This request is not valid", "<p>"+page.Escape(why)+"</p><p>The application that sent you here asked for something that is not allowed.</p>")
 		return nil, &p
 	}
@@ -109,7 +109,10 @@ func (f *granting) read(c *admin.Call, v admin.Values) (a *asked, stop *admin.An
 	if !a.client.Allows(v.Text("redirect_uri")) {
 		return wrong("redirect_uri is not one of the client's.")
 	}
-	refused := func(code, why string) (*asked, *admin.Answer) { r := a.refuse(code, why); return nil, &r }
+	refused := func(code, why string) (*authorizationRequest, *admin.Answer) {
+		r := a.refuse(code, why)
+		return nil, &r
+	}
 	var ok bool
 	challenge := v.Text("code_challenge")
 	switch {
@@ -156,7 +159,7 @@ func (f *granting) authorize(c *admin.Call) (any, error) {
 }
 
 // query returns the request as query parameters of a page of the gateway.
-func (a *asked) query(more url.Values) url.Values {
+func (a *authorizationRequest) query(more url.Values) url.Values {
 	for _, name := range []string{"response_type", "client_id", "redirect_uri", "scope", "state", "code_challenge", "code_challenge_method", "resource"} {
 		if v := a.Text(name); v != "" {
 			more.Set(name, v)

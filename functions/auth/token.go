@@ -56,8 +56,8 @@ func (f *granting) token(c *admin.Call) (any, error) {
 
 // elsewhere reports whether a client requests another server than the grant's.
 func elsewhere(c *admin.Call, g *oauthserver.Grant) bool {
-	asked := c.Body.Text("resource")
-	return asked != "" && asked != g.Resource
+	resource := c.Body.Text("resource")
+	return resource != "" && resource != g.Resource
 }
 
 func (f *granting) exchange(c *admin.Call) (any, error) {
@@ -259,7 +259,7 @@ func (f *granting) signInFirst(c *admin.Call, again string) admin.Answer {
 }
 
 // askPerson shows the client and what it requests.
-func (f *granting) askPerson(a *asked, p *deciding, facts *authz.Facts) admin.Answer {
+func (f *granting) askPerson(a *authorizationRequest, p *deciding, facts *authz.Facts) admin.Answer {
 	to, _ := url.Parse(a.Text("redirect_uri")) // validated before
 	fields := ""
 	for name, v := range a.query(url.Values{"csrf": {signin.WriteToken(p.token)}}) {
