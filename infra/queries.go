@@ -43,7 +43,7 @@ func setQueryLimit(o *options, v string) bool {
 }
 
 // setQueryHourly reads how much the queries of the function analytics may read in an hour
-// for one organisation.
+// for one organization.
 func setQueryHourly(o *options, v string) bool {
 	n, err := strconv.Atoi(v)
 	o.queryHourly = n
@@ -157,7 +157,7 @@ type options struct {
 	window     float64 // seconds for which usage events are collected
 	// GB that one query of Athena may read; 0: there are no queries.
 	queryLimit float64
-	// GB that Athena may read in an hour for one organisation; 0: no limit.
+	// GB that Athena may read in an hour for one organization; 0: no limit.
 	queryHourly int
 	budget      float64 // USD a month that the installation should cost at most; 0: not set
 	dist        string  // folder with the output of scripts/lambdas.sh

@@ -1,5 +1,5 @@
 // Package agentservers is the administration API of registered agents: integrations of the
-// organisation or a workspace, and servers, which are integrations in one workspace, with their
+// organization or a workspace, and servers, which are integrations in one workspace, with their
 // skills and access.
 package agentservers
 
@@ -100,7 +100,7 @@ func (f *family) address(c *admin.Call, it server) string {
 	return f.base(c.Request) + "/agent/" + it.Slug
 }
 
-// bind finds the integration of a new server: the workspace's own before the organisation's. A
+// bind finds the integration of a new server: the workspace's own before the organization's. A
 // missing integration and one that is not available to the workspace are indistinguishable.
 func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 	if !ch.Creates() {

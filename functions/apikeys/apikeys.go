@@ -161,8 +161,8 @@ func may(c *admin.Call, action string, row *resource.Row) bool {
 	return c.Caller.HasAny(need) && c.Caller.ReachesKeysOf(row.Fields["user"])
 }
 
-// across covers the named workspace or the caller's own, or with an organisation
-// key the organisation and every workspace.
+// across covers the named workspace or the caller's own, or with an organization
+// key the organization and every workspace.
 func across(c *admin.Call) ([]store.Scope, error) {
 	scopes, err := admin.WorkspaceScopes(c)
 	if c.Scope.Workspace == "" {

@@ -1,5 +1,5 @@
 // Package auth is the API for signing in: the identity providers and domains of an
-// organisation, the sign-in itself, the current user, and sessions.
+// organization, the sign-in itself, the current user, and sessions.
 package auth
 
 import (

@@ -28,7 +28,7 @@ type (
 	joining    = admin.Change[sso.Connection]
 )
 
-// scopes returns those of the organisation's settings.
+// scopes returns those of the organization's settings.
 func scopes(action string) []string {
 	if action == "list" || action == "read" {
 		return []string{"organisation_settings.read"}
@@ -38,7 +38,7 @@ func scopes(action string) []string {
 
 const connectionsPath = "/auth/sso-configurations"
 
-// describeConnections describes the identity providers of the organisation.
+// describeConnections describes the identity providers of the organization.
 func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 	return &admin.Collection[sso.Connection]{
 		Kind: sso.KindConnection, Object: "sso-configuration", Path: connectionsPath, Param: "configurationId", UUIDOnly: true,
@@ -229,7 +229,7 @@ var (
 	ofClients      = attempts.Bound{Name: "requests of clients", Most: 1200, Take: 20, Each: time.Minute}
 	ofOrganisation = attempts.Bound{Name: "sign-ins to an organisation", Most: 1200, Take: 20, Each: time.Minute}
 	ofWrongKeys    = attempts.Bound{Name: "sign-ins with a wrong key", Most: 20, Take: 1, Each: time.Minute}
-	// ofStrays limits what anyone can write to the audit log of an organisation.
+	// ofStrays limits what anyone can write to the audit log of an organization.
 	ofStrays = attempts.Bound{Name: "responses without a pending sign-in", Most: 60, Take: 1, Each: time.Minute}
 )
 

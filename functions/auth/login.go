@@ -20,7 +20,7 @@ import (
 	"gateway/shared/store"
 )
 
-// callbackPath is the path of redirect URIs. Each organisation has a separate one below it, so
+// callbackPath is the path of redirect URIs. Each organization has a separate one below it, so
 // that a response of one identity provider cannot end a sign-in at another: not every provider
 // sends the issuer of RFC 9207.
 const callbackPath = "/auth/callback/"
@@ -153,7 +153,7 @@ func (f *family) startLogin(c *admin.Call, a *loginRequest) (any, error) {
 	return redirect(to, browser.Bind(p.Binding, c.Now.Add(sso.PendingFor))), nil
 }
 
-// chosen returns the requested configuration of an organisation, or its only one.
+// chosen returns the requested configuration of an organization, or its only one.
 func (f *family) chosen(c *admin.Call, org store.Scope, id string) (connection, error) {
 	rows, err := c.Resources.List(c.Context, org, sso.KindConnection)
 	if err != nil {
@@ -214,7 +214,7 @@ func (f *family) callback(c *admin.Call) (any, error) {
 		return nil, f.stray(c, store.Scope{Org: p.Org}, signin.ByOIDC, p.Connection, err)
 	}
 	if err != nil {
-		return nil, err // the organisation is unknown; the attempt was counted
+		return nil, err // the organization is unknown; the attempt was counted
 	}
 	if p.Org != org.Org {
 		return nil, f.stray(c, store.Scope{Org: p.Org}, signin.ByOIDC, p.Connection, sso.NoPending())

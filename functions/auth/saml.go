@@ -196,7 +196,7 @@ func idOf(it connection) string {
 	return it.ID
 }
 
-// issuedBy finds the identity provider of an issuer in an organisation; one that allows
+// issuedBy finds the identity provider of an issuer in an organization; one that allows
 // unsolicited responses takes precedence.
 func (f bySAML) issuedBy(c *admin.Call, org store.Scope, issuer string) (found connection, ok bool, err error) {
 	rows, err := c.Resources.List(c.Context, org, sso.KindConnection)
@@ -346,14 +346,14 @@ func (f bySAML) serviceShown() []admin.Shown[sso.Connection] {
 	}
 }
 
-// Paths below the entity id of an organisation.
+// Paths below the entity id of an organization.
 const (
 	samlPath = "/auth/saml/"
 	acs      = "/acs"
 	metadata = "/metadata"
 )
 
-// entityID returns the gateway's entity id at the identity providers of an organisation.
+// entityID returns the gateway's entity id at the identity providers of an organization.
 func (f bySAML) entityID(it connection) string {
 	return strings.TrimRight(cmp.Or(f.family.PublicURL, it.Form.Base), "/") + samlPath + it.Scope.Org
 }
@@ -386,7 +386,7 @@ func (f bySAML) service(c *admin.Call, it connection, p *saml.Provider) (*saml.S
 	}, nil
 }
 
-// organisation returns the organisation of a path, which may not exist.
+// organisation returns the organization of a path, which may not exist.
 func organisation(c *admin.Call) (store.Scope, error) {
 	org := store.Scope{Org: c.Param("organisationId")}
 	if len(org.Org) > 64 {

@@ -240,7 +240,7 @@ func labels() *admin.Collection[prompt.Label] {
 	}
 }
 
-// mine refuses to change a label that every organisation has.
+// mine refuses to change a label that every organization has.
 func mine(l *prompt.Label) error {
 	if l.Universal {
 		return fault.New(fault.NotAllowed, "", "The labels "+strings.Join(prompt.UniversalLabels, ", ")+" cannot be changed")

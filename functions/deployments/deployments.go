@@ -1,4 +1,4 @@
-// Package deployments is the family of gateways that an organisation has registered:
+// Package deployments is the family of gateways that an organization has registered:
 // where they are, which workspaces and users they serve.
 package deployments
 
@@ -34,7 +34,7 @@ type Deps struct {
 	Most int
 }
 
-// DefaultMost is how many deployments of each type an organisation may register.
+// DefaultMost is how many deployments of each type an organization may register.
 const DefaultMost = 50
 
 // New makes the family.

@@ -1,4 +1,4 @@
-// Package guardrails is the administration API of saved guardrails of the organisation or a
+// Package guardrails is the administration API of saved guardrails of the organization or a
 // workspace: checks of requests and responses, and the actions for their outcome.
 package guardrails
 
@@ -186,7 +186,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 }
 
 // retire prevents the deletion of a guardrail that configs or the defaults of a workspace or
-// the organisation name.
+// the organization name.
 func retire(c *admin.Call, tx *resource.Tx, it item) error {
 	if it.Scope.Workspace == "" {
 		c.AuditAs("organisation_guardrails")
@@ -211,7 +211,7 @@ func retire(c *admin.Call, tx *resource.Tx, it item) error {
 	return link(tx, it.Ref(), hostpin.Caller{}, it.Form.Checks, nil)
 }
 
-// standard returns the workspaces, and the organisation, that apply the guardrail to every
+// standard returns the workspaces, and the organization, that apply the guardrail to every
 // request.
 func standard(c *admin.Call, scopes []store.Scope, of *resource.Record) ([]resource.Ref, error) {
 	ids := make([]string, len(scopes))
@@ -238,7 +238,7 @@ func standard(c *admin.Call, scopes []store.Scope, of *resource.Record) ([]resou
 	return out, nil
 }
 
-// lists returns the guardrails that a workspace or an organisation names.
+// lists returns the guardrails that a workspace or an organization names.
 func lists(body []byte) []string {
 	var form struct {
 		Input    []string `json:"input_guardrails"`

@@ -1,5 +1,5 @@
 // Package integrations is the family of integrations: credentials of model
-// providers, of the organisation or of one workspace, with their models and the
+// providers, of the organization or of one workspace, with their models and the
 // workspaces they are open to.
 package integrations
 
@@ -11,7 +11,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// Scope families: one for integrations of the organisation, one for those of a
+// Scope families: one for integrations of the organization, one for those of a
 // workspace. Which one counts depends on the integration.
 const (
 	ofOrganisation = "organisation_integrations"

@@ -88,7 +88,7 @@ func listQuery() []admin.Field {
 	return append(q, admin.Field{Name: "cursor", Type: admin.String, Max: maxCursor, Doc: "next_cursor of the previous page, instead of current_page."})
 }
 
-// readQuery lets organisation keys name the workspace by its slug.
+// readQuery lets organization keys name the workspace by its slug.
 func readQuery() []admin.Field {
 	for _, f := range usagequery.Fields(false) {
 		if f.Name == "workspace_slug" {

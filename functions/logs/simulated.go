@@ -198,7 +198,7 @@ type means struct {
 	now    time.Time
 	saved  map[[2]string]*saved.Provider // by workspace and name; nil: there is none
 	book   *pricing.Book                 // as it is now
-	prices map[string]*pricing.Overrides // of the organisation, by workspace
+	prices map[string]*pricing.Overrides // of the organization, by workspace
 }
 
 func (m *means) provider(ctx context.Context, workspace, name string) (*saved.Provider, error) {

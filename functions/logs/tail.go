@@ -107,7 +107,7 @@ type follower struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	closed   bool
-	org      string // name of the organisation
+	org      string // name of the organization
 	versions configVersions
 	spaces   workspaceNames
 }

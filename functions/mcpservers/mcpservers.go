@@ -1,5 +1,5 @@
 // Package mcpservers is the administration API of registered MCP servers: integrations of the
-// organisation or a workspace, and servers, which are integrations in one workspace, with their
+// organization or a workspace, and servers, which are integrations in one workspace, with their
 // capabilities and access.
 package mcpservers
 

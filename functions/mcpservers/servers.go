@@ -59,7 +59,7 @@ func (f *family) describeServers() *admin.Collection[mcp.Server] {
 	}
 }
 
-// bind finds the integration of a new server: the workspace's own before the organisation's. A
+// bind finds the integration of a new server: the workspace's own before the organization's. A
 // missing integration and one that is not available to the workspace are indistinguishable.
 func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 	if virtual, err := f.bundle(c, tx, ch); virtual || err != nil || !ch.Creates() {

@@ -36,7 +36,7 @@ var exclusionsSchema = admin.ListSchema(admin.Closed(map[string]admin.Schema{
 	"workspace_id": {"type": "string"}, "slug": {"type": "string"}, "name": {"type": "string"}, "excluded": {"type": "boolean", "const": true}, "object": {"type": "string", "const": "workspace-exclusion"},
 }))
 
-// exclusionRoutes are the workspaces that the organisation's guardrails leave out.
+// exclusionRoutes are the workspaces that the organization's guardrails leave out.
 func exclusionRoutes() []admin.Route {
 	paging := admin.Paging{DefaultSize: 100}
 	var out []admin.Route
@@ -176,7 +176,7 @@ const kindGuardrail resource.Kind = "GUARDRAIL"
 // maxGuardrails bounds a list of guardrails.
 const maxGuardrails = 100
 
-// lists are the lists of guardrails that an organisation has, by their names in
+// lists are the lists of guardrails that an organization has, by their names in
 // bodies.
 var lists = []struct {
 	name, doc string

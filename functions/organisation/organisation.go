@@ -1,4 +1,4 @@
-// Package organisation is the family of what an organisation sets for all of its
+// Package organisation is the family of what an organization sets for all of its
 // workspaces, and what a workspace sets for itself.
 package organisation
 

@@ -92,7 +92,7 @@ func (f *family) complete(col *admin.Collection[provider.Instance]) *admin.Colle
 }
 
 // bind finds the integration of a new provider: the workspace's own before the
-// organisation's. One that does not exist and one that is not open to the
+// organization's. One that does not exist and one that is not open to the
 // workspace are the same.
 func bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 	rec, name := ch.Rec, c.Body.Text("integration_id")

@@ -69,8 +69,8 @@ func detail(f *fault.Fault) string {
 	return strings.Join(parts, "; ")
 }
 
-// caller finds the organisation of a token, and the rank of who made it, at that time and now. A
-// token from before ranks were stored has that of an admin of the organisation.
+// caller finds the organization of a token, and the rank of who made it, at that time and now. A
+// token from before ranks were stored has that of an admin of the organization.
 func (f *family) caller(ctx context.Context, r *http.Request, _ string) (admin.Caller, error) {
 	token, _, err := identity.Token(r.Header)
 	if err != nil {
@@ -318,7 +318,7 @@ func (f *family) rounds(c *admin.Call, step func(tx *resource.Tx) (more bool, er
 	}
 }
 
-// missing is the refusal of an id that does not exist, or not in this organisation.
+// missing is the refusal of an id that does not exist, or not in this organization.
 func missing(c *admin.Call) error {
 	return fault.New(fault.NotFound, "id", "there is no resource "+fault.Clip(c.Param("scimId"), 64))
 }

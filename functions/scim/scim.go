@@ -46,7 +46,7 @@ type groups struct{ users *users }
 
 type change = admin.Change[membership.Mapping]
 
-// scopes are those of the organisation's settings.
+// scopes are those of the organization's settings.
 func scopes(action string) []string {
 	if action == "list" || action == "read" {
 		return []string{"organisation_settings.read"}
@@ -253,10 +253,10 @@ const (
 	rankOfToken     = "rank" // member of these rows
 )
 
-// maxTokens is how many an organisation may have.
+// maxTokens is how many an organization may have.
 const maxTokens = 200
 
-// tokens lets an organisation's admins hand tokens to identity providers.
+// tokens lets an organization's admins hand tokens to identity providers.
 func (f *family) describeTokens() *admin.Collection[token] {
 	return &admin.Collection[token]{
 		Kind: kindToken, Object: "scim-token", Path: "/scim/tokens", Param: "tokenId", UUIDOnly: true,

@@ -36,7 +36,7 @@ const (
 // own are attributes that the gateway stores in the user's record or derives from it.
 var own = []string{"schemas", "id", "meta", "userName", "externalId", "active", "displayName", "roles", "groups"}
 
-// schema is that of users, by the organisation's settings.
+// schema is that of users, by the organization's settings.
 func (f *users) schema(c *admin.Call) (*scim.Schema, error) {
 	org, err := tenant.FetchSettings(c.Context, c.Resources, c.Organisation())
 	if err != nil {

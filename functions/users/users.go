@@ -1,4 +1,4 @@
-// Package users is the family of the organisation's users and of those who are
+// Package users is the family of the organization's users and of those who are
 // invited to become one: list, read, change and remove; invite, resend, accept.
 package users
 
@@ -115,7 +115,7 @@ func workspaces(c *admin.Call, it item) any {
 	return ids
 }
 
-// setRole makes a user an admin or a member of the organisation. A user who is no longer an
+// setRole makes a user an admin or a member of the organization. A user who is no longer an
 // admin loses its keys in workspaces where it is not a member.
 func (f *family) setRole(c *admin.Call) (any, error) {
 	role := c.Body.Text("role")

@@ -66,7 +66,7 @@ func (f *family) ofWebhook(do func(*admin.Call, place) (any, error)) func(*admin
 	}
 }
 
-// ofMails is a route of the organisation's mails.
+// ofMails is a route of the organization's mails.
 func ofMails(do func(*admin.Call, place) (any, error)) func(*admin.Call) (any, error) {
 	return func(c *admin.Call) (any, error) { return do(c, place{c.Organisation(), notice.Mails}) }
 }

@@ -28,7 +28,7 @@ type Deps struct {
 
 const path = "/webhooks"
 
-// maxWebhooks is how many webhooks the organisation may have, and each workspace. Every
+// maxWebhooks is how many webhooks the organization may have, and each workspace. Every
 // event is compared with all of them.
 const maxWebhooks = 200
 
@@ -190,7 +190,7 @@ func (f *family) ping(c *admin.Call) (any, error) {
 // telemetryPath is the path of destinations to which each request is exported by OTLP.
 const telemetryPath = "/telemetry-destinations"
 
-// maxDestinations is how many destinations the organisation may have, and each workspace.
+// maxDestinations is how many destinations the organization may have, and each workspace.
 // Every request is reported to all of them.
 const maxDestinations = 200
 

@@ -21,7 +21,7 @@ const maxMembers = 1000
 
 var memberRoles = []string{membership.Admin, membership.Manager, membership.Member}
 
-// describeMembers are the members of a workspace. Owners and admins of the organisation are
+// describeMembers are the members of a workspace. Owners and admins of the organization are
 // admins of it without being members.
 func (f *family) describeMembers() *admin.Collection[membership.Membership] {
 	text := func(name, doc string) admin.Shown[membership.Membership] {
@@ -55,7 +55,7 @@ func (f *family) describeMembers() *admin.Collection[membership.Membership] {
 	}
 }
 
-// addRoute makes users of the organisation members of a workspace.
+// addRoute makes users of the organization members of a workspace.
 func (f *family) addRoute() admin.Route {
 	r := f.members.Below(admin.Route{
 		Method: "POST", Path: "/admin/workspaces/{id}/users", Aliases: []string{"/workspaces/{id}/users"}, Name: "addWorkspaceUsers", Action: audit.Create,

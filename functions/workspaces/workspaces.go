@@ -18,7 +18,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// kindGuardrail is the kind of guardrails, of the workspace or the organisation.
+// kindGuardrail is the kind of guardrails, of the workspace or the organization.
 const kindGuardrail resource.Kind = "GUARDRAIL"
 
 // Deps is what the family works with.
@@ -118,7 +118,7 @@ func (f *family) describe() *admin.Collection[tenant.Workspace] {
 	}
 }
 
-// describe checks the metadata of a workspace against the organisation's schema, when the
+// describe checks the metadata of a workspace against the organization's schema, when the
 // workspace is made or its metadata changes. A new workspace gets the default values.
 func describe(c *admin.Call, tx *resource.Tx, ch *change) error {
 	defaults, _ := c.Body.Object("defaults")
@@ -169,7 +169,7 @@ func shownDefaults(_ *admin.Call, it item) any {
 }
 
 // checkGuardrails refuses new entries of the lists unless they name a guardrail of the
-// workspace or the organisation.
+// workspace or the organization.
 func checkGuardrails(tx *resource.Tx, ch *change) error {
 	var bad []fault.Detail
 	for field, lists := range map[string][2][]string{

@@ -66,7 +66,7 @@ func run(data string, requests int, measure bool) (err error) {
 	return fill(ctx, stores, in, requests)
 }
 
-// first is the organisation that a first start makes.
+// first is the organization that a first start makes.
 const first = "default"
 
 // place is the default workspace if a gateway has been started on the folder; otherwise it

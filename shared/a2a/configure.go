@@ -109,7 +109,7 @@ type Opener struct {
 }
 
 // Open returns the headers for calls of an integration, for a workspace or for the
-// organisation.
+// organization.
 func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope) (*Integration, http.Header, error) {
 	i, err := DecodeIntegration(*rec)
 	if err != nil {
@@ -183,7 +183,7 @@ func (o *Opener) card(ctx context.Context, rec *resource.Record, in store.Scope)
 	return Fetch(ctx, o.Via, i.URL, headers, provider.MappedHeaders(i.SecretMappings))
 }
 
-// Kinds of stored resources. An integration belongs to the organisation or to one workspace, a
+// Kinds of stored resources. An integration belongs to the organization or to one workspace, a
 // server always to a workspace. Switches are stored under their integration or server, users
 // under their server.
 const (
@@ -231,7 +231,7 @@ const (
 type Server struct {
 	Description     string `json:"description,omitempty" max:"500"`
 	IntegrationID   string `json:"agent_integration_id"`
-	IntegrationOrg  bool   `json:"integration_org,omitempty"` // the integration belongs to the organisation
+	IntegrationOrg  bool   `json:"integration_org,omitempty"` // the integration belongs to the organization
 	IntegrationSlug string `json:"agent_integration_slug"`
 	// UserAccess applies to users without an entry.
 	UserAccess string `json:"default_user_access,omitempty" enum:"allow,deny"`
@@ -274,7 +274,7 @@ func SwitchID(skill string) string {
 
 var slugs = upstream.Slugs{Row: "AGENT_SLUG", What: "agent server"}
 
-// ClaimSlug stages the claim of a new server's slug, which is unique in the organisation.
+// ClaimSlug stages the claim of a new server's slug, which is unique in the organization.
 func ClaimSlug(tx *resource.Tx, rec *resource.Record) { slugs.Claim(tx, rec) }
 
 // Release stages the release of a deleted server's slug and integration.

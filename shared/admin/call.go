@@ -77,7 +77,7 @@ func (c *Call) AuditAs(resourceType string) { c.audited = resourceType }
 // values. Set in a change, they are part of its record.
 func (c *Call) AuditDetails(details map[string]string) { c.details = details }
 
-// Organisation is the scope of the caller's organisation.
+// Organisation is the scope of the caller's organization.
 func (c *Call) Organisation() store.Scope { return c.Caller.Scope.Organisation() }
 
 // Raw is the body as it was sent.

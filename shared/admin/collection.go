@@ -45,7 +45,7 @@ type Collection[T any] struct {
 	Slugs  *Slugs     // nil: no slug is made; a given one may still be a field
 	Limits limited[T] // *Limits[T]
 	List   List
-	// Levels makes it a resource of the organisation or of one workspace, Parent
+	// Levels makes it a resource of the organization or of one workspace, Parent
 	// one that belongs to another resource, Versions one with a history.
 	Levels   levelled[T] // *Levels[T]
 	Parent   *Parent

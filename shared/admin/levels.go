@@ -27,7 +27,7 @@ type Levels[T any] struct {
 	// Role is the least role of a user that may change the organization's resources; default
 	// Admin.
 	Role Role
-	// Shared lets keys of a workspace read those resources of the organisation that are
+	// Shared lets keys of a workspace read those resources of the organization that are
 	// open to the workspace; without it they can only list them.
 	Shared bool
 	// Open reports whether a workspace sees a resource of the organization; nil: always.
@@ -135,7 +135,7 @@ func (l *places) admit(own func(c *Call, action string) error) func(c *Call, act
 }
 
 // may checks the scope that the place of a resource needs. What belongs to the
-// organisation is changed by its admins only.
+// organization is changed by its admins only.
 func (l *places) may(c *Call, action string) error {
 	need, reads := l.workspace, c.Route == nil || !c.Route.changes()
 	if c.Scope.Workspace == "" {
@@ -220,10 +220,10 @@ type Caller struct {
 	// act for the user outside of the gateway.
 	Shared bool
 	Type   string // organisation-service, workspace-service, workspace-user, ...
-	// Scope is how far the caller reaches: Workspace is empty for organisation
+	// Scope is how far the caller reaches: Workspace is empty for organization
 	// keys, which reach every workspace.
 	Scope  store.Scope
-	Role   Role   // in the workspace or the organisation
+	Role   Role   // in the workspace or the organization
 	Scopes Scopes // what the credential was granted
 	// Rank is the rank of Role. That of a key is at most its creator's, and that of a user's
 	// key at most the user's own.
@@ -303,7 +303,7 @@ func (c *Caller) HasAny(scopes []string) bool {
 	return false
 }
 
-// Role is the role of a user. Owners and admins of the organisation count as
+// Role is the role of a user. Owners and admins of the organization count as
 // admins of every workspace.
 type Role string
 

@@ -20,12 +20,12 @@ type Where uint8
 
 const (
 	// InWorkspace: in one workspace. Workspace keys act in their own;
-	// organisation keys name one as workspace_id, in the query or the body.
+	// organization keys name one as workspace_id, in the query or the body.
 	InWorkspace Where = iota + 1
-	// InOrganisation: in the organisation; workspace keys are refused.
+	// InOrganisation: in the organization; workspace keys are refused.
 	InOrganisation
 	// InEither: in the workspace that is named or the key's own, else in the
-	// organisation.
+	// organization.
 	InEither
 	// Shared: in the organization, also for workspace keys; the family restricts them to their
 	// workspace's resources.
@@ -97,7 +97,7 @@ type Route struct {
 
 	// Action and Resource are the names in the audit log. Methods that change something
 	// must have both, unless what they write is not administration but data of clients:
-	// Unrecorded. ByWorkspaces refuses keys of the organisation.
+	// Unrecorded. ByWorkspaces refuses keys of the organization.
 	Action, Resource string
 	Unrecorded       bool
 	ByWorkspaces     bool

@@ -25,7 +25,7 @@ type Singleton[T any] struct {
 	In           string        // member of the record's body that holds T; "": all of it
 	Scope        string        // family of scopes: .read and .update
 	Role         Role
-	Title        string  // in prose: settings of the organisation
+	Title        string  // in prose: settings of the organization
 	Sections     []Field // objects; their fields are fields of T
 	Standard     T
 	// Recent are sections that only people change who have signed in just now, as by
@@ -35,7 +35,7 @@ type Singleton[T any] struct {
 	// add to the latter; may be nil.
 	Changed func(was, now map[string]json.RawMessage) error
 	// Guard sees the effective members before and after a change by a caller, of the
-	// organisation or of one workspace, and refuses what the caller may not give; nil: nothing.
+	// organization or of one workspace, and refuses what the caller may not give; nil: nothing.
 	Guard     func(c *Call, was, now map[string]json.RawMessage) error
 	Overrides *Overrides[T]
 

@@ -88,7 +88,7 @@ func (s *Singleton[T]) inside(do func(*Call) (any, error)) func(*Call) (any, err
 	}
 }
 
-// ownSettings are those of the call's workspace, and those of the organisation that they
+// ownSettings are those of the call's workspace, and those of the organization that they
 // are read over.
 func (s *Singleton[T]) ownSettings(c *Call, get getter) (of, own settings, form *T, err error) {
 	if of, err = s.ofOrganisation(c, get); err != nil {
@@ -210,7 +210,7 @@ func (s *Singleton[T]) allowed(c *Call, of *T) error {
 	if err := json.Unmarshal(c.Raw(), &sent); err != nil {
 		return fault.Invalid("", "must be a JSON object")
 	}
-	for i := range s.Sections { // sections of the organisation alone are no fields of the route
+	for i := range s.Sections { // sections of the organization alone are no fields of the route
 		name := s.Sections[i].Name
 		if _, there := sent[name]; there && !slices.ContainsFunc(s.own, func(f Field) bool { return f.Name == name }) {
 			refuse(name)

@@ -231,7 +231,7 @@ func (h *history[T]) number(c *Call, it Item[T], ref string) (int64, error) {
 	return 0, fault.Newf(fault.NotFound, "version", "This %s has no version %q", title(h.col.Object), clip(ref))
 }
 
-// label finds a label by id, slug or name, of the workspace or the organisation.
+// label finds a label by id, slug or name, of the workspace or the organization.
 func (h *history[T]) label(c *Call, name string) (resource.Row, bool, error) {
 	for _, sc := range []resource.Ref{{Scope: c.Scope}, {Scope: c.Organisation()}} {
 		rows, err := c.Resources.List(c.Context, sc.Scope, h.Labels)

@@ -19,7 +19,7 @@ import (
 type First struct {
 	Organisation string // id; default "default"
 	Workspace    string // slug; default "default"
-	AdminKey     string // raw organisation key; made when empty
+	AdminKey     string // raw organization key; made when empty
 	WorkspaceKey string // raw workspace key; made when empty
 	// MockURL, when not empty, is the base URL of the built-in mock provider:
 	// saved as the providers @mock (OpenAI shape) and @mock-anthropic.
@@ -29,7 +29,7 @@ type First struct {
 	Audited     bool // the audit log records the new keys
 }
 
-// defaultTenant is the id of the first organisation and the slug of its workspace.
+// defaultTenant is the id of the first organization and the slug of its workspace.
 const defaultTenant = "default"
 
 // Made is what Bootstrap made; the raw keys are shown this once.
@@ -42,8 +42,8 @@ var dataPlaneScopes = []string{
 	"logs.list", "logs.view", "logs.read", "logs.write", "logs.export",
 }
 
-// Bootstrap fills an empty store with an organisation, a workspace, two keys
-// and the mock providers. It does nothing when the organisation exists: made is
+// Bootstrap fills an empty store with an organization, a workspace, two keys
+// and the mock providers. It does nothing when the organization exists: made is
 // then nil. MockURL is brought up to date in any case.
 func (c *Core) Bootstrap(ctx context.Context, f First) (made *Made, err error) {
 	if f.Organisation == "" {

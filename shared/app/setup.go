@@ -27,8 +27,8 @@ type SetUp struct {
 	Note         string `json:"note"`
 }
 
-// Setup makes the first organisation, with inline configuration off, a workspace and two
-// keys, and notes them in the audit log. It works once: where the organisation exists, even
+// Setup makes the first organization, with inline configuration off, a workspace and two
+// keys, and notes them in the audit log. It works once: where the organization exists, even
 // because another call has just made it, nothing changes and the error says so.
 func (c *Core) Setup(ctx context.Context) (*SetUp, error) {
 	out := &SetUp{Organisation: defaultTenant, Workspace: defaultTenant, Note: "Keep these keys: they are shown this once, only their hashes are stored."}
@@ -160,7 +160,7 @@ func (c *Core) RetentionDays(ctx context.Context, sc store.Scope) (usage.Workspa
 	return kept, nil
 }
 
-// Workspaces gives the ids of an organisation's workspaces, archived ones too.
+// Workspaces gives the ids of an organization's workspaces, archived ones too.
 func (c *Core) Workspaces(ctx context.Context, org string) (ids []string, err error) {
 	for _, list := range []func(context.Context, store.Scope, resource.Kind) ([]resource.Row, error){c.Resources.List, c.Resources.ListArchived} {
 		rows, err := list(ctx, store.Scope{Org: org}, tenant.KindWorkspace)

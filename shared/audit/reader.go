@@ -81,7 +81,7 @@ func (r *Reader) span(f *Filter) (from, until time.Time) {
 	return from, until
 }
 
-// List gives one page of an organisation's records. A record appears once the worker has
+// List gives one page of an organization's records. A record appears once the worker has
 // written it. Errors: fault.Invalid for a bad cursor.
 func (r *Reader) List(ctx context.Context, org string, f Filter) (Result, error) {
 	from, until := r.span(&f)

@@ -214,5 +214,5 @@ func (s *Sender) send(ctx context.Context, ms []resource.Message) error {
 	return nil
 }
 
-// group is the organisation within the queue's bound on group names.
+// group is the organization within the queue's bound on group names.
 func group(org string) string { return org[:min(len(org), 128)] }

@@ -221,7 +221,7 @@ func (r *reader) mappings(row *Check, raw json.RawMessage, path string) {
 	}
 }
 
-// KindGuardrail is the kind of saved guardrails of an organisation or a workspace.
+// KindGuardrail is the kind of saved guardrails of an organization or a workspace.
 const KindGuardrail resource.Kind = "GUARDRAIL"
 
 // SealedChecks is the name under which the checks of a guardrail are sealed together if they

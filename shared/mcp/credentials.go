@@ -52,7 +52,7 @@ const maxCached = 1000
 var ErrSignIn = errors.New("mcp: the server requires a sign-in by each user")
 
 // Open returns the address and the credentials of an integration for a workspace or for the
-// organisation. Errors of the upstream are *upstream.Failure; with ErrSignIn the other results
+// organization. Errors of the upstream are *upstream.Failure; with ErrSignIn the other results
 // are valid.
 func (o *Opener) Open(ctx context.Context, rec *resource.Record, in store.Scope) (*Upstream, *Configuration, error) {
 	i, c, err := o.Configuration(ctx, rec, in)

@@ -22,7 +22,7 @@ import (
 	"gateway/shared/tenant/upstream"
 )
 
-// Kinds of stored resources. An integration belongs to the organisation or to one workspace, a
+// Kinds of stored resources. An integration belongs to the organization or to one workspace, a
 // server always to a workspace. Capabilities are stored under their integration; overrides,
 // users and connections under their server.
 const (
@@ -93,7 +93,7 @@ func (i *Integration) Check() []fault.Detail {
 type Server struct {
 	Description     string `json:"description,omitempty" max:"500"`
 	IntegrationID   string `json:"mcp_integration_id"`        // empty for a virtual server
-	IntegrationOrg  bool   `json:"integration_org,omitempty"` // the integration belongs to the organisation
+	IntegrationOrg  bool   `json:"integration_org,omitempty"` // the integration belongs to the organization
 	IntegrationSlug string `json:"mcp_integration_slug"`
 	// UserAccess applies to users without an entry.
 	UserAccess string `json:"default_user_access,omitempty" enum:"allow,deny"`
@@ -185,7 +185,7 @@ type Connection struct {
 
 var slugs = upstream.Slugs{Row: "MCP_SLUG", What: "mcp server"}
 
-// ClaimSlug stages the claim of a new server's slug, which is unique in the organisation.
+// ClaimSlug stages the claim of a new server's slug, which is unique in the organization.
 func ClaimSlug(tx *resource.Tx, rec *resource.Record) { slugs.Claim(tx, rec) }
 
 // FindBySlug returns the location of a server. ok is false if there is none.

@@ -208,7 +208,7 @@ type ClaimValue struct {
 	MatchType string `json:"matchType,omitempty" enum:"exact,contains,containsAll,regex"`
 }
 
-// ExternalAuth is an identity provider of the organisation.
+// ExternalAuth is an identity provider of the organization.
 type ExternalAuth struct {
 	AuthorizationEndpoint string            `json:"authorization_endpoint" min:"1" max:"2048"`
 	TokenEndpoint         string            `json:"token_endpoint" min:"1" max:"2048"`

@@ -31,7 +31,7 @@ const (
 )
 
 // Mails takes the place of a webhook's id in deliveries by mail, which belong to the
-// organisation.
+// organization.
 const Mails = "mail"
 
 // KeepFor is how long deliveries can be read.

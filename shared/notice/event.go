@@ -51,7 +51,7 @@ type Event struct {
 	ID        string            `json:"id"` // ULID
 	Type      string            `json:"type"`
 	Org       string            `json:"organisation_id"`
-	Workspace string            `json:"workspace_id,omitempty"` // "": the organisation's own
+	Workspace string            `json:"workspace_id,omitempty"` // "": the organization's own
 	At        time.Time         `json:"at"`
 	Summary   string            `json:"summary"` // one sentence
 	Data      map[string]string `json:"data,omitempty"`
@@ -61,7 +61,7 @@ type Event struct {
 
 // Audience are the users that an event concerns and who get a mail; the zero value is empty.
 type Audience struct {
-	Admins   bool     `json:"admins,omitempty"`   // of the organisation, owners included
+	Admins   bool     `json:"admins,omitempty"`   // of the organization, owners included
 	Managers bool     `json:"managers,omitempty"` // and admins, of the workspace
 	Key      string   `json:"key,omitempty"`      // the key; its owner and alert_emails are recipients
 	Users    []string `json:"users,omitempty"`    // by id
@@ -211,7 +211,7 @@ func (w *Webhook) Validate() []fault.Detail {
 
 // Target is a webhook in the form that a delivery needs.
 type Target struct {
-	Scope   store.Scope // the organisation's, or of one workspace
+	Scope   store.Scope // the organization's, or of one workspace
 	ID      string
 	URL     string
 	Events  []string

@@ -19,7 +19,7 @@ import (
 
 // Directory resolves the recipients of events.
 type Directory interface {
-	// Targets are the webhooks that an event in a scope may concern: the organisation's and
+	// Targets are the webhooks that an event in a scope may concern: the organization's and
 	// the workspace's.
 	Targets(ctx context.Context, sc store.Scope) ([]Target, error)
 	// Target is one webhook with its secrets; ok is false when it no longer exists.

@@ -266,10 +266,10 @@ func (c *Custom) Price(o Options) (p Price) {
 	return p
 }
 
-// MaxOverrides bounds the models for which an organisation sets prices.
+// MaxOverrides bounds the models for which an organization sets prices.
 const MaxOverrides = 500
 
-// Overrides are an organisation's own prices, which replace those of the list, and its
+// Overrides are an organization's own prices, which replace those of the list, and its
 // multipliers, which apply where an integration has none. Nil changes nothing.
 type Overrides struct {
 	prices map[string]*Custom // by provider/model
@@ -334,7 +334,7 @@ func ParseMultiplier(raw json.RawMessage) (*Adjustments, []fault.Detail) {
 // organisationLine replaces the name of a line of the list for prices of an organization.
 const organisationLine = "organisation"
 
-// Price is the price of a model before multipliers: the organisation's own, or else the
+// Price is the price of a model before multipliers: the organization's own, or else the
 // book's.
 func (v *Overrides) Price(b *Book, provider, model string, o Options) (p Price, ok bool) {
 	if v != nil {
@@ -347,7 +347,7 @@ func (v *Overrides) Price(b *Book, provider, model string, o Options) (p Price, 
 	return b.Price(provider, model, o)
 }
 
-// Adjust applies an integration's multipliers, or else the organisation's.
+// Adjust applies an integration's multipliers, or else the organization's.
 func (v *Overrides) Adjust(p Price, of *Adjustments) Price {
 	if of == nil && v != nil {
 		of = v.adjust

@@ -60,7 +60,7 @@ type Collection struct {
 type Label struct {
 	Description string `json:"description,omitempty" max:"1024"`
 	Color       string `json:"color_code,omitempty" max:"64"`
-	// Universal labels exist in every organisation; they cannot be changed.
+	// Universal labels exist in every organization; they cannot be changed.
 	Universal bool `json:"is_universal,omitempty"`
 }
 

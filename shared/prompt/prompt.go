@@ -37,7 +37,7 @@ const (
 	KindPartial    resource.Kind = "PARTIAL"
 	KindCollection resource.Kind = "COLLECTION"
 	KindLabel      resource.Kind = "LABEL"
-	// KindShare is the kind of shares with other workspaces: records of the organisation with
+	// KindShare is the kind of shares with other workspaces: records of the organization with
 	// the id and the slug of the prompt.
 	KindShare resource.Kind = "PROMPTSHARE"
 )
@@ -176,7 +176,7 @@ const (
 	FieldUpdated    = "updated"       // Unix milliseconds of the last change
 )
 
-// UniversalLabels are the labels that every organisation has.
+// UniversalLabels are the labels that every organization has.
 var UniversalLabels = []string{"production", "staging", "development"}
 
 // firstID returns an id that is the same in every process, so that a record created on first
@@ -200,7 +200,7 @@ func DefaultCollection(ctx context.Context, r *resource.Resources, sc store.Scop
 	return id, makeFirst(ctx, r, rec, Collection{IsDefault: true})
 }
 
-// EnsureLabels makes those universal labels of an organisation that do not exist yet.
+// EnsureLabels makes those universal labels of an organization that do not exist yet.
 func EnsureLabels(ctx context.Context, r *resource.Resources, org string) error {
 	sc := store.Scope{Org: org}
 	rows, err := r.List(ctx, sc, KindLabel)

@@ -18,7 +18,7 @@ const maxAttempts = 12
 var errRetry = errors.New("resource: the resource was changed concurrently")
 
 // Change runs f and commits what it staged in one transaction, together with the
-// organisation's next generation. If another change was faster, f runs again on the result
+// organization's next generation. If another change was faster, f runs again on the result
 // of that one.
 //
 // Errors: whatever f returns; fault.Conflict (slug or id taken), QuotaReached;
@@ -175,7 +175,7 @@ func (r *Resources) committed(ctx context.Context, t *Tx) {
 	}
 }
 
-// announce makes this process forget what it has cached about an organisation.
+// announce makes this process forget what it has cached about an organization.
 func (r *Resources) announce(org string) {
 	r.lists.forgetOf(org)
 	r.tell(org)

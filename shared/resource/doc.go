@@ -1,6 +1,6 @@
 // Package resource is the one layout of a stored admin resource: its record,
 // its versions, its slug, its row in a list, who uses it, when something is due
-// for it, and the generation of its organisation. Administration writes through
+// for it, and the generation of its organization. Administration writes through
 // Change, the data plane reads through a Loader.
 //
 // Rows of the control table, per scope (ORG#o or ORG#o#WS#w):

@@ -137,7 +137,7 @@ func (t *Tx) List(sc store.Scope, k Kind) ([]Row, error) {
 	return t.r.listNow(t.ctx, sc, k, false)
 }
 
-// listStamp is the stamp that cached lists of the organisation are compared with. With an
+// listStamp is the stamp that cached lists of the organization are compared with. With an
 // embedded store this process is the only writer, and it knows its own changes.
 func (r *Resources) listStamp(ctx context.Context, org string) (stamp, error) {
 	if r.embedded {

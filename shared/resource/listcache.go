@@ -51,7 +51,7 @@ type cachedList struct {
 	writers int   // writers that have begun and not ended
 }
 
-// ownChanges are the changes of this process to an organisation.
+// ownChanges are the changes of this process to an organization.
 type ownChanges struct {
 	done, moves int64 // commits; beginnings and ends
 	writers     int
@@ -188,7 +188,7 @@ const (
 )
 
 // end brings the lists up to date. If it is not known whether the change was made, all
-// lists of the organisation are forgotten.
+// lists of the organization are forgotten.
 func (ch *listChange) end(how outcome) {
 	c := ch.cache
 	c.mu.Lock()
@@ -217,7 +217,7 @@ func (ch *listChange) end(how outcome) {
 	}
 }
 
-// forgetOf forgets all lists of an organisation, including those that are being read.
+// forgetOf forgets all lists of an organization, including those that are being read.
 func (c *listCache) forgetOf(org string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

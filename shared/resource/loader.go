@@ -13,7 +13,7 @@ import (
 
 // Freshness of loaded resources.
 const (
-	// CheckAfter is the age at which the knowledge about an organisation is checked again, by
+	// CheckAfter is the age at which the knowledge about an organization is checked again, by
 	// one consistent read of its generation.
 	CheckAfter = 1500 * time.Millisecond
 	// MaxStale is the age at which nothing is used for a request any more.
@@ -34,7 +34,7 @@ const (
 )
 
 // Loader is a process's cache of what requests need. Warm reads take no lock and do no
-// store read except the check of the generation, once per organisation and CheckAfter; with
+// store read except the check of the generation, once per organization and CheckAfter; with
 // an embedded store they do not even need that.
 type Loader struct {
 	r     *Resources
@@ -49,7 +49,7 @@ type Loader struct {
 	cleared     uint64 // how often a change cleared unknown
 }
 
-// organisation is the current View of one organisation and its running check.
+// organisation is the current View of one organization and its running check.
 type organisation struct {
 	name string
 	view atomic.Pointer[View]
@@ -69,7 +69,7 @@ type flight struct {
 	err     error
 }
 
-// View is a request's view of an organisation: consistent with one generation, or newer.
+// View is a request's view of an organization: consistent with one generation, or newer.
 // Use one View per request.
 type View struct {
 	r          *Resources
@@ -89,7 +89,7 @@ func NewLoader(r *Resources) *Loader {
 	return l
 }
 
-// Invalidate makes the next Fresh of the organisation see everything that is committed now.
+// Invalidate makes the next Fresh of the organization see everything that is committed now.
 // Writers in this process call it through OnChange.
 func (l *Loader) Invalidate(org string) {
 	l.unknownMu.Lock()

@@ -69,7 +69,7 @@ func (r *Resources) Store() store.Store { return r.store }
 // Now is the time that is written into records.
 func (r *Resources) Now() time.Time { return r.now() }
 
-// OnChange calls f with the organisation after each commit of this process and
+// OnChange calls f with the organization after each commit of this process and
 // before Change returns. Call it before the first Change.
 func (r *Resources) OnChange(f func(org string)) {
 	r.mu.Lock()
@@ -174,7 +174,7 @@ func (r *Resources) Versions(ctx context.Context, sc store.Scope, k Kind, id str
 	return out, err
 }
 
-// Generation counts the organisation's changes; 0 before the first.
+// Generation counts the organization's changes; 0 before the first.
 func (r *Resources) Generation(ctx context.Context, org string) (int64, error) {
 	it, _, err := r.control.Get(ctx, generationKey(org), true)
 	if err != nil {
@@ -269,7 +269,7 @@ func (p *credentialPlace) get() *credential {
 
 // LoadCredential gives the decoded row of a credential (store.Credential), found by the
 // hash of a secret. ok is false when there is none. A known credential is valid as long as
-// its organisation's View is, so a revoked or changed one is noticed within MaxStale. An
+// its organization's View is, so a revoked or changed one is noticed within MaxStale. An
 // unknown one is remembered as unknown for 1.5 s.
 //
 // The row must have "org". The caller checks the expiry, which needs no read.

@@ -14,7 +14,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Tx collects one change of an organisation. Reads go to the store at once; writes are
+// Tx collects one change of an organization. Reads go to the store at once; writes are
 // staged and become one transaction when the closure returns. A closure may run several
 // times, so it must not have any effect except on its Tx.
 type Tx struct {
@@ -477,7 +477,7 @@ func InUse(of Ref, users []Ref) error {
 }
 
 // CreateCredential stages a keys-table row that must be new. The row carries
-// "org", its organisation, which LoadCredential needs.
+// "org", its organization, which LoadCredential needs.
 func (t *Tx) CreateCredential(row store.Row) error {
 	if err := own(t, store.Scope{Org: row.Item.String("org")}); err != nil {
 		return err
@@ -486,8 +486,8 @@ func (t *Tx) CreateCredential(row store.Row) error {
 	return nil
 }
 
-// PutCredential stages a keys-table row that replaces what this organisation stored there.
-// A row of another organisation is never overwritten.
+// PutCredential stages a keys-table row that replaces what this organization stored there.
+// A row of another organization is never overwritten.
 func (t *Tx) PutCredential(row store.Row) error {
 	org := row.Item.String("org")
 	if err := own(t, store.Scope{Org: org}); err != nil {
@@ -542,7 +542,7 @@ func (t *Tx) Do(a store.Action, onFail error) {
 	t.batch.stage(place{a.Table, a.Target()}, staged{action: a, onFail: onFail})
 }
 
-// own refuses a scope of another organisation: that is a bug, not an input.
+// own refuses a scope of another organization: that is a bug, not an input.
 func own(t *Tx, sc store.Scope) error {
 	if sc.Org != t.scope.Org {
 		return fmt.Errorf("resource: a change of organization %q touches %q", t.scope.Org, sc.Org)

@@ -48,7 +48,7 @@ type loading struct {
 	failed error
 }
 
-// Org is the organisation of the view.
+// Org is the organization of the view.
 func (v *View) Org() string { return v.org }
 
 // Load gives the decoded form of a record, by id or slug. It is read and decoded once per

@@ -141,7 +141,7 @@ type StickyRule struct {
 // Cache states how responses may be reused. Parse has checked its limits.
 type Cache struct {
 	Mode   string        // simple or semantic
-	MaxAge time.Duration // 0: the standard, or the organisation's
+	MaxAge time.Duration // 0: the standard, or the organization's
 	// Embedder makes vectors of the users' words; nil: a semantic cache finds only equal
 	// requests.
 	Embedder  *CacheEmbedder

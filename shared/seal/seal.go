@@ -1,5 +1,5 @@
 // Package seal encrypts what must not be readable where it is stored: provider credentials
-// and logged bodies. Each organisation has data keys, wrapped by a master key (KMS, or a
+// and logged bodies. Each organization has data keys, wrapped by a master key (KMS, or a
 // key file on a laptop). The data is encrypted by AES-256-GCM with its place as additional
 // data, so that a sealed value cannot be moved to another row or tenant.
 package seal

@@ -192,7 +192,7 @@ func decode(it store.Item) (*Session, error) {
 	return s, nil
 }
 
-// Find returns the session of a token, with the current state of its organisation, or the fault
+// Find returns the session of a token, with the current state of its organization, or the fault
 // Ended.
 func (s *Sessions) Find(ctx context.Context, token string) (*Session, *resource.View, error) {
 	if !IsToken(token) {

@@ -47,7 +47,7 @@ func Hold(member string, kept, of, standard map[string]json.RawMessage) Value {
 	return Value{raw, FromOrganisation}
 }
 
-// openings is the field of a workspace's settings that stores the organisation's Openings when
+// openings is the field of a workspace's settings that stores the organization's Openings when
 // they were set.
 const openings = "openings"
 
@@ -124,7 +124,7 @@ func DecodeOverrides(rec resource.Record) (*Overrides, error) {
 	return o, nil
 }
 
-// Over returns the effective settings in a workspace of an organisation. The result is shared
+// Over returns the effective settings in a workspace of an organization. The result is shared
 // and must not be changed.
 func (o *Overrides) Over(of *Organisation) (*Organisation, error) {
 	if h := o.held.Load(); h != nil && h.of == of {
@@ -161,10 +161,10 @@ func (o *Overrides) over(of *Organisation) (*Organisation, error) {
 	return &out, nil
 }
 
-// defaultOrganisation is an organisation without stored settings.
+// defaultOrganisation is an organization without stored settings.
 var defaultOrganisation = &Organisation{Settings: Settings{BlockInlineConfig: true}}
 
-// LoadSettings returns the organisation with the effective settings of one of its scopes. The
+// LoadSettings returns the organization with the effective settings of one of its scopes. The
 // result is shared and must not be changed.
 func LoadSettings(ctx context.Context, v *resource.View, sc store.Scope) (*Organisation, error) {
 	org, ok, err := resource.Load(ctx, v, sc.Organisation(), KindOrganisation, sc.Org, DecodeOrganisation)
@@ -233,8 +233,8 @@ func ReadSettings(tx *resource.Tx, sc store.Scope) (*Organisation, error) {
 	return own.Over(org)
 }
 
-// KindOrganisation is the resource kind of the organisation itself: one row with the
-// organisation's id.
+// KindOrganisation is the resource kind of the organization itself: one row with the
+// organization's id.
 const KindOrganisation resource.Kind = "ORGANISATION"
 
 // Request logging modes.
@@ -255,7 +255,7 @@ const (
 	UnboundedAllow  = "allow"
 )
 
-// Organisation is the stored form of an organisation: the body of its resource.
+// Organisation is the stored form of an organization: the body of its resource.
 type Organisation struct {
 	Settings Settings `json:"settings"`
 	// Ids of guardrails for the requests of every workspace that is not excluded; see
@@ -266,7 +266,7 @@ type Organisation struct {
 	prices *pricing.Overrides // from the settings
 }
 
-// Prices returns the organisation's prices and multipliers, or nil. They are shared and must
+// Prices returns the organization's prices and multipliers, or nil. They are shared and must
 // not be changed.
 func (o *Organisation) Prices() *pricing.Overrides { return o.prices }
 
@@ -280,7 +280,7 @@ func (s *Settings) CacheAge(asked time.Duration) time.Duration {
 	return own
 }
 
-// DecodeOrganisation decodes an organisation resource for requests.
+// DecodeOrganisation decodes an organization resource for requests.
 func DecodeOrganisation(rec resource.Record) (*Organisation, error) {
 	var o Organisation
 	if err := json.Unmarshal(rec.Body, &o); err != nil {
@@ -293,7 +293,7 @@ func DecodeOrganisation(rec resource.Record) (*Organisation, error) {
 	return &o, nil
 }
 
-// AmendOrganisation changes the record of an organisation within a transaction. If nothing is
+// AmendOrganisation changes the record of an organization within a transaction. If nothing is
 // stored yet, it starts from the defaults.
 func AmendOrganisation(tx *resource.Tx, sc store.Scope, actor string, f func(o *Organisation) error) error {
 	rec, ok, err := tx.Get(sc.Organisation(), KindOrganisation, sc.Org)

@@ -8,7 +8,7 @@ import (
 )
 
 // Rights are the permissions of workspace roles; nil means the defaults. Only the last two
-// apply to owners and admins of the organisation, and none applies to workspace admins.
+// apply to owners and admins of the organization, and none applies to workspace admins.
 type Rights struct {
 	MembersViewAllData  *bool `json:"membersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: only logs and analytics of own keys."`
 	ManagersViewAllData *bool `json:"managersViewAllData,omitempty" category:"data_visibility" standard:"true" doc:"false: only logs and analytics of own keys."`
@@ -88,7 +88,7 @@ func (r *Rights) Has(name string) (holds, known bool) {
 	return false, false
 }
 
-// OrganisationAdmin is the role of an organisation admin where it must differ from a workspace
+// OrganisationAdmin is the role of an organization admin where it must differ from a workspace
 // admin.
 const OrganisationAdmin = "organisation-admin"
 
@@ -221,7 +221,7 @@ func (o *Open) To(category string) bool {
 }
 
 // categories maps settings other than permissions to their category. Settings without one
-// belong to the organisation only.
+// belong to the organization only.
 var categories = map[string]string{
 	"block_inline_config": "data_plane_security_settings",
 	"request_logging":     "request_logging", "enforce_debug": "request_logging", "log_retention_days": "request_logging",

@@ -12,11 +12,11 @@ import (
 	"gateway/shared/fault/bound"
 )
 
-// Settings of an organisation. If the organisation has opened a setting's category, a workspace
+// Settings of an organization. If the organization has opened a setting's category, a workspace
 // may override it; see LoadSettings.
 type Settings struct {
 	// BlockInlineConfig rejects inline configuration in requests, which must name saved
-	// resources instead. It is on for organisations that the API creates.
+	// resources instead. It is on for organizations that the API creates.
 	BlockInlineConfig bool `json:"block_inline_config"`
 	// RequestLogging is LogFull (the default) or LogMetrics.
 	RequestLogging string `json:"request_logging,omitempty" enum:"full,metrics"`
@@ -34,7 +34,7 @@ type Settings struct {
 	// budget applies, of a batch with unreadable rows, and of a request with input that is
 	// stored at or fetched by a provider if the context window of the model is unknown.
 	Unbounded string `json:"unbounded,omitempty" enum:"refuse,allow"`
-	// ModelPrices are the organisation's prices, {"provider/model": pricing_config}, and
+	// ModelPrices are the organization's prices, {"provider/model": pricing_config}, and
 	// PriceMultiplier its multipliers; see pricing.Overrides.
 	ModelPrices     json.RawMessage `json:"model_prices,omitempty"`
 	PriceMultiplier json.RawMessage `json:"price_multiplier,omitempty"`

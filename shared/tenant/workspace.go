@@ -15,7 +15,7 @@ import (
 	"gateway/shared/store"
 )
 
-// KindWorkspace is the resource kind of workspaces. Their rows belong to the organisation; the
+// KindWorkspace is the resource kind of workspaces. Their rows belong to the organization; the
 // resources of a workspace are in the scope {Org, Workspace id}.
 const KindWorkspace resource.Kind = "WORKSPACE"
 
@@ -25,7 +25,7 @@ const (
 	StatusArchived = "archived"
 )
 
-// Fields of a workspace's list row, set if the workspace is excluded from the organisation's
+// Fields of a workspace's list row, set if the workspace is excluded from the organization's
 // guardrails.
 const (
 	InputExcluded  = "no_input"
@@ -46,7 +46,7 @@ type Workspace struct {
 	// DefaultConfig is the id of the config for requests without a config and with a key
 	// without one. Package configs sets it.
 	DefaultConfig string `json:"default_config,omitempty"`
-	// Excludes the workspace from the organisation's guardrails.
+	// Excludes the workspace from the organization's guardrails.
 	InputExcluded  bool `json:"input_guardrails_excluded,omitempty"`
 	OutputExcluded bool `json:"output_guardrails_excluded,omitempty"`
 }
@@ -80,8 +80,8 @@ type Effective struct {
 }
 
 // Guardrails returns the guardrails for every request of the workspace: first the
-// organisation's, unless the workspace is excluded from them, then its own. Each is an id or a
-// slug of the workspace or the organisation. The lists are shared and must not be changed.
+// organization's, unless the workspace is excluded from them, then its own. Each is an id or a
+// slug of the workspace or the organization. The lists are shared and must not be changed.
 func (e *Effective) Guardrails(of *Organisation) (input, output []string) {
 	return merged(of.InputGuardrails, e.Defaults.InputGuardrails, e.inputExcluded), merged(of.OutputGuardrails, e.Defaults.OutputGuardrails, e.outputExcluded)
 }

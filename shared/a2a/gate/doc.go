@@ -7,7 +7,7 @@
 //	/{slug}/v1/message:send...               HTTP+JSON of 0.3
 //	/{slug}/.well-known/agent-card.json      the card, with the gateway's addresses
 //
-// An agent of the organisation serves several workspaces with the same credentials. Its tasks
+// An agent of the organization serves several workspaces with the same credentials. Its tasks
 // and contexts belong to the workspace that created them; other workspaces get not found.
 // Unknown methods are not forwarded to such an agent.
 //

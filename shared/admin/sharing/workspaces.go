@@ -1,4 +1,4 @@
-// Package sharing makes the routes by which a resource of the organisation is opened to
+// Package sharing makes the routes by which a resource of the organization is opened to
 // workspaces, and a resource of a workspace to users, for the families that have such
 // resources.
 package sharing
@@ -119,7 +119,7 @@ func (w Workspaces[T]) list(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-// shown is an entry of the answer. A workspace sees itself by its slug, the organisation
+// shown is an entry of the answer. A workspace sees itself by its slug, the organization
 // sees workspaces by id.
 func shown(c *admin.Call, ws *resource.Row, own access.Workspace) admin.Members {
 	id := ws.ID

@@ -249,7 +249,7 @@ func TimedFilter(q admin.Values) (report.Filter, error) {
 }
 
 // Scope is where a call looks: a workspace key in its own workspace, an
-// organisation key in the one that it names, else in all of them. Routes that
+// organization key in the one that it names, else in all of them. Routes that
 // use it are admin.InEither.
 func Scope(c *admin.Call) (store.Scope, error) {
 	named := c.Query.Text("workspace_slug")

@@ -22,7 +22,7 @@ import (
 	"gateway/shared/tenant"
 )
 
-// KindWebhook is the resource kind of webhooks, which live in the organisation's
+// KindWebhook is the resource kind of webhooks, which live in the organization's
 // scope or in that of a workspace.
 const KindWebhook resource.Kind = "WEBHOOK"
 
@@ -204,7 +204,7 @@ func (d *Directory) Names(ctx context.Context, e *notice.Event) (n notice.Names,
 }
 
 // subject is where a subject of limits is stored: in the workspace, or shared by all of the
-// organisation.
+// organization.
 type subject struct {
 	kind   resource.Kind
 	shared bool
@@ -218,7 +218,7 @@ var subjects = map[ledger.Kind][]subject{
 	ledger.Provider:    {{kind: provider.KindProvider}},
 }
 
-// key finds a key of the organisation or of one of its workspaces.
+// key finds a key of the organization or of one of its workspaces.
 func (d *Directory) key(ctx context.Context, org, id string) (rec resource.Record, ok bool, err error) {
 	sc, ok, err := identity.ScopeOf(ctx, d.Resources.Store(), org, id)
 	if err != nil || !ok {

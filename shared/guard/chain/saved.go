@@ -21,7 +21,7 @@ type saved struct {
 
 func decode(rec resource.Record) (*saved, error) { return &saved{record: rec}, nil }
 
-// Load returns a saved guardrail of a workspace or of its organisation by id or slug. A missing
+// Load returns a saved guardrail of a workspace or of its organization by id or slug. A missing
 // guardrail is an error, so that no request is served without its checks. Errors of opening its
 // secrets are not cached.
 func (k *Kit) Load(ctx context.Context, v *resource.View, sc store.Scope, ref string, sealer seal.Sealer) (*Hook, error) {

@@ -88,7 +88,7 @@ func tooLarge() *fault.Fault {
 	return fault.Newf(fault.NotAllowed, "", "The claims of this user have more than %d bytes and cannot be forwarded to the MCP server", maxIdentity)
 }
 
-// providerToken returns the token of the organisation's identity provider in the request, or
+// providerToken returns the token of the organization's identity provider in the request, or
 // "". It never returns a key or token of the gateway.
 func providerToken(v *requestState) string {
 	if v.token != nil {
@@ -101,7 +101,7 @@ func providerToken(v *requestState) string {
 	return raw
 }
 
-// callerClaims returns the requested claims of the caller. Organisation and workspace come from
+// callerClaims returns the requested claims of the caller. Organization and workspace come from
 // the gateway; the others come from a verified token if there is one.
 func callerClaims(v *requestState, names []string) (map[string]any, error) {
 	who := v.call.Caller

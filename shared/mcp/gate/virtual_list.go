@@ -269,7 +269,7 @@ func (u *memberPipeline) Event([]byte, bool, *fault.Fault)         {}
 // maxRules is the number of cached validation rules.
 const maxRules = 1000
 
-// verifiedToken is a valid token of the organisation's identity provider.
+// verifiedToken is a valid token of the organization's identity provider.
 type verifiedToken struct {
 	raw       string
 	token     *bearer.Token
@@ -334,7 +334,7 @@ func tokenSubject(t *bearer.Token, raw string) string {
 }
 
 // isGatewayCredential reports whether a value is a key or token of the gateway, which must not
-// be sent to other hosts. A token that the organisation's identity provider signed is none,
+// be sent to other hosts. A token that the organization's identity provider signed is none,
 // even if it authenticates the caller.
 func isGatewayCredential(v *requestState, raw string) bool {
 	if oauthserver.IsOurs(raw) {

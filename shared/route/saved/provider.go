@@ -32,7 +32,7 @@ type Provider struct {
 	inst          *provider.Instance
 	Integration   *provider.Integration
 	enabled       bool // the integration is open to the workspace
-	OrgWide       bool // the credential is the organisation's, not the workspace's
+	OrgWide       bool // the credential is the organization's, not the workspace's
 	Shared        bool // other workspaces may use it too
 	Subjects      []*ledger.Subject
 	CustomHost    string
@@ -327,11 +327,11 @@ func (s *Provider) KeepURL(op provider.Operation, model string, stream bool, u *
 }
 
 // Prices are what models of a provider cost. The integration's own price comes before the
-// organisation's, and that before the list's. The multipliers are those of the integration,
-// or else of the organisation.
+// organization's, and that before the list's. The multipliers are those of the integration,
+// or else of the organization.
 type Prices struct {
 	List  *pricing.Book
-	By    *pricing.Overrides // of the organisation; nil: none
+	By    *pricing.Overrides // of the organization; nil: none
 	Of    string             // the provider, such as openai
 	Saved *Provider          // nil: none; its integration may have prices
 }

@@ -25,7 +25,7 @@ import (
 	"gateway/shared/fault"
 )
 
-// Kind of the records of secret references, which belong to the organisation.
+// Kind of the records of secret references, which belong to the organization.
 const Kind = "SECRET_REFERENCE"
 
 // The managers that a reference may name.

@@ -21,7 +21,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Kinds of stored resources. Both belong to the organisation.
+// Kinds of stored resources. Both belong to the organization.
 const (
 	KindConnection = signin.KindConnection
 	KindDomain     = signin.KindDomain
@@ -138,7 +138,7 @@ func Above(domain string) (out []string) {
 }
 
 // ownerKind is the partition kind of the rows with the owner of a verified domain. A domain
-// belongs to one organisation.
+// belongs to one organization.
 const ownerKind = "DOMAIN"
 
 func ownerKey(domain string) store.Key {
@@ -151,7 +151,7 @@ type LookUp func(ctx context.Context, name string) ([]string, error)
 // NewChallenge returns the required content of a domain's TXT record.
 func NewChallenge() string { return secret() }
 
-// Claim stages that a verified domain belongs to an organisation.
+// Claim stages that a verified domain belongs to an organization.
 func Claim(tx *resource.Tx, d *Domain) error {
 	key := ownerKey(d.Domain)
 	return tx.PutCredential(store.Row{Key: key, Item: store.Item{"org": tx.Scope().Org}})
@@ -164,7 +164,7 @@ func Unclaim(tx *resource.Tx, d *Domain) {
 	}
 }
 
-// OwnerOf returns the organisation that owns a domain or one of its parents.
+// OwnerOf returns the organization that owns a domain or one of its parents.
 func OwnerOf(ctx context.Context, s store.Store, domain string) (org string, ok bool, err error) {
 	for _, name := range Above(domain) {
 		it, ok, err := s.Table(store.Keys).Get(ctx, ownerKey(name), true)
@@ -178,10 +178,10 @@ func OwnerOf(ctx context.Context, s store.Store, domain string) (org string, ok 
 	return "", false, nil
 }
 
-// Slug returns the slug of a domain of an organisation.
+// Slug returns the slug of a domain of an organization.
 func Slug(domain string) string { return signin.DomainSlug(domain) }
 
-// Allows reports whether addresses of a domain may sign in to an organisation: the domain is
+// Allows reports whether addresses of a domain may sign in to an organization: the domain is
 // verified, or a verified parent domain includes it.
 func Allows(ctx context.Context, r *resource.Resources, org store.Scope, domain string) (bool, error) {
 	for _, name := range Above(domain) {
@@ -244,7 +244,7 @@ const maxState = 256
 
 // Take returns the sign-in of a state and ends it, so that a second response finds none.
 // binding is the browser's value. If another browser has begun the sign-in, it returns its
-// organisation and connection with the fault.
+// organization and connection with the fault.
 func Take(ctx context.Context, s store.Store, state, binding string, now time.Time) (*Pending, error) {
 	if state == "" || len(state) > maxState {
 		return nil, NoPending()

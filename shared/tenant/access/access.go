@@ -11,7 +11,7 @@ import (
 	"gateway/shared/resource"
 )
 
-// Workspaces lists the workspaces that may use a resource of the organisation. A resource of a
+// Workspaces lists the workspaces that may use a resource of the organization. A resource of a
 // workspace is available to that workspace.
 type Workspaces struct {
 	// Global grants access to all workspaces without an entry, including later ones.
@@ -106,7 +106,7 @@ func DecodeUser(rec resource.Record) (*User, error) {
 	return u, nil
 }
 
-// KindDeployment is the kind of registered gateways of an organisation.
+// KindDeployment is the kind of registered gateways of an organization.
 const KindDeployment resource.Kind = "DEPLOYMENT"
 
 // Types and states of deployments.
@@ -117,7 +117,7 @@ const (
 	Inactive      = "inactive"
 )
 
-// Deployment is the stored form of a gateway that an organisation operates.
+// Deployment is the stored form of a gateway that an organization operates.
 type Deployment struct {
 	Type   string          `json:"type" enum:"production,non-production"`
 	URL    string          `json:"url,omitempty" max:"2048"`

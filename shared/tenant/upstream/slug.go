@@ -6,7 +6,7 @@ import (
 	"gateway/shared/store"
 )
 
-// Slugs are the slugs of one kind of server. They are unique in an organisation, because
+// Slugs are the slugs of one kind of server. They are unique in an organization, because
 // clients call servers by slug.
 type Slugs struct {
 	Row  string // kind of the rows

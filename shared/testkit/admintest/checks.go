@@ -147,7 +147,7 @@ type allBut []string
 
 func (a allBut) Has(scope string) bool { return !slices.Contains(a, scope) }
 
-// checkForeignWorkspace proves that a workspace of another organisation and one
+// checkForeignWorkspace proves that a workspace of another organization and one
 // that does not exist get the same refusal, and so does another workspace than
 // the key's.
 func checkForeignWorkspace(t *testing.T, h *House, r *admin.Route, at string, body any) {

@@ -1,5 +1,5 @@
 // Package admintest lets a family of admin routes be tested through HTTP: a
-// small installation with two organisations, callers of every kind, and checks
+// small installation with two organizations, callers of every kind, and checks
 // that every family has to pass.
 package admintest
 
@@ -40,14 +40,14 @@ const (
 
 // Keys of the test installation; each is the value of x-gateway-api-key.
 const (
-	AdminKey    = "key-admin"     // organisation key of Org with every scope
-	OtherAdmin  = "key-admin-o2"  // organisation key of OtherOrg with every scope
+	AdminKey    = "key-admin"     // organization key of Org with every scope
+	OtherAdmin  = "key-admin-o2"  // organization key of OtherOrg with every scope
 	WorkspaceA  = "key-ws-one"    // service key of the first workspace, every scope
 	WorkspaceB  = "key-ws-two"    // service key of the second workspace, every scope
 	MemberKey   = "key-member"    // user keys of the first workspace, every scope
 	ManagerKey  = "key-manager"   //
 	WsAdminKey  = "key-ws-admin"  //
-	NoScopesKey = "key-none"      // organisation key without scopes
+	NoScopesKey = "key-none"      // organization key without scopes
 	NoScopesWs  = "key-none-ws"   // service key of the first workspace without scopes
 	ExpiredKey  = "key-expired"   // refused with 401
 	UnknownKey  = "key-not-there" // refused with 401

@@ -64,7 +64,7 @@ type progress struct {
 // thinner removes records beyond the workspaces' retention from an archive.
 type thinner struct{ archive *Archive }
 
-// thinAll thins the days of all organisations. An error for one does not stop the others.
+// thinAll thins the days of all organizations. An error for one does not stop the others.
 func (a thinner) thinAll(ctx context.Context, now time.Time) error {
 	if a.archive.o.WorkspaceRetention == nil {
 		return nil

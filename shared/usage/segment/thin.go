@@ -149,7 +149,7 @@ func (a thinner) afterLoss(ctx context.Context, m, next *Manifest, made bool) er
 // maxThin limits how often a day is listed again when it is merged concurrently.
 const maxThin = 3
 
-// thinDay thins the segments of an organisation's day.
+// thinDay thins the segments of an organization's day.
 func (a thinner) thinDay(ctx context.Context, org string, day int64, kept *usage.WorkspaceRetention, now time.Time) error {
 	gone := func(workspace string) bool { return expiredAfter(day, kept.Days(workspace), now) }
 	var err error

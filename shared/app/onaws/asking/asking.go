@@ -22,7 +22,7 @@ const (
 	EnvWorkgroup = "GATEWAY_ATHENA_WORKGROUP"
 	EnvDatabase  = "GATEWAY_ATHENA_DATABASE"
 	EnvTable     = "GATEWAY_ATHENA_TABLE"
-	EnvHourly    = "GATEWAY_ATHENA_HOURLY_GB" // gigabytes that the questions of one organisation may read in an hour; none, 0: no bound
+	EnvHourly    = "GATEWAY_ATHENA_HOURLY_GB" // gigabytes that the questions of one organization may read in an hour; none, 0: no bound
 )
 
 // Reader reads the archive.

@@ -15,7 +15,7 @@ type Send func(method, path string, body []byte) (int, []byte)
 // Place is where things are made.
 type Place bool
 
-// The places: in a workspace, which is named, and in the organisation.
+// The places: in a workspace, which is named, and in the organization.
 const (
 	Workspace    Place = true
 	Organisation Place = false
@@ -261,7 +261,7 @@ func (w *World) Variants(op *Operation) []map[string]string {
 	return out
 }
 
-// usual are values of variables that name nothing in the organisation.
+// usual are values of variables that name nothing in the organization.
 var usual = map[string]string{"provider": "openai", "model": "gpt-4o-mini", "file": "openai.json", "groupBy": "model", "metadataKey": "team", "family": "configs"}
 
 // Values finds the values of an operation's path variables; known ones are taken as
