@@ -307,6 +307,44 @@ func TestConversationsContinueAtAnotherProvider(t *testing.T) {
 	}
 }
 
+// TestContinuedConversationsAreJudgedAndReserved continues a translated response by its id and by
+// references to its items: a guardrail of all messages judges the earlier turns, one of the last message
+// does not, and the reservation counts them.
+func TestContinuedConversationsAreJudgedAndReserved(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	const model = "@mock-anthropic/claude-sonnet-4-5"
+	made := r.call("POST", "/responses", `{"model":"`+model+`","max_output_tokens":50,"input":"the zebra `+strings.Repeat("walks on ", 3000)+`\nmock: say=zebras"}`).json(t)
+	item := fmt.Sprint(member(made, "output/0/id"))
+	guard := func(scope, words string) []string {
+		return []string{"X-Gateway-Config", fmt.Sprintf(`{"input_guardrails":[{"default.contains":{"words":[%q],"operator":"none","scope":%q},"deny":true}]}`, words, scope)}
+	}
+	little := []string{"X-Gateway-Api-Key", r.newKey(`"usage_limits":{"type":"tokens","credit_limit":1000}`)}
+	ample := []string{"X-Gateway-Api-Key", r.newKey(`"usage_limits":{"type":"tokens","credit_limit":100000}`)}
+	const more = `,"input":[{"role":"user","content":"mock: say=yes"}]`
+	continued := fmt.Sprintf(`,"previous_response_id":%q`, made["id"]) + more
+	for _, c := range []struct {
+		name, fields string
+		headers      []string
+		status       int
+	}{
+		{"a question", continued, guard("all_messages", "zebra walks"), 446},
+		{"an answer", continued, guard("all_messages", "zebras"), 446},
+		{"a word of no turn", continued, guard("all_messages", "lion"), 200},
+		{"the last message alone", continued, guard("last_message", "zebra walks"), 200},
+		{"no earlier turn", more, guard("all_messages", "zebra walks"), 200},
+		{"an answer, by reference", fmt.Sprintf(`,"input":[{"role":"user","content":"x"},{"type":"item_reference","id":%q},{"role":"user","content":"mock: say=yes"}]`, item), guard("all_messages", "zebras"), 446},
+		{"a small budget", continued, little, 412},
+		{"a small budget, no earlier turn", more, little, 200},
+		{"a budget for all turns", continued, ample, 200},
+	} {
+		got := r.call("POST", "/responses", `{"model":"`+model+`","max_output_tokens":50`+c.fields+`}`, c.headers...)
+		if got.status != c.status {
+			t.Errorf("%s: %d %s", c.name, got.status, got.body)
+		}
+	}
+}
+
 // TestCachedResponsesCanBeContinued requests a translated response from the cache 25 hours after it
 // was made, when it is no longer stored: the client gets it under a new id, which continues it.
 func TestCachedResponsesCanBeContinued(t *testing.T) {
