@@ -173,8 +173,8 @@ release: ## static binaries, checksums, SBOM, image definition and changelog int
 quickstart: ## the first ten minutes as a script, against a new gateway
 	scripts/quickstart.sh
 
-agents: deps ## real coding agents edit a file through the gateway after gateway setup
-	$(GO) test -count=1 -v -run 'Agents' ./scripts/clients
+agents: deps ## real coding agents work through the gateway, and write their tables in functions/docs/guides/requests.md
+	$(GO) test -count=1 -v -timeout 40m -run 'Agents' ./scripts/clients -args -update-agents
 
 senders: ## record the telemetry of instrumentations of LLM SDKs, with their packages from npm
 	$(GO) run ./scripts/senders

@@ -94,39 +94,7 @@ func TestCodingAgents(t *testing.T) {
 }
 
 func (s *session) run(t *testing.T, p *process, root string) {
-	home, work := t.TempDir(), t.TempDir()
-	settings := filepath.Join(home, ".pi", "agent")
-	if err := os.MkdirAll(settings, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	models := `"models":[{"id":"@mock/gpt-4o-mini"},{"id":"@mock-anthropic/claude-sonnet-4-5"}]`
-	file := fmt.Sprintf(`{"providers":{"responses":{"baseUrl":%[1]q,"apiKey":%[2]q,"api":"openai-responses",%[3]s},"chat":{"baseUrl":%[1]q,"apiKey":%[2]q,"api":"openai-completions",%[3]s},"messages":{"baseUrl":%[4]q,"apiKey":%[2]q,"api":"anthropic-messages",%[3]s}}}`,
-		p.url, workspaceKey, models, root)
-	if err := os.WriteFile(filepath.Join(settings, "models.json"), []byte(file), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	settings = filepath.Join(home, ".gemini") // of the form of authentication, which it asks for at a terminal
-	if err := os.Mkdir(settings, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(settings, "settings.json"), []byte(`{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	settings = filepath.Join(home, ".cline", "data", "settings")
-	if err := os.MkdirAll(settings, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	providers := map[string]any{}
-	for _, name := range []string{"openai-compatible", "openai-native", "anthropic"} {
-		providers[name] = map[string]any{"settings": map[string]string{"provider": name, "apiKey": workspaceKey, "baseUrl": p.url}, "updatedAt": "2026-11-30T00:00:00.000Z", "tokenSource": "manual"}
-	}
-	raw, err := json.Marshal(map[string]any{"version": 1, "modes": map[string]any{}, "providers": providers})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(settings, "providers.json"), raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	home, work := settingsOfAgents(t, root, workspaceKey), t.TempDir()
 	program, err := filepath.Abs(agents + s.program)
 	if err != nil {
 		t.Fatal(err)
@@ -169,6 +137,45 @@ func (s *session) run(t *testing.T, p *process, root string) {
 			t.Fatalf("%d of %d new records say %s", found, len(logs)-before, want)
 		}
 	}
+}
+
+// settingsOfAgents returns a home with the settings of agents that read files.
+func settingsOfAgents(t *testing.T, root, key string) string {
+	t.Helper()
+	home := t.TempDir()
+	settings := filepath.Join(home, ".pi", "agent")
+	if err := os.MkdirAll(settings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	models := `"models":[{"id":"@mock/gpt-4o-mini"},{"id":"@mock-anthropic/claude-sonnet-4-5"},{"id":"` + strictModel + `","reasoning":true}]`
+	file := fmt.Sprintf(`{"providers":{"responses":{"baseUrl":%[1]q,"apiKey":%[2]q,"api":"openai-responses",%[3]s},"chat":{"baseUrl":%[1]q,"apiKey":%[2]q,"api":"openai-completions",%[3]s},"messages":{"baseUrl":%[4]q,"apiKey":%[2]q,"api":"anthropic-messages",%[3]s}}}`,
+		root+"/v1", key, models, root)
+	if err := os.WriteFile(filepath.Join(settings, "models.json"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings = filepath.Join(home, ".gemini") // of the form of authentication, which it asks for at a terminal
+	if err := os.Mkdir(settings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(settings, "settings.json"), []byte(`{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false},"general":{"enableAutoUpdate":false}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings = filepath.Join(home, ".cline", "data", "settings")
+	if err := os.MkdirAll(settings, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	providers := map[string]any{}
+	for _, name := range []string{"openai-compatible", "openai-native", "anthropic"} {
+		providers[name] = map[string]any{"settings": map[string]string{"provider": name, "apiKey": key, "baseUrl": root + "/v1"}, "updatedAt": "2026-11-30T00:00:00.000Z", "tokenSource": "manual"}
+	}
+	raw, err := json.Marshal(map[string]any{"version": 1, "modes": map[string]any{}, "providers": providers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(settings, "providers.json"), raw, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return home
 }
 
 // logs are the newest records.
