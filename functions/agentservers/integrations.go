@@ -167,27 +167,27 @@ const (
 )
 
 // fetch fetches and stores the card of an integration.
-func (f *family) fetch(ctx context.Context, r *resource.Resources, rec *resource.Record, in store.Scope, within time.Duration) (card json.RawMessage, asked, err error) {
+func (f *family) fetch(ctx context.Context, r *resource.Resources, rec *resource.Record, in store.Scope, within time.Duration) (card json.RawMessage, callErr, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	card, asked = f.Opener.Card(ctx, rec, in)
+	card, callErr = f.Opener.Card(ctx, rec, in)
 	var failed *upstream.Failure
-	if asked != nil && !errors.As(asked, &failed) {
-		return nil, asked, asked
+	if callErr != nil && !errors.As(callErr, &failed) {
+		return nil, callErr, callErr
 	}
-	if asked == nil && len(card) > a2a.MaxStoredCard {
+	if callErr == nil && len(card) > a2a.MaxStoredCard {
 		failed = &upstream.Failure{Status: http.StatusOK, Why: "the agent's card is too large to be stored"}
-		asked = failed
+		callErr = failed
 	}
 	var signed *a2a.Verified
 	if failed == nil {
 		form, err := a2a.DecodeIntegration(*rec)
 		if err != nil {
-			return nil, asked, err
+			return nil, callErr, err
 		}
 		signed = a2a.Verify(ctx, f.Opener.Via, card, form.URL)
 	}
-	return card, asked, keep(context.WithoutCancel(ctx), r, rec.Ref(), card, signed, failed)
+	return card, callErr, keep(context.WithoutCancel(ctx), r, rec.Ref(), card, signed, failed)
 }
 
 // keep stores a card and the result of checking its signatures, or the reason why there is
@@ -226,13 +226,13 @@ var probeSchema = admin.Closed(map[string]admin.Schema{
 // probe fetches the card and returns the result.
 func (f *family) probe(c *admin.Call, rec *resource.Record, in store.Scope, url string) (any, error) {
 	began := time.Now()
-	card, asked, err := f.fetch(c.Context, c.Resources, rec, in, testTime)
+	card, callErr, err := f.fetch(c.Context, c.Resources, rec, in, testTime)
 	if err != nil {
 		return nil, err
 	}
-	out := admin.Members{"success": asked == nil, "status_code": 200, "response_time_ms": time.Since(began).Milliseconds(), "url": url, "agent_name": nil, "error": nil}
+	out := admin.Members{"success": callErr == nil, "status_code": 200, "response_time_ms": time.Since(began).Milliseconds(), "url": url, "agent_name": nil, "error": nil}
 	var failed *upstream.Failure
-	if errors.As(asked, &failed) {
+	if errors.As(callErr, &failed) {
 		if out["error"], out["status_code"] = failed.Why, nil; failed.Status != 0 {
 			out["status_code"] = failed.Status
 		}

@@ -84,19 +84,19 @@ func TestGraphsOfFeedbackEqualTheSumOverIt(t *testing.T) {
 func TestGraphsTellOfTheTimeBefore(t *testing.T) {
 	h, a := newHouse(t)
 	fill(t, h, a)
-	const asked = "time_of_generation_min=2026-03-10T11:55:00Z&time_of_generation_max=2026-03-10T12:00:00Z&compare=previous"
+	const period = "time_of_generation_min=2026-03-10T11:55:00Z&time_of_generation_max=2026-03-10T12:00:00Z&compare=previous"
 	for _, name := range []string{"requests", "cost", "latency", "errors/rate", "cache/hit-rate", "users", "feedbacks"} {
-		got := h.Do("GET", "/analytics/graphs/"+name+"?"+asked, admintest.WorkspaceA, nil).OK()
+		got := h.Do("GET", "/analytics/graphs/"+name+"?"+period, admintest.WorkspaceA, nil).OK()
 		from, to := got.Text("previous", "time_of_generation_min"), got.Text("previous", "time_of_generation_max")
 		alone := h.Do("GET", "/analytics/graphs/"+name+"?time_of_generation_min=2026-03-10T11:49:59.999999Z&time_of_generation_max=2026-03-10T11:54:59.999999Z", admintest.WorkspaceA, nil).OK()
 		if !strings.HasPrefix(from, "2026-03-10T11:49:59.999") || !strings.HasPrefix(to, "2026-03-10T11:54:59.999") || asJSON(t, got.At("previous", "summary")) != asJSON(t, alone.At("summary")) || asJSON(t, got.At("previous", "data_points")) != asJSON(t, alone.At("data_points")) {
 			t.Errorf("%s: %s, alone %s", name, got.Body, alone.Body)
 		}
-		if plain := h.Do("GET", "/analytics/graphs/"+name+"?"+strings.TrimSuffix(asked, "&compare=previous"), admintest.WorkspaceA, nil).OK(); strings.Contains(string(plain.Body), "previous") || asJSON(t, plain.At("summary")) != asJSON(t, got.At("summary")) {
+		if plain := h.Do("GET", "/analytics/graphs/"+name+"?"+strings.TrimSuffix(period, "&compare=previous"), admintest.WorkspaceA, nil).OK(); strings.Contains(string(plain.Body), "previous") || asJSON(t, plain.At("summary")) != asJSON(t, got.At("summary")) {
 			t.Errorf("%s: %s", name, plain.Body)
 		}
 	}
-	got := h.Do("GET", "/analytics/graphs/requests?"+asked, admintest.WorkspaceA, nil).OK()
+	got := h.Do("GET", "/analytics/graphs/requests?"+period, admintest.WorkspaceA, nil).OK()
 	if now, before := got.At("summary", "total"), got.At("previous", "summary", "total"); now != 6.0 || before != 4.0 {
 		t.Errorf("%v and %v", now, before)
 	}

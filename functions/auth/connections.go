@@ -176,7 +176,7 @@ func (f *family) verifyConnection() []admin.Route {
 			}
 			out := verified{Object: "sso-verification", Success: true, Message: "The identity provider's metadata is valid"}
 			if err := f.described(c, it); err != nil {
-				out.Success, out.Message = false, told(err)
+				out.Success, out.Message = false, describeFailure(err)
 			}
 			return out, nil
 		}),

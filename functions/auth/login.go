@@ -148,7 +148,7 @@ func (f *family) startLogin(c *admin.Call, a *loginRequest) (any, error) {
 	}
 	to, err := client.Begin(c.Context, &p.Pending, a.email)
 	if err != nil {
-		return nil, fault.New(fault.ProviderUnreachable, "", "The identity provider cannot be used: "+told(err))
+		return nil, fault.New(fault.ProviderUnreachable, "", "The identity provider cannot be used: "+describeFailure(err))
 	}
 	return redirect(to, browser.Bind(p.Binding, c.Now.Add(sso.PendingFor))), nil
 }
@@ -191,8 +191,8 @@ func redirect(to string, cookies ...*http.Cookie) admin.Answer {
 	return a
 }
 
-// told returns a description of an identity provider's failure for users, of at most 300 bytes.
-func told(err error) string {
+// describeFailure returns a description of an identity provider's failure for users, of at most 300 bytes.
+func describeFailure(err error) string {
 	s := fault.From(err).Message
 	if f := (*fault.Fault)(nil); !errors.As(err, &f) {
 		s = err.Error()
@@ -232,7 +232,7 @@ func (f *family) callback(c *admin.Call) (any, error) {
 	}
 	person, err := client.Finish(c.Context, &p.Pending, c.Request.URL.Query())
 	if err != nil {
-		return nil, f.refuse(c, it, "", fault.New(fault.Unauthorized, "", "The sign-in failed: "+told(err)))
+		return nil, f.refuse(c, it, "", fault.New(fault.Unauthorized, "", "The sign-in failed: "+describeFailure(err)))
 	}
 	token, s, err := f.admit(c, it, person, time.Time{})
 	if err != nil {

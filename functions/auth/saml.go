@@ -79,7 +79,7 @@ func (f bySAML) ownMetadata(c *admin.Call) (any, error) {
 func (f bySAML) loginBySAML(c *admin.Call, it connection, p *sso.Pending) (any, error) {
 	provider, err := f.provider(c, it, false)
 	if err != nil {
-		return nil, fault.New(fault.ProviderUnreachable, "", "The identity provider cannot be used: "+told(err))
+		return nil, fault.New(fault.ProviderUnreachable, "", "The identity provider cannot be used: "+describeFailure(err))
 	}
 	s, err := f.service(c, it, provider)
 	if err != nil {
@@ -135,7 +135,7 @@ func failed(err error) error {
 	if f := (*fault.Fault)(nil); errors.As(err, &f) {
 		return err
 	}
-	return fault.New(fault.Unauthorized, "", "The sign-in failed: "+told(err))
+	return fault.New(fault.Unauthorized, "", "The sign-in failed: "+describeFailure(err))
 }
 
 // unsolicited accepts an unsolicited response if that is allowed, and if the user confirms it:

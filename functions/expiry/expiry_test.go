@@ -190,7 +190,7 @@ func TestWorkersAtATimeDoEachThingOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	told := map[string]int{}
+	events := map[string]int{}
 	for shard := range resource.OutboxPartitions {
 		page, err := s.Table(store.Control).Query(context.Background(), store.Query{Partition: resource.OutboxPartition(shard)})
 		if err != nil {
@@ -201,11 +201,11 @@ func TestWorkersAtATimeDoEachThingOnce(t *testing.T) {
 			if err := json.Unmarshal(resource.DecodeMessage(shard, row).Body, &e); err != nil {
 				t.Fatal(err)
 			}
-			told[e.ResourceID+" "+e.Details["event"]+e.Details["status"]]++
+			events[e.ResourceID+" "+e.Details["event"]+e.Details["status"]]++
 		}
 	}
-	if len(told) != 2 || told["ending expired"] != 1 || told["rotated old_secret_expired"] != 1 {
-		t.Errorf("the audit log was told %v", told)
+	if len(events) != 2 || events["ending expired"] != 1 || events["rotated old_secret_expired"] != 1 {
+		t.Errorf("the audit log contains %v", events)
 	}
 	if rec, _ := load(t, r, "ending"); rec.Status != identity.StatusExpired {
 		t.Errorf("the key is %s", rec.Status)

@@ -156,9 +156,9 @@ func (c *crew) user(t *testing.T, email, role string) (id string) {
 	return id
 }
 
-// told fails the test unless exactly these mails were sent, once each. Ends of subjects are not
+// expectMails fails the test unless exactly these mails were sent, once each. Ends of subjects are not
 // compared.
-func (c *crew) told(t *testing.T, want ...string) {
+func (c *crew) expectMails(t *testing.T, want ...string) {
 	t.Helper()
 	got := c.mails.take()
 	for _, w := range want {
@@ -200,23 +200,23 @@ func TestPeopleAreToldBeforeAndAfter(t *testing.T) {
 			Rotation: &identity.RotationPolicy{Period: "weekly", NextAt: &next, TransitionMS: (48 * time.Hour).Milliseconds()}})
 
 		c.run(t)
-		c.told(t)
+		c.expectMails(t)
 		c.clock.later(next.Add(-23 * time.Hour).Sub(c.clock.at(0)()))
 		c.run(t)
-		c.told(t, `chief@example.com: The API key "turning" is rotated at 2026-11-23T00:00:00Z`)
+		c.expectMails(t, `chief@example.com: The API key "turning" is rotated at 2026-11-23T00:00:00Z`)
 		c.clock.later(next.Add(time.Hour).Sub(c.clock.at(0)()))
 		c.run(t)
-		c.told(t, `chief@example.com: The API key "turning" was rotated; the old secret works until`)
+		c.expectMails(t, `chief@example.com: The API key "turning" was rotated; the old secret works until`)
 		if _, k := load(t, c.main, "turning"); k.Previous == nil || k.Previous.Hash != second.Hash || !k.Rotation.NextAt.Equal(next.AddDate(0, 0, 7)) {
 			t.Errorf("rotated to %+v", k)
 		}
 		c.clock.later(28 * time.Hour)
 		c.run(t)
-		c.told(t, `chief@example.com: The API key "turning" is open with its old secret until`,
+		c.expectMails(t, `chief@example.com: The API key "turning" is open with its old secret until`,
 			`chief@example.com: The API key "ending" expires at`, `owner@example.com: The API key "ending" expires at`, `team@example.com: The API key "ending" expires at`)
 		c.clock.later(ends.Sub(c.clock.at(0)()) + time.Hour)
 		c.run(t)
-		c.told(t, `chief@example.com: The API key "ending" has expired`, `owner@example.com: The API key "ending" has expired`, `team@example.com: The API key "ending" has expired`)
+		c.expectMails(t, `chief@example.com: The API key "ending" has expired`, `owner@example.com: The API key "ending" has expired`, `team@example.com: The API key "ending" has expired`)
 	})
 }
 
@@ -232,10 +232,10 @@ func TestWhatWasMissedIsCaughtUpWithOnce(t *testing.T) {
 		keep(t, c.main, "turning", &identity.Key{Type: identity.OrganisationService, Scopes: []string{"audit_logs.list"}, Secret: secret, Rotation: &identity.RotationPolicy{Period: "weekly", NextAt: &next}})
 		invite(t, c, "late@example.com", chief)
 		c.run(t)
-		c.told(t)
+		c.expectMails(t)
 		c.clock.later(21 * 24 * time.Hour)
 		c.run(t)
-		c.told(t, `chief@example.com: The API key "turning" was rotated`, `chief@example.com: The invitation of late@example.com has expired`)
+		c.expectMails(t, `chief@example.com: The API key "turning" was rotated`, `chief@example.com: The invitation of late@example.com has expired`)
 		if _, k := load(t, c.main, "turning"); k.Previous == nil || k.Previous.Hash != secret.Hash || !k.Rotation.NextAt.After(c.clock.at(0)()) {
 			t.Errorf("rotated to %+v", k)
 		}
@@ -270,13 +270,13 @@ func TestInvitationsExpire(t *testing.T) {
 		id, token := invite(t, c, "new@example.com", chief)
 		c.clock.later(membership.InviteTTL - 20*time.Hour)
 		c.run(t)
-		c.told(t, "chief@example.com: The invitation of new@example.com expires at")
+		c.expectMails(t, "chief@example.com: The invitation of new@example.com expires at")
 		if _, _, err := membership.OfToken(context.Background(), s, token); err != nil {
 			t.Errorf("before its end: %v", err)
 		}
 		c.clock.later(20 * time.Hour)
 		c.run(t)
-		c.told(t, "chief@example.com: The invitation of new@example.com has expired")
+		c.expectMails(t, "chief@example.com: The invitation of new@example.com has expired")
 		if _, _, err := membership.OfToken(context.Background(), s, token); err == nil {
 			t.Error("the link of an expired invitation is found")
 		}
@@ -311,6 +311,6 @@ func TestInvitationsExpire(t *testing.T) {
 		}
 		c.clock.later(membership.InviteTTL)
 		c.run(t)
-		c.told(t, "chief@example.com: The invitation of new@example.com has expired")
+		c.expectMails(t, "chief@example.com: The invitation of new@example.com has expired")
 	})
 }

@@ -208,11 +208,11 @@ func (f *family) plan(c *admin.Call, it item) (*plan, error) {
 	if override {
 		next.Workspaces = nil
 	}
-	asked, err := f.own(c, p, sent, spaces, bad)
+	byWorkspace, err := f.own(c, p, sent, spaces, bad)
 	if err != nil {
 		return nil, err
 	}
-	return p, p.makeDefaults(c, it, spaces, asked)
+	return p, p.makeDefaults(c, it, spaces, byWorkspace)
 }
 
 // within puts details below a path.
@@ -233,7 +233,7 @@ func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resou
 	for n := range spaces { // an id wins over a slug
 		ids[spaces[n].ID] = spaces[n].ID
 	}
-	asked := make(map[string]wish, len(sent))
+	byWorkspace := make(map[string]wish, len(sent))
 	for n, in := range sent {
 		at := fmt.Sprintf("workspaces[%d]", n)
 		id, ok := ids[in.Text("id")]
@@ -241,11 +241,11 @@ func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resou
 			bad = append(bad, fault.Detail{Field: at + ".id", Message: "must name a workspace of the organization"})
 			continue
 		}
-		if _, twice := asked[id]; twice {
+		if _, twice := byWorkspace[id]; twice {
 			bad = append(bad, fault.Detail{Field: at + ".id", Message: "must not be listed twice"})
 			continue
 		}
-		asked[id] = wish{in, at + ".default_provider_slug"}
+		byWorkspace[id] = wish{in, at + ".default_provider_slug"}
 		a := p.next.Access(id)
 		a.UsageLimits, a.Enabled = slices.Clone(a.UsageLimits), in.Bool("enabled")
 		bad = append(bad, within(at, f.access.Set(in, &a, c.Now))...)
@@ -264,7 +264,7 @@ func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resou
 	if refused := fault.Invalids(bad); refused != nil {
 		return nil, refused
 	}
-	return asked, nil
+	return byWorkspace, nil
 }
 
 // wish is what an entry says about the default provider.
@@ -275,7 +275,7 @@ type wish struct {
 
 // makeDefaults finds the workspaces that get access by the change and have no
 // provider of the integration.
-func (p *plan) makeDefaults(c *admin.Call, it item, spaces []resource.Row, asked map[string]wish) error {
+func (p *plan) makeDefaults(c *admin.Call, it item, spaces []resource.Row, byWorkspace map[string]wish) error {
 	users, err := providersOf(c, it.Ref())
 	if err != nil {
 		return err
@@ -287,7 +287,7 @@ func (p *plan) makeDefaults(c *admin.Call, it item, spaces []resource.Row, asked
 	for n := range spaces {
 		id := spaces[n].ID
 		create, d := true, provider.Default{Workspace: id, Actor: c.Actor()}
-		for _, w := range []wish{{c.Body, "default_provider_slug"}, asked[id]} { // the entry's own words win
+		for _, w := range []wish{{c.Body, "default_provider_slug"}, byWorkspace[id]} { // the entry's own words win
 			if w.said.Given("create_default_provider") {
 				create = w.said.Bool("create_default_provider")
 			}

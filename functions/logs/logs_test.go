@@ -37,22 +37,22 @@ type installation struct {
 	archive *segment.Archive
 	sealer  *sealer
 	worker  *export.Worker
-	steps   *asked
+	steps   *recordingQueue
 	options *TailOptions
-	told    *ingest.Maker
+	ingest  *ingest.Maker
 	ahead   time.Duration // of the archive's clock
 }
 
 // tail changes the options of tails that begin.
 func (in *installation) tail(o TailOptions) { *in.options = o }
 
-// asked is a queue that keeps what is sent to it.
-type asked struct {
+// recordingQueue is a queue that stores the messages that are sent to it.
+type recordingQueue struct {
 	queue.Queue
 	sent []queue.Message
 }
 
-func (q *asked) Send(_ context.Context, messages ...queue.Outgoing) error {
+func (q *recordingQueue) Send(_ context.Context, messages ...queue.Outgoing) error {
 	for _, m := range messages {
 		q.sent = append(q.sent, queue.Message{Body: m.Body, Attempt: 1})
 	}
@@ -74,7 +74,7 @@ func (s *sealer) Open(ctx context.Context, b seal.Binding, sealed []byte) ([]byt
 
 func install(t testing.TB) *installation {
 	t.Helper()
-	in := &installation{sealer: &sealer{}, steps: &asked{}}
+	in := &installation{sealer: &sealer{}, steps: &recordingQueue{}}
 	in.House = admintest.Build(t, func(d admin.Deps) []admin.Family {
 		b, err := files.Open(t.TempDir())
 		if err != nil {
@@ -88,7 +88,7 @@ func install(t testing.TB) *installation {
 			Reader: reader, Sealer: in.sealer, Rated: feedback.New(d.Resources.Store(), time.Now, 0, nil), Exports: runs, Bucket: b,
 			Tail: TailOptions{Pace: time.Millisecond}, Store: d.Resources.Store(), Ingest: &ingest.Maker{Sink: intake{in}, Sealer: in.sealer, Now: time.Now},
 		}}
-		in.options, in.told = &f.Tail, f.Ingest
+		in.options, in.ingest = &f.Tail, f.Ingest
 		return []admin.Family{f.describe()}
 	})
 	return in

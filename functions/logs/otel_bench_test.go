@@ -88,7 +88,7 @@ func BenchmarkIngest(b *testing.B) {
 		b.Run(form, func(b *testing.B) {
 			in := install(b)
 			in.options.Pace = time.Millisecond
-			in.told.Sink = &events{}
+			in.ingest.Sink = &events{}
 			bodies := make([][]byte, b.N)
 			header := map[string]string{"Content-Type": "application/json"}
 			for i := range bodies {

@@ -153,17 +153,17 @@ func (f *family) probe(c *admin.Call, rec *resource.Record, in store.Scope) (any
 		return nil, err
 	}
 	began := time.Now()
-	snap, asked := f.look(c.Context, rec, in, testTime)
+	snap, callErr := f.look(c.Context, rec, in, testTime)
 	out := admin.Members{
-		"success": asked == nil, "status_code": 200, "response_time_ms": time.Since(began).Milliseconds(), "url": form.URL, "server_name": nil, "error": nil,
+		"success": callErr == nil, "status_code": 200, "response_time_ms": time.Since(began).Milliseconds(), "url": form.URL, "server_name": nil, "error": nil,
 	}
-	if asked == nil {
+	if callErr == nil {
 		out["server_name"] = admin.OrNull(snap.ServerName)
 		return out, mcp.Store(c.Context, c.Resources, rec.Ref(), snap, c.Actor())
 	}
-	why, status, known := reason(asked)
+	why, status, known := reason(callErr)
 	if !known {
-		return nil, asked
+		return nil, callErr
 	}
 	if out["error"], out["status_code"] = why, nil; status != 0 {
 		out["status_code"] = status

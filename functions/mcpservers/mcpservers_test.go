@@ -211,10 +211,10 @@ func TestClientCredentialsFetchAToken(t *testing.T) {
 	t.Parallel()
 	h, up := newHouse(t), newUpstream(t, false)
 	up.token = "Bearer token-from-the-issuer"
-	asked := make(chan string, 8)
+	tokenRequests := make(chan string, 8)
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, pass, _ := r.BasicAuth()
-		asked <- fmt.Sprint(user, " ", pass, " ", r.PostFormValue("grant_type"), " ", r.PostFormValue("scope"), " ", r.PostFormValue("resource") == up.URL)
+		tokenRequests <- fmt.Sprint(user, " ", pass, " ", r.PostFormValue("grant_type"), " ", r.PostFormValue("scope"), " ", r.PostFormValue("resource") == up.URL)
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(`{"access_token":"token-from-the-issuer","token_type":"Bearer","expires_in":3600}`))
 	}))
@@ -224,7 +224,7 @@ func TestClientCredentialsFetchAToken(t *testing.T) {
 	if m := h.Do("GET", at+"/metadata", key, nil).OK(); m.Text("sync_status") != "success" {
 		t.Errorf("%s", m.Body)
 	}
-	if got := <-asked; got != "me shh-not-told client_credentials a b true" {
+	if got := <-tokenRequests; got != "me shh-not-told client_credentials a b true" {
 		t.Errorf("%s", got)
 	}
 	h.Do("POST", "/mcp-integrations", key, `{"name":"x","url":"https://mcp.example.com","transport":"http","auth_type":"oauth_client_credentials","configurations":{"oauth_metadata":{"client_id":"me"}}}`).Refused(400, "AB01", "configurations.oauth_metadata")

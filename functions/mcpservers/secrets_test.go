@@ -53,23 +53,23 @@ func TestRejectedTokenIsFetchedAgainOnce(t *testing.T) {
 	t.Parallel()
 	h, up := newHouse(t), newUpstream(t, false)
 	up.want("Bearer 1")
-	var asked atomic.Int64
+	var tokenRequests atomic.Int64
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `{"access_token":"%d","token_type":"Bearer","expires_in":3600}`, asked.Add(1))
+		_, _ = fmt.Fprintf(w, `{"access_token":"%d","token_type":"Bearer","expires_in":3600}`, tokenRequests.Add(1))
 	}))
 	defer issuer.Close()
 	body := fmt.Sprintf(`"auth_type":"oauth_client_credentials","configurations":{"oauth_metadata":{"token_endpoint":%q,"client_id":"me","client_secret":"shh-not-told"}}`, issuer.URL)
 	at := "/mcp-integrations/" + register(h, up.URL, body).Text("slug")
 	tried := func() bool { return h.Do("POST", at+"/test", key, nil).OK().At("success") == true }
-	before := asked.Load()
+	before := tokenRequests.Load()
 	up.want(fmt.Sprint("Bearer ", before+2))
-	if !tried() || asked.Load() != before+2 {
-		t.Errorf("%d tokens were fetched, not %d", asked.Load(), before+2)
+	if !tried() || tokenRequests.Load() != before+2 {
+		t.Errorf("%d tokens were fetched, not %d", tokenRequests.Load(), before+2)
 	}
-	before = asked.Load()
+	before = tokenRequests.Load()
 	up.want("Bearer never")
-	if tried() || asked.Load() > before+2 {
-		t.Errorf("%d tokens were fetched, and at most %d should be", asked.Load(), before+2)
+	if tried() || tokenRequests.Load() > before+2 {
+		t.Errorf("%d tokens were fetched, and at most %d should be", tokenRequests.Load(), before+2)
 	}
 }

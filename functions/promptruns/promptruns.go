@@ -135,7 +135,7 @@ type exam struct {
 
 // test runs a table of tests on the version that the path names.
 func test(d *relay.Composition) ([]byte, error) {
-	asked, err := readTable(d.Body)
+	request, err := readTable(d.Body)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func test(d *relay.Composition) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	cases := asked.Tests
+	cases := request.Tests
 	if cases == nil {
 		if cases = saved; len(cases) == 0 {
 			return nil, fault.Invalid("tests", "is required: this prompt has no saved tests")
@@ -163,7 +163,7 @@ func test(d *relay.Composition) ([]byte, error) {
 	}
 	wait.Wait()
 	out.Passed = !slices.ContainsFunc(out.Cases, func(r result) bool { return !r.Passed })
-	if asked.Tests == nil && found.Scope == d.Scope {
+	if request.Tests == nil && found.Scope == d.Scope {
 		if err := x.keep(saved, &out); err != nil {
 			return nil, err
 		}

@@ -128,18 +128,18 @@ func spelled(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 	return out, nil
 }
 
-// asked is the name under which a call stores the workspace that it requests.
-const asked = "workspace"
+// workspaceValue is the name under which a call stores the workspace that it requests.
+const workspaceValue = "workspace"
 
 func matches(c *admin.Call, row *resource.Row) bool {
 	if c.Query.Given("workspace_id") {
-		id, _ := c.Value(asked).(string)
+		id, _ := c.Value(workspaceValue).(string)
 		if id == "" {
 			id = c.Query.Text("workspace_id")
 			if ws, ok, err := c.Workspace(id); err == nil && ok {
 				id = ws.ID
 			}
-			c.SetValue(asked, id)
+			c.SetValue(workspaceValue, id)
 		}
 		if row.Fields[membership.FieldWorkspace] != id {
 			return false

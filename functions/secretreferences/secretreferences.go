@@ -294,16 +294,16 @@ func (f *family) ask(ctx context.Context, source *reference.Source, key string) 
 		key = source.SecretKey
 	}
 	if _, err := value.Read(key, reference.FormatJSON); err == nil || key == "" {
-		return told(value), nil
+		return describeValue(value), nil
 	}
 	if _, err := value.Read(key, reference.FormatString); err != nil {
 		return "", source.Named(err)
 	}
-	return told(value), nil
+	return describeValue(value), nil
 }
 
-// told describes the value of a secret, by its field names alone.
-func told(v *reference.Value) string {
+// describeValue describes the value of a secret, by its field names alone.
+func describeValue(v *reference.Value) string {
 	names := v.Members()
 	if len(names) == 0 {
 		return "The secret was read; it is a string"

@@ -258,7 +258,7 @@ type Scope struct {
 	Workspace string
 }
 
-// Organization is the scope without its workspace.
+// Organisation is the scope without its workspace.
 func (s Scope) Organisation() Scope { return Scope{Org: s.Org} }
 
 // Partition names the rows of one tenant in one table: ORG#o or ORG#o#WS#w,
