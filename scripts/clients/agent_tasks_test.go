@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -318,6 +319,8 @@ func (a *pinned) start(t *testing.T, p *process, root, key, work, request string
 	if a.stdin {
 		cmd.Stdin = strings.NewReader(request)
 	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // some are started by a program that starts another
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
