@@ -71,7 +71,7 @@ func versionOf(t *testing.T, pkg string) string {
 }
 
 const (
-	turnsHead    = "| Agent | Version | API | Seven turns |\n|---|---|---|---|\n"
+	turnsHead    = "| Agent | Version | API | Date | Seven turns |\n|---|---|---|---|---|\n"
 	refusalsHead = "| Agent | API | Wrong key, 401 | Budget, 412 | Daily rate, 429 | Guardrail, 446 |\n|---|---|---|---|---|---|\n"
 )
 
@@ -145,9 +145,7 @@ func (p *process) refusals(t *testing.T) []refusal {
 // TestAgentsTakeRefusals counts, in a proxy, how often a coding agent repeats a request that the gateway
 // rejects for good, and reads whether it shows the gateway's sentence.
 func TestAgentsTakeRefusals(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: starts a gateway and coding agents, which -short leaves out")
-	}
+	onlyByMake(t)
 	host := httptest.NewServer(&strictHost{results: map[string]string{}})
 	t.Cleanup(host.Close)
 	p := startGateway(t)

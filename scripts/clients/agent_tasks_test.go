@@ -22,7 +22,16 @@ import (
 	"time"
 )
 
-var updateTable = flag.Bool("update-agents", false, "write the tables of agents into the guide")
+var updateTable = flag.Bool("update-agents", false, "run the agents of the tables, and write the tables into the guide")
+
+// onlyByMake skips a test that make agents runs: it takes minutes, and what an agent does within a
+// time depends on the machine.
+func onlyByMake(t *testing.T) {
+	t.Helper()
+	if !*updateTable {
+		t.Skip("SKIPPED: make agents runs it")
+	}
+}
 
 const strictModel = "@strict/deepseek-reasoner"
 
@@ -394,9 +403,7 @@ func (p *process) admin(t *testing.T, method, path, body string) map[string]any 
 // TestAgentsReturnReasoning has real coding agents do a task of seven turns at a provider that rejects a
 // turn without the reasoning of the turns before.
 func TestAgentsReturnReasoning(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: starts a gateway and coding agents, which -short leaves out")
-	}
+	onlyByMake(t)
 	host := &switching{}
 	server := httptest.NewServer(host)
 	t.Cleanup(server.Close)
@@ -431,7 +438,7 @@ func TestAgentsReturnReasoning(t *testing.T) {
 				}
 			}
 		})
-		rows.add(a.agent, versionOf(t, a.pkg), a.wire, verdict)
+		rows.add(a.agent, versionOf(t, a.pkg), a.wire, time.Now().UTC().Format(time.DateOnly), verdict)
 	}
 	rows.write(t)
 }
