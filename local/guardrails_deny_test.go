@@ -175,3 +175,21 @@ func TestRedactedDataIsInNoLog(t *testing.T) {
 		}
 	}
 }
+
+// TestDenialsNameTheirPlace checks that the sentence of a denial names a guardrail without a name by
+// its place in the config, and its check.
+func TestDenialsNameTheirPlace(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	const passes, denies = `{"default.contains":{"words":["nowhere"],"operator":"none"},"deny":true}`, `{"default.contains":{"words":["house"],"operator":"none"},"deny":true}`
+	for where, config := range map[string]string{
+		"input_guardrails[0]":  `{"input_guardrails":[` + denies + `]}`,
+		"input_guardrails[1]":  `{"input_guardrails":[` + passes + `,` + denies + `]}`,
+		"output_guardrails[1]": `{"output_guardrails":[` + passes + `,` + denies + `]}`,
+	} {
+		want := `Guardrail \"` + where + `\", check default.contains.`
+		if got := r.call("POST", "/chat/completions", chatBody("gpt-4o", "mock: echo\nthe house", ""), "x-gateway-provider", "@mock", "x-gateway-config", config); got.status != 446 || !strings.Contains(got.body, want) {
+			t.Errorf("%s: %d %s", where, got.status, got.body)
+		}
+	}
+}
