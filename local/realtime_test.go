@@ -508,3 +508,38 @@ func TestSessionsDrain(t *testing.T) {
 	}
 	<-stopped
 }
+
+// A session that a side closed is no error in records and analytics, a response that was cut by the
+// end of its session is one.
+func TestSessionsThatEndAreNoErrors(t *testing.T) {
+	t.Parallel()
+	r := start(t)
+	for _, text := range []string{"close=4001", "close=1001", "close=1008"} {
+		s := r.speak("model=@mock/gpt-realtime")
+		s.turn("words")
+		s.says(text)
+		s.send(`{"type":"response.create"}`)
+		s.ended()
+	}
+	turns, sessions := r.turns(9)
+	if len(turns) != 6 || len(sessions) != 3 {
+		t.Fatalf("%d turns, %d sessions", len(turns), len(sessions))
+	}
+	for _, rec := range sessions {
+		if rec.FinishReason != "closed_by_provider" || !rec.Success() || rec.ErrorCode != "" {
+			t.Errorf("session: %s %d %q", rec.FinishReason, rec.ClientStatus, rec.ErrorCode)
+		}
+	}
+	for _, rec := range turns {
+		cut := rec.FinishReason == "connection_lost"
+		if rec.Success() == cut || cut != (rec.ErrorCode == "invalid_provider_response") || !cut && rec.FinishReason != "completed" || rec.Cost == 0 {
+			t.Errorf("turn: %s %d %q, cost %d", rec.FinishReason, rec.ClientStatus, rec.ErrorCode, rec.Cost)
+		}
+	}
+	eventually(t, func() error {
+		if got := r.get("/analytics/graphs/errors?"+lastHour(), workspaceKey); member(got, "summary/total") != 3.0 {
+			return fmt.Errorf("%v", got)
+		}
+		return nil
+	})
+}

@@ -243,6 +243,9 @@ func (r *turn) End(d *dialect.Done, event []byte) {
 		reason = d.Reason
 	}
 	r.charge(d.Usage, reason, event)
+	if reason == dialect.ConnectionLost {
+		r.call.log.Reject(fault.New(fault.InvalidProviderResponse, "", "The response was cut: its session ended"))
+	}
 	r.judged(d.ID)
 	r.desk.shut(r.call)
 }

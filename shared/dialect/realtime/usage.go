@@ -11,11 +11,14 @@ import (
 	"gateway/shared/pricing"
 )
 
+// ConnectionLost is the reason of a response that was cut by the end of its session.
+const ConnectionLost = "connection_lost"
+
 // Done is how a response ended.
 type Done struct {
 	ID     string
 	Status string // completed, cancelled, failed, incomplete
-	Reason string // why it is not complete
+	Reason string // why it is not complete; ConnectionLost: its session ended
 	Usage  pricing.Usage
 
 	Model  string // the model that made it; "": the session's

@@ -303,7 +303,7 @@ func (t *turns) leave() {
 	t.awaited, t.running = nil, nil
 	dones := make(map[string]*realtime.Done, len(open))
 	for id, r := range open {
-		d := &realtime.Done{ID: id, Status: "incomplete", Reason: "connection_lost"}
+		d := &realtime.Done{ID: id, Status: "incomplete", Reason: realtime.ConnectionLost}
 		t.estimate(d, r)
 		dones[id] = d
 	}

@@ -8,6 +8,7 @@ import (
 
 	"gateway/shared/dialect/gemini"
 	"gateway/shared/dialect/live"
+	"gateway/shared/dialect/realtime"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
@@ -223,5 +224,5 @@ func (s *Session) Left() []live.Step {
 	if s.made == 0 && !s.used.Known() && !s.over {
 		u = pricing.Usage{} // it had no result
 	}
-	return []live.Step{s.end(u, "connection_lost")}
+	return []live.Step{s.end(u, realtime.ConnectionLost)}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gateway/shared/dialect/live"
+	"gateway/shared/dialect/realtime"
 	"gateway/shared/pricing"
 	"gateway/shared/wire"
 )
@@ -139,7 +140,7 @@ func tokens(bytes int64) int64 { return (bytes + bytesOfToken - 1) / bytesOfToke
 
 // lost ends a response without further events.
 func (d *delegated) lost(id string) live.Step {
-	step := live.Step{Do: live.Ends, ID: id, Model: d.model, Finish: "connection_lost"}
+	step := live.Step{Do: live.Ends, ID: id, Model: d.model, Finish: realtime.ConnectionLost}
 	step.Usage.Set(pricing.Input, d.reads)
 	step.Usage.Set(pricing.Output, tokens(d.made))
 	step.Usage.Estimated = true

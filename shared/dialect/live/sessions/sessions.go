@@ -383,7 +383,7 @@ func (s *Session) Left() (steps []live.Step) {
 	}
 	clear(s.open)
 	if s.timed {
-		steps = append(steps, s.ends("connection_lost", true))
+		steps = append(steps, s.ends(realtime.ConnectionLost, true))
 	}
 	return steps
 }
