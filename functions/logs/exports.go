@@ -431,9 +431,16 @@ func (x *exports) download(c *admin.Call) (any, error) {
 	return map[string]any{"signed_url": link}, nil
 }
 
-// mayRead checks that the caller could select the logs of a file now: its role, or what the
-// settings show it, may have changed since. A role without logs has no exports either.
+// mayRead checks that the caller could write a file now: its role, what the settings show it, or
+// the fields that may be exported may have changed since. A role without logs has no exports either.
 func mayRead(c *admin.Call, o *export.Order) error {
+	of, err := tenant.FetchSettings(c.Context, c.Resources, c.Scope)
+	if err != nil {
+		return err
+	}
+	if refuseDenied(of, o.Fields) != nil {
+		return fault.New(fault.NotAllowed, "exportId", "The file contains fields that may no longer be exported here; create another export without the fields of GET /v1/logs/exports/field-restrictions")
+	}
 	now := o.Filter
 	if err := usagequery.Restrict(c, &now); err != nil {
 		return err

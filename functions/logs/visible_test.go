@@ -134,13 +134,15 @@ func TestKeysThatOthersKnowSeeTheirOwnLogs(t *testing.T) {
 // author saw more is not a way around the present settings.
 func TestFilesOfExportsAreReadWithTheRightsOfNow(t *testing.T) {
 	for name, c := range map[string]struct {
-		data   string
-		rights tenant.Rights
-		want   int
+		data string
+		now  tenant.Settings
+		want int
 	}{
-		"nothing has changed":   {"response", tenant.Rights{}, 200},
-		"no bodies":             {"response", tenant.Rights{ManagersViewLogs: no()}, 403},
-		"only the author's own": {"ai_model", tenant.Rights{ManagersViewAllData: no()}, 403},
+		"nothing has changed":   {"response", tenant.Settings{}, 200},
+		"no bodies":             {"response", tenant.Settings{Rights: tenant.Rights{ManagersViewLogs: no()}}, 403},
+		"only the author's own": {"ai_model", tenant.Settings{Rights: tenant.Rights{ManagersViewAllData: no()}}, 403},
+		"a field is denied":     {"response", tenant.Settings{DeniedExportFields: []string{"response"}}, 403},
+		"another is denied":     {"response", tenant.Settings{DeniedExportFields: []string{"request"}}, 200},
 	} {
 		in := install(t)
 		ofEverybody(t, in)
@@ -148,7 +150,7 @@ func TestFilesOfExportsAreReadWithTheRightsOfNow(t *testing.T) {
 		id := in.Do("POST", "/logs/exports", admintest.ManagerKey, `{"filters":{},"requested_data":["id","`+c.data+`"]}`).OK().Text("id")
 		in.Do("POST", "/logs/exports/"+id+"/start", admintest.ManagerKey, nil).OK()
 		in.work(t)
-		in.Govern(tenant.Settings{Rights: c.rights})
+		in.Govern(c.now)
 		if got := in.Do("GET", "/logs/exports/"+id+"/download", admintest.ManagerKey, nil); got.Status != c.want {
 			t.Errorf("%s: %d %s", name, got.Status, got.Body)
 		}
