@@ -122,7 +122,8 @@ func TestSearchesEndWithTheirContext(t *testing.T) {
 }
 
 // TestMisconfiguredChecksFailClosed: a check of a service that cannot be asked, because a required
-// parameter is missing or its credentials are not usable, fails a hook that denies.
+// parameter is missing or its credentials are not usable, or that responds without a verdict, fails
+// a hook that denies. An outage does not.
 func TestMisconfiguredChecksFailClosed(t *testing.T) {
 	t.Parallel()
 	makers := map[string]judge.Maker{}
@@ -156,9 +157,15 @@ func TestMisconfiguredChecksFailClosed(t *testing.T) {
 			return judge.Failed(judge.CredentialsError, "needs a key")
 		}
 	}
+	makers["test.answered"] = func(map[string]json.RawMessage) judge.Func {
+		return func(context.Context, *judge.Subject) judge.Verdict {
+			return judge.Verdict{Err: &judge.Failure{Name: "VendorError", Answered: true}}
+		}
+	}
 	makers["default.log"] = down
 	for raw, denied := range map[string]bool{
 		`{"test.credentials":{},"deny":true}`: true, `{"test.credentials":{"failOnError":false},"deny":true}`: false, `{"test.credentials":{}}`: false,
+		`{"test.answered":{},"deny":true}`: true, `{"test.answered":{"failOnError":false},"deny":true}`: false, `{"test.answered":{}}`: false,
 		`{"default.log":{"logURL":"https://log.example"},"deny":true}`: false,
 	} {
 		if o := (Hooks{NewKit(makers).Ready(guard.ReadHook(json.RawMessage(raw), true, false))}).Run(t.Context(), guard.Before, call("a")); o.Denied != denied {

@@ -44,7 +44,7 @@ type check struct {
 	scope       content.Scope
 	failOnError bool
 	failClosed  bool // an error fails the check as with failOnError, unless there was nothing to judge
-	configured  bool // an error of its parameters or credentials fails the check as with failOnError
+	configured  bool // an error that is no outage fails the check as with failOnError: see judge.Failure.FailsClosed
 	soft        bool
 	local       bool
 	mutates     bool
@@ -179,7 +179,7 @@ func reachOf(id string, params map[string]json.RawMessage) guard.Reach {
 
 // fails reports whether an error of the check makes its hook fail.
 func (c *check) fails(v *judge.Verdict) bool {
-	return c.failOnError || c.failClosed && !v.Nothing || c.configured && v.Err != nil && v.Err.Misconfigured()
+	return c.failOnError || c.failClosed && !v.Nothing || c.configured && v.Err != nil && v.Err.FailsClosed()
 }
 
 // Reads reports whether a check of the hook judges bodies and not only request types.

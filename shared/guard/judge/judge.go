@@ -93,6 +93,15 @@ type Verdict struct {
 type Failure struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
+	// Answered is set if the service responded, but not with a verdict on this text. Unlike an
+	// outage, a caller can cause this, for example by the length of the text.
+	Answered bool `json:"-"`
+}
+
+// Answers reports whether a service that responds with a status works: the others are those of
+// an outage or of too many requests.
+func Answers(status int) bool {
+	return status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooEarly && status != http.StatusTooManyRequests
 }
 
 // Names of failures of a check that is not configured correctly, as opposed to one whose service
@@ -102,10 +111,11 @@ const (
 	CredentialsError = "CredentialsError"
 )
 
-// Misconfigured reports whether the check cannot judge until its parameters or credentials change.
-// It fails a guardrail that denies, unless failOnError is set.
-func (f *Failure) Misconfigured() bool {
-	return f.Name == ParameterError || f.Name == CredentialsError
+// FailsClosed reports whether the error fails a guardrail that denies, unless failOnError is set:
+// the check cannot judge until its parameters or credentials change, or its service responded
+// without a verdict. An outage does not.
+func (f *Failure) FailsClosed() bool {
+	return f.Answered || f.Name == ParameterError || f.Name == CredentialsError
 }
 
 // Func runs one check. It ends with ctx, does not panic for any subject, and retains no part of

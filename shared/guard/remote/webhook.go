@@ -188,7 +188,7 @@ func webhook(params map[string]json.RawMessage, now func() time.Time) judge.Func
 			if json.Valid(raw) {
 				d.Response = raw
 			}
-			return judge.Verdict{Data: d, Err: &judge.Failure{Name: "WebhookError", Message: "The webhook returned no verdict, with the status " + http.StatusText(status)}}
+			return judge.Verdict{Data: d, Err: &judge.Failure{Name: "WebhookError", Message: "The webhook returned no verdict, with the status " + http.StatusText(status), Answered: judge.Answers(status)}}
 		}
 		d.Verdict, d.Explanation, d.Response = *answer.Verdict, "The webhook returned a verdict", answer.Data
 		v := judge.Verdict{Pass: d.Verdict, Data: d, Body: answer.Changed.Request.JSON}

@@ -63,6 +63,44 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
+// TestOutagesOfWebhooksAreToldFromRejections checks which responses are an outage, with which a
+// hook that denies passes: none that the length or the content of a text can cause.
+func TestOutagesOfWebhooksAreToldFromRejections(t *testing.T) {
+	t.Parallel()
+	var status int
+	var body string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if status/100 == 3 {
+			w.Header().Set("Location", "/elsewhere")
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}))
+	defer s.Close()
+	client := *s.Client()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	for _, c := range []struct {
+		status int
+		body   string
+		closed bool
+	}{
+		{413, `{"error":"too long"}`, true}, {400, "", true}, {401, "", true}, {422, `{"verdict":true}`, true}, {302, "", true}, {200, "", true}, {200, `{"verdict":"yes"}`, true}, {200, `{"error":"too long"}`, true},
+		{500, "", false}, {503, `{"verdict":true}`, false}, {408, "", false}, {425, "", false}, {429, "", false},
+	} {
+		status, body = c.status, c.body
+		address, _ := json.Marshal(s.URL)
+		v := Makers(time.Now, known)["default.webhook"](map[string]json.RawMessage{"webhookURL": address})(context.Background(), &judge.Subject{Phase: guard.Before, Texts: []string{"a"}, Request: []byte(`{}`), Client: &client})
+		if v.Pass || v.Err == nil || v.Err.FailsClosed() != c.closed {
+			t.Errorf("%d %s: %+v", c.status, c.body, v.Err)
+		}
+	}
+	s.Close()
+	address, _ := json.Marshal(s.URL)
+	if v := Makers(time.Now, known)["default.webhook"](map[string]json.RawMessage{"webhookURL": address})(context.Background(), &judge.Subject{Phase: guard.Before, Texts: []string{"a"}, Request: []byte(`{}`), Client: &client}); v.Err == nil || v.Err.FailsClosed() {
+		t.Errorf("a webhook that is down: %+v", v.Err)
+	}
+}
+
 // TestCredentialsOfWebhooksAreRedacted checks that a service that repeats what it was sent, in an
 // error or in its data, shows it to no client and no reader of logs.
 func TestCredentialsOfWebhooksAreRedacted(t *testing.T) {

@@ -34,7 +34,10 @@ func (r *run) ask(ctx context.Context, part int, text string) {
 	if err == nil {
 		err = r.read(a, raw)
 	}
-	if err != nil && r.err == nil {
+	switch {
+	case err == nil:
+		r.answered = true
+	case r.err == nil || err.Answered && !r.err.FailsClosed():
 		r.err = err
 	}
 }
@@ -44,12 +47,12 @@ func (r *run) read(a *ask, raw []byte) *judge.Failure {
 	bad := false
 	said := answer{bad: &bad}
 	if json.Unmarshal(raw, &said.v) != nil {
-		return r.fails("VendorError", "returned a response that is not JSON")
+		return r.noVerdict("returned a response that is not JSON")
 	}
 	failed, findings, texts, body := r.failed, r.findings, slices.Clone(r.texts), r.body
 	if r.judge(a, said); bad {
 		r.failed, r.findings, r.texts, r.body = failed, findings, texts, body
-		return r.fails("VendorError", "returned a response of an unknown format")
+		return r.noVerdict("returned a response of an unknown format")
 	}
 	return nil
 }
@@ -57,6 +60,13 @@ func (r *run) read(a *ask, raw []byte) *judge.Failure {
 // fails returns an error that names the vendor.
 func (c *check) fails(name, format string, args ...any) *judge.Failure {
 	return &judge.Failure{Name: name, Message: c.name + " " + fmt.Sprintf(format, args...)}
+}
+
+// noVerdict is fails for a vendor that responded.
+func (c *check) noVerdict(format string, args ...any) *judge.Failure {
+	f := c.fails("VendorError", format, args...)
+	f.Answered = true
+	return f
 }
 
 // call sends the wire's request, and returns the response if its status is a success.
@@ -87,10 +97,12 @@ func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 	a.run.breakers.record(key, resp.StatusCode >= 500)
 	mask.Bytes(raw, provider.HeaderSecrets(nil, req.Header, a.run.forward, nil))
 	switch {
-	case resp.StatusCode < 200 || resp.StatusCode > 299:
+	case !judge.Answers(resp.StatusCode):
 		return nil, a.run.fails("VendorError", "responded with the status %d", resp.StatusCode)
+	case resp.StatusCode < 200 || resp.StatusCode > 299:
+		return nil, a.run.noVerdict("responded with the status %d", resp.StatusCode)
 	case len(raw) > maxAnswer:
-		return nil, a.run.fails("VendorError", "returned a response of more than %d bytes", maxAnswer)
+		return nil, a.run.noVerdict("returned a response of more than %d bytes", maxAnswer)
 	}
 	return raw, nil
 }

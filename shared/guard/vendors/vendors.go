@@ -167,6 +167,7 @@ type run struct {
 	body     json.RawMessage
 	sources  []source
 	err      *judge.Failure
+	answered bool // a call got a verdict
 }
 
 // ask is one call of a run.
@@ -233,6 +234,7 @@ type data struct {
 
 func (r *run) verdict() judge.Verdict {
 	if r.err != nil && !r.failed {
+		r.err.Answered = r.err.Answered || r.answered // of parts of a text: no outage
 		return judge.Verdict{Err: r.err, Texts: r.texts}
 	}
 	slices.Sort(r.findings)

@@ -320,6 +320,39 @@ func TestLongTextsAreSplit(t *testing.T) {
 	}
 }
 
+// TestOutagesAreToldFromRejections: with an outage a hook that denies passes, but not with what the
+// length, the number or the content of texts can cause.
+func TestOutagesAreToldFromRejections(t *testing.T) {
+	t.Parallel()
+	p := *proofOf("azure.contentSafety")
+	s := serve(t, &p)
+	for _, c := range []struct {
+		status int
+		body   string
+		closed bool
+	}{
+		{413, "", true}, {400, `{"error":{"code":"InvalidRequestBody"}}`, true}, {401, "", true}, {302, "", true}, {200, "", true}, {200, `{"error":"too long"}`, true}, {200, "[", true},
+		{500, "", false}, {429, "", false}, {408, "", false},
+	} {
+		s.say(says(c.status, c.body))
+		if v := p.run(s, ""); v.Pass || v.Err == nil || v.Err.FailsClosed() != c.closed {
+			t.Errorf("%d %s: %s", c.status, c.body, told(v))
+		}
+	}
+	p.texts = []string{strings.Repeat("a", 25_000)}
+	var n atomic.Int64
+	s.say(func(w http.ResponseWriter, r *http.Request) {
+		if n.Add(1) == 2 {
+			says(500, "")(w, r)
+			return
+		}
+		says(200, `{"categoriesAnalysis":[]}`)(w, r)
+	})
+	if v := p.run(s, ""); v.Pass || v.Err == nil || !v.Err.FailsClosed() {
+		t.Errorf("an error of one part: %s", told(v))
+	}
+}
+
 func TestMasked(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
