@@ -25,7 +25,7 @@ import (
 type awsSide interface {
 	Configure()
 	Advise(error) error
-	StandIn(ctx context.Context, log io.Writer) (data string, end func() error, err error)
+	StartEmulators(ctx context.Context, log io.Writer) (data string, end func() error, err error)
 	Backends(context.Context) (app.Backends, error)
 	Core(context.Context) (*app.Core, error)
 	Functions(ctx context.Context, core *app.Core, dir, data, allow, trusted string) (http.Handler, []func(context.Context) error, func() error, error)
@@ -55,14 +55,14 @@ func becomeLinked(ctx context.Context, o options, args []string) error {
 	return become(ctx, program, args)
 }
 
-// standIn starts AWS emulators if the command line selects AWS and no variable names an
+// startEmulators starts AWS emulators if the command line selects AWS and no variable names an
 // endpoint. The folder for this run's journals is deleted with them; only the function binaries
 // remain. end stops the emulators.
-func standIn(ctx context.Context, o *options, log io.Writer) (end func() error, err error) {
+func startEmulators(ctx context.Context, o *options, log io.Writer) (end func() error, err error) {
 	if o.store != "aws" {
 		return func() error { return nil }, nil
 	}
-	data, end, err := aws.StandIn(ctx, log)
+	data, end, err := aws.StartEmulators(ctx, log)
 	if err == nil && data != "" {
 		o.functions, o.data = o.functionsFolder(), data
 	}
@@ -115,8 +115,8 @@ func functionEgress(mock string) (allow, trusted string) {
 	if !set {
 		allow = defaultEgress
 	}
-	trusted, given := os.LookupEnv("TRUSTED_CUSTOM_HOSTS")
-	if !given && !set {
+	trusted, isSet := os.LookupEnv("TRUSTED_CUSTOM_HOSTS")
+	if !isSet && !set {
 		trusted = strings.Join(egress.DefaultTrusted(false), ",")
 	}
 	return allow, strings.Trim(trusted+","+mock, ",")

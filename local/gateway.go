@@ -48,18 +48,18 @@ import (
 
 // gateway is everything that runs in the process.
 type gateway struct {
-	options options
-	stores  *stores
-	core    *app.Core
-	mock    *mockprovider.Server
-	server  *host.Server
-	sender  *audit.Sender
-	made    *app.Made    // the keys that were made for an empty store
-	given   app.First    // keys that the environment sets for an empty store
-	ignored []string     // variables with keys that the stores do not have
-	relay   *relay.Relay // nil where the container's own main serves
-	metrics *host.Server // nil: not enabled
-	workers []worker
+	options     options
+	stores      *stores
+	core        *app.Core
+	mock        *mockprovider.Server
+	server      *host.Server
+	sender      *audit.Sender
+	made        *app.Made    // the keys that were made for an empty store
+	initialKeys app.First    // keys that the environment sets for an empty store
+	ignored     []string     // variables with keys that the stores do not have
+	relay       *relay.Relay // nil where the container's own main serves
+	metrics     *host.Server // nil: not enabled
+	workers     []worker
 }
 
 // worker is a part of the process that runs until its context ends.
@@ -155,20 +155,20 @@ func (g *gateway) begin(ctx context.Context) (err error) {
 	if g.mock != nil {
 		first.MockURL = g.mock.URL() + "/v1"
 	}
-	g.given = first
+	g.initialKeys = first
 	if g.made, err = g.core.Bootstrap(ctx, first); err != nil || g.made != nil {
 		return err
 	}
-	for _, given := range []struct{ name, key string }{{"GATEWAY_ADMIN_KEY", first.AdminKey}, {"GATEWAY_WORKSPACE_KEY", first.WorkspaceKey}} {
-		if given.key == "" {
+	for _, preset := range []struct{ name, key string }{{"GATEWAY_ADMIN_KEY", first.AdminKey}, {"GATEWAY_WORKSPACE_KEY", first.WorkspaceKey}} {
+		if preset.key == "" {
 			continue
 		}
-		_, known, err := g.core.Store.Table(store.Keys).Get(ctx, identity.CredentialKey(identity.SecretOf(given.key)), true)
+		_, known, err := g.core.Store.Table(store.Keys).Get(ctx, identity.CredentialKey(identity.SecretOf(preset.key)), true)
 		if err != nil {
 			return err
 		}
 		if !known {
-			g.ignored = append(g.ignored, given.name)
+			g.ignored = append(g.ignored, preset.name)
 		}
 	}
 	return nil
@@ -210,10 +210,10 @@ func (g *gateway) assemble() error {
 	}
 	exporter := telemetry.Exporter(g.core)
 	totals.AddCounter(metric.Dropped, exporter.Dropped)
-	told := observe.NewQueue(exporter)
+	queue := observe.NewQueue(exporter)
 	g.workers = []worker{
-		g.usageWorker(archive, told),
-		told.Run,
+		g.usageWorker(archive, queue),
+		queue.Run,
 		g.auditWorker(),
 		func(ctx context.Context) error { sender.Run(ctx, sweepEvery); return nil },
 		g.every(time.Minute, "compact", archive.Compact),
@@ -252,12 +252,12 @@ var batchPace = batchrun.Standard
 // and make it 5 percent.
 const maxBatch = 500
 
-func (g *gateway) usageWorker(archive *segment.Archive, told *observe.Queue) worker {
+func (g *gateway) usageWorker(archive *segment.Archive, queue *observe.Queue) worker {
 	g.stores.Journal.Watch(logs.Followed)
 	used := lastused.NewRecorder(g.core.Store)
 	stored := func(ctx context.Context, records []usage.Record) {
 		used.Record(ctx, records)
-		told.Offer(ctx, records)
+		queue.Offer(ctx, records)
 	}
 	w := usage.Worker{Source: g.stores.Journal, Ingester: archive, Settler: g.core.Ledger, OnStored: stored, MaxRecords: maxBatch, OnError: logged("usage worker")}
 	return w.Run
@@ -349,11 +349,11 @@ func (g *gateway) announce(out io.Writer) {
 	base := "http://" + g.server.Addr().String() + "/v1"
 	how, key := "Try it, with the workspace key of the first start in GATEWAY_WORKSPACE_KEY", `"x-gateway-api-key: $GATEWAY_WORKSPACE_KEY"`
 	if g.made != nil {
-		if g.given.WorkspaceKey == "" {
+		if g.initialKeys.WorkspaceKey == "" {
 			how, key = "Try it", "'x-gateway-api-key: "+g.made.WorkspaceKey+"'"
 		}
-		fmt.Fprintf(out, "admin key      %s\nworkspace key  %s\n", shown(g.made.AdminKey, g.given.AdminKey, "GATEWAY_ADMIN_KEY"), shown(g.made.WorkspaceKey, g.given.WorkspaceKey, "GATEWAY_WORKSPACE_KEY"))
-		if g.given.AdminKey == "" || g.given.WorkspaceKey == "" {
+		fmt.Fprintf(out, "admin key      %s\nworkspace key  %s\n", shown(g.made.AdminKey, g.initialKeys.AdminKey, "GATEWAY_ADMIN_KEY"), shown(g.made.WorkspaceKey, g.initialKeys.WorkspaceKey, "GATEWAY_WORKSPACE_KEY"))
+		if g.initialKeys.AdminKey == "" || g.initialKeys.WorkspaceKey == "" {
 			fmt.Fprintln(out, "(shown this once; the store keeps only their hashes)")
 		}
 		fmt.Fprintln(out)
@@ -377,8 +377,8 @@ func (g *gateway) announce(out io.Writer) {
 
 // shown returns the printed form of a key: only a generated key is shown. A configured key is
 // known to its user, and printed text often ends up in a log.
-func shown(key, given, variable string) string {
-	if given != "" {
+func shown(key, configured, variable string) string {
+	if configured != "" {
 		return "(as in " + variable + ")"
 	}
 	return key
@@ -403,7 +403,7 @@ func egressPolicy(addr, mock string) (egress.Policy, error) {
 	if p.RootCAs, err = egress.Roots(os.Getenv(egress.EnvRoots)); err != nil {
 		return p, err
 	}
-	if trusted, given := os.LookupEnv("TRUSTED_CUSTOM_HOSTS"); given {
+	if trusted, isSet := os.LookupEnv("TRUSTED_CUSTOM_HOSTS"); isSet {
 		if p.TrustedHosts, err = egress.ParseTrusted(trusted); err != nil {
 			return p, fmt.Errorf("TRUSTED_CUSTOM_HOSTS: %w", err)
 		}

@@ -67,7 +67,7 @@ func startWith(t *testing.T, o options, set ...func(*gateway)) *running {
 	if g.relay != nil { // what is kept is found, however busy the machine is
 		g.relay.CacheTimes = caching.Times{LookUp: time.Minute, Keep: time.Minute, Embed: time.Minute}
 	}
-	g.core.KeepTwins = true // tests create many equal resources
+	g.core.AllowDuplicates = true // tests create many equal resources
 	for _, f := range set {
 		f(g)
 	}

@@ -98,7 +98,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if o.store == "aws" && aws == nil {
 		return becomeLinked(ctx, o, args)
 	}
-	end, err := standIn(ctx, &o, os.Stderr)
+	end, err := startEmulators(ctx, &o, os.Stderr)
 	if err != nil {
 		return err
 	}

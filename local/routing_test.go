@@ -213,7 +213,7 @@ func TestLoadbalanceKeepsItsWeights(t *testing.T) {
 		t.Errorf("%v", seen)
 	}
 	for _, rec := range r.records(n) {
-		if len(rec.Draws) != 1 || rec.Draws[0].Path != "config" || fmt.Sprintf("config.targets[%d]", rec.Draws[0].Chosen) != rec.OptionIndex || rec.Draws[0].Sticky != "" {
+		if len(rec.Draws) != 1 || rec.Draws[0].Path != "config" || fmt.Sprintf("config.targets[%d]", rec.Draws[0].Index) != rec.OptionIndex || rec.Draws[0].Sticky != "" {
 			t.Fatalf("%s: %+v", rec.OptionIndex, rec.Draws)
 		}
 	}
@@ -245,7 +245,7 @@ func TestStickyRulesHoldInEveryProcess(t *testing.T) {
 	for _, rec := range r.records(120) {
 		how[rec.Draws[0].Sticky]++
 	}
-	if how[usage.StickyHash] != 80 || how[usage.StickyKept] != 40 {
+	if how[usage.StickyHash] != 80 || how[usage.StickyReused] != 40 {
 		t.Errorf("%v", how)
 	}
 }

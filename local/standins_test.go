@@ -146,7 +146,7 @@ func TestStandInsOnlyWhereNothingIsNamed(t *testing.T) {
 			withoutAWS(t)
 			t.Setenv(c.variable, c.value)
 			o := options{store: c.store, data: t.TempDir()}
-			end, err := standIn(t.Context(), &o, io.Discard)
+			end, err := startEmulators(t.Context(), &o, io.Discard)
 			if err != nil || os.Getenv("AWS_ACCESS_KEY_ID") != "" || o.functions != "" {
 				t.Errorf("%v, %+v", err, o)
 			}

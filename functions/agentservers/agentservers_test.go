@@ -28,10 +28,10 @@ const (
 	older = `{"name":"Agent","url":"http://agent.internal/","protocolVersion":"0.3.0","preferredTransport":"JSONRPC","additionalInterfaces":[{"url":"http://agent.internal/rest","transport":"HTTP+JSON"},{"url":"grpc://x","transport":"GRPC"}],"signatures":[{"protected":"x","signature":"y"}],"skills":[{"id":"one","name":"One","description":"d","tags":["t"]},{"id":"two","name":"Two"},{"name":"nameless"}],"x-kept":{"n":1.50}}`
 )
 
-func newHouse(t testing.TB) *admintest.House { return newHouseAt(t, time.Now) }
+func newHouse(t testing.TB) *admintest.Installation { return newHouseAt(t, time.Now) }
 
 // newHouseAt is newHouse with a clock for secret managers.
-func newHouseAt(t testing.TB, now func() time.Time) *admintest.House {
+func newHouseAt(t testing.TB, now func() time.Time) *admintest.Installation {
 	t.Helper()
 	policy, err := egress.ParseAllow("127.0.0.0/8")
 	if err != nil {
@@ -63,7 +63,7 @@ func agent(t testing.TB, path, card, token string) *httptest.Server {
 	return s
 }
 
-func register(h *admintest.House, who, url, more string) string {
+func register(h *admintest.Installation, who, url, more string) string {
 	return h.Do("POST", "/agent-integrations", who, fmt.Sprintf(`{"name":"A","slug":"a","url":%q%s}`, url, more)).OK().Text("id")
 }
 

@@ -187,12 +187,12 @@ func (f *family) fetch(ctx context.Context, r *resource.Resources, rec *resource
 		}
 		signed = a2a.Verify(ctx, f.Opener.Via, card, form.URL)
 	}
-	return card, callErr, keep(context.WithoutCancel(ctx), r, rec.Ref(), card, signed, failed)
+	return card, callErr, storeCard(context.WithoutCancel(ctx), r, rec.Ref(), card, signed, failed)
 }
 
-// keep stores a card and the result of checking its signatures, or the reason why there is
+// storeCard stores a card and the result of checking its signatures, or the reason why there is
 // none.
-func keep(ctx context.Context, r *resource.Resources, ref resource.Ref, card json.RawMessage, signed *a2a.Verified, failed *upstream.Failure) error {
+func storeCard(ctx context.Context, r *resource.Resources, ref resource.Ref, card json.RawMessage, signed *a2a.Verified, failed *upstream.Failure) error {
 	return r.Change(ctx, ref.Scope.Organisation(), func(tx *resource.Tx) error {
 		_, err := admin.Amend(tx, ref.Scope, ref.Kind, ref.ID, func(form *a2a.Integration) {
 			at := tx.Now().UTC()

@@ -94,11 +94,11 @@ func (f *family) disabled(c *admin.Call, it server, of integration) (map[string]
 		rec  *resource.Record
 		kind resource.Kind
 	}{{of.Record, a2a.KindIntegrationSwitch}, {it.Record, a2a.KindServerSwitch}} {
-		said, err := switches(c, level.rec, level.kind)
+		states, err := switches(c, level.rec, level.kind)
 		if err != nil {
 			return nil, err
 		}
-		for skill, on := range said {
+		for skill, on := range states {
 			out[skill] = out[skill] || !on
 		}
 	}
@@ -110,12 +110,12 @@ func (f *family) listOfIntegration(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	said, err := switches(c, it.Record, a2a.KindIntegrationSwitch)
+	states, err := switches(c, it.Record, a2a.KindIntegrationSwitch)
 	if err != nil {
 		return nil, err
 	}
-	off := make(map[string]bool, len(said))
-	for skill, on := range said {
+	off := make(map[string]bool, len(states))
+	for skill, on := range states {
 		off[skill] = !on
 	}
 	return listSkills(c, it.Form, off)

@@ -42,8 +42,8 @@ func New(r *report.Reader, rated *feedback.Store) admin.Family {
 	return admin.Family{Name: "analytics", Doc: "Usage over time and by group.", Routes: append(append(routes, f.groupRoutes()...), f.experiments(), f.reconciliations(), f.health())}
 }
 
-// ask reads what every question has: where it looks, and the filter.
-func ask(c *admin.Call) (store.Scope, report.Filter, error) {
+// readQuery reads what every question has: where it looks, and the filter.
+func readQuery(c *admin.Call) (store.Scope, report.Filter, error) {
 	sc, err := usagequery.Scope(c)
 	if err != nil {
 		return sc, report.Filter{}, err
@@ -93,7 +93,7 @@ func (f *family) graph(name string, query []admin.Field) admin.Route {
 }
 
 func (f *family) cache(c *admin.Call) (any, error) {
-	sc, filter, err := ask(c)
+	sc, filter, err := readQuery(c)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ type previous struct {
 // draw returns the result of of for the requested period and, with compare, for the previous
 // one.
 func (f *family) draw(c *admin.Call, of func(store.Scope, *report.Filter) (report.Graph, error)) (any, error) {
-	sc, filter, err := ask(c)
+	sc, filter, err := readQuery(c)
 	if err != nil {
 		return nil, err
 	}

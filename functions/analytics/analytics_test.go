@@ -28,7 +28,7 @@ import (
 // noon is the time of the tests' records.
 var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
-func newHouse(t testing.TB) (*admintest.House, *segment.Archive) {
+func newHouse(t testing.TB) (*admintest.Installation, *segment.Archive) {
 	t.Helper()
 	var archive *segment.Archive
 	h := admintest.Build(t, func(d admin.Deps) []admin.Family {
@@ -69,7 +69,7 @@ func made(org, workspace, slug string, i int) usage.Record {
 }
 
 // fill puts ten records into each workspace and gives those of the first.
-func fill(t testing.TB, h *admintest.House, a *segment.Archive) []usage.Record {
+func fill(t testing.TB, h *admintest.Installation, a *segment.Archive) []usage.Record {
 	t.Helper()
 	var all []usage.Record
 	for _, w := range [][3]string{{admintest.Org, h.One, admintest.OneSlug}, {admintest.Org, h.Two, admintest.TwoSlug}, {admintest.OtherOrg, h.Three, admintest.ThreeSlug}} {

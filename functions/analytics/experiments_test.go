@@ -22,7 +22,7 @@ const trial = "6f1c0d9e-2f0b-4f57-8c0a-3a4f0e8a0001"
 
 // keep stores the prompt p with an experiment over its versions 1 and 2, which began an
 // hour before noon.
-func keep(t *testing.T, h *admintest.House) {
+func keep(t *testing.T, h *admintest.Installation) {
 	t.Helper()
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}
 	body := fmt.Sprintf(`{"variants":[{"version":1,"weight":60},{"version":2,"weight":40}],"started_at":%q}`, noon.Add(-time.Hour).Format(time.RFC3339))

@@ -110,7 +110,7 @@ func named(c *admin.Call) (grouping, error) {
 }
 
 func (f *family) groups(c *admin.Call, g *grouping) (any, error) {
-	sc, filter, err := ask(c)
+	sc, filter, err := readQuery(c)
 	if err != nil {
 		return nil, err
 	}
@@ -160,8 +160,8 @@ func order(text string) (column string, ascending bool, err error) {
 	if text == "" {
 		return "", false, nil
 	}
-	column, direction, given := strings.Cut(text, ":")
-	if problem := checkColumn(column); problem != "" || (given && direction != "asc" && direction != "desc") {
+	column, direction, hasDirection := strings.Cut(text, ":")
+	if problem := checkColumn(column); problem != "" || (hasDirection && direction != "asc" && direction != "desc") {
 		return "", false, fault.Invalid("order_by", "must be requests or a column (%s), followed by :asc or :desc", strings.Join(columns, ", "))
 	}
 	return column, direction == "asc", nil

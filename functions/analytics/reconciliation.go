@@ -176,12 +176,12 @@ func (b *books) record(r *usage.Record) {
 }
 
 // line finds the line of a model in a period: theirs, else one of ours alone.
-func (b *books) line(p [2]time.Time, asked, answered string) *line {
+func (b *books) line(p [2]time.Time, requested, answered string) *line {
 	var all *line
 	for _, l := range b.lines {
 		switch {
 		case !l.start.Equal(p[0]) || !l.end.Equal(p[1]):
-		case sameModel(l.model, answered), sameModel(l.model, asked):
+		case sameModel(l.model, answered), sameModel(l.model, requested):
 			return l
 		case l.model == "" && l.theirs != nil:
 			all = l

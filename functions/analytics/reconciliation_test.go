@@ -17,7 +17,7 @@ import (
 
 // bookedCalls puts n requests to a model into the accounting: each of 100 tokens in, of
 // which 40 were cached, 10 out, and a cent.
-func bookedCalls(t testing.TB, h *admintest.House, a *segment.Archive, model string, n int, set func(i int, r *usage.Record)) (ids []string) {
+func bookedCalls(t testing.TB, h *admintest.Installation, a *segment.Archive, model string, n int, set func(i int, r *usage.Record)) (ids []string) {
 	t.Helper()
 	var all []usage.Record
 	for i := range n {

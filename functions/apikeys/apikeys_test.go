@@ -16,14 +16,14 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-func newHouse(t testing.TB) *admintest.House {
+func newHouse(t testing.TB) *admintest.Installation {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		return []admin.Family{New(ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{}))}
 	})
 }
 
 // body is a create body for the first workspace with further members.
-func body(h *admintest.House, more string) string {
+func body(h *admintest.Installation, more string) string {
 	if more != "" {
 		more = "," + more
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // expire makes a key an expired one; marked states whether the worker has marked it.
-func expire(t *testing.T, h *admintest.House, id string, marked bool) {
+func expire(t *testing.T, h *admintest.Installation, id string, marked bool) {
 	t.Helper()
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}
 	err := h.Resources.Change(t.Context(), sc, func(tx *resource.Tx) error {

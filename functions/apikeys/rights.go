@@ -249,7 +249,7 @@ func rotation(c *admin.Call, ch *change, s *tenant.Settings) []fault.Detail {
 	switch {
 	case days != 0 && days != int(s.RotationPeriod):
 		return []fault.Detail{{Field: "rotation_policy.rotation_period_days", Message: "must be " + s.RotationPeriod.String() + ", as the workspace settings require"}}
-	case sent.Given("next_rotation_at") && (ch.Was.Rotation == nil || ch.Was.Rotation.NextAt == nil || !sent.Time("next_rotation_at").Equal(*ch.Was.Rotation.NextAt)):
+	case sent.HasValue("next_rotation_at") && (ch.Was.Rotation == nil || ch.Was.Rotation.NextAt == nil || !sent.Time("next_rotation_at").Equal(*ch.Was.Rotation.NextAt)):
 		return []fault.Detail{{Field: "rotation_policy.next_rotation_at", Message: "cannot be set: the workspace settings define when keys are rotated"}}
 	}
 	p.Period, p.PeriodDays = "", int(s.RotationPeriod)

@@ -16,7 +16,7 @@ import (
 )
 
 // signIn makes a user the caller of a credential, as a session does.
-func signIn(h *admintest.House, credential, user string, rank identity.Rank) {
+func signIn(h *admintest.Installation, credential, user string, rank identity.Rank) {
 	h.SetCaller(credential, admin.Caller{
 		UserID: user, Type: "session", Scope: store.Scope{Org: admintest.Org, Workspace: h.One}, Scopes: identity.NewScopeSet(membership.ScopesOf(rank.Role())...), Since: time.Now(),
 	}.As(rank))

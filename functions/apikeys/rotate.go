@@ -105,11 +105,11 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 		if show != nil {
 			e.Audience = notice.Audience{} // who rotates it knows
 		}
-		told, err := notice.Stage(e, tx.Now())
+		staged, err := notice.Stage(e, tx.Now())
 		if err != nil {
 			return err
 		}
-		tx.Do(told, nil)
+		tx.Do(staged, nil)
 		return identity.Reschedule(tx, rec.Ref(), ch.Was, k)
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 var org = store.Scope{Org: admintest.Org}
 
 // addUser makes a user with memberships and gives its id.
-func addUser(t testing.TB, h *admintest.House, email, role string, workspaces ...string) (id string) {
+func addUser(t testing.TB, h *admintest.Installation, email, role string, workspaces ...string) (id string) {
 	t.Helper()
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
 		u := &membership.User{Email: email, Role: role}
@@ -41,7 +41,7 @@ func addUser(t testing.TB, h *admintest.House, email, role string, workspaces ..
 }
 
 // set stores settings of the organization.
-func set(t testing.TB, h *admintest.House, s tenant.Settings) {
+func set(t testing.TB, h *admintest.Installation, s tenant.Settings) {
 	t.Helper()
 	body, err := json.Marshal(tenant.Organisation{Settings: s})
 	if err != nil {
@@ -53,7 +53,7 @@ func set(t testing.TB, h *admintest.House, s tenant.Settings) {
 	}
 }
 
-func userKey(h *admintest.House, user, more string) string {
+func userKey(h *admintest.Installation, user, more string) string {
 	return fmt.Sprintf(`{"name":"k","workspace_id":%q,"scopes":["configs.list"],"user_id":%q%s}`, h.One, user, more)
 }
 

@@ -220,7 +220,7 @@ func tried(t *testing.T, in *installation, w *drive.World, op *drive.Operation, 
 	}
 	again := func() bool { // after a call that was served
 		if n := strings.LastIndex(op.Path, "/{"); n >= 0 && op.Method != "PUT" {
-			w.ForgetIn(op.Path[:n])
+			w.InvalidateIn(op.Path[:n])
 		}
 		return fresh()
 	}

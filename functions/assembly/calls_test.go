@@ -135,8 +135,8 @@ func (e *estate) lists(t *testing.T) map[string]listed {
 func (e *estate) callsOf(t *testing.T, op *drive.Operation, place drive.Place) string {
 	t.Helper()
 	if n := strings.LastIndex(op.Path, "/{"); n >= 0 && op.Method == "DELETE" {
-		e.w.ForgetIn(op.Path[:n]) // so that it is one that nothing uses
-		defer e.w.ForgetIn(op.Path[:n])
+		e.w.InvalidateIn(op.Path[:n]) // so that it is one that nothing uses
+		defer e.w.InvalidateIn(op.Path[:n])
 	}
 	path, sent, err := once(e.w, op, place)
 	if err != nil {

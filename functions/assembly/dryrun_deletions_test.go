@@ -20,7 +20,7 @@ func TestDryRunsOfDeletionsWriteNothing(t *testing.T) {
 			continue
 		}
 		if n := strings.LastIndex(op.Path, "/{"); n >= 0 {
-			e.w.ForgetIn(op.Path[:n])
+			e.w.InvalidateIn(op.Path[:n])
 		}
 		path, sent, err := once(e.w, op, places(e.w, op)[0])
 		if err != nil {
@@ -66,7 +66,7 @@ func TestDryRunsOfDeletionsWriteNothing(t *testing.T) {
 			t.Errorf("DELETE %s: the dry run lists nothing: %s", path, got.Body)
 		}
 		if n := strings.LastIndex(op.Path, "/{"); n >= 0 {
-			e.w.ForgetIn(op.Path[:n])
+			e.w.InvalidateIn(op.Path[:n])
 		}
 	}
 	if tried < 20 {

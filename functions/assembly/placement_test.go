@@ -41,7 +41,7 @@ func TestIDsDetermineTheWorkspace(t *testing.T) {
 			continue
 		}
 		if op.Method == "DELETE" {
-			e.w.ForgetIn(op.Path[:strings.LastIndex(op.Path, "/")]) // one that nothing uses
+			e.w.InvalidateIn(op.Path[:strings.LastIndex(op.Path, "/")]) // one that nothing uses
 		}
 		path, sent, err := once(e.w, op, drive.Workspace)
 		if err != nil {
@@ -85,7 +85,7 @@ func TestIDsDetermineTheWorkspace(t *testing.T) {
 				t.Errorf("%s %s without a workspace: %d %.300s", op.Method, op.Path, got.Code, got.Body)
 			}
 			if op.Method == "DELETE" {
-				e.w.ForgetIn(op.Path[:strings.LastIndex(op.Path, "/")])
+				e.w.InvalidateIn(op.Path[:strings.LastIndex(op.Path, "/")])
 			}
 		}
 	}

@@ -66,7 +66,7 @@ func install(t testing.TB, wrap func(store.Store) store.Store) *installation {
 	close(stopping) // nothing that lasts is waited for
 	in := &installation{t: t, core: app.New(app.Backends{Store: s, Embedded: true, Sealer: admintest.Sealer{}, Journal: unread{}}, app.Settings{Egress: egress.Policy{}, Stopping: stopping})}
 	in.core.Transport = nobody{}
-	in.core.KeepTwins = true // tests create many equal resources
+	in.core.AllowDuplicates = true // tests create many equal resources
 	for _, f := range []app.First{
 		{Organisation: "first", Workspace: "first-space", AdminKey: rootKey, WorkspaceKey: firstKey},
 		{Organisation: "other", Workspace: "other-space", AdminKey: otherRoot, WorkspaceKey: otherKey},

@@ -19,15 +19,15 @@ func Routes() []relay.Route {
 	return []relay.Route{
 		{
 			Method: "POST", Path: "/audio/speech", Endpoint: "createSpeech", Shape: relay.Unified, Scope: "completions.write",
-			Operation: provider.AudioSpeech, Check: openai.CheckSpeech, Meter: openai.MeterSpeech, NoOutput: true, Media: true, Demand: spoken,
+			Operation: provider.AudioSpeech, Check: openai.CheckSpeech, Meter: openai.MeterSpeech, NoOutput: true, Media: true, Demand: speechDemand,
 		},
 		{
 			Method: "POST", Path: "/audio/transcriptions", Endpoint: "createTranscription", Shape: relay.Multipart, Scope: "completions.write",
-			Operation: provider.AudioTranscription, CheckForm: checkTranscription, Meter: openai.MeterTranscription, Media: true, Demand: heard, MaxBody: maxForm,
+			Operation: provider.AudioTranscription, CheckForm: checkTranscription, Meter: openai.MeterTranscription, Media: true, Demand: transcriptionDemand, MaxBody: maxForm,
 		},
 		{
 			Method: "POST", Path: "/audio/translations", Endpoint: "createTranslation", Shape: relay.Multipart, Scope: "completions.write",
-			Operation: provider.AudioTranslation, CheckForm: checkTranslation, Meter: openai.MeterTranscription, Media: true, Demand: heard, MaxBody: maxForm,
+			Operation: provider.AudioTranslation, CheckForm: checkTranslation, Meter: openai.MeterTranscription, Media: true, Demand: transcriptionDemand, MaxBody: maxForm,
 		},
 	}
 }
@@ -35,18 +35,18 @@ func Routes() []relay.Route {
 func checkTranscription(f relay.Form) error { return openai.CheckTranscription(f) }
 func checkTranslation(f relay.Form) error   { return openai.CheckTranslation(f) }
 
-// spoken estimates the cost of speech synthesis: by characters, or by tokens, which only
-// streams report. A token is at least one character; speech takes about tokensSpoken tokens per
+// speechDemand estimates the cost of speech synthesis: by characters, or by tokens, which only
+// streams report. A token is at least one character; speech takes about speechTokens tokens per
 // character.
-func spoken(get relay.Get, _ int64) (d relay.Demand) {
-	const tokensSpoken = 2
+func speechDemand(get relay.Get, _ int64) (d relay.Demand) {
+	const speechTokens = 2
 	n := int64(utf8.RuneCountInString(get("input")))
 	d.Most.Set(pricing.Characters, n)
-	d.Most.Set(pricing.AudioOut, n*tokensSpoken)
+	d.Most.Set(pricing.AudioOut, n*speechTokens)
 	d.Assumed.Set(pricing.Characters, n)
 	if !strings.Contains(get("model"), "tts-1") {
 		d.Assumed.Set(pricing.Input, (n+3)/4)
-		d.Assumed.Set(pricing.AudioOut, n*tokensSpoken)
+		d.Assumed.Set(pricing.AudioOut, n*speechTokens)
 		d.Assumed.Estimated = true
 	}
 	return d
@@ -58,8 +58,8 @@ const (
 	usualSound = 16_000
 )
 
-// heard estimates the cost of transcription: by seconds, or by tokens, about ten per second.
-func heard(_ relay.Get, bytes int64) (d relay.Demand) {
+// transcriptionDemand estimates the cost of transcription: by seconds, or by tokens, about ten per second.
+func transcriptionDemand(_ relay.Get, bytes int64) (d relay.Demand) {
 	d.Most.Set(pricing.Seconds, bytes/leastSound+1)
 	d.Most.Set(pricing.AudioIn, bytes/leastSound*10+1)
 	d.Assumed.Set(pricing.Seconds, bytes/usualSound+1)

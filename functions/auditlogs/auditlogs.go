@@ -107,7 +107,7 @@ func read(c *admin.Call) (audit.Filter, error) {
 		ResourceType: q.Text("resource_type"), Action: q.Text("action"), ClientIP: q.Text("client_ip"), Country: q.Text("country"),
 		Page: int(q.Int("current_page")), Size: pageSize, Cursor: q.Text("cursor"),
 	}
-	if q.Given("page_size") {
+	if q.HasValue("page_size") {
 		f.Size = int(q.Int("page_size"))
 	}
 	switch {
@@ -192,7 +192,7 @@ func typeName(kind resource.Kind) string {
 func (f *family) state(c *admin.Call) (any, error) {
 	q := c.Query
 	at := time.Now()
-	if q.Given("at") {
+	if q.HasValue("at") {
 		at = instant.Of(q, "at")
 	}
 	workspace := ""

@@ -23,14 +23,14 @@ var noon = time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
 
 const day = "start_time=2026-03-10T00:00:00Z&end_time=2026-03-10T23:59:59Z"
 
-func newHouse(t testing.TB) *admintest.House {
+func newHouse(t testing.TB) *admintest.Installation {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		return []admin.Family{New(audit.NewReader(d.Resources.Store(), time.Now))}
 	})
 }
 
 // record puts entries into an organization's log.
-func record(t testing.TB, h *admintest.House, org string, entries ...audit.Entry) {
+func record(t testing.TB, h *admintest.Installation, org string, entries ...audit.Entry) {
 	t.Helper()
 	for _, e := range entries {
 		err := h.Resources.Change(context.Background(), store.Scope{Org: org}, func(tx *resource.Tx) error { return audit.Append(tx, e) })
@@ -42,7 +42,7 @@ func record(t testing.TB, h *admintest.House, org string, entries ...audit.Entry
 }
 
 // made is the i-th entry: one a minute before noon.
-func made(h *admintest.House, i int) audit.Entry {
+func made(h *admintest.Installation, i int) audit.Entry {
 	e := audit.Entry{
 		Timestamp: noon.Add(-time.Duration(i) * time.Minute), Method: "POST", URI: fmt.Sprintf("/v1/configs/%d", i), RequestID: fmt.Sprint("req-", i), RequestBody: "{}", QueryParams: "{}", RequestHeaders: "{}",
 		UserID: "key-1", UserType: audit.UserTypeAPIKey, WorkspaceID: h.One, StatusCode: 200, ResourceType: "configs", Action: audit.Create, ResourceID: "c", ClientIP: "192.0.2.1", Country: "DE",

@@ -30,7 +30,7 @@ func (f *granting) grantRoutes() []admin.Route {
 	text := func(name string, most int64, doc string) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
-	asking := []admin.Field{
+	fields := []admin.Field{
 		text("response_type", 64, "code."), text("client_id", oauthserver.MaxClientID, "Id of a registration, or address of a client id metadata document."),
 		text("redirect_uri", 512, "One of the client's."), text("scope", 255, "Of mcp, mcp:read and mcp:write; default mcp."), text("state", 2048, "Returned unchanged."),
 		text("code_challenge", 128, "RFC 7636."), text("code_challenge_method", 16, "S256."), text("resource", 2048, "Address of the MCP server (RFC 8707)."),
@@ -43,9 +43,9 @@ func (f *granting) grantRoutes() []admin.Route {
 	return []admin.Route{
 		shown(admin.Route{Method: "GET", Path: oauthserver.PathAuthorize, Name: "authorizeMcpClient", Errors: []int{302}, Answer: admin.Schema{"type": "string"}, Do: f.authorize,
 			Doc:   "Show the consent page on which a user allows a client to use an MCP server. Users who are not signed in sign in first.",
-			Query: append(asking, admin.Field{Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."})}),
+			Query: append(fields, admin.Field{Name: "here", Type: admin.Boolean, Doc: "Set by the page itself."})}),
 		shown(admin.Route{Method: "POST", Path: oauthserver.PathConsent, Name: "consentToMcpClient", Status: http.StatusSeeOther, Consumes: []string{form}, Unrecorded: true, Do: f.consent,
-			Doc: "Submit the user's decision. The browser is redirected to the client.", Body: append(asking[:len(asking):len(asking)],
+			Doc: "Submit the user's decision. The browser is redirected to the client.", Body: append(fields[:len(fields):len(fields)],
 				text("csrf", 255, "Of the page."), admin.Field{Name: "decision", Type: admin.String, Enum: []string{"allow", "deny"}, Required: true})}),
 		{Method: "POST", Path: oauthserver.PathToken, Name: "getMcpToken", Doc: "Exchange an authorization code, a refresh token, or an approved device code for tokens.", Consumes: []string{form}, Unrecorded: true,
 			AnswerOf: admin.SchemaOf[tokens], Do: f.token, Body: []admin.Field{
@@ -155,7 +155,7 @@ func (f *granting) authorize(c *admin.Call) (any, error) {
 	if facts == nil {
 		return a.refuse("access_denied", "the MCP server does not exist, or the user has no access to it"), nil
 	}
-	return f.askPerson(a, p, facts), nil
+	return f.showConsent(a, p, facts), nil
 }
 
 // query returns the request as query parameters of a page of the gateway.

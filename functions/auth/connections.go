@@ -297,9 +297,9 @@ func otherSession(f *family, c *admin.Call, a *loginRequest) (email string, err 
 	return u.Email, nil
 }
 
-// askLogin shows the confirmation page of a sign-in. signedIn is the address of the user of the
+// showLoginConfirmation shows the confirmation page of a sign-in. signedIn is the address of the user of the
 // session that would be replaced, or "".
-func (f *family) askLogin(c *admin.Call, a *loginRequest, signedIn string) admin.Answer {
+func (f *family) showLoginConfirmation(c *admin.Call, a *loginRequest, signedIn string) admin.Answer {
 	value, cookie := confirm.Begin(a.action(), c.Now)
 	fields := a.query()
 	fields.Set(confirm.Field, value)

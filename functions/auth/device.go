@@ -132,7 +132,7 @@ func (f *devices) show(c *admin.Call) (any, error) {
 		return *first, nil
 	}
 	if c.Query.Text("user_code") == "" {
-		return f.askCode(c, http.StatusOK, ""), nil
+		return f.showCodeForm(c, http.StatusOK, ""), nil
 	}
 	r, stop, err := f.find(c, p, c.Query.Text("user_code"))
 	if err != nil {
@@ -144,10 +144,10 @@ func (f *devices) show(c *admin.Call) (any, error) {
 	if again := f.tooLongAgo(c, p, r); again != nil {
 		return *again, nil
 	}
-	return f.askDecision(c, p, r, http.StatusOK, "")
+	return f.showDecisionForm(c, p, r, http.StatusOK, "")
 }
 
-func (f *devices) askCode(c *admin.Call, status int, why string) admin.Answer {
+func (f *devices) showCodeForm(c *admin.Call, status int, why string) admin.Answer {
 	if why != "" {
 		why = `<p role="alert">` + page.Escape(why) + "</p>"
 	}
@@ -166,7 +166,7 @@ func (f *devices) find(c *admin.Call, p *deciding, typed string) (r *device.Requ
 		return r, nil, err
 	}
 	f.failed(c, p, "unknown or expired code")
-	missing := f.askCode(c, http.StatusNotFound, "The code is invalid, has expired, or was already used. Check the code on your device.")
+	missing := f.showCodeForm(c, http.StatusNotFound, "The code is invalid, has expired, or was already used. Check the code on your device.")
 	return nil, &missing, nil
 }
 
@@ -187,7 +187,7 @@ func (f *devices) tooLongAgo(c *admin.Call, p *deciding, r *device.Request) *adm
 // maxOffered is the number of workspaces that a page offers; others can be typed.
 const maxOffered = 100
 
-func (f *devices) askDecision(c *admin.Call, p *deciding, r *device.Request, status int, why string) (any, error) {
+func (f *devices) showDecisionForm(c *admin.Call, p *deciding, r *device.Request, status int, why string) (any, error) {
 	rows := [][2]string{{"Application", r.ClientName}, {"Code on the device", device.Shown(r.UserCode)}, {"Asked from", r.ClientIP}}
 	if r.Agent != "" {
 		rows = append(rows, [2]string{"By", r.Agent})
@@ -252,7 +252,7 @@ func (f *devices) decide(c *admin.Call) (any, error) {
 			return nil, err
 		}
 		if ws == nil {
-			return f.askDecision(c, p, r, http.StatusForbidden, "The workspace does not exist, or you may not create a key in it.")
+			return f.showDecisionForm(c, p, r, http.StatusForbidden, "The workspace does not exist, or you may not create a key in it.")
 		}
 		workspace = ws.ID
 	}
@@ -272,7 +272,7 @@ func (f *devices) settle(c *admin.Call, p *deciding, r *device.Request, workspac
 		return audit.Append(tx, e)
 	})
 	if errors.Is(err, device.ErrUnknown) {
-		return f.askCode(c, http.StatusConflict, "This code was already used."), nil
+		return f.showCodeForm(c, http.StatusConflict, "This code was already used."), nil
 	}
 	if err != nil {
 		return nil, err

@@ -113,7 +113,7 @@ func (f *devices) keyed(c *admin.Call, p *deciding, name string) (*resource.Reco
 
 // fetch responds to a device with what its user has allowed.
 func (f *devices) fetch(c *admin.Call) (any, error) {
-	r, err := device.Ask(c.Context, c.Resources.Store(), c.Body.Text("device_code"), c.Body.Text("client_id"), c.Now)
+	r, err := device.Poll(c.Context, c.Resources.Store(), c.Body.Text("device_code"), c.Body.Text("client_id"), c.Now)
 	switch err {
 	case nil:
 	case device.ErrPending:

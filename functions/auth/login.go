@@ -33,7 +33,7 @@ func (f *family) loginRoutes() []admin.Route {
 	text := func(name string, most int64, doc string) admin.Field {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
-	asking := []admin.Field{
+	fields := []admin.Field{
 		text("organisation_id", 64, "The organization; default: the one with the domain of email."), text("email", 254, "Email of the user."),
 		text("sso_client_id", 64, "Id of the configuration, if the organization has several."),
 		text("return_to", 8192, "Path of this host to redirect to afterwards; default /."),
@@ -41,9 +41,9 @@ func (f *family) loginRoutes() []admin.Route {
 	}
 	routes := []admin.Route{
 		{Method: "GET", Path: pathLogin, Name: "logIn", Public: true, Errors: []int{302, 404, 429}, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.login,
-			Doc: "Redirect a browser to the identity provider of an organization. If the link is from another site, or another user is signed in, a page asks for confirmation first.", Query: asking},
+			Doc: "Redirect a browser to the identity provider of an organization. If the link is from another site, or another user is signed in, a page asks for confirmation first.", Query: fields},
 		{Method: "POST", Path: pathLogin, Name: "confirmLogIn", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{403, 404, 429}, Consumes: []string{form}, Do: f.confirmLogin,
-			Doc: "Submit the page that GET returns.", Body: append(asking[:len(asking):len(asking)], text(confirm.Field, confirm.MaxValue, "Set by the page; valid once."))},
+			Doc: "Submit the page that GET returns.", Body: append(fields[:len(fields):len(fields)], text(confirm.Field, confirm.MaxValue, "Set by the page; valid once."))},
 		{Method: "GET", Path: callbackPath + "{organisationId}", Name: "logInCallback", Public: true, Status: http.StatusFound, Errors: []int{401, 403, 404, 409, 429}, Do: f.callback,
 			Doc: "Receive the redirect of an identity provider. The session is set as a cookie.", Query: []admin.Field{
 				text("state", 256, "As it was sent."), text("code", 8192, "The authorization code."), text("iss", 2048, "Issuer of the response (RFC 9207)."),
@@ -73,7 +73,7 @@ func (f *family) login(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	if other != "" || browser.CrossSite(c.Request) {
-		return f.askLogin(c, a, other), nil
+		return f.showLoginConfirmation(c, a, other), nil
 	}
 	return f.startLogin(c, a)
 }
@@ -104,7 +104,7 @@ func (f *family) readLogin(c *admin.Call, v admin.Values) (*loginRequest, error)
 		return nil, fault.Invalid("return_to", "must be a path of this host, beginning with one /")
 	}
 	email, domain := sso.DomainOf(v.Text("email"))
-	if v.Given("email") && email == "" {
+	if v.HasValue("email") && email == "" {
 		return nil, fault.Invalid("email", "is not an e-mail address")
 	}
 	a.email = email
@@ -129,7 +129,7 @@ func (f *family) readLogin(c *admin.Call, v admin.Values) (*loginRequest, error)
 		return nil, cmp.Or(err, errNoLogin())
 	}
 	var err error
-	a.by, err = f.chosen(c, org, v.Text("sso_client_id"))
+	a.by, err = f.findConnection(c, org, v.Text("sso_client_id"))
 	return a, err
 }
 
@@ -153,8 +153,8 @@ func (f *family) startLogin(c *admin.Call, a *loginRequest) (any, error) {
 	return redirect(to, browser.Bind(p.Binding, c.Now.Add(sso.PendingFor))), nil
 }
 
-// chosen returns the requested configuration of an organization, or its only one.
-func (f *family) chosen(c *admin.Call, org store.Scope, id string) (connection, error) {
+// findConnection returns the requested configuration of an organization, or its only one.
+func (f *family) findConnection(c *admin.Call, org store.Scope, id string) (connection, error) {
 	rows, err := c.Resources.List(c.Context, org, sso.KindConnection)
 	if err != nil {
 		return connection{}, err

@@ -68,16 +68,16 @@ type problem struct {
 
 // sentence joins all faults with the characters that RFC 6749 allows.
 func sentence(f *fault.Fault) string {
-	said := f.Message
-	if f.Field != "" && !strings.HasPrefix(said, f.Field) {
-		said = f.Field + " " + said
+	text := f.Message
+	if f.Field != "" && !strings.HasPrefix(text, f.Field) {
+		text = f.Field + " " + text
 	}
 	if len(f.Details) > 1 {
 		all := make([]string, len(f.Details))
 		for i, d := range f.Details {
 			all[i] = d.Field + " " + d.Message
 		}
-		said = strings.Join(all, "; ")
+		text = strings.Join(all, "; ")
 	}
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -87,7 +87,7 @@ func sentence(f *fault.Fault) string {
 			return '?'
 		}
 		return r
-	}, said[:min(len(said), 1000)])
+	}, text[:min(len(text), 1000)])
 }
 
 func (f *granting) issuer(c *admin.Call) string {
@@ -180,7 +180,7 @@ type registered struct {
 
 func (f *granting) register(c *admin.Call) (any, error) {
 	lacks := func(name, want string) bool {
-		if !c.Body.Given(name) {
+		if !c.Body.HasValue(name) {
 			return false
 		}
 		for _, s := range c.Body.Texts(name) {
@@ -231,7 +231,7 @@ func clip(s string) string { return s[:min(len(s), 255)] }
 func renewal(c *app.Core) *signin.Renewal {
 	return &signin.Renewal{
 		Sealer: c.Sealer,
-		Ask: func(ctx context.Context, of *signin.Session, token string) (string, error) {
+		NextToken: func(ctx context.Context, of *signin.Session, token string) (string, error) {
 			rec, ok, err := c.Resources.Get(ctx, store.Scope{Org: of.Org}, sso.KindConnection, of.Via)
 			if err != nil {
 				return "", err

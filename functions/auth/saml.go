@@ -60,7 +60,7 @@ func (f bySAML) ownMetadata(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	it, err := f.family.chosen(c, org, c.Query.Text("sso_client_id"))
+	it, err := f.family.findConnection(c, org, c.Query.Text("sso_client_id"))
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !ok || m.Asked() != "" {
+	if !ok || m.InResponseTo() != "" {
 		return nil, f.family.stray(c, org, signin.BySAML, idOf(it), sso.NoPending())
 	}
 	if !it.Form.Unsolicited {
@@ -162,7 +162,7 @@ func (f bySAML) unsolicited(c *admin.Call, org store.Scope) (any, error) {
 		if err != nil {
 			return nil, f.family.refuse(c, it, "", failed(err))
 		}
-		return f.askUnsolicited(c, it, who.Email), nil
+		return f.confirmUnsolicited(c, it, who.Email), nil
 	}
 	action := confirmsResponse(c)
 	if err := confirm.Take(c.Context, c.Resources.Store().Table(store.Keys), c.Request, f.family.PublicURL, action, value, c.Now); err != nil {
@@ -180,9 +180,9 @@ func confirmsResponse(c *admin.Call) string {
 	return "log in by " + identity.HashToken(c.Body.Text("SAMLResponse"))
 }
 
-// askUnsolicited shows the confirmation page of a sign-in that began at the identity provider.
+// confirmUnsolicited shows the confirmation page of a sign-in that began at the identity provider.
 // Its form posts the response again.
-func (f bySAML) askUnsolicited(c *admin.Call, it connection, email string) admin.Answer {
+func (f bySAML) confirmUnsolicited(c *admin.Call, it connection, email string) admin.Answer {
 	value, cookie := confirm.Begin(confirmsResponse(c), c.Now)
 	to := admin.Address(f.family.PublicURL, c.Request) + samlPath + it.Scope.Org + acs
 	return confirmPage(it.Scope.Org, email, "", to, url.Values{"SAMLResponse": {c.Body.Text("SAMLResponse")}, confirm.Field: {value}}, cookie)

@@ -236,8 +236,8 @@ func (f *granting) arrive(c *admin.Call, again string) (p *deciding, first *admi
 	}
 	p, err = f.person(c)
 	if fault.Is(err, fault.Unauthorized) {
-		ask := f.signInFirst(c, again)
-		return nil, &ask, nil
+		answer := f.signInFirst(c, again)
+		return nil, &answer, nil
 	}
 	return p, nil, err
 }
@@ -258,8 +258,8 @@ func (f *granting) signInFirst(c *admin.Call, again string) admin.Answer {
 	return page.New(http.StatusOK, "Sign in to continue", body, "https:", "http:")
 }
 
-// askPerson shows the client and what it requests.
-func (f *granting) askPerson(a *authorizationRequest, p *deciding, facts *authz.Facts) admin.Answer {
+// showConsent shows the client and what it requests.
+func (f *granting) showConsent(a *authorizationRequest, p *deciding, facts *authz.Facts) admin.Answer {
 	to, _ := url.Parse(a.Text("redirect_uri")) // validated before
 	fields := ""
 	for name, v := range a.query(url.Values{"csrf": {signin.WriteToken(p.token)}}) {

@@ -13,7 +13,7 @@ import (
 )
 
 // full is a House with n configs in its first workspace.
-func full(b *testing.B, n int) *admintest.House {
+func full(b *testing.B, n int) *admintest.Installation {
 	b.Helper()
 	h := newHouse(b)
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}

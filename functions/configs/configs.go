@@ -80,7 +80,7 @@ func (f *family) collection() *admin.Collection[content] {
 			shown("version_id", admin.Field{Type: admin.String, Single: true}, func(it item) any { return it.VersionID }),
 		},
 		Versions: &admin.Versions[content]{
-			When:   func(in admin.Values, _ *change) bool { return in.Given("config") },
+			When:   func(in admin.Values, _ *change) bool { return in.HasValue("config") },
 			Paging: admin.Paging{DefaultSize: 1000}, // a config that changed more often is read in pages
 			Shown: []admin.Shown[content]{
 				shown("config", admin.Field{Form: admin.Schema{"type": "string", "contentMediaType": "application/json"}}, func(it item) any { return string(it.Form.raw) }),
@@ -89,7 +89,7 @@ func (f *family) collection() *admin.Collection[content] {
 		},
 		Before: func(c *admin.Call, tx *resource.Tx, ch *change) error {
 			ch.Form.raw = ch.Was.raw
-			if c.Body.Given("config") {
+			if c.Body.HasValue("config") {
 				if err := f.setContent(c, tx, ch.Rec, ch.Form, c.Body.Raw("config")); err != nil {
 					return err
 				}
@@ -157,7 +157,7 @@ func defaultFlag(rec *resource.Record) int { return admin.Flag(rec.Fields[isDefa
 // setDefault sets or clears the config as the workspace's default. An archived config cannot be
 // the default.
 func setDefault(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
-	wanted := c.Body.Given("isDefault") && c.Body.Int("isDefault") == 1
+	wanted := c.Body.HasValue("isDefault") && c.Body.Int("isDefault") == 1
 	switch {
 	case wanted && rec.Archived():
 		return fault.Invalid("isDefault", "cannot be 1 for an archived config")

@@ -22,7 +22,7 @@ import (
 const key = admintest.WorkspaceA
 
 // newHouse has the saved providers that the tests name.
-func newHouse(t testing.TB) *admintest.House {
+func newHouse(t testing.TB) *admintest.Installation {
 	h := admintest.New(t, New(Deps{CheckURL: egress.Policy{}.CheckURL}))
 	for _, slug := range []string{"mock", "a", "b", "v1", "v2"} {
 		provide(t, h, store.Scope{Org: admintest.Org, Workspace: h.One}, slug)
@@ -31,7 +31,7 @@ func newHouse(t testing.TB) *admintest.House {
 }
 
 // provide stores a saved provider and gives its id.
-func provide(t testing.TB, h *admintest.House, sc store.Scope, slug string) string {
+func provide(t testing.TB, h *admintest.Installation, sc store.Scope, slug string) string {
 	t.Helper()
 	rec := resource.Record{Scope: sc, Kind: provider.KindProvider, ID: resource.NewID(), Slug: slug, Name: slug, Status: provider.StatusActive, Body: []byte("{}")}
 	if err := h.Resources.Change(context.Background(), sc, func(tx *resource.Tx) error { return tx.Create(&rec) }); err != nil {
@@ -41,7 +41,7 @@ func provide(t testing.TB, h *admintest.House, sc store.Scope, slug string) stri
 }
 
 // save makes a config in the first workspace and gives its slug.
-func save(t testing.TB, h *admintest.House, name, config string) string {
+func save(t testing.TB, h *admintest.Installation, name, config string) string {
 	t.Helper()
 	a := h.Do("POST", "/configs", key, fmt.Sprintf(`{"name":%q,"config":%s}`, name, config)).OK()
 	if a.At("success") != true || a.Text("data", "id") == "" || a.Text("data", "version_id") == "" {

@@ -73,7 +73,7 @@ func (f *family) describe() *admin.Collection[access.Deployment] {
 		Scope: "deployments", Where: admin.InOrganisation, ReadRole: admin.Admin, WriteRole: admin.Admin, Slugs: &admin.Slugs{Max: 40},
 		List: admin.List{Search: true, Query: []admin.Field{{Name: "status", Type: admin.String, Enum: []string{access.Active, access.Inactive}, Doc: "Only those with this health."}},
 			Match: func(c *admin.Call, row *resource.Row) bool {
-				return !c.Query.Given("status") || row.Status == c.Query.Text("status")
+				return !c.Query.HasValue("status") || row.Status == c.Query.Text("status")
 			}},
 		Fields: []admin.Field{
 			admin.NameField(255), admin.SlugField(255),
@@ -143,7 +143,7 @@ func (f *family) before(c *admin.Call, _ *resource.Tx, ch *change) error {
 	if bad := fault.Invalids(bound.Check(form)); bad != nil {
 		return bad
 	}
-	if c.Body.Given("url") {
+	if c.Body.HasValue("url") {
 		u, err := f.CheckURL(form.URL, "url")
 		if err != nil {
 			return err
@@ -182,14 +182,14 @@ func (f *family) before(c *admin.Call, _ *resource.Tx, ch *change) error {
 
 // serve changes which workspaces are served.
 func serve(c *admin.Call, w *access.Workspaces) error {
-	all, names := c.Body.Given("allow_all_workspaces"), c.Body.Texts("allowed_workspaces")
+	all, names := c.Body.HasValue("allow_all_workspaces"), c.Body.Texts("allowed_workspaces")
 	if all && c.Body.Bool("allow_all_workspaces") && len(names) > 0 {
 		return fault.Invalid("allowed_workspaces", "cannot be given with allow_all_workspaces true")
 	}
 	if all {
 		w.Global, w.Own = c.Body.Bool("allow_all_workspaces"), nil
 	}
-	if !c.Body.Given("allowed_workspaces") || w.Global && all && len(names) == 0 {
+	if !c.Body.HasValue("allowed_workspaces") || w.Global && all && len(names) == 0 {
 		return nil
 	}
 	if len(names) == 0 {
@@ -224,7 +224,7 @@ func (f *family) verify(c *admin.Call) (any, error) {
 		return nil, fault.Invalid("url", "the deployment has no address at which its health can be checked")
 	}
 	began := time.Now()
-	status, why := f.ask(c.Context, it.Form.URL)
+	status, why := f.probe(c.Context, it.Form.URL)
 	out := admin.Members{"success": why == "", "status": access.Active, "status_code": nil, "response_time_ms": time.Since(began).Milliseconds(), "error": admin.OrNull(why)}
 	if why != "" {
 		out["status"] = access.Inactive
@@ -242,9 +242,9 @@ func (f *family) verify(c *admin.Call) (any, error) {
 	})
 }
 
-// ask looks whether a gateway answers at an address; what it answers does not matter
+// probe looks whether a gateway answers at an address; what it answers does not matter
 // beyond its status.
-func (f *family) ask(ctx context.Context, url string) (status int, why string) {
+func (f *family) probe(ctx context.Context, url string) (status int, why string) {
 	ctx, cancel := context.WithTimeout(ctx, verifyTime)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(url, "/")+"/healthz", nil)

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 const chief = admintest.AdminKey
 
-func newHouse(t testing.TB) *admintest.House {
+func newHouse(t testing.TB) *admintest.Installation {
 	t.Helper()
 	policy, err := egress.ParseAllow("127.0.0.0/8")
 	if err != nil {

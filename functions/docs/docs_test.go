@@ -36,7 +36,7 @@ func family() admin.Family {
 	}}}
 }
 
-func newHouse(t testing.TB) *admintest.House {
+func newHouse(t testing.TB) *admintest.Installation {
 	return admintest.New(t, New(nil, routes, family()))
 }
 

@@ -61,16 +61,16 @@ type exampler struct{ schemas map[string]any }
 func (x exampler) into(body, besides map[string]any, whole bool) {
 	contents, _ := body["content"].(map[string]any)
 	for media, c := range contents {
-		kept, ok := c.(map[string]any)
-		if !ok || !strings.HasSuffix(media, "json") || kept["schema"] == nil {
+		mediaType, ok := c.(map[string]any)
+		if !ok || !strings.HasSuffix(media, "json") || mediaType["schema"] == nil {
 			continue
 		}
-		if _, there := kept["example"]; !there {
-			made := x.of(kept["schema"], "", whole, 0)
+		if _, there := mediaType["example"]; !there {
+			made := x.of(mediaType["schema"], "", whole, 0)
 			if object, ok := made.(map[string]any); ok {
 				maps.Copy(object, besides)
 			}
-			kept["example"] = made
+			mediaType["example"] = made
 		}
 	}
 }
@@ -162,8 +162,8 @@ func (x exampler) object(s map[string]any, name string, whole bool, depth int) a
 	return out
 }
 
-// telling are the kinds of members that show most in an example, the best kind first.
-var telling = []string{"array", "string", "integer", "number", "boolean", "object"}
+// exampleTypes are the kinds of members that show most in an example, the best kind first.
+var exampleTypes = []string{"array", "string", "integer", "number", "boolean", "object"}
 
 // one is an example for a request that requires no member: it shows one of them.
 func (x exampler) one(properties map[string]any, depth int) map[string]any {
@@ -173,7 +173,7 @@ func (x exampler) one(properties map[string]any, depth int) map[string]any {
 			return map[string]any{name: v}
 		}
 	}
-	for _, kind := range telling {
+	for _, kind := range exampleTypes {
 		for _, name := range names {
 			p := members(properties[name])
 			if kindOf(p) != kind || p["readOnly"] == true || p["x-gateway-immutable"] == true || name == "workspace_id" || name == "organisation_id" {

@@ -168,17 +168,17 @@ func (w writer) operation(method, path string, op map[string]any) operationPage 
 	security := values(op["security"])
 	p.Public = len(security) == 0 || slices.ContainsFunc(security, func(one any) bool { return len(members(one)) == 0 })
 	for _, v := range values(op["parameters"]) {
-		given := members(v)
-		if ref, ok := given["$ref"].(string); ok {
-			given = members(w.parameters[ref[strings.LastIndexByte(ref, '/')+1:]])
+		param := members(v)
+		if ref, ok := param["$ref"].(string); ok {
+			param = members(w.parameters[ref[strings.LastIndexByte(ref, '/')+1:]])
 		}
-		schema := members(given["schema"])
-		r := row{Name: textOf(given["name"]), In: textOf(given["in"]), Type: typeOf(schema), Doc: textOf(given["description"])}
+		schema := members(param["schema"])
+		r := row{Name: textOf(param["name"]), In: textOf(param["in"]), Type: typeOf(schema), Doc: textOf(param["description"])}
 		if r.Doc == "" {
 			r.Doc = textOf(schema["description"])
 		}
 		r.Doc = sentence(r.Doc, bounds(schema))
-		r.Required, _ = given["required"].(bool)
+		r.Required, _ = param["required"].(bool)
 		p.Parameters = append(p.Parameters, r)
 	}
 	for _, media := range members(members(op["requestBody"])["content"]) {

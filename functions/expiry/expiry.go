@@ -185,7 +185,7 @@ func (w *Worker) rotate(ctx context.Context, tx *resource.Tx, rec *resource.Reco
 		return false, err
 	}
 	until := k.Previous.ExpiresAt.Format(time.RFC3339)
-	if err := tell(tx, k.Notice(rec, notice.KeyRotated, "was rotated; the old secret works until "+until, map[string]string{"rotation_mode": "auto", "transition_expires_at": until})); err != nil {
+	if err := stageNotice(tx, k.Notice(rec, notice.KeyRotated, "was rotated; the old secret works until "+until, map[string]string{"rotation_mode": "auto", "transition_expires_at": until})); err != nil {
 		return false, err
 	}
 	return true, audit.Append(tx, audit.Entry{
@@ -204,7 +204,7 @@ func markExpired(_ context.Context, tx *resource.Tx, rec *resource.Record, k *id
 		return false, nil
 	}
 	rec.Status = identity.StatusExpired
-	if err := tell(tx, k.Notice(rec, notice.KeyExpired, "has expired", nil)); err != nil {
+	if err := stageNotice(tx, k.Notice(rec, notice.KeyExpired, "has expired", nil)); err != nil {
 		return false, err
 	}
 	return true, audit.Append(tx, audit.Entry{
@@ -216,8 +216,8 @@ func markExpired(_ context.Context, tx *resource.Tx, rec *resource.Record, k *id
 // ahead is how long in advance users are notified.
 const ahead = 24 * time.Hour
 
-// tell stages a notice within a change.
-func tell(tx *resource.Tx, e notice.Event) error {
+// stageNotice stages a notice within a change.
+func stageNotice(tx *resource.Tx, e notice.Event) error {
 	a, err := notice.Stage(e, tx.Now())
 	if err == nil {
 		tx.Do(a, nil)
@@ -239,7 +239,7 @@ func (w *Worker) warn(ctx context.Context, now time.Time) error {
 	for _, of := range warnings {
 		err := w.warnOf(ctx, now, of.due, func(d resource.Due) (e notice.Event, ok bool, err error) {
 			rec, k, ok, err := w.key(ctx, d)
-			if !ok || of.due == identity.DueOldSecret && toldBefore(k, d) {
+			if !ok || of.due == identity.DueOldSecret && announced(k, d) {
 				return e, false, err
 			}
 			at := stamp(d)
@@ -256,19 +256,19 @@ func (w *Worker) warn(ctx context.Context, now time.Time) error {
 	return w.warnOf(ctx, now, membership.DueInvite, func(d resource.Due) (notice.Event, bool, error) { return w.inviteEnds(ctx, d) })
 }
 
-// toldBefore reports whether a transition is shorter than the advance notice: its end was
+// announced reports whether a transition is shorter than the advance notice: its end was
 // announced when the key was rotated.
-func toldBefore(k *identity.Key, d resource.Due) bool {
+func announced(k *identity.Key, d resource.Due) bool {
 	return k.RotatedAt == nil || d.At.Sub(*k.RotatedAt) <= ahead
 }
 
-func (w *Worker) warnOf(ctx context.Context, now time.Time, due string, say func(resource.Due) (notice.Event, bool, error)) error {
+func (w *Worker) warnOf(ctx context.Context, now time.Time, due string, noticeOf func(resource.Due) (notice.Event, bool, error)) error {
 	err := w.Resources.EachDue(ctx, due, now, now.Add(ahead), func(d resource.Due) error {
 		if d.Noted || !d.At.After(now) {
 			return nil
 		}
-		e, still, err := say(d)
-		if err != nil || !still {
+		e, needed, err := noticeOf(d)
+		if err != nil || !needed {
 			return err
 		}
 		a, err := notice.Stage(e, now)
@@ -335,7 +335,7 @@ func (w *Worker) expireInvite(ctx context.Context, d resource.Due, _ time.Time) 
 		if due, err := membership.Expire(tx, &rec, i); err != nil || !due {
 			return err
 		}
-		if err := tell(tx, invited(i, &rec, notice.InviteExpired, "The invitation of "+i.Email+" has expired")); err != nil {
+		if err := stageNotice(tx, invited(i, &rec, notice.InviteExpired, "The invitation of "+i.Email+" has expired")); err != nil {
 			return err
 		}
 		return audit.Append(tx, audit.Entry{

@@ -248,7 +248,7 @@ func invite(t *testing.T, c *crew, email, by string) (id, token string) {
 		rec := resource.Record{Scope: scope, Kind: membership.KindInvite, ID: resource.NewID()}
 		form := membership.Invite{Email: email, Role: membership.Admin, InvitedBy: by}
 		var err error
-		if token, err = membership.Ask(tx, &rec, &form); err != nil {
+		if token, err = membership.PrepareInvite(tx, &rec, &form); err != nil {
 			return err
 		}
 		if rec.Body, err = json.Marshal(&form); err != nil {

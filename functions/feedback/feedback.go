@@ -54,7 +54,7 @@ func smallMetadata(raw json.RawMessage) []fault.Detail {
 
 // metadata is that of a body; nil for none.
 func metadata(v admin.Values) json.RawMessage {
-	if !v.Given("metadata") {
+	if !v.HasValue("metadata") {
 		return nil
 	}
 	return v.Raw("metadata")
@@ -65,7 +65,7 @@ func (f *family) create(c *admin.Call) (any, error) {
 	for i, in := range c.Each {
 		ids[i] = resource.NewID()
 		all[i] = feedback.Feedback{ID: ids[i], Trace: in.Text("trace_id"), Value: in.Int("value"), Weight: 1, Metadata: metadata(in), Key: c.Caller.KeyID}
-		if in.Given("weight") {
+		if in.HasValue("weight") {
 			all[i].Weight = in.Float("weight")
 		}
 	}
@@ -77,7 +77,7 @@ func (f *family) create(c *admin.Call) (any, error) {
 
 func (f *family) update(c *admin.Call) (any, error) {
 	id, ch := c.Param("id"), feedback.Change{Value: c.Body.Int("value")}
-	if c.Body.Given("weight") {
+	if c.Body.HasValue("weight") {
 		w := c.Body.Float("weight")
 		ch.Weight = &w
 	}

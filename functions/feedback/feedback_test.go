@@ -17,7 +17,7 @@ import (
 
 const key = admintest.WorkspaceA
 
-func newHouse(t testing.TB) (*admintest.House, *feedback.Store) {
+func newHouse(t testing.TB) (*admintest.Installation, *feedback.Store) {
 	t.Helper()
 	var s *feedback.Store
 	h := admintest.Build(t, func(d admin.Deps) []admin.Family {
@@ -27,7 +27,7 @@ func newHouse(t testing.TB) (*admintest.House, *feedback.Store) {
 	return h, s
 }
 
-func ofTrace(t testing.TB, h *admintest.House, s *feedback.Store, workspace, trace string) string {
+func ofTrace(t testing.TB, h *admintest.Installation, s *feedback.Store, workspace, trace string) string {
 	t.Helper()
 	all, err := s.OfTrace(context.Background(), store.Scope{Org: admintest.Org, Workspace: workspace}, trace)
 	if err != nil {

@@ -138,10 +138,10 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	if c.Caller.OfOrganisation() && ch.Rec.Scope.Workspace == "" {
 		c.AuditAs("organisation_guardrails")
 	}
-	if c.Body.Given("actions") {
+	if c.Body.HasValue("actions") {
 		ch.Form.Sent.Actions = c.Body.Raw("actions")
 	}
-	if !c.Body.Given("checks") {
+	if !c.Body.HasValue("checks") {
 		return nil
 	}
 	checks, bad := guard.ParseChecks(c.Body.Raw("checks"), f.CheckURL)

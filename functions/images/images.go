@@ -43,9 +43,9 @@ func checkVariation(f relay.Form) error { return openai.CheckImageVariation(f) }
 
 // Bounds of tokens, for models that count images in them.
 const (
-	tokensMade  = 6400 // one image made, at the best quality
-	tokensGiven = 6400 // one image given
-	imagesGiven = 16   // to one edit
+	tokensMade       = 6400 // one image made, at the best quality
+	inputImageTokens = 6400 // one image given
+	maxInputImages   = 16   // to one edit
 )
 
 // demand is what a request for images may cost: they are priced by their number,
@@ -96,6 +96,6 @@ func number(text string) int64 {
 
 func demandOfForm(get relay.Get, bytes int64) relay.Demand {
 	d := demand(get, bytes)
-	d.Most.Set(pricing.ImageIn, imagesGiven*tokensGiven)
+	d.Most.Set(pricing.ImageIn, maxInputImages*inputImageTokens)
 	return d
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // addWorkspaces makes the organization larger than one change.
-func addWorkspaces(t testing.TB, h *admintest.House, n int) {
+func addWorkspaces(t testing.TB, h *admintest.Installation, n int) {
 	t.Helper()
 	sc := store.Scope{Org: admintest.Org}
 	for k := range n {

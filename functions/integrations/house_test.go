@@ -19,14 +19,14 @@ const (
 	chief = admintest.AdminKey
 )
 
-func newHouse(t testing.TB) *admintest.House {
+func newHouse(t testing.TB) *admintest.Installation {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		return []admin.Family{New(Deps{Ledger: ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{}), CheckURL: egress.Policy{}.CheckURL})}
 	})
 }
 
 // create makes an integration and gives its slug.
-func create(t testing.TB, h *admintest.House, as, members string) string {
+func create(t testing.TB, h *admintest.Installation, as, members string) string {
 	t.Helper()
 	a := h.Do("POST", "/integrations", as, `{"name":"Own","ai_provider_id":"openai","key":"sk-first-secret-of-mine"`+members+`}`).OK()
 	if a.Text("id") == "" || len(a.Object()) != 2 {
@@ -35,7 +35,7 @@ func create(t testing.TB, h *admintest.House, as, members string) string {
 	return a.Text("slug")
 }
 
-func providersIn(t testing.TB, h *admintest.House, workspace string) []resource.Row {
+func providersIn(t testing.TB, h *admintest.Installation, workspace string) []resource.Row {
 	t.Helper()
 	rows, err := h.Resources.List(context.Background(), store.Scope{Org: admintest.Org, Workspace: workspace}, provider.KindProvider)
 	if err != nil {
@@ -44,7 +44,7 @@ func providersIn(t testing.TB, h *admintest.House, workspace string) []resource.
 	return rows
 }
 
-func stored(t testing.TB, h *admintest.House, workspace, slug string) (resource.Record, *provider.Integration) {
+func stored(t testing.TB, h *admintest.Installation, workspace, slug string) (resource.Record, *provider.Integration) {
 	t.Helper()
 	rec, ok, err := h.Resources.Get(context.Background(), store.Scope{Org: admintest.Org, Workspace: workspace}, provider.KindIntegration, slug)
 	if err != nil || !ok {

@@ -89,7 +89,7 @@ func (f *family) describe() *admin.Collection[provider.Integration] {
 
 // plainSlug gives a new integration the slug of its name alone, if it is free.
 func plainSlug(c *admin.Call, tx *resource.Tx, rec *resource.Record) error {
-	if c.Body.Given("slug") {
+	if c.Body.HasValue("slug") {
 		return nil
 	}
 	plain := admin.Slugs{Plain: true, Max: provider.MaxSlug}.Make(rec.Name)
@@ -127,7 +127,7 @@ func (f *family) setCredentials(c *admin.Call, tx *resource.Tx, ch *change) erro
 
 // apply changes the credentials, and checks where they are sent.
 func (f *family) apply(c *admin.Call, tx *resource.Tx, ch *change, set *provider.Change) error {
-	if err := set.Apply(c.Context, provider.Keeper{Sealer: c.Sealer, CheckURL: f.CheckURL}, ch.Rec, ch.Form); err != nil {
+	if err := set.Apply(c.Context, provider.ChangeStore{Sealer: c.Sealer, CheckURL: f.CheckURL}, ch.Rec, ch.Form); err != nil {
 		return err
 	}
 	return provider.LinkSecrets(tx, ch.Rec.Ref(), provider.Links{Was: ch.Was.SecretMappings, Now: ch.Form.SecretMappings, Addresses: ch.Form.Addresses(ch.Was), By: c.SecretReferences()})
@@ -136,7 +136,7 @@ func (f *family) apply(c *admin.Call, tx *resource.Tx, ch *change, set *provider
 // defaultProvider makes the workspace of a new integration able to call it.
 func defaultProvider(c *admin.Call, tx *resource.Tx, ch *change) error {
 	rec := ch.Rec
-	if !ch.Creates() || rec.Scope.Workspace == "" || (c.Body.Given("create_default_provider") && !c.Body.Bool("create_default_provider")) {
+	if !ch.Creates() || rec.Scope.Workspace == "" || (c.Body.HasValue("create_default_provider") && !c.Body.Bool("create_default_provider")) {
 		return nil
 	}
 	d := provider.Default{Workspace: rec.Scope.Workspace, Slug: c.Body.Text("default_provider_slug"), Field: "default_provider_slug", Actor: rec.CreatedBy}
@@ -146,7 +146,7 @@ func defaultProvider(c *admin.Call, tx *resource.Tx, ch *change) error {
 // countWorkspaces adds the number of workspaces that may use an integration; lists omit it.
 func countWorkspaces(c *admin.Call, items []item, objects []admin.Members) error {
 	for n, it := range items {
-		if _, told := objects[n]["workspace_count"]; !told || it.Scope.Workspace != "" {
+		if _, present := objects[n]["workspace_count"]; !present || it.Scope.Workspace != "" {
 			continue
 		}
 		spaces, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)

@@ -95,11 +95,11 @@ func showModel(i *provider.Integration, m provider.IntegrationModel, name string
 }
 
 func (f *family) putModels(c *admin.Call) (any, error) {
-	if len(c.Body.Objects("models")) == 0 && c.Body.Has("models") && !c.Body.Given("allow_all_models") {
+	if len(c.Body.Objects("models")) == 0 && c.Body.Has("models") && !c.Body.HasValue("allow_all_models") {
 		return nil, fault.Invalid("models", "must have 1 to %d entries, unless allow_all_models is sent", maxModels)
 	}
 	return nil, f.col.Edit(c, func(tx *resource.Tx, ch *change) error {
-		if c.Body.Given("allow_all_models") {
+		if c.Body.HasValue("allow_all_models") {
 			ch.Form.AllowAllModels = c.Body.Bool("allow_all_models")
 		}
 		if err := f.mergeModels(ch.Form, c.Body.Objects("models")); err != nil {
@@ -115,7 +115,7 @@ func (f *family) putModels(c *admin.Call) (any, error) {
 		if hosts := ch.Form.ModelHosts(ch.Was); slices.ContainsFunc(hosts, func(a hostpin.Address) bool { return a.Moved() }) {
 			set.Hosts = hosts
 		}
-		if c.Body.Given("key") {
+		if c.Body.HasValue("key") {
 			key := c.Body.Text("key")
 			set.Key = &key
 		}
@@ -155,7 +155,7 @@ func (f *family) mergeModels(i *provider.Integration, sent []admin.Values) error
 			delete(i.ModelHeaders, slug)
 		}
 		if i.Models[k] = m; m.Configurations != nil {
-			bad = append(bad, m.Configurations.Check(provider.Keeper{CheckURL: f.CheckURL}, at+".configurations")...)
+			bad = append(bad, m.Configurations.Check(provider.ChangeStore{CheckURL: f.CheckURL}, at+".configurations")...)
 		}
 	}
 	if refused := fault.Invalids(bad); refused != nil {

@@ -189,7 +189,7 @@ func (f *family) plan(c *admin.Call, it item) (*plan, error) {
 	}
 	sent := c.Body.Objects("workspaces")
 	override := c.Body.Bool("override_existing_workspace_access") || c.Body.Bool("override_existing_workspaces_access")
-	if len(sent) == 0 && !override && !c.Body.Given("global_workspace_access") {
+	if len(sent) == 0 && !override && !c.Body.HasValue("global_workspace_access") {
 		return nil, fault.Invalid("workspaces", "must have an entry; it may be empty with global_workspace_access or override_existing_workspace_access true")
 	}
 	spaces, err := c.Resources.List(c.Context, c.Organisation(), tenant.KindWorkspace)
@@ -225,7 +225,7 @@ func within(path string, details []fault.Detail) []fault.Detail {
 
 // own sets the settings of the named workspaces. It returns the requested changes by workspace
 // id; bad are faults found before.
-func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resource.Row, bad []fault.Detail) (map[string]wish, error) {
+func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resource.Row, bad []fault.Detail) (map[string]accessChange, error) {
 	ids := make(map[string]string, 2*len(spaces))
 	for n := range spaces {
 		ids[spaces[n].Slug] = spaces[n].ID
@@ -233,7 +233,7 @@ func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resou
 	for n := range spaces { // an id wins over a slug
 		ids[spaces[n].ID] = spaces[n].ID
 	}
-	byWorkspace := make(map[string]wish, len(sent))
+	byWorkspace := make(map[string]accessChange, len(sent))
 	for n, in := range sent {
 		at := fmt.Sprintf("workspaces[%d]", n)
 		id, ok := ids[in.Text("id")]
@@ -245,7 +245,7 @@ func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resou
 			bad = append(bad, fault.Detail{Field: at + ".id", Message: "must not be listed twice"})
 			continue
 		}
-		byWorkspace[id] = wish{in, at + ".default_provider_slug"}
+		byWorkspace[id] = accessChange{in, at + ".default_provider_slug"}
 		a := p.next.Access(id)
 		a.UsageLimits, a.Enabled = slices.Clone(a.UsageLimits), in.Bool("enabled")
 		bad = append(bad, within(at, f.access.Set(in, &a, c.Now))...)
@@ -267,15 +267,15 @@ func (f *family) own(c *admin.Call, p *plan, sent []admin.Values, spaces []resou
 	return byWorkspace, nil
 }
 
-// wish is what an entry says about the default provider.
-type wish struct {
-	said  admin.Values
-	field string // of its slug
+// accessChange is what an entry says about the default provider.
+type accessChange struct {
+	values admin.Values
+	field  string // of its slug
 }
 
 // makeDefaults finds the workspaces that get access by the change and have no
 // provider of the integration.
-func (p *plan) makeDefaults(c *admin.Call, it item, spaces []resource.Row, byWorkspace map[string]wish) error {
+func (p *plan) makeDefaults(c *admin.Call, it item, spaces []resource.Row, byWorkspace map[string]accessChange) error {
 	users, err := providersOf(c, it.Ref())
 	if err != nil {
 		return err
@@ -287,12 +287,12 @@ func (p *plan) makeDefaults(c *admin.Call, it item, spaces []resource.Row, byWor
 	for n := range spaces {
 		id := spaces[n].ID
 		create, d := true, provider.Default{Workspace: id, Actor: c.Actor()}
-		for _, w := range []wish{{c.Body, "default_provider_slug"}, byWorkspace[id]} { // the entry's own words win
-			if w.said.Given("create_default_provider") {
-				create = w.said.Bool("create_default_provider")
+		for _, w := range []accessChange{{c.Body, "default_provider_slug"}, byWorkspace[id]} { // the entry's own words win
+			if w.values.HasValue("create_default_provider") {
+				create = w.values.Bool("create_default_provider")
 			}
-			if w.said.Given("default_provider_slug") {
-				d.Slug, d.Field = w.said.Text("default_provider_slug"), w.field
+			if w.values.HasValue("default_provider_slug") {
+				d.Slug, d.Field = w.values.Text("default_provider_slug"), w.field
 			}
 		}
 		if !create || served[id] || it.Form.Access(id).Enabled || !p.next.Access(id).Enabled {

@@ -18,16 +18,16 @@ import (
 
 // step is one decision about a request: a text, and the values that it was based on.
 type step struct {
-	Step     string   `json:"step" enum:"config,condition,draw,measure,breaker,guardrail,skip,attempt,cache,translation,answer"`
-	Path     *string  `json:"path"` // of the config
-	Text     string   `json:"text"`
-	Index    *int     `json:"index"`     // chosen target, or the condition that held
-	Number   *float64 `json:"number"`    // drawn, from 0 to 1
-	Status   *int     `json:"status"`    // of an answer or a refusal
-	Code     *string  `json:"code"`      // of a failure
-	StartMS  *float64 `json:"start_ms"`  // from arrival
-	TookMS   *float64 `json:"took_ms"`   // to the head of the answer
-	WaitedMS *float64 `json:"waited_ms"` // before a retry
+	Step      string   `json:"step" enum:"config,condition,draw,measure,breaker,guardrail,skip,attempt,cache,translation,answer"`
+	Path      *string  `json:"path"` // of the config
+	Text      string   `json:"text"`
+	Index     *int     `json:"index"`     // chosen target, or the condition that held
+	Number    *float64 `json:"number"`    // drawn, from 0 to 1
+	Status    *int     `json:"status"`    // of an answer or a refusal
+	Code      *string  `json:"code"`      // of a failure
+	StartMS   *float64 `json:"start_ms"`  // from arrival
+	ElapsedMS *float64 `json:"took_ms"`   // to the head of the answer
+	WaitedMS  *float64 `json:"waited_ms"` // before a retry
 }
 
 // explanation is the answer.
@@ -76,7 +76,7 @@ func timing(r *usage.Record) times {
 // the calls, the answer. The choices of a place come before what happened below it; the
 // guardrails of a response, and its denial, follow the calls of its target.
 func steps(r *usage.Record) []step {
-	out := []step{chosenConfig(r)}
+	out := []step{configStep(r)}
 	var within []step
 	within = append(within, conditions(r)...)
 	within = append(within, draws(r)...)
@@ -117,7 +117,7 @@ func indices(path string) []int {
 	return out
 }
 
-func chosenConfig(r *usage.Record) step {
+func configStep(r *usage.Record) step {
 	s := step{Step: "config", Text: "No config applied: the request itself named the provider"}
 	switch {
 	case r.ConfigID != "":
@@ -142,9 +142,9 @@ func conditions(r *usage.Record) []step {
 	out := make([]step, len(r.Matches))
 	for i := range r.Matches {
 		m := &r.Matches[i]
-		text := fmt.Sprintf("Condition %d held, those before it did not: target %d", m.Condition, m.Chosen)
+		text := fmt.Sprintf("Condition %d held, those before it did not: target %d", m.Condition, m.Index)
 		if m.Condition < 0 {
-			text = fmt.Sprintf("No condition held: the default, target %d", m.Chosen)
+			text = fmt.Sprintf("No condition held: the default, target %d", m.Index)
 		}
 		out[i] = step{Step: "condition", Path: &m.Path, Index: &m.Condition, Text: text}
 	}
@@ -156,14 +156,14 @@ func draws(r *usage.Record) []step {
 	for i := range r.Draws {
 		d := &r.Draws[i]
 		number := float64(d.Number) / (1 << 32)
-		out[i] = step{Step: "draw", Path: &d.Path, Index: &d.Chosen, Number: &number}
+		out[i] = step{Step: "draw", Path: &d.Path, Index: &d.Index, Number: &number}
 		switch d.Sticky {
-		case usage.StickyKept:
-			out[i].Number, out[i].Text = nil, fmt.Sprintf("An earlier request with the same sticky fields went to target %d", d.Chosen)
+		case usage.StickyReused:
+			out[i].Number, out[i].Text = nil, fmt.Sprintf("An earlier request with the same sticky fields went to target %d", d.Index)
 		case usage.StickyHash:
-			out[i].Text = fmt.Sprintf("The hash of the sticky fields is %.4f: target %d", number, d.Chosen)
+			out[i].Text = fmt.Sprintf("The hash of the sticky fields is %.4f: target %d", number, d.Index)
 		default:
-			out[i].Text = fmt.Sprintf("Drew %.4f by weight: target %d", number, d.Chosen)
+			out[i].Text = fmt.Sprintf("Drew %.4f by weight: target %d", number, d.Index)
 		}
 	}
 	return out
@@ -174,7 +174,7 @@ func measured(r *usage.Record) []step {
 	out := make([]step, len(r.Measured))
 	for i := range r.Measured {
 		m := &r.Measured[i]
-		out[i] = step{Step: "measure", Path: &m.Path, Index: &m.Chosen, Text: fmt.Sprintf("Strategy %s chose target %d: %s", m.By, m.Chosen, measuredTexts[m.Reason])}
+		out[i] = step{Step: "measure", Path: &m.Path, Index: &m.Index, Text: fmt.Sprintf("Strategy %s chose target %d: %s", m.By, m.Index, measuredTexts[m.Reason])}
 		for _, f := range m.Figures {
 			shown := f.Show(m.By)
 			text := fmt.Sprintf("; target %d: ", f.Index)
@@ -196,9 +196,9 @@ func measured(r *usage.Record) []step {
 }
 
 var measuredTexts = map[string]string{
-	usage.ChosenBest: "it has the lowest figure", usage.ChosenTie: "it is one of several with equal figures", usage.ChosenToExplore: "it was measured again (explore)",
-	usage.ChosenTooFew: "it has too few observations", usage.ChosenUnknown: "no figures were known", usage.ChosenAllFail: "all targets were failing",
-	usage.ChosenSticky: "an earlier request with the same sticky fields went there", usage.ChosenRecorded: "as recorded",
+	usage.ReasonBest: "it has the lowest figure", usage.ReasonTie: "it is one of several with equal figures", usage.ReasonExplore: "it was measured again (explore)",
+	usage.ReasonTooFew: "it has too few observations", usage.ReasonUnknown: "no figures were known", usage.ReasonAllFailing: "all targets were failing",
+	usage.ReasonSticky: "an earlier request with the same sticky fields went there", usage.ReasonRecorded: "as recorded",
 }
 
 func breakers(r *usage.Record) []step {
@@ -242,8 +242,8 @@ func guards(r *usage.Record, phase string) []step {
 		if len(g.Errored) > 0 {
 			text += "; errors in " + strings.Join(g.Errored, ", ")
 		}
-		took := float64(g.TookMS)
-		out = append(out, step{Step: "guardrail", Path: &g.Path, Text: text, TookMS: &took})
+		elapsed := float64(g.LatencyMS)
+		out = append(out, step{Step: "guardrail", Path: &g.Path, Text: text, ElapsedMS: &elapsed})
 	}
 	return out
 }
@@ -335,7 +335,7 @@ func calls(r *usage.Record) []step {
 		} else {
 			text += fmt.Sprintf(": %d", a.Status)
 		}
-		s := step{Step: "attempt", Path: pathOf(pathOfCall(a)), Text: text, Status: &a.Status, StartMS: ms(a.Start), TookMS: ms(a.Latency)}
+		s := step{Step: "attempt", Path: pathOf(pathOfCall(a)), Text: text, Status: &a.Status, StartMS: ms(a.Start), ElapsedMS: ms(a.Latency)}
 		if a.ErrorCode != "" {
 			s.Code = &a.ErrorCode
 			s.Text += " " + a.ErrorCode
@@ -361,7 +361,7 @@ func ms(d time.Duration) *float64 {
 }
 
 func outcome(r *usage.Record) step {
-	s := step{Step: "answer", Status: &r.ClientStatus, Text: fmt.Sprintf("Answered %d", r.ClientStatus), TookMS: ms(r.Duration)}
+	s := step{Step: "answer", Status: &r.ClientStatus, Text: fmt.Sprintf("Answered %d", r.ClientStatus), ElapsedMS: ms(r.Duration)}
 	if r.OptionIndex != "" {
 		s.Path = &r.OptionIndex
 	}

@@ -12,9 +12,9 @@ import (
 func TestExplanationTellsTheWalkInItsOrder(t *testing.T) {
 	r := made("o", "w", "s", time.Minute)
 	r.ConfigID, r.ConfigSlug, r.ConfigVersion, r.Mode, r.OptionIndex = "c", "pc-a", 7, "conditional", "config.targets[1].targets[10]"
-	r.Matches = []usage.Match{{Path: "config", Condition: 2, Chosen: 1}}
+	r.Matches = []usage.Match{{Path: "config", Condition: 2, Index: 1}}
 	r.Draws = []usage.Draw{
-		{Path: "config.targets[1]", Number: 1 << 31, Chosen: 10}, {Path: "config.targets[1].targets[10]", Chosen: 0, Sticky: usage.StickyKept},
+		{Path: "config.targets[1]", Number: 1 << 31, Index: 10}, {Path: "config.targets[1].targets[10]", Index: 0, Sticky: usage.StickyReused},
 		{Path: "config.targets[1].targets[2]", Number: 1 << 30, Sticky: usage.StickyHash},
 	}
 	r.Breakers = []usage.Breaker{{Path: "config.targets[1].targets[0]", Open: true}, {Path: "config.targets[1].targets[1]", Probe: true}, {Path: "config.targets[1].targets[3]"}}

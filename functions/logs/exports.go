@@ -216,7 +216,7 @@ func (x *exports) query(c *admin.Call, form *export.Export) (q report.LogQuery, 
 	if err := usagequery.Restrict(c, &q.Filter); err != nil {
 		return q, err
 	}
-	return q, usagequery.Rated(c, x.family.Rated, c.Scope, &q.Filter, usagequery.MaxKeptTraces)
+	return q, usagequery.Rated(c, x.family.Rated, c.Scope, &q.Filter, usagequery.MaxStoredTraces)
 }
 
 // Fields of a record with the user who created the export, or the key if it belongs to no user.
@@ -239,8 +239,8 @@ func mayReach(c *admin.Call, _ string, row *resource.Row) bool {
 // readsAll reports whether the caller may read the logs of all users with their bodies. The
 // result is cached in the call, because lists need it for each row.
 func readsAll(c *admin.Call) bool {
-	const kept = "reads all logs"
-	if all, known := c.Value(kept).(bool); known {
+	const valueReadsAll = "reads all logs"
+	if all, known := c.Value(valueReadsAll).(bool); known {
 		return all
 	}
 	all := true
@@ -248,7 +248,7 @@ func readsAll(c *admin.Call) bool {
 		sees, err := c.Sees(part)
 		all = all && err == nil && sees
 	}
-	c.SetValue(kept, all)
+	c.SetValue(valueReadsAll, all)
 	return all
 }
 

@@ -139,9 +139,9 @@ func TestWhoSeesWhatOfExports(t *testing.T) {
 	in := install(t)
 	key := admintest.WorkspaceA
 	id := in.Do("POST", "/logs/exports", key, someExport).OK().Text("id")
-	admintest.ForeignIsMissing(t, in.House, "GET", "/logs/exports", id, nil)
-	admintest.BadBodies(t, in.House, "POST", "/logs/exports", key, someExport)
-	admintest.BadBodies(t, in.House, "PUT", "/logs/exports/"+id, key, someExport)
+	admintest.ForeignIsMissing(t, in.Installation, "GET", "/logs/exports", id, nil)
+	admintest.BadBodies(t, in.Installation, "POST", "/logs/exports", key, someExport)
+	admintest.BadBodies(t, in.Installation, "PUT", "/logs/exports/"+id, key, someExport)
 	for body, field := range map[string]string{
 		`{"filters":{"nope":1},"requested_data":["id"]}`:            "filters.nope",
 		`{"filters":{"cost_min":-1},"requested_data":["id"]}`:       "filters.cost_min",

@@ -16,13 +16,13 @@ import (
 
 // Limits of reported requests.
 const (
-	maxTold     = 100     // requests of one call
-	maxToldBody = 4 << 20 // bytes of one call
-	maxToldPast = 90 * 24 * time.Hour
-	maxAhead    = 5 * time.Minute
-	maxPairs    = 64
-	maxHeaders  = 100
-	maxTook     = 24 * 60 * 60 * 1000 // milliseconds
+	maxReported     = 100     // requests of one call
+	maxReportedBody = 4 << 20 // bytes of one call
+	maxReportedAge  = 90 * 24 * time.Hour
+	maxAhead        = 5 * time.Minute
+	maxPairs        = 64
+	maxHeaders      = 100
+	maxDuration     = 24 * 60 * 60 * 1000 // milliseconds
 )
 
 var (
@@ -41,8 +41,8 @@ func (f *family) insertRoute() admin.Route {
 		return admin.Field{Name: name, Type: admin.String, Max: most, Doc: doc}
 	}
 	headers := admin.Field{Name: "headers", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: 8 << 10}, Max: maxHeaders, Doc: "Credentials among them are masked."}
-	took := admin.Field{Name: "response_time", Type: admin.Number, Max: maxTook, Doc: "Milliseconds."}
-	late := took
+	duration := admin.Field{Name: "response_time", Type: admin.Number, Max: maxDuration, Doc: "Milliseconds."}
+	late := duration
 	late.Name, late.Doc = "time", "The same, if response_time is absent."
 	address := text("url", "Requested URL; the query string is not stored.", 2048)
 	address.Required, address.Min = true, 1
@@ -58,29 +58,29 @@ func (f *family) insertRoute() admin.Route {
 	return admin.Route{
 		Method: "POST", Path: "/logs", Name: "createLogs",
 		Doc:    "Import logs of requests made outside the gateway: one, or a list. Tokens are extracted from the response and priced by the price list; budgets and rate limits do not count them. Requires completions.write and logs.write.",
-		Scopes: []string{insertScope}, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true, Each: maxTold, MaxBody: maxToldBody,
+		Scopes: []string{insertScope}, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true, Each: maxReported, MaxBody: maxReportedBody,
 		Body: []admin.Field{
 			{Name: "request", Type: admin.Object, Required: true, Doc: "The request.", Fields: []admin.Field{address, method, service, headers, needed}},
 			{Name: "response", Type: admin.Object, Required: true, Doc: "The response.", Fields: []admin.Field{
-				{Name: "status", Type: admin.Integer, Min: 100, Max: 599, Default: 200, Doc: "HTTP status."}, headers, answer, took, late,
+				{Name: "status", Type: admin.Integer, Min: 100, Max: 599, Default: 200, Doc: "HTTP status."}, headers, answer, duration, late,
 				{Name: "streamingMode", Type: admin.Boolean, Doc: "The response was a stream."}}},
-			{Name: "metadata", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: 255}, Max: maxPairs, Check: toldMetadata,
+			{Name: "metadata", Type: admin.Map, Of: &admin.Field{Type: admin.String, Max: 255}, Max: maxPairs, Check: checkMetadata,
 				Doc: "Any string pairs. trace_id, span_id, span_name and parent_span_id place the request in a trace; user (or _user) is the end user."},
 			text("id", "Client-chosen id: sending the same id and created_at again changes nothing. Requires created_at.", 255),
-			{Name: "created_at", Type: admin.Timestamp, Doc: "When the request began, at most 90 days ago. When absent: response_time before now.", Check: toldTime},
+			{Name: "created_at", Type: admin.Timestamp, Doc: "When the request began, at most 90 days ago. When absent: response_time before now.", Check: checkTime},
 		},
 		Answer: admin.Closed(map[string]admin.Schema{"status": {"type": "string", "const": "success"}, "ids": {"type": "array", "items": admin.Schema{"type": "string"}, "description": "Ids of the logs, in the order of the list."}}),
 		Do:     f.insert,
 	}
 }
 
-func toldTime(raw json.RawMessage) []fault.Detail {
+func checkTime(raw json.RawMessage) []fault.Detail {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
 		return nil // its type is reported already
 	}
 	at, err := admin.ParseTime(text)
-	if now := time.Now(); err == nil && (at.Before(now.Add(-maxToldPast)) || at.After(now.Add(maxAhead))) {
+	if now := time.Now(); err == nil && (at.Before(now.Add(-maxReportedAge)) || at.After(now.Add(maxAhead))) {
 		return []fault.Detail{{Message: "must be a time of the last 90 days"}}
 	}
 	return nil
@@ -92,20 +92,20 @@ var traceNames = map[string]string{
 	"parent_span_id": "parent_span_id", "parentSpanId": "parent_span_id",
 }
 
-// toldMetadata checks what metadata says.
-func toldMetadata(raw json.RawMessage) (wrong []fault.Detail) {
+// checkMetadata checks what metadata says.
+func checkMetadata(raw json.RawMessage) (wrong []fault.Detail) {
 	var pairs map[string]string
 	if json.Unmarshal(raw, &pairs) != nil {
 		return nil // its type is reported already
 	}
-	given := map[string]bool{}
+	seen := map[string]bool{}
 	for _, name := range keys(pairs) {
 		value := pairs[name]
 		if field := traceNames[name]; field != "" {
-			if given[field] {
+			if seen[field] {
 				wrong = append(wrong, fault.Detail{Field: name, Message: "is sent in two spellings; send one of them"})
 			}
-			given[field] = true
+			seen[field] = true
 		}
 		for _, c := range value {
 			if c < ' ' || c == 0x7f || c == utf8.RuneError {
@@ -124,7 +124,7 @@ func (f *family) insert(c *admin.Call) (any, error) {
 	all := make([]ingest.Exchange, len(c.Each))
 	var wrong []fault.Detail
 	for i, in := range c.Each {
-		if in.Text("id") != "" && !in.Given("created_at") {
+		if in.Text("id") != "" && !in.HasValue("created_at") {
 			field := "created_at"
 			if len(c.Each) > 1 {
 				field = fmt.Sprintf("[%d].created_at", i)
@@ -136,7 +136,7 @@ func (f *family) insert(c *admin.Call) (any, error) {
 	if err := fault.Invalids(wrong); err != nil {
 		return nil, err
 	}
-	by, err := teller(c)
+	by, err := reporter(c)
 	if err != nil {
 		return nil, err
 	}
@@ -147,8 +147,8 @@ func (f *family) insert(c *admin.Call) (any, error) {
 	return admin.Members{"status": "success", "ids": ids}, nil
 }
 
-// teller is the caller, with what the workspace's logs keep.
-func teller(c *admin.Call) (*ingest.Reporter, error) {
+// reporter is the caller, with what the workspace's logs keep.
+func reporter(c *admin.Call) (*ingest.Reporter, error) {
 	ws, _, err := c.Workspace(c.Scope.Workspace)
 	if err != nil {
 		return nil, err
@@ -167,12 +167,12 @@ func teller(c *admin.Call) (*ingest.Reporter, error) {
 
 // exchange is an entry of the body, which has passed its description.
 func exchange(in admin.Values) ingest.Exchange {
-	asked, _ := in.Object("request")
-	came, _ := in.Object("response")
+	req, _ := in.Object("request")
+	resp, _ := in.Object("response")
 	x := ingest.Exchange{
 		ID: in.Text("id"), Created: in.Time("created_at"),
-		URL: asked.Text("url"), Method: asked.Text("method"), Provider: asked.Text("provider"), RequestHeaders: asked.TextMap("headers"), Request: asked.Raw("body"),
-		Status: int(came.Int("status")), ResponseHeaders: came.TextMap("headers"), Response: came.Raw("body"), Stream: came.Bool("streamingMode"),
+		URL: req.Text("url"), Method: req.Text("method"), Provider: req.Text("provider"), RequestHeaders: req.TextMap("headers"), Request: req.Raw("body"),
+		Status: int(resp.Int("status")), ResponseHeaders: resp.TextMap("headers"), Response: resp.Raw("body"), Stream: resp.Bool("streamingMode"),
 	}
 	if x.Method == "" {
 		x.Method = http.MethodPost
@@ -180,11 +180,11 @@ func exchange(in admin.Values) ingest.Exchange {
 	if x.Status == 0 {
 		x.Status = http.StatusOK
 	}
-	took := "response_time"
-	if !came.Given(took) {
-		took = "time"
+	field := "response_time"
+	if !resp.HasValue(field) {
+		field = "time"
 	}
-	x.Took = time.Duration(came.Float(took) * float64(time.Millisecond))
+	x.Duration = time.Duration(resp.Float(field) * float64(time.Millisecond))
 	place(&x, in.TextMap("metadata"))
 	return x
 }

@@ -193,7 +193,7 @@ type (
 	draw struct {
 		Path   string  `json:"path"`
 		Number float64 `json:"number"`
-		Chosen int     `json:"chosen"`
+		Index  int     `json:"chosen"`
 		Sticky *string `json:"sticky"`
 	}
 	circuit struct {
@@ -204,7 +204,7 @@ type (
 	match struct {
 		Path      string `json:"path"`
 		Condition int    `json:"condition" doc:"-1: the default."`
-		Chosen    int    `json:"chosen"`
+		Index     int    `json:"chosen"`
 	}
 	skip struct {
 		Path   string  `json:"path"`
@@ -220,13 +220,13 @@ func decisionOf(r *usage.Record) decision {
 		Measured: usage.ShowMeasured(r.Measured), Losses: []string{}, Missed: []string{},
 	}
 	for i, w := range r.Draws {
-		d.Draws[i] = draw{w.Path, float64(w.Number) / (1 << 32), w.Chosen, admin.NullIfZero(w.Sticky)}
+		d.Draws[i] = draw{w.Path, float64(w.Number) / (1 << 32), w.Index, admin.NullIfZero(w.Sticky)}
 	}
 	for i, b := range r.Breakers {
 		d.Breakers[i] = circuit{b.Path, b.Open, b.Probe}
 	}
 	for i, m := range r.Matches {
-		d.Matches[i] = match{m.Path, m.Condition, m.Chosen}
+		d.Matches[i] = match{m.Path, m.Condition, m.Index}
 	}
 	for i, s := range r.Skips {
 		d.Skips[i] = skip{s.Path, s.Reason, admin.NullIfZero(s.Code), s.Status}
@@ -269,7 +269,7 @@ func hooksOf(r *usage.Record) hookResults {
 	out := hookResults{[]hookResult{}, []hookResult{}}
 	for i := range r.Guards {
 		g := &r.Guards[i]
-		one := hookResult{g.Hook, g.Path, g.Verdict, g.Denied, g.Async, g.Transformed, g.TookMS, []failedCheck{}}
+		one := hookResult{g.Hook, g.Path, g.Verdict, g.Denied, g.Async, g.Transformed, g.LatencyMS, []failedCheck{}}
 		for _, id := range g.Failed {
 			one.Checks = append(one.Checks, failedCheck{ID: id})
 		}

@@ -33,7 +33,7 @@ import (
 
 // installation is a House with an archive of logs.
 type installation struct {
-	*admintest.House
+	*admintest.Installation
 	archive *segment.Archive
 	sealer  *sealer
 	worker  *export.Worker
@@ -75,7 +75,7 @@ func (s *sealer) Open(ctx context.Context, b seal.Binding, sealed []byte) ([]byt
 func install(t testing.TB) *installation {
 	t.Helper()
 	in := &installation{sealer: &sealer{}, steps: &recordingQueue{}}
-	in.House = admintest.Build(t, func(d admin.Deps) []admin.Family {
+	in.Installation = admintest.Build(t, func(d admin.Deps) []admin.Family {
 		b, err := files.Open(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
@@ -125,14 +125,14 @@ func seals(t testing.TB, r *usage.Record, b usage.Bodies) {
 	}
 }
 
-func TestFamilyChecks(t *testing.T) { admintest.CheckFamily(t, install(t).House) }
+func TestFamilyChecks(t *testing.T) { admintest.CheckFamily(t, install(t).Installation) }
 
 func TestAnswersAreAsDocumented(t *testing.T) {
 	in := install(t)
 	full := made(admintest.Org, in.One, admintest.OneSlug, time.Minute)
 	full.Attempts = []usage.Attempt{{Provider: "openai", Model: "gpt-4o", Status: 500, ErrorCode: "x"}, {Provider: "openai", Status: 200, Usage: full.Usage, Cost: full.Cost}}
-	full.Draws, full.Breakers, full.Losses = []usage.Draw{{Path: "config", Number: 1 << 31, Chosen: 1}}, []usage.Breaker{{Path: "config", Open: true}}, []string{"logprobs", "answer: logprobs"}
-	full.Matches, full.Skips = []usage.Match{{Path: "config", Condition: -1, Chosen: 1}}, []usage.Skip{{Path: "config.targets[0]", Reason: usage.SkipOpen, Code: "x", Status: 429}}
+	full.Draws, full.Breakers, full.Losses = []usage.Draw{{Path: "config", Number: 1 << 31, Index: 1}}, []usage.Breaker{{Path: "config", Open: true}}, []string{"logprobs", "answer: logprobs"}
+	full.Matches, full.Skips = []usage.Match{{Path: "config", Condition: -1, Index: 1}}, []usage.Skip{{Path: "config.targets[0]", Reason: usage.SkipOpen, Code: "x", Status: 429}}
 	full.Attempts[1].Retry, full.Attempts[1].Wait, full.Attempts[1].WaitReason = 1, time.Second, usage.WaitNamed
 	full.ConfigID, full.ConfigSlug, full.ConfigVersion, full.OptionIndex, full.Mode = "c", "pc-a", 3, "config.targets[1].targets[2]", "fallback"
 	seals(t, &full, usage.Bodies{RequestHeaders: []byte(`{"User-Agent":"x","X-Gateway-Provider":"@main"}`), Request: []byte(`{"a":1}`), SentHeaders: []byte(`{}`), Sent: []byte(`{}`), Received: []byte("x"), Response: []byte("\xff")})

@@ -73,7 +73,7 @@ func (f *family) otelRoutes() (out []admin.Route) {
 		out = append(out, admin.Route{
 			Method: "POST", Path: k.path, Name: k.name, Doc: docs[k.member], Scopes: []string{insertScope}, Where: admin.InWorkspace, ByWorkspaces: true, Unrecorded: true,
 			MaxBody: maxOTLP, Consumes: []string{"application/json", protobufType}, Unparsed: true, Binary: protobufType,
-			Body: []admin.Field{{Name: k.member, Type: admin.Array, Of: &admin.Field{Type: admin.Any, Example: examples[k.member]}, Max: otlp.MaxTold, Doc: "As defined by OTLP; unknown fields are ignored."}},
+			Body: []admin.Field{{Name: k.member, Type: admin.Array, Of: &admin.Field{Type: admin.Any, Example: examples[k.member]}, Max: otlp.MaxRecords, Doc: "As defined by OTLP; unknown fields are ignored."}},
 			Answer: admin.Schema{"type": "object", "additionalProperties": false, "properties": map[string]admin.Schema{
 				"partialSuccess": {"type": "object", "description": "About rejected entries; absent if there are none.", "additionalProperties": false, "properties": map[string]admin.Schema{
 					k.rejected: {"type": "string"}, "errorMessage": {"type": "string"}}}}},
@@ -141,7 +141,7 @@ func (f *family) observe(c *admin.Call, k *kind) (any, error) {
 		}
 		return nil, fault.Invalid("", "the body %s", err)
 	}
-	by, err := teller(c)
+	by, err := reporter(c)
 	if err != nil {
 		return nil, err
 	}
@@ -204,14 +204,14 @@ var pool = sync.Pool{New: func() any { return new([]instrumentation.Reading) }}
 // ingest stores the entries of a request, and returns those that were rejected. Entries become
 // records one at a time, so that a request needs little more memory than its entries.
 func (f *family) ingest(c *admin.Call, by *ingest.Reporter, all []otlp.ReceivedSpan, k *kind) (no rejections, err error) {
-	kept := pool.Get().(*[]instrumentation.Reading)
-	defer pool.Put(kept)
-	*kept = slices.Grow((*kept)[:0], len(all))[:len(all)]
-	defer clear(*kept)
+	readings := pool.Get().(*[]instrumentation.Reading)
+	defer pool.Put(readings)
+	*readings = slices.Grow((*readings)[:0], len(all))[:len(all)]
+	defer clear(*readings)
 	accepted := make([]bool, len(all))
 	var traces spandedup.Request
 	for i := range all {
-		x := &(*kept)[i]
+		x := &(*readings)[i]
 		x.Read(&all[i])
 		if why := unfit(&all[i], x, k, c.Now); why != "" {
 			no.add(why)
@@ -231,7 +231,7 @@ func (f *family) ingest(c *admin.Call, by *ingest.Reporter, all []otlp.ReceivedS
 		if !ok {
 			continue
 		}
-		x := &(*kept)[i]
+		x := &(*readings)[i]
 		verdict := spandedup.Verdict{Counts: k.priced(&all[i]) && x.Kind != instrumentation.Other, Usage: &x.Usage}
 		if k.needsIDs {
 			verdict, verdicts = verdicts[0], verdicts[1:]
@@ -251,7 +251,7 @@ func unfit(t *otlp.ReceivedSpan, x *instrumentation.Reading, k *kind, now time.T
 		return "the gateway has the logs of its own spans"
 	case t.BadID || k.needsIDs && (t.Trace == "" || t.ID == ""):
 		return "ids must be hexadecimal, 32 digits of a trace and 16 of a span, and not only zeros"
-	case !t.Start.IsZero() && (t.Start.Before(now.Add(-maxToldPast)) || t.Start.After(now.Add(maxAhead))):
+	case !t.Start.IsZero() && (t.Start.Before(now.Add(-maxReportedAge)) || t.Start.After(now.Add(maxAhead))):
 		return "entries must have begun in the last 90 days"
 	}
 	return ""
@@ -259,14 +259,14 @@ func unfit(t *otlp.ReceivedSpan, x *instrumentation.Reading, k *kind, now time.T
 
 // exchangeOf sets x, with seen, to what a span or a log record reports about a request.
 func exchangeOf(x *ingest.Exchange, seen *ingest.Seen, t *otlp.ReceivedSpan, s *instrumentation.Reading, v *spandedup.Verdict, k *kind) {
-	took := t.End.Sub(t.Start)
-	if t.Start.IsZero() || took < 0 || took > maxTook*time.Millisecond {
-		took = 0
+	duration := t.End.Sub(t.Start)
+	if t.Start.IsZero() || duration < 0 || duration > maxDuration*time.Millisecond {
+		duration = 0
 	}
 	*seen = ingest.Seen{Endpoint: s.Endpoint, RequestedModel: s.RequestedModel, Model: s.Model, Finish: s.Finish, Mode: s.Mode, Reported: s.Cost, FirstByte: s.FirstByte, Agent: usage.Agent{Session: clean(s.Session), ID: clean(s.Agent)}}
 	*x = ingest.Exchange{
 		Created: t.Start, URL: k.path, Method: http.MethodPost, Provider: fault.Clip(s.Provider, 64), Request: s.Request(), Response: s.Answer(),
-		Status: s.Status, Took: took, Stream: s.Stream, TraceID: clean(t.Trace), SpanID: clean(t.ID), ParentSpanID: clean(t.Parent), SpanName: clean(t.Name), Metadata: s.Metadata,
+		Status: s.Status, Duration: duration, Stream: s.Stream, TraceID: clean(t.Trace), SpanID: clean(t.ID), ParentSpanID: clean(t.Parent), SpanName: clean(t.Name), Metadata: s.Metadata,
 		Seen: seen,
 	}
 	if s.URL != "" {

@@ -36,7 +36,7 @@ func (f *family) question(c *admin.Call, sc store.Scope, filter *report.Filter) 
 	}
 	m = &means{book: book.Current(), view: view, org: sc.Org, now: c.Now, saved: map[[2]string]*saved.Provider{}, prices: map[string]*pricing.Overrides{}}
 	bad := unknown(c)
-	if raw := c.Body.Raw("prices"); given(raw) {
+	if raw := c.Body.Raw("prices"); isSet(raw) {
 		in, _ := c.Body.Object("prices")
 		p, wrong := replay.ParsePrices(in.Raw("models"), in.Raw("multipliers"))
 		q.Prices, bad = p, append(bad, details(wrong, "prices")...)
@@ -78,7 +78,7 @@ func unknown(c *admin.Call) (bad []fault.Detail) {
 	return bad
 }
 
-func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // needsWorkspace is the fault for a saved resource that is named without its workspace.
 func needsWorkspace(field string) *fault.Fault {
@@ -88,7 +88,7 @@ func needsWorkspace(field string) *fault.Fault {
 // config reads the config of the question.
 func (f *family) config(c *admin.Call, sc store.Scope, view *resource.View, q *replay.Question) ([]fault.Detail, error) {
 	raw := bytes.TrimSpace(c.Body.Raw("config"))
-	if !given(raw) {
+	if !isSet(raw) {
 		return nil, nil
 	}
 	var slug string

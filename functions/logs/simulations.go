@@ -132,7 +132,7 @@ func (f *family) simulate(c *admin.Call) (any, error) {
 	defer give()
 	run := replay.New(q, means)
 	most := simulated
-	if c.Body.Given("limit") {
+	if c.Body.HasValue("limit") {
 		most = int(c.Body.Int("limit"))
 	}
 	next, err := f.replay(c.Context, sc, &report.LogQuery{Filter: filter, Cursor: c.Body.Text("cursor"), Oldest: true, NoTotal: true, Bodies: bodies}, run, most)

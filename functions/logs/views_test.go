@@ -9,7 +9,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-func viewHouse(t *testing.T) *admintest.House {
+func viewHouse(t *testing.T) *admintest.Installation {
 	return admintest.New(t, admin.Family{Name: "logs", Doc: "Logs.", Routes: views().Routes()})
 }
 

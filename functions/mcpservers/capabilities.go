@@ -217,10 +217,10 @@ func (f *family) listCapabilities(c *admin.Call, of, server *resource.Record) (a
 			continue
 		}
 		n.Total++
-		if own, said := overrides[r.ID]; r.Fields[mcp.FieldEnabled] != "" && (own || !said) {
+		if own, set := overrides[r.ID]; r.Fields[mcp.FieldEnabled] != "" && (own || !set) {
 			n.Enabled++
 		}
-		if !c.Query.Given("type") || c.Query.Text("type") == kind {
+		if !c.Query.HasValue("type") || c.Query.Text("type") == kind {
 			shown = append(shown, r)
 		}
 	}
@@ -288,8 +288,8 @@ func overridesOf(c *admin.Call, server *resource.Record) (map[string]bool, error
 func asOfServer(c *admin.Call, e admin.Members, rec *resource.Record, overrides map[string]bool) {
 	delete(e, "created_at")
 	delete(e, "last_updated_at")
-	own, said := overrides[rec.ID]
-	own = own || !said
+	own, set := overrides[rec.ID]
+	own = own || !set
 	if c.Caller.UserID == "" {
 		e["integration_enabled"] = e["enabled"]
 		e["enabled"] = own

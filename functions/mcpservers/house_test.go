@@ -34,10 +34,10 @@ const (
 )
 
 // newHouse returns an installation that can reach this machine.
-func newHouse(t testing.TB) *admintest.House { return newHouseAt(t, time.Now) }
+func newHouse(t testing.TB) *admintest.Installation { return newHouseAt(t, time.Now) }
 
 // newHouseAt is newHouse with a clock for secret managers.
-func newHouseAt(t testing.TB, now func() time.Time) *admintest.House {
+func newHouseAt(t testing.TB, now func() time.Time) *admintest.Installation {
 	t.Helper()
 	policy, err := egress.ParseAllow("127.0.0.0/8")
 	if err != nil {
@@ -118,12 +118,12 @@ func (u *fixture) tool(name string) {
 
 // register creates an integration of the first workspace, as an admin of the organization, who
 // may map secret references.
-func register(h *admintest.House, url, more string) admintest.Answer {
+func register(h *admintest.Installation, url, more string) admintest.Answer {
 	return h.Do("POST", "/mcp-integrations?workspace_id="+h.One, chief, fmt.Sprintf(`{"name":"Up","url":%q,"transport":"http",%s}`, url, strings.TrimPrefix(more, ","))).OK()
 }
 
 // member returns a user of the first workspace.
-func member(t testing.TB, h *admintest.House, email, role string) (id string) {
+func member(t testing.TB, h *admintest.Installation, email, role string) (id string) {
 	t.Helper()
 	org := store.Scope{Org: admintest.Org}
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {

@@ -62,14 +62,14 @@ func shownOfIntegration() []admin.Shown[mcp.Integration] {
 		of(admin.Field{Name: "global_workspace_access", Type: admin.Object, Single: true, Required: true, Form: sharing.GlobalSchema}, func(it integration) any { return sharing.Global(&it.Form.Access) }),
 		{Field: admin.Field{Name: "workspaces_count", Type: admin.Integer, Required: true}},
 	}
-	for _, m := range said {
+	for _, m := range reportedFields {
 		all = append(all, of(m.Field, func(it integration) any { return m.of(&it.Form.Synced) }))
 	}
 	return all
 }
 
-// said are the fields of list entries that the server reported.
-var said = []struct {
+// reportedFields are the fields of list entries that the server reported.
+var reportedFields = []struct {
 	admin.Field
 	of func(m *mcp.Metadata) any
 }{

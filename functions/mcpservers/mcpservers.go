@@ -241,8 +241,8 @@ func (f *family) connectionRoutes() []admin.Route {
 	return routes
 }
 
-// whose returns the user that a call may act for, or "" for any user.
-func whose(c *admin.Call) (string, error) {
+// actingUser returns the user that a call may act for, or "" for any user.
+func actingUser(c *admin.Call) (string, error) {
 	named := c.Query.Text("user_id")
 	if c.Caller.AtLeast(admin.Manager) {
 		return named, nil
@@ -258,7 +258,7 @@ func (f *family) listConnections(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	user, err := whose(c)
+	user, err := actingUser(c)
 	if err == nil && user == "" && !c.Caller.AtLeast(admin.Manager) {
 		err = admin.Denied() // a service key of a member's rank has no sign-ins of its own
 	}
@@ -292,7 +292,7 @@ func (f *family) listConnections(c *admin.Call) (any, error) {
 // deleteConnection deletes a user's tokens. The response is the same if there are none, so that
 // it does not reveal who has signed in.
 func (f *family) deleteConnection(c *admin.Call) (any, error) {
-	user, err := whose(c)
+	user, err := actingUser(c)
 	if err != nil {
 		return nil, err
 	}

@@ -23,15 +23,15 @@ import (
 
 // Limits of the registry.
 const (
-	defaultShown = 50
-	maxShown     = 100
-	readAtOnce   = 100  // servers
-	maxLooked    = 2000 // servers that one page examines; the next page continues there
-	maxCursor    = 512  // characters
-	namespace    = "ai.gateway."
-	noVersion    = "0.0.0"
-	schemaOfOne  = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
-	maxSaid      = 100 // characters of a title and of a description in that schema
+	defaultShown  = 50
+	maxShown      = 100
+	readAtOnce    = 100  // servers
+	maxLooked     = 2000 // servers that one page examines; the next page continues there
+	maxCursor     = 512  // characters
+	namespace     = "ai.gateway."
+	noVersion     = "0.0.0"
+	schemaOfOne   = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
+	maxTextLength = 100 // characters of a title and of a description in that schema
 )
 
 // listing is a page in the format of the public registry of MCP servers.
@@ -113,7 +113,7 @@ func (f directory) listRegistry(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Query.Given("cursor") {
+	if c.Query.HasValue("cursor") {
 		order, id, ok := readCursor(c.Query.Text("cursor"))
 		if !ok {
 			return nil, fault.Invalid("cursor", "must be the nextCursor of the previous page")
@@ -121,7 +121,7 @@ func (f directory) listRegistry(c *admin.Call) (any, error) {
 		rows = slices.DeleteFunc(rows, func(e catalogued) bool { return e.after(order, id) <= 0 })
 	}
 	limit := defaultShown
-	if c.Query.Given("limit") {
+	if c.Query.HasValue("limit") {
 		limit = int(c.Query.Int("limit"))
 	}
 	return f.pageOf(c, rows, limit)
@@ -332,11 +332,11 @@ func (f directory) shownIn(c *admin.Call, at *catalogued, o *offer) listed {
 	if o.of != nil {
 		of = o.of.Form
 	}
-	said := &of.Synced
+	synced := &of.Synced
 	out := listed{Server: described{
 		Schema: schemaOfOne, Name: at.name(), Title: cut(o.Name),
-		Description: cut(cmp.Or(o.Form.Description, said.Description, of.Description, o.Name)),
-		Version:     cmp.Or(said.ServerVersion, noVersion), Website: website(said.Website), Icons: icons(said.Icons),
+		Description: cut(cmp.Or(o.Form.Description, synced.Description, of.Description, o.Name)),
+		Version:     cmp.Or(synced.ServerVersion, noVersion), Website: website(synced.Website), Icons: icons(synced.Icons),
 		Remotes: []remote{{"streamable-http", oauthserver.Target{Slug: o.Slug}.Resource(f.family.issuer(c))}},
 	}}
 	if utf8.RuneCountInString(out.Server.Version) > maxVersion {
@@ -349,10 +349,10 @@ func (f directory) shownIn(c *admin.Call, at *catalogued, o *offer) listed {
 
 // cut truncates a text to the limit of the registry's schema.
 func cut(s string) string {
-	if utf8.RuneCountInString(s) <= maxSaid {
+	if utf8.RuneCountInString(s) <= maxTextLength {
 		return s
 	}
-	return string([]rune(s)[:maxSaid-1]) + "…"
+	return string([]rune(s)[:maxTextLength-1]) + "…"
 }
 
 // website returns a URL that is safe to link, or "".

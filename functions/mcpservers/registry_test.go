@@ -25,7 +25,7 @@ import (
 const registry = "/v0.1/servers"
 
 // catalogue returns the names of a page, without their common prefix, and its cursor.
-func catalogue(t testing.TB, h *admintest.House, who, query string) (names []string, next string) {
+func catalogue(t testing.TB, h *admintest.Installation, who, query string) (names []string, next string) {
 	t.Helper()
 	got := h.Do("GET", registry+query, who, nil).OK()
 	for _, e := range got.At("servers").([]any) {
@@ -42,7 +42,7 @@ func catalogue(t testing.TB, h *admintest.House, who, query string) (names []str
 }
 
 // serve creates a server in the workspace of a key.
-func serve(h *admintest.House, who, slug string) admintest.Answer {
+func serve(h *admintest.Installation, who, slug string) admintest.Answer {
 	return h.Do("POST", "/mcp-servers", who, fmt.Sprintf(`{"name":"Server of %s","slug":%q,"mcp_integration_id":"up"}`, slug, slug)).OK()
 }
 

@@ -85,7 +85,7 @@ func (f *family) selfRoutes() []admin.Route {
 }
 
 func (f *family) checkUser(c *admin.Call) (any, error) {
-	user, err := whose(c)
+	user, err := actingUser(c)
 	if err != nil {
 		return nil, err
 	}

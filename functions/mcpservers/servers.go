@@ -30,7 +30,7 @@ func (f *family) describeServers() *admin.Collection[mcp.Server] {
 		{Field: text("mcp_integration_url")}, {Field: text("auth_type")}, {Field: text("workspace_name")}, {Field: text("workspace_slug")},
 		{Field: admin.Field{Name: "mcp_integration_details", Type: admin.Object, Open: true, Single: true, Optional: true, Doc: "For keys of services; secrets are masked."}},
 	}
-	for _, m := range said {
+	for _, m := range reportedFields {
 		fd := m.Field
 		if fd.Name == "sync_status" {
 			fd.Absent = mcp.SyncPending
@@ -65,7 +65,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *serverChange) error {
 	if virtual, err := f.bundle(c, tx, ch); virtual || err != nil || !ch.Creates() {
 		return err
 	}
-	if !c.Body.Given("mcp_integration_id") {
+	if !c.Body.HasValue("mcp_integration_id") {
 		return fault.Invalid("mcp_integration_id", "is required, unless members are sent for a virtual server")
 	}
 	for _, sc := range []store.Scope{ch.Rec.Scope, ch.Rec.Scope.Organisation()} {
@@ -167,7 +167,7 @@ func (f *family) workspacesOf(c *admin.Call, items []server) (map[string]*resour
 func showIntegration(c *admin.Call, of *integration, o admin.Members) {
 	i := of.Form
 	o["mcp_integration_url"], o["auth_type"] = i.URL, i.AuthType
-	for _, m := range said {
+	for _, m := range reportedFields {
 		o[m.Name] = m.of(&i.Synced)
 	}
 	if c.Caller.UserID == "" {
@@ -231,18 +231,18 @@ func (f *family) ofServer(c *admin.Call) (server, integration, error) {
 // is false for the server of an integration.
 func (f *family) bundle(c *admin.Call, tx *resource.Tx, ch *serverChange) (virtual bool, err error) {
 	if !ch.Form.Virtual() && !ch.Was.Virtual() {
-		if ch.Creates() && c.Body.Has("members") && !c.Body.Given("mcp_integration_id") {
+		if ch.Creates() && c.Body.Has("members") && !c.Body.HasValue("mcp_integration_id") {
 			return false, fault.Invalid("members", "must name at least one server")
 		}
 		for _, name := range []string{"members", "search", "search_threshold"} {
-			if c.Body.Given(name) {
+			if c.Body.HasValue(name) {
 				return false, fault.Invalid(name, "is only allowed for virtual servers, which have members instead of an integration")
 			}
 		}
 		return false, nil
 	}
 	switch {
-	case ch.Creates() && c.Body.Given("mcp_integration_id"):
+	case ch.Creates() && c.Body.HasValue("mcp_integration_id"):
 		return true, fault.Invalid("members", "cannot be given together with mcp_integration_id")
 	case !ch.Creates() && !ch.Was.Virtual():
 		return true, fault.Invalid("members", "is only allowed for virtual servers: this server belongs to an integration")

@@ -159,7 +159,7 @@ func (f signIn) show(c *admin.Call) (any, error) {
 	if err != nil || stop != nil {
 		return stop, err
 	}
-	return f.askFirst(c, j), nil
+	return f.showConfirmation(c, j), nil
 }
 
 // action returns the action that a confirmation of a link is valid for.
@@ -194,7 +194,7 @@ func (f signIn) connect(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-func (f signIn) askFirst(c *admin.Call, j *joining) admin.Answer {
+func (f signIn) showConfirmation(c *admin.Call, j *joining) admin.Answer {
 	host := ""
 	if u, err := url.Parse(j.facts.Integration.URL); err == nil {
 		host = u.Host
@@ -311,15 +311,15 @@ func (f signIn) callback(c *admin.Call) (any, error) {
 		return page.New(http.StatusForbidden, "This request is not valid", "<p>The MCP server is no longer available to this user, or was changed in the meantime.</p>"), nil
 	}
 	held, err := flow.Finish(c.Context, f.family.Opener.Via, c.Request.URL.Query(), c.Now)
-	if errors.Is(err, oauthclient.ErrForgotten) {
-		if gone := f.forget(c, clientRecord(j, flow.Authority.Issuer, flow.Callback)); gone != nil {
+	if errors.Is(err, oauthclient.ErrUnknownClient) {
+		if gone := f.deleteRegistration(c, clientRecord(j, flow.Authority.Issuer, flow.Callback)); gone != nil {
 			return nil, gone
 		}
 	}
 	if err != nil {
 		return cannot(err)
 	}
-	if err := f.keep(c, j, flow.Authority.Issuer, held); err != nil {
+	if err := f.storeConnection(c, j, flow.Authority.Issuer, held); err != nil {
 		return nil, err
 	}
 	f.learnAs(c, j, held)
@@ -328,8 +328,8 @@ func (f signIn) callback(c *admin.Call) (any, error) {
 	return out, nil
 }
 
-// forget deletes a registration that the authorization server no longer recognizes.
-func (f signIn) forget(c *admin.Call, of resource.Record) error {
+// deleteRegistration deletes a registration that the authorization server no longer recognizes.
+func (f signIn) deleteRegistration(c *admin.Call, of resource.Record) error {
 	return c.Resources.Change(c.Context, of.Scope, func(tx *resource.Tx) error {
 		rec, ok, err := tx.Get(of.Scope, of.Kind, of.ID)
 		if err != nil || !ok {
@@ -339,8 +339,8 @@ func (f signIn) forget(c *admin.Call, of resource.Record) error {
 	})
 }
 
-// keep stores the connection and its tokens.
-func (f signIn) keep(c *admin.Call, j *joining, issuer string, held *oauthclient.StoredTokens) error {
+// storeConnection stores the connection and its tokens.
+func (f signIn) storeConnection(c *admin.Call, j *joining, issuer string, held *oauthclient.StoredTokens) error {
 	kind := mcp.KindConnection.Of(j.link.Server)
 	return c.Resources.Change(c.Context, j.link.Scope(), func(tx *resource.Tx) error {
 		if err := tx.Require(j.facts.Server.Record.Ref()); err != nil {

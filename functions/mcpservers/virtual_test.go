@@ -11,7 +11,7 @@ import (
 
 // houseOfServers has two servers of the first workspace, a-server and b-server, and one of the
 // second, c-server.
-func houseOfServers(t *testing.T) *admintest.House {
+func houseOfServers(t *testing.T) *admintest.Installation {
 	t.Helper()
 	h := newHouse(t)
 	h.Do("POST", "/mcp-integrations", key, quiet).OK()

@@ -207,8 +207,8 @@ var (
 	})
 )
 
-// asks are the scopes of which a caller needs one to see its effective prices.
-var asks = []string{"completions.write", "models.list", "virtual_keys.read", "providers.read"}
+// readScopes are the scopes of which a caller needs one to see its effective prices.
+var readScopes = []string{"completions.write", "models.list", "virtual_keys.read", "providers.read"}
 
 // priceRoute returns the price of a model for the caller. With a key, prices and multipliers of
 // its organization apply, and for a saved provider also those of its integration.
@@ -255,7 +255,7 @@ func priceRoute(b *pricing.Book) admin.Route {
 func pricesOf(c *admin.Call, b *pricing.Book) (at saved.Prices, err error) {
 	at = saved.Prices{List: b, Of: c.Param("provider")}
 	slug, own := strings.CutPrefix(at.Of, "@")
-	if c.Caller.Scope.Org == "" || !c.Caller.HasAny(asks) {
+	if c.Caller.Scope.Org == "" || !c.Caller.HasAny(readScopes) {
 		if own {
 			return at, notFound()
 		}

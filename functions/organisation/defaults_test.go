@@ -13,7 +13,7 @@ import (
 )
 
 // guardrail stores one and gives its id and slug.
-func guardrail(t *testing.T, h *admintest.House, sc store.Scope, slug string) (id string) {
+func guardrail(t *testing.T, h *admintest.Installation, sc store.Scope, slug string) (id string) {
 	t.Helper()
 	rec := resource.Record{Scope: sc, Kind: kindGuardrail, Slug: slug, Name: slug, Status: "active", Body: []byte("{}")}
 	if err := h.Resources.Change(context.Background(), sc, func(tx *resource.Tx) error { return tx.Create(&rec) }); err != nil {
@@ -23,7 +23,7 @@ func guardrail(t *testing.T, h *admintest.House, sc store.Scope, slug string) (i
 }
 
 // effective are the guardrails of requests of a workspace, in and out.
-func effective(t *testing.T, h *admintest.House, org, workspace string) string {
+func effective(t *testing.T, h *admintest.Installation, org, workspace string) string {
 	t.Helper()
 	view, err := resource.NewLoader(h.Resources).Fresh(t.Context(), org)
 	if err != nil {

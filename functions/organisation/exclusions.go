@@ -91,7 +91,7 @@ func (x exclusion) put(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := x.asked(c, rows)
+	all, err := x.requested(c, rows)
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +105,8 @@ func (x exclusion) put(c *admin.Call) (any, error) {
 	})
 }
 
-// asked returns the workspaces that a call changes.
-func (x exclusion) asked(c *admin.Call, rows []resource.Row) ([]switched, error) {
+// requested returns the workspaces that a call changes.
+func (x exclusion) requested(c *admin.Call, rows []resource.Row) ([]switched, error) {
 	sent, override := c.Body.Objects("workspaces"), c.Body.Bool("override_existing")
 	if len(sent) == 0 && !override {
 		return nil, fault.Invalid("workspaces", "must have an entry; it may be empty with override_existing true")

@@ -33,7 +33,7 @@ func TestAnswers(t *testing.T) {
 }
 
 // stored reads the settings as requests do.
-func stored(t *testing.T, h *admintest.House, who string) tenant.Settings {
+func stored(t *testing.T, h *admintest.Installation, who string) tenant.Settings {
 	t.Helper()
 	sc := h.Caller(who).Scope
 	rec, ok, err := h.Resources.Get(t.Context(), sc, tenant.KindOrganisation, sc.Org)

@@ -12,7 +12,7 @@ import (
 )
 
 // holding reads the settings that hold in the first workspace, as requests do.
-func holding(t *testing.T, h *admintest.House) tenant.Settings {
+func holding(t *testing.T, h *admintest.Installation) tenant.Settings {
 	t.Helper()
 	view, err := resource.NewLoader(h.Resources).Fresh(t.Context(), admintest.Org)
 	if err != nil {

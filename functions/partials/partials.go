@@ -77,14 +77,14 @@ func matches(c *admin.Call, _ *resource.Row) bool { return c.Query.Text("collect
 
 func check(c *admin.Call, ch *change) []fault.Detail {
 	bad := ch.Form.Validate()
-	if c.Body.Given("description") && c.Body.Given("version_description") {
+	if c.Body.HasValue("description") && c.Body.HasValue("version_description") {
 		bad = append(bad, fault.Detail{Field: "description", Message: "is an alias of version_description: send one of them"})
 	}
 	return bad
 }
 
-// keptPartials is the name under which a call stores that a version includes other partials.
-const keptPartials = "a version includes partials"
+// partialsKey is the name under which a call stores that a version includes other partials.
+const partialsKey = "a version includes partials"
 
 // before refuses a text that includes a partial which does not exist, or itself. It also
 // runs when a version is published.
@@ -94,9 +94,9 @@ func before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	}
 	refs := ch.Form.Partials()
 	if len(refs) > 0 {
-		c.SetValue(keptPartials, true)
+		c.SetValue(partialsKey, true)
 	}
-	if c.Value(keptPartials) == true {
+	if c.Value(partialsKey) == true {
 		if ch.Rec.Fields == nil {
 			ch.Rec.Fields = map[string]string{}
 		}

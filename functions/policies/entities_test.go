@@ -11,7 +11,7 @@ import (
 )
 
 // counters uses n buckets of a policy of rates and gives the path of its entities.
-func counters(t *testing.T, h *admintest.House, l *ledger.Ledger, n int) string {
+func counters(t *testing.T, h *admintest.Installation, l *ledger.Ledger, n int) string {
 	t.Helper()
 	id := h.Do("POST", rates, key, `{"name":"R","conditions":[{"key":"metadata.u","value":"*"}],"group_by":[{"key":"metadata.u"}],"type":"requests","unit":"rpw","value":2}`).OK().Text("id")
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}

@@ -188,7 +188,7 @@ func (f *family) limits(c *admin.Call) (any, error) {
 		return cmp.Or(cmp.Compare(b.share(), a.share()), cmp.Compare(a.of.Kind, b.of.Kind), cmp.Compare(a.of.ID, b.of.ID), cmp.Compare(a.of.Bucket, b.of.Bucket))
 	})
 	size := defaultTop
-	if c.Query.Given("page_size") {
+	if c.Query.HasValue("page_size") {
 		size = int(c.Query.Int("page_size"))
 	}
 	shown := []any{}

@@ -18,7 +18,7 @@ import (
 )
 
 // limited stores a resource with limits, used reserved requests of it are settled.
-func limited(t *testing.T, h *admintest.House, l *ledger.Ledger, rec resource.Record, body any, used int, subject func(resource.Record) *ledger.Subject) resource.Record {
+func limited(t *testing.T, h *admintest.Installation, l *ledger.Ledger, rec resource.Record, body any, used int, subject func(resource.Record) *ledger.Subject) resource.Record {
 	t.Helper()
 	var err error
 	if rec.Body, err = json.Marshal(body); err != nil {
@@ -45,7 +45,7 @@ func spend(t *testing.T, l *ledger.Ledger, s *ledger.Subject, requests int) {
 }
 
 // limitsHouse has a limit of each kind in the first workspace, and one key in the second.
-func limitsHouse(t *testing.T) *admintest.House {
+func limitsHouse(t *testing.T) *admintest.Installation {
 	h, l := newHouse(t)
 	budget := ledger.UsageLimit{Type: ledger.Requests, CreditLimit: 10}
 	one := store.Scope{Org: admintest.Org, Workspace: h.One}

@@ -77,7 +77,7 @@ func may(c *admin.Call, action string, row *resource.Row) bool {
 func matches(listed []admin.Field) func(*admin.Call, *resource.Row) bool {
 	return func(c *admin.Call, row *resource.Row) bool {
 		for i := range listed {
-			if name := listed[i].Name; c.Query.Given(name) && row.Fields[name] != c.Query.Text(name) {
+			if name := listed[i].Name; c.Query.HasValue(name) && row.Fields[name] != c.Query.Text(name) {
 				return false
 			}
 		}
@@ -265,7 +265,7 @@ func list(c *admin.Call, read func(after string) ([]entity, string, error)) (any
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(e entity) bool {
-		return c.Query.Given("status") && e.status != c.Query.Text("status") || !strings.Contains(e.valueKey, c.Query.Text("search"))
+		return c.Query.HasValue("status") && e.status != c.Query.Text("status") || !strings.Contains(e.valueKey, c.Query.Text("search"))
 	})
 	part, shown := admin.Cut(all, page), []any{}
 	for i := range part {
@@ -289,12 +289,12 @@ func list(c *admin.Call, read func(after string) ([]entity, string, error)) (any
 
 // placeOf returns the position at which a listing continues.
 func placeOf(c *admin.Call) (string, error) {
-	if !c.Query.Given("cursor") {
+	if !c.Query.HasValue("cursor") {
 		return "", nil
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(c.Query.Text("cursor"))
 	switch {
-	case c.Query.Given("current_page"):
+	case c.Query.HasValue("current_page"):
 		return "", fault.Invalid("cursor", "cannot be given together with current_page")
 	case err != nil || len(raw) == 0 || len(raw) > 1024 || !utf8.Valid(raw):
 		return "", fault.Invalid("cursor", "must be a next_cursor of this list")
@@ -344,7 +344,7 @@ func (f *family) known(c *admin.Call, it item, valueKey string) (bool, error) {
 
 // resetValue sets the counter back that an update names.
 func (f *family) resetValue(c *admin.Call, ch *change) {
-	if ch.Rec == nil || !c.Body.Given(resetValue) {
+	if ch.Rec == nil || !c.Body.HasValue(resetValue) {
 		return
 	}
 	_ = f.ledger.Reset(c.Context, subject(ch.Item(), c.Body.Text(resetValue))) // what fails can be sent again

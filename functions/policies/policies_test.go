@@ -26,7 +26,7 @@ const (
 	rateBody  = `{"name":"R","conditions":[{"key":"api_key","value":"*"}],"group_by":[{"key":"api_key"}],"type":"requests","unit":"rpm","value":5}`
 )
 
-func newHouse(t *testing.T) (*admintest.House, *ledger.Ledger) {
+func newHouse(t *testing.T) (*admintest.Installation, *ledger.Ledger) {
 	t.Helper()
 	var l *ledger.Ledger
 	h := admintest.Build(t, func(d admin.Deps) []admin.Family {

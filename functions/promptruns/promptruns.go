@@ -35,15 +35,15 @@ func Routes() []relay.Route {
 	}
 	text := chat
 	text.Endpoint, text.Client, text.Operation = "complete", openai.Completions{}, provider.Completions
-	asking := relay.Route{
+	route := relay.Route{
 		Method: "POST", Path: "/prompts/{promptId}/completions", Endpoint: "promptCompletions", Shape: relay.Unified, Scope: completions,
 		Errors: openai.Chat{}, Handler: &relay.Prompt{Chat: &chat, Completion: &text},
 	}
 	return []relay.Route{
-		asking,
+		route,
 		{
 			Method: "POST", Path: "/prompts/{promptId}/test", Endpoint: "promptTest", Shape: relay.Unified, Scope: completions, MaxBody: 1 << 20,
-			NoModel: true, Free: true, NoOutput: true, Errors: openai.Chat{}, Handler: &relay.Composed{Of: &asking, Answer: test},
+			NoModel: true, Free: true, NoOutput: true, Errors: openai.Chat{}, Handler: &relay.Composed{Of: &route, Answer: test},
 		},
 		{
 			Method: "POST", Path: "/prompts/{promptId}/render", Endpoint: "promptRender", Shape: relay.Unified, Scope: "prompts.render",
@@ -114,7 +114,7 @@ type result struct {
 	Rendered   string   `json:"rendered,omitempty"`
 	Answer     *string  `json:"answer"` // null: no model was called, or none responded
 	Status     int      `json:"status,omitempty"`
-	Took       int64    `json:"latency_ms,omitempty"`
+	LatencyMS  int64    `json:"latency_ms,omitempty"`
 	Problem    string   `json:"problem,omitempty"`
 	Assertions []judged `json:"assertions"`
 }
@@ -164,7 +164,7 @@ func test(d *relay.Composition) ([]byte, error) {
 	wait.Wait()
 	out.Passed = !slices.ContainsFunc(out.Cases, func(r result) bool { return !r.Passed })
 	if request.Tests == nil && found.Scope == d.Scope {
-		if err := x.keep(saved, &out); err != nil {
+		if err := x.storeResult(saved, &out); err != nil {
 			return nil, err
 		}
 		out.Saved = true
@@ -172,8 +172,8 @@ func test(d *relay.Composition) ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// keep stores what the saved table found, by which the version may be published.
-func (x exam) keep(table []prompt.Case, r *report) error {
+// storeResult stores what the saved table found, by which the version may be published.
+func (x exam) storeResult(table []prompt.Case, r *report) error {
 	digest, err := prompt.Digest(x.found.Prompt, table)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (x exam) keep(table []prompt.Case, r *report) error {
 			t.Failed = append(t.Failed, r.Cases[i].Name)
 		}
 	}
-	return prompt.Tests{Store: x.Store}.Keep(x.Context, x.found.Scope, x.found.ID, r.Version, &t)
+	return prompt.Tests{Store: x.Store}.Save(x.Context, x.found.Scope, x.found.ID, r.Version, &t)
 }
 
 // run renders a case, calls the model if requested, and evaluates both.
@@ -214,7 +214,7 @@ func (x exam) run(c *prompt.Case) result {
 		out.Rendered = fault.Clip(about[prompt.OnRendered].Text, maxShown)
 	} else {
 		standard = prompt.OnAnswer
-		answer := x.ask(ctx, body, rendered, &out)
+		answer := x.callModel(ctx, body, rendered, &out)
 		if answer == nil {
 			return out
 		}
@@ -241,26 +241,26 @@ func (x exam) endpoint() string {
 	return "chatComplete"
 }
 
-// ask has the model answer; nil: it did not, and the result says why.
-func (x exam) ask(ctx context.Context, body, rendered []byte, out *result) *expect.Outcome {
+// callModel has the model answer; nil: it did not, and the result says why.
+func (x exam) callModel(ctx context.Context, body, rendered []byte, out *result) *expect.Outcome {
 	got := &response.Recorder{Max: maxAnswer}
 	begun := x.Now()
 	broken := x.Ask(ctx, got, x.found.ID+"@"+strconv.FormatInt(x.found.Version, 10), body)
-	took := x.Now().Sub(begun)
-	out.Status, out.Took = got.Status, took.Milliseconds()
+	elapsed := x.Now().Sub(begun)
+	out.Status, out.LatencyMS = got.Status, elapsed.Milliseconds()
 	answer := got.Body.Bytes()
 	switch {
 	case broken || got.Over || ctx.Err() != nil:
 		out.Problem = "the response was truncated or is too long"
 		return nil
 	case got.Status < 200 || got.Status > 299:
-		var said struct {
+		var completion struct {
 			Error struct {
 				Message string `json:"message"`
 			} `json:"error"`
 		}
-		_ = json.Unmarshal(answer, &said)
-		if out.Problem = fault.Clip(said.Error.Message, 500); out.Problem == "" {
+		_ = json.Unmarshal(answer, &completion)
+		if out.Problem = fault.Clip(completion.Error.Message, 500); out.Problem == "" {
 			out.Problem = http.StatusText(got.Status)
 		}
 		return nil
@@ -268,7 +268,7 @@ func (x exam) ask(ctx context.Context, body, rendered []byte, out *result) *expe
 	text := answered(answer)
 	shown := fault.Clip(text, maxShown)
 	out.Answer = &shown
-	return &expect.Outcome{Text: text, Took: took, Guard: func(name string) (bool, error) {
+	return &expect.Outcome{Text: text, Latency: elapsed, Guard: func(name string) (bool, error) {
 		return x.Guard(ctx, name, x.endpoint(), rendered, answer)
 	}}
 }

@@ -221,8 +221,8 @@ func testFields() []admin.Field {
 	}
 }
 
-// maxTold is how many cases a refusal names.
-const maxTold = 10
+// maxListedCases is how many cases a refusal names.
+const maxListedCases = 10
 
 // ready refuses a version that has to pass the saved tests and has not.
 func (f *family) ready(c *admin.Call, it item, n int64) error {
@@ -259,8 +259,8 @@ func (f *family) ready(c *admin.Call, it item, n int64) error {
 	case last.Digest != digest:
 		return refuse("the tests, or the version, were changed since they were run; %s", run)
 	case len(last.Failed) > 0:
-		told := last.Failed[:min(len(last.Failed), maxTold)]
-		return refuse("%d of %d tests failed: %s", len(last.Failed), last.Cases, strings.Join(told, ", "))
+		listed := last.Failed[:min(len(last.Failed), maxListedCases)]
+		return refuse("%d of %d tests failed: %s", len(last.Failed), last.Cases, strings.Join(listed, ", "))
 	}
 	return nil
 }
@@ -278,11 +278,11 @@ func (f *family) fork(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if from, moved := c.Value(keptFrom).(store.Scope); moved {
+	if from, moved := c.Value(fromKey).(store.Scope); moved {
 		c.Scope = from
 	}
 	form := *it.Form
-	if c.Body.Given("virtual_key") {
+	if c.Body.HasValue("virtual_key") {
 		form.VirtualKey = c.Body.Text("virtual_key")
 	}
 	if form.CollectionID = c.Body.Text("collection_id"); form.CollectionID == "" {
@@ -291,7 +291,7 @@ func (f *family) fork(c *admin.Call) (any, error) {
 		}
 	}
 	name := it.Name
-	if c.Body.Given("name") {
+	if c.Body.HasValue("name") {
 		name = c.Body.Text("name")
 	}
 	var rec *resource.Record

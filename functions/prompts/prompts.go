@@ -75,7 +75,7 @@ func fields() []admin.Field {
 	text.Required, parameters.Required, key.Required = true, true, true
 	key.Refers = "/providers"
 	text.Check = template
-	parameters.Absent, parameters.NullKeeps = map[string]any{}, true
+	parameters.Absent, parameters.NullIsAbsent = map[string]any{}, true
 	raw := of("is_raw_template")
 	raw.Type, raw.Convert, raw.Absent = admin.Any, zeroOrOne, 0
 	raw.Form = admin.Schema{"type": []string{"integer", "boolean", "null"}, "minimum": 0, "maximum": 1}
@@ -84,7 +84,7 @@ func fields() []admin.Field {
 	alias.In, alias.Hidden, alias.UpdateOnly = "template_metadata", true, true
 	alias.Doc = "Alias of template_metadata."
 	return append([]admin.Field{
-		admin.NameField(prompt.MaxName), slugField(), {Name: "collection_id", NullKeeps: true, Refers: "/collections", Doc: "Id or slug; the default collection of the workspace when absent."},
+		admin.NameField(prompt.MaxName), slugField(), {Name: "collection_id", NullIsAbsent: true, Refers: "/collections", Doc: "Id or slug; the default collection of the workspace when absent."},
 		text, parameters, key, {Name: "model"}, of("functions"), of("tools"), of("tool_choice"), of("template_metadata"), alias, raw, description,
 	}, testFields()...)
 }
@@ -168,7 +168,7 @@ func entry() []admin.Shown[prompt.Prompt] {
 // labels are those of the version that are still there.
 func labels(c *admin.Call, it item) []string {
 	out := []string{}
-	known, _ := c.Value(keptLabels).(map[string]bool)
+	known, _ := c.Value(labelsKey).(map[string]bool)
 	for _, id := range admin.LabelsOf(it.Record) {
 		if known[id] {
 			out = append(out, id)
@@ -186,7 +186,7 @@ func labelOf(c *admin.Call, it item) any {
 
 func check(c *admin.Call, ch *change) []fault.Detail {
 	bad := append(ch.Form.Validate(), expect.Validate("tests", ch.Form.Tests)...)
-	if c.Body.Given("prompt_metadata") && c.Body.Given("template_metadata") {
+	if c.Body.HasValue("prompt_metadata") && c.Body.HasValue("template_metadata") {
 		bad = append(bad, fault.Detail{Field: "prompt_metadata", Message: "is an alias of template_metadata: send one of them"})
 	}
 	return bad
@@ -211,8 +211,8 @@ func (f *family) retire(c *admin.Call, tx *resource.Tx, it item) error {
 
 // Names of values that a call stores for its hooks.
 const (
-	keptCollection = "collection of the list"
-	keptPartials   = "a version includes partials"
+	collectionKey = "collection of the list"
+	partialsKey   = "a version includes partials"
 )
 
 // before puts ids and slugs in place of the names that were sent, and refuses what
@@ -220,7 +220,7 @@ const (
 // record.
 func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 	var bad []fault.Detail
-	if id, ok := c.Value(keptDefault).(string); ok && ch.Creates() && ch.Form.CollectionID == "" {
+	if id, ok := c.Value(defaultKey).(string); ok && ch.Creates() && ch.Form.CollectionID == "" {
 		ch.Form.CollectionID = id
 	}
 	if ch.Form.CollectionID != ch.Was.CollectionID {
@@ -282,9 +282,9 @@ func (f *family) provider(tx *resource.Tx, ch *change) ([]fault.Detail, error) {
 func partials(c *admin.Call, tx *resource.Tx, ch *change) ([]fault.Detail, error) {
 	refs := ch.Form.Partials()
 	if len(refs) > 0 {
-		c.SetValue(keptPartials, true)
+		c.SetValue(partialsKey, true)
 	}
-	if c.Value(keptPartials) == true {
+	if c.Value(partialsKey) == true {
 		if ch.Rec.Fields == nil {
 			ch.Rec.Fields = map[string]string{}
 		}
@@ -308,9 +308,9 @@ func partials(c *admin.Call, tx *resource.Tx, ch *change) ([]fault.Detail, error
 
 // matches selects the prompts of a list.
 func matches(c *admin.Call, row *resource.Row) bool {
-	if shared, ok := c.Value(keptShared).(map[string]bool); ok && !shared[row.ID] {
+	if shared, ok := c.Value(sharedKey).(map[string]bool); ok && !shared[row.ID] {
 		return false
 	}
-	of, _ := c.Value(keptCollection).(string)
-	return !c.Query.Given("collection_id") || row.Fields[prompt.FieldCollection] == of
+	of, _ := c.Value(collectionKey).(string)
+	return !c.Query.HasValue("collection_id") || row.Fields[prompt.FieldCollection] == of
 }

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	keptShared  = "prompts that are shared with the workspace"
-	keptOwners  = "workspaces of shared prompts"
-	keptDefault = "default collection of the workspace"
-	keptLabels  = "labels of the organization and the workspace"
-	keptFrom    = "workspace of the call"
+	sharedKey  = "prompts that are shared with the workspace"
+	ownersKey  = "workspaces of shared prompts"
+	defaultKey = "default collection of the workspace"
+	labelsKey  = "labels of the organization and the workspace"
+	fromKey    = "workspace of the call"
 )
 
 var showShare = admin.Field{Name: "show_prompt_share", Type: admin.Boolean, Doc: "true adds prompt_share: the other workspaces that see the prompt."}
@@ -38,7 +38,7 @@ func (f *family) admit(c *admin.Call, action string) error {
 		if err != nil {
 			return err
 		}
-		c.SetValue(keptDefault, id)
+		c.SetValue(defaultKey, id)
 	}
 	switch action {
 	case "read":
@@ -50,10 +50,10 @@ func (f *family) admit(c *admin.Call, action string) error {
 			return err
 		}
 	}
-	return keepLabels(c)
+	return storeLabels(c)
 }
 
-func keepLabels(c *admin.Call) error {
+func storeLabels(c *admin.Call) error {
 	known := map[string]bool{}
 	for _, sc := range []store.Scope{c.Scope, c.Organisation()} {
 		rows, err := c.Resources.List(c.Context, sc, prompt.KindLabel)
@@ -64,7 +64,7 @@ func keepLabels(c *admin.Call) error {
 			known[rows[i].ID] = true
 		}
 	}
-	c.SetValue(keptLabels, known)
+	c.SetValue(labelsKey, known)
 	return nil
 }
 
@@ -85,7 +85,7 @@ func (f *family) follow(c *admin.Call) error {
 	}
 	_, share, err := f.share(c, c.Resources, shares[n].ID)
 	if err == nil && share != nil && share.OpenTo(c.Scope.Workspace) {
-		c.SetValue(keptFrom, c.Scope)
+		c.SetValue(fromKey, c.Scope)
 		c.Scope.Workspace = share.Owner
 	}
 	return err
@@ -106,12 +106,12 @@ func (f *family) share(c *admin.Call, r *resource.Resources, id string) (*resour
 
 // narrow settles what a list is about.
 func (f *family) narrow(c *admin.Call) error {
-	if c.Query.Given("collection_id") {
+	if c.Query.HasValue("collection_id") {
 		rec, _, err := c.Resources.Get(c.Context, c.Scope, prompt.KindCollection, c.Query.Text("collection_id"))
 		if err != nil {
 			return err
 		}
-		c.SetValue(keptCollection, rec.ID)
+		c.SetValue(collectionKey, rec.ID)
 	}
 	if c.Query.Text("type") != "shared" {
 		return nil
@@ -142,14 +142,14 @@ func (f *family) narrow(c *admin.Call) error {
 			owners = append(owners, sc)
 		}
 	}
-	c.SetValue(keptShared, shared)
-	c.SetValue(keptOwners, owners)
+	c.SetValue(sharedKey, shared)
+	c.SetValue(ownersKey, owners)
 	return nil
 }
 
 // across are the workspaces of a list.
 func across(c *admin.Call) ([]store.Scope, error) {
-	if owners, ok := c.Value(keptOwners).([]store.Scope); ok {
+	if owners, ok := c.Value(ownersKey).([]store.Scope); ok {
 		return owners, nil
 	}
 	return admin.WorkspaceScopes(c)

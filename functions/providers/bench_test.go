@@ -17,7 +17,7 @@ import (
 const collection = 9_000
 
 // full is a House with many providers with budgets in its first workspace.
-func full(b *testing.B) *admintest.House {
+func full(b *testing.B) *admintest.Installation {
 	b.Helper()
 	h := newHouse(b)
 	of := integrate(b, h, admintest.Org, h.One, "own")

@@ -20,7 +20,7 @@ const (
 	chief = admintest.AdminKey
 )
 
-func newHouse(t testing.TB) *admintest.House {
+func newHouse(t testing.TB) *admintest.Installation {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		policy, err := egress.ParseAllow("127.0.0.0/8")
 		if err != nil {
@@ -35,7 +35,7 @@ func newHouse(t testing.TB) *admintest.House {
 }
 
 // integrate stores an integration of the organization, or of a workspace.
-func integrate(t testing.TB, h *admintest.House, org, workspace, slug string, access ...provider.WorkspaceAccess) resource.Record {
+func integrate(t testing.TB, h *admintest.Installation, org, workspace, slug string, access ...provider.WorkspaceAccess) resource.Record {
 	t.Helper()
 	rec := resource.Record{Scope: store.Scope{Org: org, Workspace: workspace}, Kind: provider.KindIntegration, Slug: slug, Name: "Own", Status: "active"}
 	var err error
@@ -54,7 +54,7 @@ func open(workspace string) provider.WorkspaceAccess {
 }
 
 // create saves a provider in the first workspace and gives its slug.
-func create(t testing.TB, h *admintest.House, members string) string {
+func create(t testing.TB, h *admintest.Installation, members string) string {
 	t.Helper()
 	a := h.Do("POST", "/providers", key, `{"name":"My Provider","integration_id":"own"`+members+`}`).OK()
 	if a.Text("id") == "" || a.Text("object") != "provider" {
@@ -63,7 +63,7 @@ func create(t testing.TB, h *admintest.House, members string) string {
 	return a.Text("slug")
 }
 
-func integrationOf(t testing.TB, h *admintest.House, slug string) (resource.Record, *provider.Integration) {
+func integrationOf(t testing.TB, h *admintest.Installation, slug string) (resource.Record, *provider.Integration) {
 	t.Helper()
 	sc := store.Scope{Org: admintest.Org, Workspace: h.One}
 	rec, _, err := h.Resources.Get(context.Background(), sc, provider.KindProvider, slug)

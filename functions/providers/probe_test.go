@@ -18,7 +18,7 @@ import (
 const probedKey = "sk-a-key-of-the-provider"
 
 // probed saves a provider of a kind at a host, with a key.
-func probed(t *testing.T, h *admintest.House, slug, kind, host string) string {
+func probed(t *testing.T, h *admintest.Installation, slug, kind, host string) string {
 	t.Helper()
 	rec := integrate(t, h, admintest.Org, "", slug, open(h.One))
 	if err := h.Resources.Change(context.Background(), rec.Scope, func(tx *resource.Tx) error {

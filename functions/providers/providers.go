@@ -72,7 +72,7 @@ func (f *family) providers() *admin.Collection[provider.Instance] {
 				if err := bind(c, tx, ch); err != nil {
 					return err
 				}
-			} else if s := c.Body.Text("integration_id"); c.Body.Given("integration_id") && s != ch.Was.IntegrationSlug && s != ch.Was.IntegrationID {
+			} else if s := c.Body.Text("integration_id"); c.Body.HasValue("integration_id") && s != ch.Was.IntegrationSlug && s != ch.Was.IntegrationID {
 				return fault.Invalid("integration_id", "cannot be changed")
 			}
 			return inFuture(c, ch)
@@ -129,7 +129,7 @@ func use(_ *admin.Call, tx *resource.Tx, ch *change) error {
 
 // inFuture refuses a date that has passed.
 func inFuture(c *admin.Call, ch *change) error {
-	if c.Body.Given("expires_at") && !ch.Form.ExpiresAt.After(c.Now) {
+	if c.Body.HasValue("expires_at") && !ch.Form.ExpiresAt.After(c.Now) {
 		return fault.Invalid("expires_at", "must be in the future")
 	}
 	return nil

@@ -11,7 +11,7 @@ import (
 )
 
 // manager is a caller with the role manager, with every scope of the role.
-func manager(h *admintest.House) string {
+func manager(h *admintest.Installation) string {
 	c := h.Caller(admintest.ManagerKey)
 	c.Scopes = identity.NewScopeSet(membership.ScopesOf(membership.Manager)...)
 	h.SetCaller(admintest.ManagerKey, c)

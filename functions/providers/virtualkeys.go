@@ -59,7 +59,7 @@ func (f *family) bringIntegration(c *admin.Call, tx *resource.Tx, rec *resource.
 		of.Slug = provider.FreshSlug(of.Slug)
 	}
 	i := provider.Integration{AIProviderID: p.ID, AllowAllModels: true}
-	if err := ch.Apply(c.Context, f.keeper(c), &of, &i); err != nil {
+	if err := ch.Apply(c.Context, f.changeStore(c), &of, &i); err != nil {
 		return legacyNames(c.Body, err)
 	}
 	links := provider.Links{Now: i.SecretMappings, Addresses: i.Addresses(&provider.Integration{}), By: c.SecretReferences()}
@@ -74,8 +74,8 @@ func (f *family) bringIntegration(c *admin.Call, tx *resource.Tx, rec *resource.
 	return tx.Create(&of)
 }
 
-func (f *family) keeper(c *admin.Call) provider.Keeper {
-	return provider.Keeper{Sealer: c.Sealer, CheckURL: f.CheckURL}
+func (f *family) changeStore(c *admin.Call) provider.ChangeStore {
+	return provider.ChangeStore{Sealer: c.Sealer, CheckURL: f.CheckURL}
 }
 
 // changeIntegration changes the credentials of a virtual key. Credentials of a shared
@@ -85,7 +85,7 @@ func (f *family) changeIntegration(c *admin.Call, tx *resource.Tx, rec *resource
 	if !ok {
 		return fault.Invalid("provider", "%s", provider.NotKnown(in.AIProviderID))
 	}
-	if c.Body.Given("provider") {
+	if c.Body.HasValue("provider") {
 		if same, ok := provider.ByID(c.Body.Text("provider")); !ok || same != p {
 			return fault.Invalid("provider", "cannot be changed")
 		}
@@ -109,7 +109,7 @@ func (f *family) changeIntegration(c *admin.Call, tx *resource.Tx, rec *resource
 		return err
 	}
 	was := *i
-	if err := ch.Apply(c.Context, f.keeper(c), &of, i); err != nil {
+	if err := ch.Apply(c.Context, f.changeStore(c), &of, i); err != nil {
 		return legacyNames(c.Body, err)
 	}
 	links := provider.Links{Was: was.SecretMappings, Now: i.SecretMappings, Addresses: i.Addresses(&was), By: c.SecretReferences()}

@@ -48,7 +48,7 @@ func (f *groups) group(c *admin.Call) (*resource.Record, *membership.Group, erro
 
 func (f *groups) shownGroup(c *admin.Call, rec *resource.Record, g *membership.Group) (any, error) {
 	var members []string
-	with := asks(c, "members")
+	with := isRequested(c, "members")
 	if with {
 		var err error
 		if members, err = membership.InGroup(c.Context, c.Resources, c.Organisation(), rec.ID); err != nil {
@@ -80,20 +80,20 @@ func (f *groups) listGroups(c *admin.Call) (any, error) {
 		if name, ok := filter.Equals("displayName"); ok {
 			rows = slices.DeleteFunc(rows, func(r resource.Row) bool { return !strings.EqualFold(r.Name, name) })
 		}
-		docs, err := f.groupDocs(c, rows, filter, asks(c, "members") || filter.Names("members"))
+		docs, err := f.groupDocs(c, rows, filter, isRequested(c, "members") || filter.Names("members"))
 		if err != nil {
 			return nil, err
 		}
 		from, until, start := page(c, len(docs))
-		chosen(c, docs[from:until]...)
+		filterAttributes(c, docs[from:until]...)
 		return listed(len(docs), start, docs[from:until]), nil
 	}
 	from, until, start := page(c, len(rows))
-	docs, err := f.groupDocs(c, rows[from:until], nil, asks(c, "members"))
+	docs, err := f.groupDocs(c, rows[from:until], nil, isRequested(c, "members"))
 	if err != nil {
 		return nil, err
 	}
-	chosen(c, docs...)
+	filterAttributes(c, docs...)
 	return listed(len(rows), start, docs), nil
 }
 

@@ -235,12 +235,12 @@ func answer(c *admin.Call, rec *resource.Record, doc map[string]any) admin.Answe
 			return admin.Answer{Status: http.StatusNotModified, Header: h}
 		}
 	}
-	chosen(c, doc)
+	filterAttributes(c, doc)
 	return admin.Answer{JSON: doc, Header: h}
 }
 
-// chosen removes attributes that the client did not request.
-func chosen(c *admin.Call, docs ...map[string]any) {
+// filterAttributes removes attributes that the client did not request.
+func filterAttributes(c *admin.Call, docs ...map[string]any) {
 	only, without := names(c.Query.Text("attributes")), names(c.Query.Text("excludedAttributes"))
 	for _, doc := range docs {
 		scim.Select(doc, only, without)
@@ -256,8 +256,8 @@ func names(list string) (out []string) {
 	return out
 }
 
-// asks reports whether an attribute is requested.
-func asks(c *admin.Call, attribute string) bool {
+// isRequested reports whether an attribute is requested.
+func isRequested(c *admin.Call, attribute string) bool {
 	has := func(list []string) bool {
 		for _, n := range list {
 			n = n[strings.LastIndexByte(n, ':')+1:]
@@ -287,10 +287,10 @@ const (
 // page returns the requested range of a list.
 func page(c *admin.Call, total int) (from, until, start int) {
 	start, count := 1, standardCount
-	if c.Query.Given("startIndex") {
+	if c.Query.HasValue("startIndex") {
 		start = int(min(max(c.Query.Int("startIndex"), 1), 1<<30))
 	}
-	if c.Query.Given("count") {
+	if c.Query.HasValue("count") {
 		count = int(min(max(c.Query.Int("count"), 0), maxCount))
 	}
 	from = min(start-1, total)

@@ -22,7 +22,7 @@ import (
 
 // newHouse serves the family; example.com is a verified domain of the first organization,
 // other.example of the second.
-func newHouse(t testing.TB) *admintest.House {
+func newHouse(t testing.TB) *admintest.Installation {
 	t.Helper()
 	h := admintest.Build(t, func(d admin.Deps) []admin.Family {
 		l := resource.NewLoader(d.Resources)
@@ -44,7 +44,7 @@ func newHouse(t testing.TB) *admintest.House {
 }
 
 // token makes a token of an organization.
-func newToken(h *admintest.House, admin string) string {
+func newToken(h *admintest.Installation, admin string) string {
 	return h.Do("POST", "/scim/tokens", admin, `{"name":"Provider"}`).OK().Text("token")
 }
 
@@ -129,7 +129,7 @@ func TestRequestsOfProvidersAndOfTheRFCs(t *testing.T) {
 }
 
 // send makes a call as an identity provider does.
-func send(h *admintest.House, method, path, token, body string, headers map[string]string) admintest.Answer {
+func send(h *admintest.Installation, method, path, token, body string, headers map[string]string) admintest.Answer {
 	r := httptest.NewRequest(method, "/v1"+path, strings.NewReader(body))
 	if r.Header.Set("Authorization", "Bearer "+token); token == chief {
 		r.Header.Set("X-Gateway-Api-Key", token)
@@ -150,7 +150,7 @@ func filled(s string, kept map[string]string) string {
 	return s
 }
 
-func play(t *testing.T, h *admintest.House, token string, s *step, kept map[string]string) {
+func play(t *testing.T, h *admintest.Installation, token string, s *step, kept map[string]string) {
 	t.Helper()
 	path, query, _ := strings.Cut(filled(s.path, kept), "?")
 	if query != "" {

@@ -21,11 +21,11 @@ import (
 // idp is an identity provider of an organization.
 type idp struct {
 	t     *testing.T
-	h     *admintest.House
+	h     *admintest.Installation
 	token string
 }
 
-func newProvider(t *testing.T, h *admintest.House, admin string) idp {
+func newProvider(t *testing.T, h *admintest.Installation, admin string) idp {
 	return idp{t, h, newToken(h, admin)}
 }
 
@@ -353,7 +353,7 @@ func TestInvitationsAreAcceptedWhenUsersAreMade(t *testing.T) {
 	p.change(func(tx *resource.Tx) error {
 		rec := &resource.Record{Scope: org, Kind: membership.KindInvite, ID: resource.NewID(), Status: "active"}
 		form := &membership.Invite{Email: "ann@example.com", Role: membership.Admin, Workspaces: []membership.InvitedTo{{ID: h.One, Role: membership.Manager}}}
-		if _, err := membership.Ask(tx, rec, form); err != nil {
+		if _, err := membership.PrepareInvite(tx, rec, form); err != nil {
 			return err
 		}
 		raw, err := json.Marshal(form)

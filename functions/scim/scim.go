@@ -132,7 +132,7 @@ func spelled(raw json.RawMessage) (json.RawMessage, []fault.Detail) {
 const workspaceValue = "workspace"
 
 func matches(c *admin.Call, row *resource.Row) bool {
-	if c.Query.Given("workspace_id") {
+	if c.Query.HasValue("workspace_id") {
 		id, _ := c.Value(workspaceValue).(string)
 		if id == "" {
 			id = c.Query.Text("workspace_id")
@@ -145,13 +145,13 @@ func matches(c *admin.Call, row *resource.Row) bool {
 			return false
 		}
 	}
-	return (!c.Query.Given("scim_group_id") || row.Fields[membership.FieldGroup] == c.Query.Text("scim_group_id")) &&
-		(!c.Query.Given("role") || row.Fields[membership.FieldRole] == c.Query.Text("role"))
+	return (!c.Query.HasValue("scim_group_id") || row.Fields[membership.FieldGroup] == c.Query.Text("scim_group_id")) &&
+		(!c.Query.HasValue("role") || row.Fields[membership.FieldRole] == c.Query.Text("role"))
 }
 
 // bind finds workspace and group of a new mapping.
 func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *change) error {
-	if c.Body.Given("scim_group_id") == c.Body.Given("scim_group_name") {
+	if c.Body.HasValue("scim_group_id") == c.Body.HasValue("scim_group_name") {
 		return fault.Invalid("scim_group_id", "or scim_group_name is required; send one of them")
 	}
 	ws, ok, err := c.Workspace(ch.Form.WorkspaceID)
@@ -167,7 +167,7 @@ func (f *family) bind(c *admin.Call, tx *resource.Tx, ch *change) error {
 	}
 	var of resource.Record
 	var g *membership.Group
-	if c.Body.Given("scim_group_name") {
+	if c.Body.HasValue("scim_group_name") {
 		name := strings.TrimSpace(c.Body.Text("scim_group_name"))
 		if name == "" {
 			return fault.Invalid("scim_group_name", "must not be blank")

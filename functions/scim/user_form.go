@@ -51,7 +51,7 @@ func (f *users) schema(c *admin.Call) (*scim.Schema, error) {
 // wanted reads a resource. now is the user as it is.
 func (f *users) wanted(c *admin.Call, doc map[string]any, now *membership.User) (*wanted, error) {
 	w := &wanted{login: &membership.Provisioned{UserName: strings.TrimSpace(scim.Text(doc, "userName")), ExternalID: scim.Text(doc, "externalId")}, active: !now.Stopped}
-	if active, given := scim.Bool(doc, "active"); given {
+	if active, present := scim.Bool(doc, "active"); present {
 		w.active = active
 	}
 	bad := w.name(doc)

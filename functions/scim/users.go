@@ -82,7 +82,7 @@ func (f *users) listUsers(c *admin.Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		chosen(c, docs...)
+		filterAttributes(c, docs...)
 		return listed(len(rows), start, docs), nil
 	}
 	docs, err := f.userDocs(c, rows, filter)
@@ -90,7 +90,7 @@ func (f *users) listUsers(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	from, until, start := page(c, len(docs))
-	chosen(c, docs[from:until]...)
+	filterAttributes(c, docs[from:until]...)
 	return listed(len(docs), start, docs[from:until]), nil
 }
 
@@ -270,7 +270,7 @@ func (f *users) make(c *admin.Call, w *wanted) (id string, err error) {
 // says so. The user collects the key.
 func (f *users) handed(c *admin.Call) func(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
 	return func(tx *resource.Tx, user *resource.Record, workspace string, i *membership.Invite) error {
-		_, _, err := membership.HandIfAsked(tx, c.Resources, c.Sealer, workspace, user, i)
+		_, _, err := membership.HandIfRequested(tx, c.Resources, c.Sealer, workspace, user, i)
 		return err
 	}
 }

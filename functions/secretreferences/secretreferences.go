@@ -124,14 +124,14 @@ func check(c *admin.Call, ch *change) (bad []fault.Detail) {
 	if why := ch.Form.CheckPath(); why != "" && ch.Form.SecretPath != "" {
 		bad = append(bad, fault.Detail{Field: "secret_path", Message: why})
 	}
-	none := c.Body.Given("allowed_workspaces") && len(c.Body.Texts("allowed_workspaces")) == 0
+	none := c.Body.HasValue("allowed_workspaces") && len(c.Body.Texts("allowed_workspaces")) == 0
 	if none && !c.Body.Bool("allow_all_workspaces") {
 		bad = append(bad, fault.Detail{Field: "allowed_workspaces", Message: fmt.Sprintf("must have 1 to %d entries, has 0, or be sent with allow_all_workspaces true", maxAllowed)})
 	}
-	if c.Body.Bool("allow_all_workspaces") && c.Body.Given("allowed_workspaces") && !none {
+	if c.Body.Bool("allow_all_workspaces") && c.Body.HasValue("allowed_workspaces") && !none {
 		bad = append(bad, fault.Detail{Field: "allowed_workspaces", Message: "cannot be given together with allow_all_workspaces true"})
 	}
-	if c.Body.Given("allow_all_workspaces") && !c.Body.Bool("allow_all_workspaces") && !c.Body.Given("allowed_workspaces") && (len(ch.Form.Allowed) == 0 || c.Body.Null("allowed_workspaces")) {
+	if c.Body.HasValue("allow_all_workspaces") && !c.Body.Bool("allow_all_workspaces") && !c.Body.HasValue("allowed_workspaces") && (len(ch.Form.Allowed) == 0 || c.Body.Null("allowed_workspaces")) {
 		bad = append(bad, fault.Detail{Field: "allowed_workspaces", Message: "is required when allow_all_workspaces is false"})
 	}
 	return bad
@@ -157,11 +157,11 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 }
 
 func (f *family) setAuth(c *admin.Call, ch *change) ([]fault.Detail, error) {
-	given := map[string]any{}
-	if err := c.Body.Into("auth_config", &given); err != nil {
+	values := map[string]any{}
+	if err := c.Body.Into("auth_config", &values); err != nil {
 		return nil, err
 	}
-	secrets, bad := ch.Form.SetAuth(given, ch.Rec.HasSecret, f.CheckURL)
+	secrets, bad := ch.Form.SetAuth(values, ch.Rec.HasSecret, f.CheckURL)
 	masked := maps.Clone(ch.Form.Masked)
 	if masked == nil {
 		masked = map[string]string{}
@@ -193,7 +193,7 @@ func setAllowed(c *admin.Call, tx *resource.Tx, form *reference.Reference) (bad 
 	switch {
 	case c.Body.Bool("allow_all_workspaces"), c.Body.Null("allowed_workspaces"):
 		form.AllowAll, form.Allowed = true, nil
-	case c.Body.Given("allowed_workspaces"):
+	case c.Body.HasValue("allowed_workspaces"):
 		form.AllowAll, form.Allowed = false, nil
 		for n, name := range c.Body.Texts("allowed_workspaces") {
 			at := fmt.Sprintf("allowed_workspaces[%d]", n)
@@ -277,15 +277,15 @@ func (f *family) verify(c *admin.Call) (any, error) {
 		return nil, err
 	}
 	began := f.Now()
-	said, err := f.ask(c.Context, source, c.Body.Text("secret_key"))
-	out := admin.Members{"object": "secret-reference-verification", "success": err == nil, "message": said, "latency_ms": f.Now().Sub(began).Milliseconds()}
+	message, err := f.fetch(c.Context, source, c.Body.Text("secret_key"))
+	out := admin.Members{"object": "secret-reference-verification", "success": err == nil, "message": message, "latency_ms": f.Now().Sub(began).Milliseconds()}
 	if err != nil {
 		out["message"] = fault.From(err).Message
 	}
 	return out, nil
 }
 
-func (f *family) ask(ctx context.Context, source *reference.Source, key string) (string, error) {
+func (f *family) fetch(ctx context.Context, source *reference.Source, key string) (string, error) {
 	value, _, err := reference.New(f.Transport, provider.Proofs{Tokens: provider.NewTokens(f.Transport, f.Now)}, f.Now).Value(ctx, source)
 	if err != nil {
 		return "", err

@@ -30,7 +30,7 @@ const (
 
 var slugged = regexp.MustCompile(`"slug":"[a-z-]+",`)
 
-func newHouse(t *testing.T) *admintest.House {
+func newHouse(t *testing.T) *admintest.Installation {
 	t.Helper()
 	p, err := egress.ParseAllow("127.0.0.0/8")
 	if err != nil {
@@ -41,7 +41,7 @@ func newHouse(t *testing.T) *admintest.House {
 	return admintest.New(t, New(Deps{CheckURL: p.CheckURL, Transport: rt}))
 }
 
-func create(t *testing.T, h *admintest.House, body string) string {
+func create(t *testing.T, h *admintest.Installation, body string) string {
 	t.Helper()
 	return h.Do("POST", path, chief, body).OK().Text("id")
 }
@@ -71,7 +71,7 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 
 // foreignIsMissing checks that another organization gets the same bytes for something that
 // exists as for something that does not.
-func foreignIsMissing(t *testing.T, h *admintest.House, method, below string, body any) {
+func foreignIsMissing(t *testing.T, h *admintest.Installation, method, below string, body any) {
 	t.Helper()
 	id, action, _ := strings.Cut(strings.TrimPrefix(below, "/"), "/")
 	if action != "" {

@@ -14,7 +14,7 @@ import (
 type Worker struct {
 	Ingester usage.Ingester
 	Settler  usage.Settler
-	Kept     func(ctx context.Context, records []usage.Record) // as usage.Worker's
+	OnStored func(ctx context.Context, records []usage.Record) // as usage.Worker's
 }
 
 // Handle stores the events of all readable messages, and returns the others. An error means
@@ -33,6 +33,6 @@ func (w *Worker) Handle(ctx context.Context, messages []queue.Message) (unread [
 	if len(records) == 0 {
 		return unread, nil
 	}
-	process := usage.Worker{Ingester: w.Ingester, Settler: w.Settler, OnStored: w.Kept}
+	process := usage.Worker{Ingester: w.Ingester, Settler: w.Settler, OnStored: w.OnStored}
 	return unread, process.Process(ctx, usage.Batch{Records: records})
 }

@@ -71,7 +71,7 @@ func (f *family) describeInvites() *admin.Collection[membership.Invite] {
 			}
 		},
 		Check:   checkInvite,
-		Before:  f.ask,
+		Before:  f.prepare,
 		Created: &admin.Reply{},
 	}
 }
@@ -108,7 +108,7 @@ func joinedTo(all []membership.InvitedTo) any {
 }
 
 func matchesInvite(c *admin.Call, row *resource.Row) bool {
-	return matches(c, row) && (!c.Query.Given("status") || membership.StateOf(row, c.Now) == c.Query.Text("status"))
+	return matches(c, row) && (!c.Query.HasValue("status") || membership.StateOf(row, c.Now) == c.Query.Text("status"))
 }
 
 // checkInvite returns the faults of the workspaces and scopes of a body.
@@ -146,8 +146,8 @@ func mayInvite(c *admin.Call, form *membership.Invite) error {
 	return by.GrantScopes("workspace_api_key_details.scopes", form.Keys.Scopes, nil)
 }
 
-// ask checks the workspaces of a new invitation and gives it its token.
-func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
+// prepare checks the workspaces of a new invitation and gives it its token.
+func (f *family) prepare(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
 	if err := byHand(c, tx); err != nil {
 		return err
 	}
@@ -180,17 +180,17 @@ func (f *family) ask(c *admin.Call, tx *resource.Tx, ch *inviteChange) error {
 		form.Keys.Scopes = identity.NewScopeSet(form.Keys.Scopes...).Sorted()
 	}
 	form.InvitedBy, form.Rank, form.Sponsor = c.Actor(), c.Caller.Rank, cmp.Or(c.Caller.Answers(), identity.NoSponsor)
-	token, err := membership.Ask(tx, ch.Rec, form)
+	token, err := membership.PrepareInvite(tx, ch.Rec, form)
 	c.SetValue(tokenKey, token)
 	c.SetValue("invite", *form)
 	if err != nil {
 		return err
 	}
-	return tell(tx, ch.Rec, form)
+	return stageNotice(tx, ch.Rec, form)
 }
 
-// tell stages the notice of a sent invitation.
-func tell(tx *resource.Tx, rec *resource.Record, i *membership.Invite) error {
+// stageNotice stages the notice of a sent invitation.
+func stageNotice(tx *resource.Tx, rec *resource.Record, i *membership.Invite) error {
 	a, err := notice.Stage(i.Notice(rec, notice.InviteSent, i.Email+" was invited"), tx.Now())
 	if err == nil {
 		tx.Do(a, nil)
@@ -281,7 +281,7 @@ func (f *family) resend(c *admin.Call) (any, error) {
 			return err
 		}
 		form = *it.Form
-		if err := tell(tx, it.Record, it.Form); err != nil {
+		if err := stageNotice(tx, it.Record, it.Form); err != nil {
 			return err
 		}
 		return f.invites.Save(c, tx, it)

@@ -90,7 +90,7 @@ func byHand(c *admin.Call, tx *resource.Tx) error {
 
 // matches compares an address as it is stored, in one spelling.
 func matches(c *admin.Call, row *resource.Row) bool {
-	return (!c.Query.Given("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.Given("email") || row.Fields["email"] == membership.Spelled(c.Query.Text("email")))
+	return (!c.Query.HasValue("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.HasValue("email") || row.Fields["email"] == membership.Spelled(c.Query.Text("email")))
 }
 
 // allWorkspaces is the name under which a call stores the ids of all workspaces.

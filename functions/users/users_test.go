@@ -39,7 +39,7 @@ func (b *box) Send(_ context.Context, m notice.Mail) error {
 	return b.fail
 }
 
-func newHouse(t testing.TB) (*admintest.House, *box) {
+func newHouse(t testing.TB) (*admintest.Installation, *box) {
 	b := &box{}
 	return admintest.New(t, New(Deps{Mailer: b, PublicURL: "https://gateway.example.com/v1/"})), b
 }
@@ -47,7 +47,7 @@ func newHouse(t testing.TB) (*admintest.House, *box) {
 var org = store.Scope{Org: admintest.Org}
 
 // addUser makes a user with a role, as a member of workspaces, and gives its id.
-func addUser(t testing.TB, h *admintest.House, email, role string, workspaces ...string) string {
+func addUser(t testing.TB, h *admintest.Installation, email, role string, workspaces ...string) string {
 	t.Helper()
 	var id string
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
@@ -71,7 +71,7 @@ func addUser(t testing.TB, h *admintest.House, email, role string, workspaces ..
 }
 
 // handKey makes a key of a user, which may hold one.
-func handKey(t testing.TB, h *admintest.House, user, workspace string) (id string) {
+func handKey(t testing.TB, h *admintest.Installation, user, workspace string) (id string) {
 	t.Helper()
 	sc := store.Scope{Org: admintest.Org, Workspace: workspace}
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
@@ -94,7 +94,7 @@ func handKey(t testing.TB, h *admintest.House, user, workspace string) (id strin
 	return id
 }
 
-func keyLives(t testing.TB, h *admintest.House, workspace, id string) bool {
+func keyLives(t testing.TB, h *admintest.Installation, workspace, id string) bool {
 	t.Helper()
 	sc := store.Scope{Org: admintest.Org, Workspace: workspace}
 	rec, ok, err := h.Resources.Get(context.Background(), sc, identity.KindKey, id)
@@ -334,7 +334,7 @@ func tokenOf(t testing.TB, link string) string {
 	return u.Query().Get("token")
 }
 
-func invitation1(h *admintest.House, more string) string {
+func invitation1(h *admintest.Installation, more string) string {
 	return `{"email":"Ann@Example.com","role":"member","workspaces":[{"id":"` + admintest.OneSlug + `","role":"manager"},{"id":"` + h.Two + `","role":"member"}]` + more + `}`
 }
 
@@ -444,7 +444,7 @@ func TestInvitationsEnd(t *testing.T) {
 	}
 }
 
-func houseAt(t testing.TB, now func() time.Time) *admintest.House {
+func houseAt(t testing.TB, now func() time.Time) *admintest.Installation {
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -90,7 +90,7 @@ func (f *family) mailRoutes() []admin.Route {
 
 func (f *family) list(c *admin.Call, of place) (any, error) {
 	size := defaultPage
-	if c.Query.Given("page_size") {
+	if c.Query.HasValue("page_size") {
 		size = int(c.Query.Int("page_size"))
 	}
 	page, next, err := f.log.List(c.Context, of.Scope, of.to, c.Query.Text("status"), c.Query.Text("cursor"), size)

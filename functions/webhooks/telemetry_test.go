@@ -36,8 +36,8 @@ func TestDestinationsKeepTheirHeadersSealed(t *testing.T) {
 			}
 		}
 	}
-	admintest.BadBodies(t, h.House, "POST", telemetryPath, key, goodDestination)
-	admintest.BadBodies(t, h.House, "PUT", telemetryPath+"/"+id, key, `{"name":"x"}`)
+	admintest.BadBodies(t, h.Installation, "POST", telemetryPath, key, goodDestination)
+	admintest.BadBodies(t, h.Installation, "PUT", telemetryPath+"/"+id, key, `{"name":"x"}`)
 	h.Do("DELETE", telemetryPath+"/"+id, key, nil).OK()
 }
 

@@ -88,7 +88,7 @@ func (f *family) describe() *admin.Collection[notice.Webhook] {
 					if err != nil {
 						return nil, err
 					}
-					return admin.Members{"id": made.(admin.Members)["id"], "secret": c.Value(keptSecret)}, nil
+					return admin.Members{"id": made.(admin.Members)["id"], "secret": c.Value(secretKey)}, nil
 				}
 			}
 		},
@@ -98,11 +98,11 @@ func (f *family) describe() *admin.Collection[notice.Webhook] {
 
 var secretSchema = admin.Schema{"type": "string", "description": "whsec_ followed by base64."}
 
-// keptSecret is the name under which a call stores a secret for its response.
-const keptSecret = "secret"
+// secretKey is the name under which a call stores a secret for its response.
+const secretKey = "secret"
 
 func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
-	if c.Body.Given("url") {
+	if c.Body.HasValue("url") {
 		u, err := f.CheckURL(ch.Form.URL, "url")
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func (f *family) before(c *admin.Call, tx *resource.Tx, ch *change) error {
 		ch.Form.URL = u.String()
 	}
 	if !ch.Creates() {
-		if c.Body.Given("status") {
+		if c.Body.HasValue("status") {
 			ch.Form.DisabledReason = ""
 		}
 		return nil
@@ -132,7 +132,7 @@ func (f *family) renew(c *admin.Call, tx *resource.Tx, rec *resource.Record, w *
 	if err != nil {
 		return fault.Unavailable(err)
 	}
-	c.SetValue(keptSecret, secret)
+	c.SetValue(secretKey, secret)
 	return nil
 }
 
@@ -168,7 +168,7 @@ func (f *family) rotate(c *admin.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return admin.Members{"id": c.Param("webhookId"), "secret": c.Value(keptSecret), "previous_secret_expires_at": admin.FormatTime(*until)}, nil
+	return admin.Members{"id": c.Param("webhookId"), "secret": c.Value(secretKey), "previous_secret_expires_at": admin.FormatTime(*until)}, nil
 }
 
 // ping raises an event for one webhook.
@@ -256,7 +256,7 @@ func mayShowContent(c *admin.Call, ch *destination) error {
 }
 
 func (f *family) beforeDestination(c *admin.Call, _ *resource.Tx, ch *destination) error {
-	if c.Body.Given("endpoint") {
+	if c.Body.HasValue("endpoint") {
 		u, err := f.CheckURL(ch.Form.Endpoint, "endpoint")
 		if err != nil {
 			return err

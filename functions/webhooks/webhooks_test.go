@@ -33,7 +33,7 @@ const (
 
 // house is a House with the worker of notices.
 type house struct {
-	*admintest.House
+	*admintest.Installation
 	worker *notice.Worker
 	mu     sync.Mutex
 	ahead  time.Duration
@@ -61,7 +61,7 @@ func newHouse(t *testing.T) *house {
 	t.Cleanup(func() { egress.CloseIdle(via) })
 	h := &house{}
 	var sealer seal.Sealer
-	h.House = admintest.Build(t, func(d admin.Deps) []admin.Family {
+	h.Installation = admintest.Build(t, func(d admin.Deps) []admin.Family {
 		sealer = d.Sealer
 		return []admin.Family{New(Deps{CheckURL: p.CheckURL, Store: d.Resources.Store(), Now: h.now})}
 	})
@@ -132,7 +132,7 @@ func (r *receiver) count() int { r.mu.Lock(); defer r.mu.Unlock(); return len(r.
 func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	admintest.CheckFamily(t, h.House)
+	admintest.CheckFamily(t, h.Installation)
 	id := h.Do("POST", path, key, good).OK().Text("id")
 	for _, of := range []struct{ method, suffix, body string }{
 		{"GET", "", ""}, {"PUT", "", `{"name":"x"}`}, {"POST", "/rotate-secret", ""}, {"POST", "/ping", ""}, {"GET", "/deliveries", ""}, {"DELETE", "", ""},
@@ -148,8 +148,8 @@ func TestTheFamilyPassesTheChecksOfEveryFamily(t *testing.T) {
 			}
 		}
 	}
-	admintest.BadBodies(t, h.House, "POST", path, key, good)
-	admintest.BadBodies(t, h.House, "PUT", path+"/"+id, key, `{"name":"x"}`)
+	admintest.BadBodies(t, h.Installation, "POST", path, key, good)
+	admintest.BadBodies(t, h.Installation, "PUT", path+"/"+id, key, `{"name":"x"}`)
 }
 
 func TestAnswersArePinned(t *testing.T) {

@@ -33,7 +33,7 @@ func (f *family) describeMembers() *admin.Collection[membership.Membership] {
 		List: admin.List{Query: []admin.Field{
 			{Name: "role", Type: admin.String, Enum: memberRoles, Doc: "Only those with this role."}, {Name: "email", Type: admin.String, Max: 254, Doc: "Only the one with this address."},
 		}, Match: func(c *admin.Call, row *resource.Row) bool {
-			return (!c.Query.Given("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.Given("email") || row.Fields["email"] == membership.Spelled(c.Query.Text("email")))
+			return (!c.Query.HasValue("role") || row.Fields["role"] == c.Query.Text("role")) && (!c.Query.HasValue("email") || row.Fields["email"] == membership.Spelled(c.Query.Text("email")))
 		}},
 		Fields: []admin.Field{{Name: "email", Fixed: true}, {Name: "role", Enum: memberRoles}},
 		Shown: []admin.Shown[membership.Membership]{

@@ -18,7 +18,7 @@ import (
 var org = store.Scope{Org: admintest.Org}
 
 // addUser makes a user of the organization and gives its id.
-func addUser(t testing.TB, h *admintest.House, email, role string) (id string) {
+func addUser(t testing.TB, h *admintest.Installation, email, role string) (id string) {
 	t.Helper()
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
 		rec, err := membership.Create(tx, org, &membership.User{Email: email, FirstName: "F", LastName: "L", Role: role}, "test")
@@ -34,7 +34,7 @@ func addUser(t testing.TB, h *admintest.House, email, role string) (id string) {
 }
 
 // autoCreate makes the organization hand keys to those who join.
-func autoCreate(t testing.TB, h *admintest.House) {
+func autoCreate(t testing.TB, h *admintest.Installation) {
 	t.Helper()
 	body, err := json.Marshal(tenant.Organisation{Settings: tenant.Settings{UserKeys: tenant.UserKeys{AutoCreate: new(true)}}})
 	if err != nil {
@@ -46,7 +46,7 @@ func autoCreate(t testing.TB, h *admintest.House) {
 	}
 }
 
-func keysIn(t testing.TB, h *admintest.House, workspace, user string) (n int) {
+func keysIn(t testing.TB, h *admintest.Installation, workspace, user string) (n int) {
 	t.Helper()
 	rows, err := h.Resources.List(context.Background(), store.Scope{Org: admintest.Org, Workspace: workspace}, identity.KindKey)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // exhaust uses a workspace's budgets up.
-func exhaust(t *testing.T, h *admintest.House, l *ledger.Ledger, tokens int64) {
+func exhaust(t *testing.T, h *admintest.Installation, l *ledger.Ledger, tokens int64) {
 	t.Helper()
 	ctx := context.Background()
 	rec, ok, err := h.Resources.Get(ctx, store.Scope{Org: admintest.Org}, tenant.KindWorkspace, h.One)

@@ -140,8 +140,8 @@ func describe(c *admin.Call, tx *resource.Tx, ch *change) error {
 }
 
 func matches(c *admin.Call, row *resource.Row) bool {
-	return (!c.Query.Given("name") || strings.Contains(row.Name, c.Query.Text("name"))) &&
-		(!c.Query.Given("exact_name") || row.Name == c.Query.Text("exact_name"))
+	return (!c.Query.HasValue("name") || strings.Contains(row.Name, c.Query.Text("name"))) &&
+		(!c.Query.HasValue("exact_name") || row.Name == c.Query.Text("exact_name"))
 }
 
 func displayName(c *admin.Call, it item) any {

@@ -20,7 +20,7 @@ import (
 
 const key = admintest.AdminKey
 
-func newHouse(t testing.TB) *admintest.House {
+func newHouse(t testing.TB) *admintest.Installation {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		return []admin.Family{New(Deps{Ledger: ledger.New(d.Resources.Store(), time.Now, ledger.Hooks{})})}
 	})
@@ -136,7 +136,7 @@ func TestLimitsAndDefaultsAreThreeState(t *testing.T) {
 }
 
 // addConfigs makes configs in a workspace and gives their slugs.
-func addConfigs(t *testing.T, h *admintest.House, workspace string, n int) (slugs []string) {
+func addConfigs(t *testing.T, h *admintest.Installation, workspace string, n int) (slugs []string) {
 	t.Helper()
 	sc := store.Scope{Org: admintest.Org, Workspace: workspace}
 	err := h.Resources.Change(context.Background(), sc, func(tx *resource.Tx) error {
@@ -259,7 +259,7 @@ func TestDeleteIsConfirmedRefusedWhileInUseAndTakesKeysAlong(t *testing.T) {
 }
 
 // addKey makes a key of the first workspace and gives its raw form.
-func addKey(t *testing.T, h *admintest.House) string {
+func addKey(t *testing.T, h *admintest.Installation) string {
 	t.Helper()
 	raw, secret := identity.NewSecret()
 	k := identity.Key{Type: identity.WorkspaceService, Scopes: []string{"completions.write"}, Secret: secret}

@@ -242,11 +242,11 @@ type explanation struct {
 	LogID  string `json:"log_id"`
 	Status int    `json:"status"`
 	Steps  []struct {
-		Step   string   `json:"step"`
-		Text   string   `json:"text"`
-		Start  *float64 `json:"start_ms"`
-		Took   *float64 `json:"took_ms"`
-		Waited *float64 `json:"waited_ms"`
+		Step      string   `json:"step"`
+		Text      string   `json:"text"`
+		Start     *float64 `json:"start_ms"`
+		ElapsedMS *float64 `json:"took_ms"`
+		Waited    *float64 `json:"waited_ms"`
 	} `json:"steps"`
 	USD    json.Number `json:"cost_usd"`
 	Timing struct {

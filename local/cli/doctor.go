@@ -99,7 +99,7 @@ func (x *examiner) add(d diagnosis) {
 	fmt.Fprintln(x.env.Stdout, line)
 }
 
-func (x *examiner) say(check, result, detail, repair string) {
+func (x *examiner) report(check, result, detail, repair string) {
 	x.add(diagnosis{Check: check, Result: result, Detail: detail, Repair: repair})
 }
 
@@ -109,10 +109,10 @@ func (x *examiner) way(ctx context.Context) bool {
 	proxy := x.proxy()
 	if proxy == "" {
 		if names, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
-			x.say("DNS", checkFail, "the name "+host+" does not resolve", "correct "+EnvURL+", or the DNS server of this machine")
+			x.report("DNS", checkFail, "the name "+host+" does not resolve", "correct "+EnvURL+", or the DNS server of this machine")
 			return false
 		} else {
-			x.say("DNS", checkOK, host+" is "+strings.Join(names[:min(3, len(names))], ", "), "")
+			x.report("DNS", checkOK, host+" is "+strings.Join(names[:min(3, len(names))], ", "), "")
 		}
 		if x.url.Scheme == "https" {
 			if !x.tls(ctx) {
@@ -122,15 +122,15 @@ func (x *examiner) way(ctx context.Context) bool {
 	}
 	if x.url.Scheme == "http" {
 		if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
-			x.say("TLS", checkSkip, "plain HTTP on this machine", "")
+			x.report("TLS", checkSkip, "plain HTTP on this machine", "")
 		} else {
-			x.say("TLS", checkWarn, "plain HTTP: keys and prompts can be read on the way", "serve the gateway with TLS and use https:// in "+EnvURL)
+			x.report("TLS", checkWarn, "plain HTTP: keys and prompts can be read on the way", "serve the gateway with TLS and use https:// in "+EnvURL)
 		}
 	}
 	begun := time.Now()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, x.base+"/healthz", nil)
 	if err != nil {
-		x.say("gateway", checkFail, err.Error(), "correct "+EnvURL)
+		x.report("gateway", checkFail, err.Error(), "correct "+EnvURL)
 		return false
 	}
 	resp, err := x.plain.HTTP.Do(req)
@@ -139,20 +139,20 @@ func (x *examiner) way(ctx context.Context) bool {
 		if proxy != "" {
 			repair = "check the proxy " + proxy + ", or exempt the gateway with NO_PROXY"
 		}
-		x.say("gateway", checkFail, cause(err).Error(), repair)
+		x.report("gateway", checkFail, cause(err).Error(), repair)
 		return false
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, 1000))
 	resp.Body.Close()
-	took := time.Since(begun)
+	elapsed := time.Since(begun)
 	version, ours := strings.CutPrefix(strings.TrimSpace(string(body)), "gateway ")
 	if resp.StatusCode != http.StatusOK || !ours {
-		x.say("gateway", checkFail, fmt.Sprintf("status %d at /healthz from something that is not a gateway", resp.StatusCode), "correct "+EnvURL+": it is the address before /v1")
+		x.report("gateway", checkFail, fmt.Sprintf("status %d at /healthz from something that is not a gateway", resp.StatusCode), "correct "+EnvURL+": it is the address before /v1")
 		return false
 	}
-	x.say("gateway", checkOK, fmt.Sprintf("version %.40s answers in %d ms", version, took.Milliseconds()), "")
+	x.report("gateway", checkOK, fmt.Sprintf("version %.40s answers in %d ms", version, elapsed.Milliseconds()), "")
 	if version != release.Version {
-		x.say("version", checkWarn, fmt.Sprintf("this program is %s", release.Version), "use a command line of the same version")
+		x.report("version", checkWarn, fmt.Sprintf("this program is %s", release.Version), "use a command line of the same version")
 	}
 	x.clock(resp.Header.Get("Date"))
 	return true
@@ -164,13 +164,13 @@ func (x *examiner) proxy() string {
 	u, err := http.ProxyFromEnvironment(req)
 	switch {
 	case err != nil:
-		x.say("proxy", checkFail, "the proxy of the environment is not a valid address", "correct HTTPS_PROXY and HTTP_PROXY")
+		x.report("proxy", checkFail, "the proxy of the environment is not a valid address", "correct HTTPS_PROXY and HTTP_PROXY")
 		return ""
 	case u == nil:
 		return ""
 	}
 	at := u.Scheme + "://" + u.Host
-	x.say("proxy", checkOK, "requests go through "+at, "")
+	x.report("proxy", checkOK, "requests go through "+at, "")
 	return at
 }
 
@@ -187,19 +187,19 @@ func (x *examiner) tls(ctx context.Context) bool {
 	var bad *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &bad):
-		x.say("TLS", checkFail, bad.Err.Error(), "install a certificate for "+x.url.Hostname()+", or trust its issuer on this machine (SSL_CERT_FILE)")
+		x.report("TLS", checkFail, bad.Err.Error(), "install a certificate for "+x.url.Hostname()+", or trust its issuer on this machine (SSL_CERT_FILE)")
 		return false
 	case err != nil:
-		x.say("TLS", checkFail, cause(err).Error(), "start the gateway, or correct "+EnvURL+" and the firewall between")
+		x.report("TLS", checkFail, cause(err).Error(), "start the gateway, or correct "+EnvURL+" and the firewall between")
 		return false
 	}
 	defer conn.Close()
 	state := conn.(*tls.Conn).ConnectionState()
 	ends := state.PeerCertificates[0].NotAfter
 	if left := time.Until(ends); left < certificateWarning {
-		x.say("TLS", checkWarn, fmt.Sprintf("the certificate ends in %d days", int(left.Hours()/24)), "renew the certificate")
+		x.report("TLS", checkWarn, fmt.Sprintf("the certificate ends in %d days", int(left.Hours()/24)), "renew the certificate")
 	} else {
-		x.say("TLS", checkOK, tls.VersionName(state.Version)+", certificate until "+ends.Format("2006-01-02"), "")
+		x.report("TLS", checkOK, tls.VersionName(state.Version)+", certificate until "+ends.Format("2006-01-02"), "")
 	}
 	return true
 }
@@ -210,13 +210,13 @@ const clockSkew = 30 * time.Second
 func (x *examiner) clock(date string) {
 	at, err := http.ParseTime(date)
 	if err != nil {
-		x.say("clock", checkSkip, "the gateway sends no time", "")
+		x.report("clock", checkSkip, "the gateway sends no time", "")
 		return
 	}
 	if skew := time.Since(at).Round(time.Second); skew.Abs() > clockSkew {
-		x.say("clock", checkFail, fmt.Sprintf("the clocks of this machine and of the gateway differ by %s", skew.Abs()), "synchronize the clock (NTP)")
+		x.report("clock", checkFail, fmt.Sprintf("the clocks of this machine and of the gateway differ by %s", skew.Abs()), "synchronize the clock (NTP)")
 	} else {
-		x.say("clock", checkOK, "the clocks agree", "")
+		x.report("clock", checkOK, "the clocks agree", "")
 	}
 }
 
@@ -230,14 +230,14 @@ func (x *examiner) redirects(ctx context.Context) {
 		}
 		resp, err := x.plain.HTTP.Do(req)
 		if err != nil {
-			x.say("redirects at "+path, checkFail, cause(err).Error(), "try again")
+			x.report("redirects at "+path, checkFail, cause(err).Error(), "try again")
 			continue
 		}
 		resp.Body.Close()
 		if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-			x.say("redirects at "+path, checkFail, fmt.Sprintf("status %d to %.200s", resp.StatusCode, resp.Header.Get("Location")), "set "+EnvURL+" to the address that answers itself")
+			x.report("redirects at "+path, checkFail, fmt.Sprintf("status %d to %.200s", resp.StatusCode, resp.Header.Get("Location")), "set "+EnvURL+" to the address that answers itself")
 		} else {
-			x.say("redirects at "+path, checkOK, "none", "")
+			x.report("redirects at "+path, checkOK, "none", "")
 		}
 	}
 }
@@ -246,7 +246,7 @@ func (x *examiner) redirects(ctx context.Context) {
 func (x *examiner) key(ctx context.Context) bool {
 	var err error
 	if x.keyed, err = x.env.Client(ctx); err != nil {
-		x.say("key", checkFail, err.Error(), "set "+EnvKey+" to a key of the workspace, or sign in with gateway login")
+		x.report("key", checkFail, err.Error(), "set "+EnvKey+" to a key of the workspace, or sign in with gateway login")
 		return false
 	}
 	usable := false
@@ -259,15 +259,15 @@ func (x *examiner) key(ctx context.Context) bool {
 		var refused *APIError
 		switch {
 		case err == nil:
-			x.say("scope "+c.scope, checkOK, "allowed", "")
+			x.report("scope "+c.scope, checkOK, "allowed", "")
 			usable = usable || c.scope == "models.list"
 		case errors.As(err, &refused) && refused.Status == http.StatusUnauthorized:
-			x.say("key", checkFail, "the gateway does not accept the key: "+refused.Message, "create a key in the console or with POST /v1/api-keys, and set "+EnvKey)
+			x.report("key", checkFail, "the gateway does not accept the key: "+refused.Message, "create a key in the console or with POST /v1/api-keys, and set "+EnvKey)
 			return false
 		case errors.As(err, &refused) && refused.Status < 500:
-			x.say("scope "+c.scope, checkWarn, "not allowed, but needed for "+c.use, "add the scope "+c.scope+" to the key, or use a key of a workspace")
+			x.report("scope "+c.scope, checkWarn, "not allowed, but needed for "+c.use, "add the scope "+c.scope+" to the key, or use a key of a workspace")
 		default:
-			x.say("scope "+c.scope, checkFail, err.Error(), "check the log of the gateway")
+			x.report("scope "+c.scope, checkFail, err.Error(), "check the log of the gateway")
 		}
 	}
 	return usable
@@ -284,7 +284,7 @@ const triesPerProvider = 3
 func (x *examiner) providers(ctx context.Context) {
 	ids, err := x.keyed.models(ctx)
 	if err != nil {
-		x.say("providers", checkFail, err.Error(), "check the log of the gateway")
+		x.report("providers", checkFail, err.Error(), "check the log of the gateway")
 		return
 	}
 	models := map[string][]string{}
@@ -300,7 +300,7 @@ func (x *examiner) providers(ctx context.Context) {
 		models[slug] = append(models[slug], model)
 	}
 	if len(slugs) == 0 {
-		x.say("providers", checkWarn, "the workspace of the key has no provider with models", "save a provider, in the console or with POST /v1/virtual-keys")
+		x.report("providers", checkWarn, "the workspace of the key has no provider with models", "save a provider, in the console or with POST /v1/virtual-keys")
 	}
 	slices.Sort(slugs)
 	for _, slug := range slugs {
@@ -315,10 +315,10 @@ func (x *examiner) provider(ctx context.Context, slug string, models []string) d
 		models = slices.DeleteFunc(slices.Clone(models), func(m string) bool { return m == model })
 		begun := time.Now()
 		body := map[string]any{"model": "@" + slug + "/" + model, "max_tokens": 16, "messages": []map[string]string{{"role": "user", "content": "Say OK."}}}
-		cost, took, err := x.ask(ctx, body, begun)
+		cost, elapsed, err := x.request(ctx, body, begun)
 		if err == nil {
 			d.Result, d.Cost = checkOK, cost
-			d.Detail, d.Repair = fmt.Sprintf("%s answers in %d ms%s", model, took.Milliseconds(), costText(cost)), ""
+			d.Detail, d.Repair = fmt.Sprintf("%s answers in %d ms%s", model, elapsed.Milliseconds(), costText(cost)), ""
 			return d
 		}
 		d.Result, d.Detail = checkFail, model+": "+err.Error()
@@ -331,7 +331,7 @@ func (x *examiner) provider(ctx context.Context, slug string, models []string) d
 	return d
 }
 
-func (x *examiner) ask(ctx context.Context, body any, begun time.Time) (cost string, took time.Duration, err error) {
+func (x *examiner) request(ctx context.Context, body any, begun time.Time) (cost string, elapsed time.Duration, err error) {
 	resp, err := x.keyed.Do(ctx, http.MethodPost, "/chat/completions", body)
 	if err != nil {
 		return "", 0, err
@@ -339,8 +339,8 @@ func (x *examiner) ask(ctx context.Context, body any, begun time.Time) (cost str
 	if err := x.keyed.read(http.MethodPost, "/chat/completions", resp, nil); err != nil {
 		return "", 0, err
 	}
-	took = time.Since(begun)
-	return x.keyed.costOf(ctx, resp.Header.Get("X-Gateway-Trace-Id")), took, nil
+	elapsed = time.Since(begun)
+	return x.keyed.costOf(ctx, resp.Header.Get("X-Gateway-Trace-Id")), elapsed, nil
 }
 
 // repairOf names the party at fault.
@@ -382,23 +382,23 @@ func (x *examiner) protocols(ctx context.Context) {
 	code, err := status(http.MethodGet, "/v1/.well-known/oauth-authorization-server")
 	switch {
 	case err != nil:
-		x.say("MCP", checkFail, err.Error(), "let the proxy pass /v1/mcp and /.well-known")
+		x.report("MCP", checkFail, err.Error(), "let the proxy pass /v1/mcp and /.well-known")
 	case code == http.StatusOK:
-		x.say("MCP", checkOK, "the authorization server of MCP clients answers", "")
+		x.report("MCP", checkOK, "the authorization server of MCP clients answers", "")
 	default:
-		x.say("MCP", checkWarn, fmt.Sprintf("status %d at /v1/.well-known/oauth-authorization-server", code), "let the proxy pass /v1/mcp and /.well-known")
+		x.report("MCP", checkWarn, fmt.Sprintf("status %d at /v1/.well-known/oauth-authorization-server", code), "let the proxy pass /v1/mcp and /.well-known")
 	}
 	// Without a key the upgrade is refused with 401, which shows that it arrives; 400 says
 	// that something on the way removed it.
 	code, err = status(http.MethodGet, "/v1/realtime?model=doctor", "Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "Z2F0ZXdheSBkb2N0b3IhIQ==")
 	switch {
 	case err != nil:
-		x.say("realtime", checkFail, err.Error(), "let the proxy pass WebSockets")
+		x.report("realtime", checkFail, err.Error(), "let the proxy pass WebSockets")
 	case code == http.StatusUnauthorized:
-		x.say("realtime", checkOK, "WebSockets reach the gateway", "")
+		x.report("realtime", checkOK, "WebSockets reach the gateway", "")
 	case code == http.StatusNotImplemented:
-		x.say("realtime", checkWarn, "this installation serves no WebSockets", "deploy the container for realtime sessions")
+		x.report("realtime", checkWarn, "this installation serves no WebSockets", "deploy the container for realtime sessions")
 	default:
-		x.say("realtime", checkWarn, fmt.Sprintf("an upgrade to WebSocket gets status %d", code), "let the proxy pass the headers Connection and Upgrade")
+		x.report("realtime", checkWarn, fmt.Sprintf("an upgrade to WebSocket gets status %d", code), "let the proxy pass the headers Connection and Upgrade")
 	}
 }

@@ -262,7 +262,7 @@ func (e Env) importPlan(ctx context.Context, result *migrate.Result, f importFla
 	if err != nil {
 		return nil, err
 	}
-	options := declare.Options{Secrets: result.Secrets, KeepNames: true, KnownSettings: true}
+	options := declare.Options{Secrets: result.Secrets, PreserveNames: true, KnownSettings: true}
 	if main := result.Document.Workspaces; len(main) > 0 && main[0].Slug == migrate.MainWorkspace {
 		at, err := declare.FindWorkspace(ctx, c, f.workspace)
 		if err != nil {
@@ -289,11 +289,11 @@ func (e Env) importPlan(ctx context.Context, result *migrate.Result, f importFla
 	if err != nil {
 		return nil, err
 	}
-	return plan, plan.AddAccess(ctx, result.Access, func(k declare.Key, id, value string) error { return keepKey(f.keys, k, id, value) })
+	return plan, plan.AddAccess(ctx, result.Access, func(k declare.Key, id, value string) error { return appendKey(f.keys, k, id, value) })
 }
 
-// keepKey appends a new key to a file that only its user can read.
-func keepKey(path string, k declare.Key, id, value string) error {
+// appendKey appends a new key to a file that only its user can read.
+func appendKey(path string, k declare.Key, id, value string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err

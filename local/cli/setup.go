@@ -91,9 +91,9 @@ func (e Env) setup(ctx context.Context, a *agent, k *key, yes, asJSON bool) (err
 	if err := k.create(ctx, e); err != nil {
 		return err
 	}
-	kept := false
+	stored := false
 	defer func() {
-		if !kept {
+		if !stored {
 			err = errors.Join(err, k.delete(context.WithoutCancel(ctx)))
 		}
 	}()
@@ -134,9 +134,9 @@ func (e Env) setup(ctx context.Context, a *agent, k *key, yes, asJSON bool) (err
 	}
 	made, err := writeFile(file, edited, 0o600)
 	if err != nil {
-		return errors.Join(err, e.forget(d, former))
+		return errors.Join(err, e.rollBack(d, former))
 	}
-	kept = true
+	stored = true
 	if d.Folders = append(d.Folders, made...); len(made) > 0 {
 		if err := e.writeDone(d); err != nil {
 			return err
@@ -162,8 +162,8 @@ func costText(usd string) string {
 	return " that cost " + usd + " USD"
 }
 
-// forget removes the record of a setup that was not completed, or restores the one before.
-func (e Env) forget(d, former *done) error {
+// rollBack removes the record of a setup that was not completed, or restores the one before.
+func (e Env) rollBack(d, former *done) error {
 	if former != nil {
 		return e.writeDone(former)
 	}

@@ -62,11 +62,11 @@ func (Side) Core(ctx context.Context) (*app.Core, error) {
 	return in.Core, nil
 }
 
-// StandIn starts AWS emulators unless the environment selects an AWS, by an endpoint or by the
+// StartEmulators starts AWS emulators unless the environment selects an AWS, by an endpoint or by the
 // name of a resource. The emulators lose their data when the process ends, so this run's
-// journals are in a temporary folder: StandIn returns it, or "" without emulators. end stops
+// journals are in a temporary folder: StartEmulators returns it, or "" without emulators. end stops
 // the emulators and deletes the folder.
-func (Side) StandIn(ctx context.Context, log io.Writer) (data string, end func() error, err error) {
+func (Side) StartEmulators(ctx context.Context, log io.Writer) (data string, end func() error, err error) {
 	if elsewhere() || named() {
 		return "", func() error { return nil }, nil
 	}

@@ -42,7 +42,7 @@ const (
 
 // AddAccess adds steps for users who are neither members nor invited, and for keys with a name
 // that does not exist in their workspace. keep gets the value of each new key, once.
-func (p *Plan) AddAccess(ctx context.Context, a Access, keep func(k Key, id, value string) error) error {
+func (p *Plan) AddAccess(ctx context.Context, a Access, store func(k Key, id, value string) error) error {
 	known := map[string]bool{}
 	if len(a.Invites) > 0 {
 		for _, path := range []string{"/admin/users", "/admin/users/invites"} {
@@ -71,10 +71,10 @@ func (p *Plan) AddAccess(ctx context.Context, a Access, keep func(k Key, id, val
 			return err
 		}})
 	}
-	return p.addKeys(ctx, a.Keys, keep)
+	return p.addKeys(ctx, a.Keys, store)
 }
 
-func (p *Plan) addKeys(ctx context.Context, keys []Key, keep func(k Key, id, value string) error) error {
+func (p *Plan) addKeys(ctx context.Context, keys []Key, store func(k Key, id, value string) error) error {
 	have := map[string][]string{} // names by live workspace
 	for _, k := range keys {
 		slug, _ := p.rewrite(k.Workspace).(string)
@@ -107,7 +107,7 @@ func (p *Plan) addKeys(ctx context.Context, keys []Key, keep func(k Key, id, val
 			if value == "" {
 				return errors.New("the response has no key")
 			}
-			return keep(k, id, value)
+			return store(k, id, value)
 		}})
 	}
 	return nil

@@ -72,8 +72,8 @@ type Options struct {
 	Secrets Secrets
 	// OwnWorkspace says that the key is of one workspace, the only one of the document.
 	OwnWorkspace bool
-	// KeepNames leaves the names of workspaces as they are.
-	KeepNames bool
+	// PreserveNames leaves the names of workspaces as they are.
+	PreserveNames bool
 	// Inactive creates what lacks a secret so that it cannot be used.
 	Inactive bool
 	// KnownSettings leaves out settings that the gateway does not have.
@@ -333,7 +333,7 @@ func (b *planner) workspace(w *Workspace, live *space, to *target) {
 	}
 	b.resourcesIn(w.Sections, items, to, inWorkspace)
 	fields := maps.Clone(w.Fields)
-	if w.Name != "" && live != nil && !b.o.OwnWorkspace && !b.o.KeepNames {
+	if w.Name != "" && live != nil && !b.o.OwnWorkspace && !b.o.PreserveNames {
 		if fields == nil {
 			fields = map[string]any{}
 		}
@@ -394,8 +394,8 @@ func (k *kind) body(fields map[string]any, creates bool) map[string]any {
 	out := map[string]any{}
 	for i := range k.fields {
 		f := &k.fields[i]
-		v, given := fields[f.name]
-		if !given || f.fixed && !creates {
+		v, present := fields[f.name]
+		if !present || f.fixed && !creates {
 			continue
 		}
 		name := f.name

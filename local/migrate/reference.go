@@ -65,14 +65,14 @@ func Reference(ctx context.Context, api declare.API, secrets map[string]string, 
 func (r *Result) sections(at string, sections map[string][]*declare.Resource, line func(string, Status, string)) {
 	for _, section := range sorted(sections) {
 		list := sections[section]
-		kept := list[:0:0]
+		filtered := list[:0:0]
 		for _, res := range list {
 			key := at + "." + section + "." + name(res)
 			if text, _ := res.Fields["name"].(string); strings.HasPrefix(text, builtIn) {
 				line(key, NotMapped, "each gateway has a mock provider of its own")
 				continue
 			}
-			kept = append(kept, res)
+			filtered = append(filtered, res)
 			missing := r.unknown(res.Fields)
 			switch {
 			case len(missing) > 0:
@@ -85,7 +85,7 @@ func (r *Result) sections(at string, sections map[string][]*declare.Resource, li
 				line(key, Mapped, strings.ReplaceAll(strings.TrimSuffix(section, "s"), "_", " ")+" "+name(res))
 			}
 		}
-		sections[section] = kept
+		sections[section] = filtered
 	}
 }
 

@@ -61,7 +61,7 @@ func run(data string, requests int, measure bool) (err error) {
 		return err
 	}
 	if measure {
-		return ask(ctx, stores, in)
+		return runQueries(ctx, stores, in)
 	}
 	return fill(ctx, stores, in, requests)
 }
@@ -171,7 +171,7 @@ func made(n int, at time.Time, in store.Scope) usage.Record {
 // question is something to ask, with the time that it may take warm.
 type question struct {
 	name string
-	ask  func(*report.Reader) error
+	run  func(*report.Reader) error
 	most time.Duration
 }
 
@@ -185,8 +185,8 @@ const (
 // rounds is how often a query is repeated warm; the median counts.
 const rounds = 5
 
-// ask runs every query with a new reader, which has no cache yet, and then again.
-func ask(ctx context.Context, s *embedded.Stores, in store.Scope) error {
+// runQueries runs every query with a new reader, which has no cache yet, and then again.
+func runQueries(ctx context.Context, s *embedded.Stores, in store.Scope) error {
 	to := time.Now().UTC()
 	all := report.Filter{From: to.Add(-(days + 2) * 24 * time.Hour), To: to}
 	open := func() *report.Reader { return report.New(segment.New(s.Store, s.Bucket, segment.Options{}), s.Bucket) }
@@ -229,13 +229,13 @@ func ask(ctx context.Context, s *embedded.Stores, in store.Scope) error {
 	late := 0
 	for _, q := range list {
 		r := open()
-		first, err := took(r, q)
+		first, err := measure(r, q)
 		if err != nil {
 			return fmt.Errorf("%s: %w", q.name, err)
 		}
 		var warm []time.Duration
 		for range rounds {
-			d, err := took(r, q)
+			d, err := measure(r, q)
 			if err != nil {
 				return fmt.Errorf("%s: %w", q.name, err)
 			}
@@ -254,9 +254,9 @@ func ask(ctx context.Context, s *embedded.Stores, in store.Scope) error {
 	return nil
 }
 
-func took(r *report.Reader, q question) (time.Duration, error) {
+func measure(r *report.Reader, q question) (time.Duration, error) {
 	start := time.Now()
-	err := q.ask(r)
+	err := q.run(r)
 	return time.Since(start), err
 }
 

@@ -205,10 +205,10 @@ func call(at, name string) (*Case, error) {
 
 // receiver accepts and stores OTLP requests.
 type receiver struct {
-	url    string
-	server *http.Server
-	mu     sync.Mutex
-	kept   []Request
+	url       string
+	server    *http.Server
+	mu        sync.Mutex
+	collected []Request
 }
 
 func listen() (*receiver, error) {
@@ -227,7 +227,7 @@ func (r *receiver) close() { _ = r.server.Close() }
 func (r *receiver) requests() []Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.kept)
+	return slices.Clone(r.collected)
 }
 
 // ServeHTTP implements http.Handler.
@@ -253,11 +253,11 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.kept = append(r.kept, Request{"/v1/traces", body})
+	r.collected = append(r.collected, Request{"/v1/traces", body})
 }
 
-// kept are the resource attributes that remain.
-var kept = []string{"service.name", "telemetry.sdk.name", "telemetry.sdk.language", "telemetry.sdk.version"}
+// retainedAttributes are the resource attributes that remain.
+var retainedAttributes = []string{"service.name", "telemetry.sdk.name", "telemetry.sdk.language", "telemetry.sdk.version"}
 
 // dropped are attributes that are removed: they have addresses and paths of this machine.
 var dropped = []string{"exception.stacktrace", "server.port", "network.peer.port", "url.full", "http.request.header.host"}
@@ -271,7 +271,7 @@ func trim(raw []byte, contentType string) (json.RawMessage, error) {
 		}
 		for _, rs := range d.ResourceSpans {
 			if rs.Resource != nil {
-				rs.Resource.Attributes = slices.DeleteFunc(rs.Resource.Attributes, func(a *commonpb.KeyValue) bool { return !slices.Contains(kept, a.Key) })
+				rs.Resource.Attributes = slices.DeleteFunc(rs.Resource.Attributes, func(a *commonpb.KeyValue) bool { return !slices.Contains(retainedAttributes, a.Key) })
 			}
 			for _, ss := range rs.ScopeSpans {
 				for _, s := range ss.Spans {
@@ -297,7 +297,7 @@ func trim(raw []byte, contentType string) (json.RawMessage, error) {
 	for _, one := range resources {
 		rs, _ := one.(map[string]any)
 		if res, ok := rs["resource"].(map[string]any); ok {
-			res["attributes"] = except(res["attributes"], func(key string) bool { return !slices.Contains(kept, key) })
+			res["attributes"] = except(res["attributes"], func(key string) bool { return !slices.Contains(retainedAttributes, key) })
 		}
 		clean(rs["scopeSpans"])
 	}

@@ -36,11 +36,11 @@ func signedForms(card json.RawMessage) (sent, modelled []byte, err error) {
 	}
 	// The model has no numbers except in the params of extensions, which are formatted as in
 	// ECMAScript.
-	kept, _ := dropEmpty(cardModel.project(c)).(map[string]any)
-	if kept == nil {
-		kept = map[string]any{}
+	signed, _ := dropEmpty(cardModel.project(c)).(map[string]any)
+	if signed == nil {
+		signed = map[string]any{}
 	}
-	raw, err = json.Marshal(kept)
+	raw, err = json.Marshal(signed)
 	if err == nil {
 		modelled, err = wire.AppendCanonical(nil, raw)
 	}

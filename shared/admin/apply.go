@@ -101,7 +101,7 @@ func setSecret(c *Call, in Values, rec *resource.Record, body map[string]json.Ra
 	}
 	var plain []byte
 	delete(masked, f.Name)
-	if in.Given(f.Name) {
+	if in.HasValue(f.Name) {
 		plain = secretBytes(in.Raw(f.Name))
 		masked[f.Name] = audit.Mask(string(plain))
 	}

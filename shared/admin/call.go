@@ -43,7 +43,7 @@ type Call struct {
 	handler    *Handler
 	refusals   *Refusals // of a call that has no route
 	reads      *Route    // GET of the same path; nil: there is none
-	kept       map[string]any
+	values     map[string]any
 	action     string           // of the collection, such as read
 	parent     *resource.Record // see Parent
 	partial    bool             // a rehearsal does not list everything
@@ -54,14 +54,14 @@ type Call struct {
 // SetValue holds a value for a later hook of the call, such as a secret that is
 // shown in the answer and stored nowhere.
 func (c *Call) SetValue(name string, v any) {
-	if c.kept == nil {
-		c.kept = make(map[string]any)
+	if c.values == nil {
+		c.values = make(map[string]any)
 	}
-	c.kept[name] = v
+	c.values[name] = v
 }
 
 // Value returns the value that SetValue stored under a name, or nil.
-func (c *Call) Value(name string) any { return c.kept[name] }
+func (c *Call) Value(name string) any { return c.values[name] }
 
 // Param is a path variable, unescaped.
 func (c *Call) Param(name string) string { return c.params[name] }

@@ -91,10 +91,10 @@ func gadgetFamily() admin.Family {
 	return admin.Family{Name: "gadgets", Doc: "A sample.", Routes: routes}
 }
 
-func newHouse(t testing.TB) *admintest.House { return admintest.New(t, gadgetFamily()) }
+func newHouse(t testing.TB) *admintest.Installation { return admintest.New(t, gadgetFamily()) }
 
 // make creates a gadget in the first workspace and gives its id.
-func makeGadget(t testing.TB, h *admintest.House, body string) (id, slug string) {
+func makeGadget(t testing.TB, h *admintest.Installation, body string) (id, slug string) {
 	t.Helper()
 	a := h.Do("POST", "/gadgets", admintest.WorkspaceA, body).OK()
 	return a.Text("id"), a.Text("slug")

@@ -44,7 +44,7 @@ func Notes() admin.Family {
 			Value: func(c *admin.Call, it admin.Item[Note]) any { return it.Form.Due != nil && it.Form.Due.Before(c.Now) },
 		}},
 		Check: func(c *admin.Call, ch *admin.Change[Note]) []fault.Detail {
-			if c.Body.Given("due_at") && ch.Form.Due.Before(c.Now) {
+			if c.Body.HasValue("due_at") && ch.Form.Due.Before(c.Now) {
 				return []fault.Detail{{Field: "due_at", Message: "must be in the future"}}
 			}
 			return nil

@@ -70,15 +70,15 @@ type Field struct {
 	// The following hold for the top level of a Collection's bodies. What a field
 	// leaves open is read from the member of the stored type that it names.
 
-	NullKeeps  bool // null in an update is as absent, although the field is Required
-	CreateOnly bool // not in updates; there it is ignored
-	UpdateOnly bool // not in creates; there it is ignored
-	Fixed      bool // an update may repeat the value but not change it
-	Merge      bool // an update changes the fields that it names, not the entire object
-	Secret     bool // sealed; reads show masked_<name>
-	Address    bool // the host that the record's secrets are sent to; an update needs them too
-	Trigger    bool // not stored: a hook acts on it
-	Hidden     bool // stored but not shown
+	NullIsAbsent bool // null in an update is as absent, although the field is Required
+	CreateOnly   bool // not in updates; there it is ignored
+	UpdateOnly   bool // not in creates; there it is ignored
+	Fixed        bool // an update may repeat the value but not change it
+	Merge        bool // an update changes the fields that it names, not the entire object
+	Secret       bool // sealed; reads show masked_<name>
+	Address      bool // the host that the record's secrets are sent to; an update needs them too
+	Trigger      bool // not stored: a hook acts on it
+	Hidden       bool // stored but not shown
 	// In is the JSON name in the stored form, where it is another than Name.
 	In string
 	// Listed stores the text in list rows and lets lists filter by it, with a query parameter

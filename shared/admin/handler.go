@@ -369,7 +369,7 @@ func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, l
 	unknown := len(p.list) > before
 	c.Query = checkQuery(c.Request.URL.RawQuery, c.Route.Query, p)
 	if c.body.isList() {
-		tellIgnored(w, c.checkEach(list, p))
+		reportIgnored(w, c.checkEach(list, p))
 	} else if c.Route.Body != nil && !c.Route.Unparsed {
 		m := creating
 		if c.Route.BodyMode != CompleteBody {
@@ -377,7 +377,7 @@ func (c *Call) validate(w http.ResponseWriter, raw map[string]json.RawMessage, l
 		}
 		var ignored []string
 		c.Body, ignored = checkFields(raw, c.Route.Body, m, p)
-		tellIgnored(w, ignored)
+		reportIgnored(w, ignored)
 		if c.Route.BodyMode == PartialBody && c.Body.Empty() && !unknown {
 			p.add("", "the body names no field that can be changed; these can: %s", strings.Join(changeable(c.Route.Body), ", "))
 		}
@@ -410,7 +410,7 @@ func changeable(fields []Field) (out []string) {
 // are unknown to a lenient one.
 const ignoredHeader = "X-Gateway-Ignored-Fields"
 
-func tellIgnored(w http.ResponseWriter, names []string) {
+func reportIgnored(w http.ResponseWriter, names []string) {
 	var out []string
 	for _, n := range names {
 		if n == workspaceID || n == organisationID || len(out) == 10 {

@@ -139,7 +139,7 @@ func (l *Limits[T]) prepare(in Values, ch *Change[T], now time.Time) []fault.Det
 	if l.Flat {
 		return l.flatSet(in, ch, now)
 	}
-	if in.Given(usageField) {
+	if in.HasValue(usageField) {
 		PrepareBudgets(l.budgets(ch.Form), l.budgets(ch.Was), now)
 		if bad := l.past(l.budgets(ch.Form), l.budgets(ch.Was), now); len(bad) > 0 {
 			return bad
@@ -160,12 +160,12 @@ func (l *Limits[T]) past(budgets, was []*ledger.UsageLimit, now time.Time) (bad 
 }
 
 func pastDates(u *ledger.UsageLimit, was []*ledger.UsageLimit, path string, now time.Time) (bad []fault.Detail) {
-	kept := func(same func(o *ledger.UsageLimit) bool) bool { return slices.ContainsFunc(was, same) }
+	unchanged := func(same func(o *ledger.UsageLimit) bool) bool { return slices.ContainsFunc(was, same) }
 	today := now.UTC().Truncate(24 * time.Hour)
-	if t := u.NextReset; !t.IsZero() && t.Before(today) && !kept(func(o *ledger.UsageLimit) bool { return o.NextReset.Equal(t) }) {
+	if t := u.NextReset; !t.IsZero() && t.Before(today) && !unchanged(func(o *ledger.UsageLimit) bool { return o.NextReset.Equal(t) }) {
 		bad = append(bad, fault.Detail{Field: path + "next_usage_reset_at", Message: "must not be in the past"})
 	}
-	if t := u.ExtraUntil; u.Extra > 0 && !now.Before(t) && !kept(func(o *ledger.UsageLimit) bool { return o.ExtraUntil.Equal(t) }) {
+	if t := u.ExtraUntil; u.Extra > 0 && !now.Before(t) && !unchanged(func(o *ledger.UsageLimit) bool { return o.ExtraUntil.Equal(t) }) {
 		bad = append(bad, fault.Detail{Field: path + "temporary_raise.expires_at", Message: "must be in the future"})
 	}
 	return bad
@@ -244,7 +244,7 @@ func (l *Limits[T]) Decorate(c *Call, items []Item[T], objects []Members) error 
 		if l.Reset != nil {
 			if t := *l.Reset(it.Form); t != nil {
 				objects[i][resetAt] = FormatTime(*t)
-				if _, told := objects[i][resetField]; told {
+				if _, present := objects[i][resetField]; present {
 					objects[i][resetField] = 1
 				}
 			}

@@ -133,7 +133,7 @@ func flatMembers(names []string, in Values, was map[string]json.RawMessage) (map
 		if kind, ok := was["type"]; ok && in.Has("type") && string(kind) != string(in.Raw("type")) {
 			return nil, []fault.Detail{{Field: "type", Message: "cannot be changed"}}
 		}
-		if in.Given("periodic_reset") || in.Given("periodic_reset_days") { // a new cadence replaces the previous one
+		if in.HasValue("periodic_reset") || in.HasValue("periodic_reset_days") { // a new cadence replaces the previous one
 			for _, name := range []string{"periodic_reset", "periodic_reset_days", "next_usage_reset_at"} {
 				delete(members, name)
 			}

@@ -173,7 +173,7 @@ func (list *List) rows(c *Call, scopes []store.Scope, kind resource.Kind, wanted
 			}
 			one := run{rows: rows, scope: scopes[n]}
 			if wanted != nil {
-				one.keep(wanted)
+				one.selectRows(wanted)
 			}
 			if one.len() > 0 {
 				out = append(out, &one)
@@ -192,7 +192,7 @@ func (list *List) filter(c *Call, fields []Field, may func(c *Call, action strin
 	}
 	var listed []string
 	for i := range fields {
-		if f := &fields[i]; f.Listed && c.Query.Given(f.Name) {
+		if f := &fields[i]; f.Listed && c.Query.HasValue(f.Name) {
 			listed = append(listed, f.Name)
 		}
 	}
@@ -247,31 +247,31 @@ func textOfMember(v any) string {
 type run struct {
 	rows     []resource.Row
 	scope    store.Scope
-	kept     []int32 // indexes of those that are meant, where filtered
+	matches  []int32 // indexes of those that are meant, where filtered
 	filtered bool
 	at       int // of the next one
 }
 
-// keep selects the wanted rows.
-func (r *run) keep(wanted func(*resource.Row) bool) {
+// selectRows selects the wanted rows.
+func (r *run) selectRows(wanted func(*resource.Row) bool) {
 	r.filtered = true
 	for i := range r.rows {
 		if wanted(&r.rows[i]) {
-			r.kept = append(r.kept, int32(i))
+			r.matches = append(r.matches, int32(i))
 		}
 	}
 }
 
 func (r *run) len() int {
 	if r.filtered {
-		return len(r.kept)
+		return len(r.matches)
 	}
 	return len(r.rows)
 }
 
 func (r *run) row(i int) *resource.Row {
 	if r.filtered {
-		i = int(r.kept[i])
+		i = int(r.matches[i])
 	}
 	return &r.rows[i]
 }

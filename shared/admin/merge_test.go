@@ -41,7 +41,7 @@ func TestPagesOfMergedListsAreThoseOfTheWhole(t *testing.T) {
 		for _, rows := range runs {
 			one := &run{rows: rows}
 			if filtered {
-				one.keep(wanted)
+				one.selectRows(wanted)
 			}
 			m = append(m, one)
 		}

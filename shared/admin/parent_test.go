@@ -43,7 +43,7 @@ func boxFamily() admin.Family {
 	}))}
 }
 
-func makeBox(t testing.TB, h *admintest.House, key string) string {
+func makeBox(t testing.TB, h *admintest.Installation, key string) string {
 	t.Helper()
 	return h.Do("POST", "/boxes", key, `{"name":"b"}`).OK().Text("id")
 }

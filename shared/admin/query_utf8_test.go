@@ -19,7 +19,7 @@ func TestParametersAreUTF8(t *testing.T) {
 	for _, kind := range []Type{String, Array} {
 		p := &problems{}
 		v := checkQuery("a=x%00y", []Field{{Name: "a", Type: kind, Of: &Field{Type: String}}}, p)
-		if len(p.list) != 0 || !v.Given("a") {
+		if len(p.list) != 0 || !v.HasValue("a") {
 			t.Errorf("%v: %v", kind, p.list)
 		}
 	}

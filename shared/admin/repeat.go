@@ -74,10 +74,10 @@ func (h *Handler) do(c *Call) (any, error) {
 func runOnce(c *Call, run *replay.Run) (answer any, err error) {
 	ctx := context.WithoutCancel(c.Context)
 	c.tracked = true
-	forget := func() error { return run.Forget(ctx) }
+	discard := func() error { return run.Discard(ctx) }
 	end := func() error { // after a panic or an internal error
 		if len(c.wrote) == 0 {
-			return forget()
+			return discard()
 		}
 		return run.End(ctx, replay.Answer{Records: c.wrote})
 	}
@@ -89,7 +89,7 @@ func runOnce(c *Call, run *replay.Run) (answer any, err error) {
 	v, err := c.Route.Do(c)
 	if err != nil {
 		if fault.From(err).Status() < http.StatusInternalServerError {
-			end = forget
+			end = discard
 		}
 		return nil, err
 	}
@@ -98,7 +98,7 @@ func runOnce(c *Call, run *replay.Run) (answer any, err error) {
 		return nil, fault.Internal(err)
 	}
 	if out.Stream != nil || len(out.Body) > replay.MaxAnswer {
-		end = forget
+		end = discard
 		return out, nil
 	}
 	end = func() error {

@@ -13,14 +13,14 @@ import (
 )
 
 // repeating is an installation that recognizes repeated calls.
-func repeating(t *testing.T) *admintest.House {
+func repeating(t *testing.T) *admintest.Installation {
 	h := newHouse(t)
 	h.Repeats.Store(true)
 	return h
 }
 
 // keyed sends a call with an idempotency key.
-func keyed(h *admintest.House, path, caller, key, body string) admintest.Answer {
+func keyed(h *admintest.Installation, path, caller, key, body string) admintest.Answer {
 	r := httptest.NewRequest("POST", "/v1"+path, strings.NewReader(body))
 	r.RemoteAddr = "192.0.2.7:4711"
 	r.Header.Set("x-gateway-api-key", caller)
@@ -29,7 +29,7 @@ func keyed(h *admintest.House, path, caller, key, body string) admintest.Answer 
 	return h.Send(r)
 }
 
-func gadgetCount(h *admintest.House) float64 {
+func gadgetCount(h *admintest.Installation) float64 {
 	n, _ := h.Do("GET", "/gadgets", admintest.WorkspaceA, nil).OK().At("total").(float64)
 	return n
 }

@@ -213,7 +213,7 @@ func (s *Singleton[T]) show(c *Call, sections []Field, st *settings, values map[
 func (s *Singleton[T]) update(c *Call) (any, error) {
 	c.About(c.Caller.Scope.Org)
 	for _, section := range s.Recent {
-		if !c.Body.Given(section) {
+		if !c.Body.HasValue(section) {
 			continue
 		}
 		if err := c.signedInLately(); err != nil {
@@ -250,14 +250,14 @@ func (s *Singleton[T]) update(c *Call) (any, error) {
 func apply(sections []Field, body Values, set, initial map[string]json.RawMessage) {
 	for i := range sections {
 		section := sections[i].Name
-		given, _ := body.Object(section)
+		values, _ := body.Object(section)
 		for j := range sections[i].Fields {
 			f := &sections[i].Fields[j]
-			if !given.Has(f.Name) && !body.Null(section) {
+			if !values.Has(f.Name) && !body.Null(section) {
 				continue
 			}
-			now := f.stored(given.Raw(f.Name))
-			if !given.Given(f.Name) {
+			now := f.stored(values.Raw(f.Name))
+			if !values.HasValue(f.Name) {
 				now = initial[f.member()]
 			}
 			if now == nil {

@@ -43,7 +43,7 @@ func (o *Overrides[T]) sections(all []Field) []Field {
 	return out
 }
 
-func (o *Overrides[T]) kept(of *T, own map[string]json.RawMessage) map[string]json.RawMessage {
+func (o *Overrides[T]) retained(of *T, own map[string]json.RawMessage) map[string]json.RawMessage {
 	if o.Effective != nil {
 		return o.Effective(of, own)
 	}
@@ -108,10 +108,10 @@ func (s *Singleton[T]) readWorkspace(c *Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := s.Overrides.kept(form, own.set)
+	retained := s.Overrides.retained(form, own.set)
 	origins, values := map[string]string{}, map[string]json.RawMessage{}
 	for member, path := range paths(s.own) {
-		v := tenant.Hold(member, kept, of.set, s.standard)
+		v := tenant.Hold(member, retained, of.set, s.standard)
 		values[member], origins[path] = v.Raw, v.Origin
 	}
 	out := s.show(c, s.own, &own, values)
@@ -129,7 +129,7 @@ func (s *Singleton[T]) updateWorkspace(c *Call) (any, error) {
 			return err
 		}
 		was := own.set
-		own.set = s.Overrides.kept(form, was)
+		own.set = s.Overrides.retained(form, was)
 		before := over(of.set, own.set)
 		apply(s.own, s.withoutInherited(c, own.set, before), own.set, nil)
 		effective := over(of.set, own.set)
@@ -167,7 +167,7 @@ func (s *Singleton[T]) withoutInherited(c *Call, own, effective map[string]json.
 	out := maps.Clone(c.Body.raw)
 	for i := range s.own {
 		section := &s.own[i]
-		given, ok := c.Body.Object(section.Name)
+		fields, ok := c.Body.Object(section.Name)
 		if !ok {
 			continue
 		}
@@ -175,15 +175,15 @@ func (s *Singleton[T]) withoutInherited(c *Call, own, effective map[string]json.
 			f := &section.Fields[j]
 			_, has := own[f.member()]
 			origin := sent.Origins[section.Name+"."+f.Name]
-			if has || origin == "" || origin == tenant.FromWorkspace || !given.Has(f.Name) {
+			if has || origin == "" || origin == tenant.FromWorkspace || !fields.Has(f.Name) {
 				continue
 			}
 			shown, err := json.Marshal(f.show(tenant.Hold(f.member(), nil, effective, s.standard).Raw))
-			if err == nil && sameJSON(given.Raw(f.Name), shown, true) {
-				delete(given.raw, f.Name)
+			if err == nil && sameJSON(fields.Raw(f.Name), shown, true) {
+				delete(fields.raw, f.Name)
 			}
 		}
-		raw, err := json.Marshal(given.raw)
+		raw, err := json.Marshal(fields.raw)
 		if err != nil {
 			return c.Body // its members are JSON
 		}
@@ -218,12 +218,12 @@ func (s *Singleton[T]) allowed(c *Call, of *T) error {
 	}
 	for i := range s.own {
 		section := &s.own[i]
-		given, _ := c.Body.Object(section.Name)
+		fields, _ := c.Body.Object(section.Name)
 		one := false
 		for j := range section.Fields {
 			f := &section.Fields[j]
 			may := s.Overrides.Allowed == nil || s.Overrides.Allowed(of, f.member())
-			if one = one || may; !may && given.Has(f.Name) {
+			if one = one || may; !may && fields.Has(f.Name) {
 				refuse(section.Name + "." + f.Name)
 			}
 		}

@@ -27,8 +27,8 @@ func (v Values) Has(name string) bool { _, ok := v.raw[name]; return ok }
 // Null reports whether the field was given as null.
 func (v Values) Null(name string) bool { return string(v.raw[name]) == "null" }
 
-// Given reports whether the field has a value.
-func (v Values) Given(name string) bool { return v.Has(name) && !v.Null(name) }
+// HasValue reports whether the field has a value.
+func (v Values) HasValue(name string) bool { return v.Has(name) && !v.Null(name) }
 
 // Raw is the JSON of the field; nil when absent.
 func (v Values) Raw(name string) json.RawMessage { return v.raw[name] }
@@ -38,7 +38,7 @@ func (v Values) Empty() bool { return len(v.raw) == 0 }
 
 // Into decodes the field; absent and null leave dst alone.
 func (v Values) Into(name string, dst any) error {
-	if !v.Given(name) {
+	if !v.HasValue(name) {
 		return nil
 	}
 	if err := json.Unmarshal(v.raw[name], dst); err != nil {
@@ -52,7 +52,7 @@ func ValuesOf(members map[string]json.RawMessage) Values { return Values{members
 
 // Object reads an object; ok is false when it is absent or null.
 func (v Values) Object(name string) (members Values, ok bool) {
-	return Values{read[map[string]json.RawMessage](v, name)}, v.Given(name)
+	return Values{read[map[string]json.RawMessage](v, name)}, v.HasValue(name)
 }
 
 // Objects reads an array of objects; nil when it is absent or null.
@@ -66,7 +66,7 @@ func (v Values) Objects(name string) []Values {
 
 func read[T any](v Values, name string) T {
 	var out T
-	if v.Given(name) {
+	if v.HasValue(name) {
 		_ = json.Unmarshal(v.raw[name], &out) // the description has been checked
 	}
 	return out
@@ -141,15 +141,15 @@ func (m mode) wanted(f *Field) bool {
 // are not described or that the mode does not accept, sorted.
 func checkFields(raw map[string]json.RawMessage, fields []Field, m mode, p *problems) (v Values, ignored []string) {
 	v = Values{raw: make(map[string]json.RawMessage, len(raw))}
-	var kept []string // known, and as absent
+	var asAbsent []string // known, and as absent
 	for i := range fields {
 		f := &fields[i]
 		r, there := raw[f.Name]
 		if !m.wanted(f) {
 			continue
 		}
-		if there && f.NullKeeps && m == updating && isNull(r) {
-			kept = append(kept, f.Name)
+		if there && f.NullIsAbsent && m == updating && isNull(r) {
+			asAbsent = append(asAbsent, f.Name)
 			continue
 		}
 		if !there {
@@ -162,7 +162,7 @@ func checkFields(raw map[string]json.RawMessage, fields []Field, m mode, p *prob
 		v.raw[f.Name] = r
 	}
 	for _, k := range sortedKeys(raw) {
-		if !v.Has(k) && !slices.Contains(kept, k) {
+		if !v.Has(k) && !slices.Contains(asAbsent, k) {
 			ignored = append(ignored, k)
 		}
 	}
@@ -190,18 +190,18 @@ func checkQuery(query string, fields []Field, p *problems) Values {
 	}
 	for i := range fields {
 		f := &fields[i]
-		given := q[f.Name]
+		values := q[f.Name]
 		switch {
-		case len(given) > 1:
-			p.add(f.Name, "was sent %d times; send it once", len(given))
-		case len(given) > 0 && !utf8.ValidString(given[0]):
+		case len(values) > 1:
+			p.add(f.Name, "was sent %d times; send it once", len(values))
+		case len(values) > 0 && !utf8.ValidString(values[0]):
 			p.add(f.Name, "must be UTF-8")
-		case len(given) == 0 || (given[0] == "" && f.Type != String):
+		case len(values) == 0 || (values[0] == "" && f.Type != String):
 			if f.Required {
 				p.add(f.Name, "is required")
 			}
 		default:
-			raw, ok := queryJSON(f, given[0])
+			raw, ok := queryJSON(f, values[0])
 			if !ok {
 				p.add(f.Name, "must be %s", f.text())
 				continue

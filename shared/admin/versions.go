@@ -169,7 +169,7 @@ func (h *history[T]) together(c *Call) error {
 	}
 	var p problems
 	for _, name := range h.Together {
-		if !c.Body.Given(name) {
+		if !c.Body.HasValue(name) {
 			p.add(name, "is required when the content changes; or send %s true to keep the value of the newest version", patchField)
 		}
 	}

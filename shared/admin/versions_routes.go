@@ -293,14 +293,14 @@ func (p Paging) Of(q Values) (Page, error) {
 		names = append(names, [2]string{"currentPage", "pageSize"})
 	}
 	for _, n := range names {
-		if q.Given(n[0]) {
+		if q.HasValue(n[0]) {
 			out.Number = q.Int(n[0])
 		}
-		if q.Given(n[1]) {
+		if q.HasValue(n[1]) {
 			out.Size = q.Int(n[1])
 		}
 	}
-	if p.CamelToo && q.Given("currentPage") && q.Given(p.Page) && q.Int("currentPage") != q.Int(p.Page) {
+	if p.CamelToo && q.HasValue("currentPage") && q.HasValue(p.Page) && q.Int("currentPage") != q.Int(p.Page) {
 		return Page{}, fault.Invalid("currentPage", "differs from %s", p.Page)
 	}
 	out.start = (out.Number - p.First) * out.Size

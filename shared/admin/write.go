@@ -36,7 +36,7 @@ func (w writer[T]) create(c *Call) (any, error) {
 			ch, err = w.stageNew(c, tx, c.Body, "")
 			return err
 		})
-		if w.col.Slugs == nil || c.Body.Given("slug") || !slugTaken(err) {
+		if w.col.Slugs == nil || c.Body.HasValue("slug") || !slugTaken(err) {
 			break
 		}
 	}

@@ -85,9 +85,9 @@ type Core struct {
 	// Administration serves the administration in this process; nil before it is made, and in
 	// processes without it.
 	Administration http.Handler
-	// KeepTwins lets equal calls of the administration create a resource each, also within a
+	// AllowDuplicates lets equal calls of the administration create a resource each, also within a
 	// minute. Only tests set it.
-	KeepTwins bool
+	AllowDuplicates bool
 	// Trusting also reaches the trusted hosts. It is for custom hosts alone and has separate
 	// connections.
 	Trusting http.RoundTripper
@@ -111,7 +111,7 @@ func New(b Backends, s Settings) *Core {
 		Ledger:    ledger.New(b.Store, s.Now, s.Ledger),
 		Transport: egress.New(s.Egress.WithoutTrusted(), egress.Options{Standard: s.StandardHTTP}),
 		Trusting:  egress.New(s.Egress, egress.Options{Standard: s.StandardHTTP}),
-		Signing:   signing.New(signing.Options{Table: b.Store.Table(store.Usage), Sealer: b.Sealer, Now: s.Now, Given: s.SigningKey}),
+		Signing:   signing.New(signing.Options{Table: b.Store.Table(store.Usage), Sealer: b.Sealer, Now: s.Now, ConfiguredKey: s.SigningKey}),
 	}
 	c.Auth.Tokens = c.tokens()
 	if s.PricesURL != "" {

@@ -133,31 +133,31 @@ func (c *Core) RetentionDays(ctx context.Context, sc store.Scope) (usage.Workspa
 	if err != nil {
 		return usage.WorkspaceRetention{}, err
 	}
-	kept := usage.WorkspaceRetention{Standard: int(of.Settings.LogDays)}
+	retention := usage.WorkspaceRetention{Standard: int(of.Settings.LogDays)}
 	if sc.Workspace != "" || !of.Settings.Open.LoggingMode {
-		return kept, nil
+		return retention, nil
 	}
 	view, err := c.Loader.Fresh(ctx, sc.Org)
 	if err != nil {
-		return kept, err
+		return retention, err
 	}
 	workspaces, err := c.Workspaces(ctx, sc.Org)
 	if err != nil {
-		return kept, err
+		return retention, err
 	}
 	for _, ws := range workspaces {
 		own, err := tenant.LoadSettings(ctx, view, store.Scope{Org: sc.Org, Workspace: ws})
 		if err != nil {
-			return kept, err
+			return retention, err
 		}
-		if days := int(own.Settings.LogDays); days != kept.Standard {
-			if kept.Of == nil {
-				kept.Of = make(map[string]int)
+		if days := int(own.Settings.LogDays); days != retention.Standard {
+			if retention.Of == nil {
+				retention.Of = make(map[string]int)
 			}
-			kept.Of[ws] = days
+			retention.Of[ws] = days
 		}
 	}
-	return kept, nil
+	return retention, nil
 }
 
 // Workspaces gives the ids of an organization's workspaces, archived ones too.

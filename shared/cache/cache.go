@@ -45,11 +45,11 @@ const (
 
 // Age returns how long a response is cached: the requested time, within the limits; 0
 // requests the default.
-func Age(asked time.Duration) time.Duration {
-	if asked <= 0 {
+func Age(requested time.Duration) time.Duration {
+	if requested <= 0 {
 		return DefaultAge
 	}
-	return min(max(asked, MinAge), MaxAge)
+	return min(max(requested, MinAge), MaxAge)
 }
 
 // Options are what a cache works with.

@@ -158,7 +158,7 @@ func (f *Flat) fill(ctx context.Context, b Bucket, into *flatBucket) {
 		page, err := f.table.Query(ctx, q)
 		if err != nil {
 			into.err = err
-			f.forget(b, into)
+			f.evict(b, into)
 			return
 		}
 		for i := range page.Rows {
@@ -179,7 +179,7 @@ func (f *Flat) fill(ctx context.Context, b Bucket, into *flatBucket) {
 	f.grown(b, into)
 }
 
-func (f *Flat) forget(b Bucket, bucket *flatBucket) {
+func (f *Flat) evict(b Bucket, bucket *flatBucket) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.buckets[b] == bucket {

@@ -51,7 +51,7 @@ func MeaningOf(q *Question, r *chat.Request, embedder string) (m Meaning, ok boo
 	if !semantic[q.Operation] || r == nil {
 		return m, false
 	}
-	said, others, ok := words(r)
+	text, others, ok := words(r)
 	if !ok {
 		return m, false
 	}
@@ -64,13 +64,13 @@ func MeaningOf(q *Question, r *chat.Request, embedder string) (m Meaning, ok boo
 	members.write(h)
 	write(h, others)
 	m.Bucket = Bucket{q.Scope, hex.EncodeToString(h.Sum(nil))}
-	m.Text = said
+	m.Text = text
 	return m, true
 }
 
 // words splits a conversation into the user's texts and the other messages with their
 // roles, without system messages.
-func words(r *chat.Request) (said string, others []byte, ok bool) {
+func words(r *chat.Request) (text string, others []byte, ok bool) {
 	if len(r.Messages) == 0 || countMessages(r) > MaxMessages || r.Completion != nil && r.Completion.Prompts > 1 || len(r.Unread) > 0 {
 		return "", nil, false
 	}
@@ -97,11 +97,11 @@ func words(r *chat.Request) (said string, others []byte, ok bool) {
 		}
 		user.WriteString(m.Text())
 	}
-	said = user.String()
-	if turns == 0 || strings.TrimSpace(said) == "" || (len(said)+bytesOfAToken-1)/bytesOfAToken >= maxTokens {
+	text = user.String()
+	if turns == 0 || strings.TrimSpace(text) == "" || (len(text)+bytesOfAToken-1)/bytesOfAToken >= maxTokens {
 		return "", nil, false
 	}
-	return said, rest, true
+	return text, rest, true
 }
 
 // appendText appends a text with its length.

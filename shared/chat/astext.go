@@ -224,17 +224,17 @@ func (c *Choice) Unhide() {
 		return
 	}
 	answer := Part{Kind: Text, Text: c.Parts[hidden].Call.Arguments}
-	kept := c.Parts[:0]
+	parts := c.Parts[:0]
 	for i, p := range c.Parts {
 		switch {
 		case i == hidden:
-			kept = append(kept, answer)
+			parts = append(parts, answer)
 		case p.Kind == Text, p.Call != nil && p.Call.Name == AnswerTool:
 		default:
-			kept = append(kept, p)
+			parts = append(parts, p)
 		}
 	}
-	c.Parts = kept
+	c.Parts = parts
 	if c.Stop == StopToolCalls && !others {
 		c.Stop = StopEnd
 	}

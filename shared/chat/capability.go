@@ -32,46 +32,46 @@ func (t *Traits) MayExceed(body []byte, known *Checked) bool {
 	if t.Limits == (Limits{}) && t.Schema != SchemaNone && t.Schema != SchemaInWords {
 		return false
 	}
-	return t.NoTools && (known.says(body, "tools") || known.says(body, "functions")) ||
-		(t.NoImages || t.NoDocuments || t.NoAudio) && !known.textOnly() && t.saysMedia(body) ||
-		t.NoStream && known.says(body, "stream") ||
-		t.NoLogprobs && known.saysLogprobs(body) ||
-		t.NoSeveral && known.says(body, "n") ||
-		(t.NoJSON || t.Schema == SchemaNone || t.Schema == SchemaInWords) && known.saysFormat(body) ||
-		t.NoThinking && known.says(body, "thinking")
+	return t.NoTools && (known.hasField(body, "tools") || known.hasField(body, "functions")) ||
+		(t.NoImages || t.NoDocuments || t.NoAudio) && !known.textOnly() && t.hasMedia(body) ||
+		t.NoStream && known.hasField(body, "stream") ||
+		t.NoLogprobs && known.hasLogprobs(body) ||
+		t.NoSeveral && known.hasField(body, "n") ||
+		(t.NoJSON || t.Schema == SchemaNone || t.Schema == SchemaInWords) && known.hasFormat(body) ||
+		t.NoThinking && known.hasField(body, "thinking")
 }
 
-func (t *Traits) saysMedia(body []byte) bool {
-	return t.NoImages && says(body, `image`) ||
-		t.NoDocuments && (says(body, `file"`) || says(body, `document"`)) ||
-		t.NoAudio && says(body, `audio`)
+func (t *Traits) hasMedia(body []byte) bool {
+	return t.NoImages && containsWord(body, `image`) ||
+		t.NoDocuments && (containsWord(body, `file"`) || containsWord(body, `document"`)) ||
+		t.NoAudio && containsWord(body, `audio`)
 }
 
-// says reports whether a body has a field: at its top level if the dialect knows the field
+// hasField reports whether a body has a field: at its top level if the dialect knows the field
 // there, otherwise anywhere.
-func (c *Checked) says(body []byte, member string) bool {
+func (c *Checked) hasField(body []byte, member string) bool {
 	if c.knows(member) {
 		return c.Span(member).Present(body)
 	}
-	return says(body, `"`+member+`"`)
+	return containsWord(body, `"`+member+`"`)
 }
 
 func (c *Checked) knows(member string) bool {
 	return c != nil && c.Keys != nil && c.Keys.Index(member) >= 0
 }
 
-func (c *Checked) saysLogprobs(body []byte) bool {
+func (c *Checked) hasLogprobs(body []byte) bool {
 	if c.knows("logprobs") && c.knows("top_logprobs") {
 		return c.Span("logprobs").Present(body) || c.Span("top_logprobs").Present(body)
 	}
-	return says(body, `logprobs`)
+	return containsWord(body, `logprobs`)
 }
 
-func (c *Checked) saysFormat(body []byte) bool {
+func (c *Checked) hasFormat(body []byte) bool {
 	if c.knows("response_format") && !c.Span("response_format").Present(body) {
 		return false
 	}
-	return says(body, `json`)
+	return containsWord(body, `json`)
 }
 
 // textOnly reports whether no message has a list: then every content is a string, because media
@@ -83,7 +83,7 @@ func (c *Checked) textOnly() bool {
 	return !c.knows("system") || c.Walk.Arrays[c.Keys.Index("system")] == 0
 }
 
-func says(body []byte, word string) bool { return bytes.Contains(body, []byte(word)) }
+func containsWord(body []byte, word string) bool { return bytes.Contains(body, []byte(word)) }
 
 // Refuse returns the 400 for what r needs and t does not support. It names the field of the
 // client's format: unsupported_operation, or unsupported_response_format for a format. Log

@@ -66,12 +66,12 @@ type Options struct {
 
 // AnswerID returns the id of a response with the provider's id given. A generated id begins
 // with prefix, like ids of the client's format.
-func (o *Options) AnswerID(given, prefix string) string {
+func (o *Options) AnswerID(id, prefix string) string {
 	switch {
 	case o.OwnID:
 		return prefix + o.ID
-	case given != "":
-		return given
+	case id != "":
+		return id
 	}
 	return o.ID
 }

@@ -197,9 +197,9 @@ func EffortOf(budget int64) string {
 // FitBudget returns the budget of thinking tokens between least and most that is nearest to
 // asked, and reports a change. Clients of other formats cannot know the limits of the target,
 // so they get the nearest value instead of an error.
-func FitBudget(asked, least, most int64, loss *Loss) int64 {
-	fit := min(max(asked, least), most)
-	if fit != asked {
+func FitBudget(requested, least, most int64, loss *Loss) int64 {
+	fit := min(max(requested, least), most)
+	if fit != requested {
 		loss.Add("thinking.budget_tokens", "fitted to "+strconv.FormatInt(fit, 10)+" for this model")
 	}
 	return fit

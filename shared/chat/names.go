@@ -209,9 +209,9 @@ type Member struct {
 	// Path is the path in chat completions, which encoders report; Named converts it to the
 	// client's. It is empty for fields that no client writes.
 	Path string
-	// said reports whether the client set the field. It is nil for fields with subfields and
+	// isSet reports whether the client set the field. It is nil for fields with subfields and
 	// for fields that concern the entire request: each encoder handles those.
-	said func(r *Request) bool
+	isSet func(r *Request) bool
 }
 
 // Members lists all fields of Request. A test checks that it is complete, and that no encoder
@@ -262,7 +262,7 @@ var Members = []Member{
 func (r *Request) Lose(loss *Loss, reason string, carried ...string) {
 	for i := range Members {
 		m := &Members[i]
-		if m.said != nil && m.said(r) && !slices.Contains(carried, m.Path) {
+		if m.isSet != nil && m.isSet(r) && !slices.Contains(carried, m.Path) {
 			loss.Add(m.Path, reason)
 		}
 	}

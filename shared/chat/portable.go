@@ -96,7 +96,7 @@ func UnmarkBlocks(body []byte, messages, blocks string, edit func(block []byte, 
 				lost = append(lost, Lost{Path: messages + "[" + strconv.Itoa(i) + "]." + blocks + "[" + strconv.Itoa(j) + "]", Reason: OfAnotherProvider})
 			}
 		})
-		if len(of) == n && n > 0 && !slices.ContainsFunc(of, wire.Edit.Keeps) {
+		if len(of) == n && n > 0 && !slices.ContainsFunc(of, wire.Edit.Retains) {
 			of = []wire.Edit{wire.Delete(message)}
 		}
 		edits = append(edits, of...)
@@ -116,9 +116,9 @@ func Translate(dst []byte, client Dialect, provider RequestWriter, r *Request, t
 		return dst, err
 	}
 	if t.NoThinking && r.thinksByHabit() && client.Name() != provider.Name() {
-		asked := r.Reasoning
-		r.Reasoning = Reasoning{Effort: asked.Effort}
-		defer func() { r.Reasoning = asked }() // another target may support thinking
+		reasoning := r.Reasoning
+		r.Reasoning = Reasoning{Effort: reasoning.Effort}
+		defer func() { r.Reasoning = reasoning }() // another target may support thinking
 		loss.Add("thinking", "this model does not think")
 	}
 	if err := Refuse(client, r, t, loss); err != nil {

@@ -163,21 +163,21 @@ func Promised(r *Request, dec StreamDecoder) StreamDecoder {
 	if r == nil || !r.UnboundJSON {
 		return dec
 	}
-	p := &promised{dec: dec, r: r, keeps: r.wantsTools() || r.HiddenAnswer}
+	p := &promised{dec: dec, r: r, bufferText: r.wantsTools() || r.HiddenAnswer}
 	p.give = p.delta
 	return p
 }
 
 // promised wraps a StreamDecoder.
 type promised struct {
-	dec   StreamDecoder
-	r     *Request
-	keeps bool
-	emit  func(*Delta) error
-	give  func(*Delta) error
-	fault *fault.Fault
+	dec        StreamDecoder
+	r          *Request
+	bufferText bool
+	emit       func(*Delta) error
+	give       func(*Delta) error
+	fault      *fault.Fault
 
-	kept     []Delta
+	buffered []Delta
 	json     jsonText
 	answered bool // the hidden tool returned the response
 	excused  bool // a tool was called, or the response was refused
@@ -241,10 +241,10 @@ func (p *promised) delta(d *Delta) error {
 		return p.pass(d)
 	case d.Kind == DeltaText && p.answered:
 		return p.emit(d)
-	case p.keeps && (d.Kind == DeltaText || len(p.kept) > 0):
+	case p.bufferText && (d.Kind == DeltaText || len(p.buffered) > 0):
 		k := *d
 		k.JSON, k.Logprobs = bytes.Clone(d.JSON), bytes.Clone(d.Logprobs)
-		p.kept = append(p.kept, k)
+		p.buffered = append(p.buffered, k)
 		return nil
 	case d.Kind == DeltaText:
 		return p.text(d)
@@ -254,12 +254,12 @@ func (p *promised) delta(d *Delta) error {
 
 // pass forwards the held deltas and then d.
 func (p *promised) pass(d *Delta) error {
-	for i := range p.kept {
-		if err := p.emit(&p.kept[i]); err != nil {
+	for i := range p.buffered {
+		if err := p.emit(&p.buffered[i]); err != nil {
 			return err
 		}
 	}
-	p.kept = nil
+	p.buffered = nil
 	return p.emit(d)
 }
 
@@ -283,10 +283,10 @@ func (p *promised) stop(d *Delta) error {
 	if p.excused || p.answered || !d.Stop.ended() {
 		return p.pass(d)
 	}
-	kept := p.kept
-	p.kept = nil
-	for i := range kept {
-		k := &kept[i]
+	buffered := p.buffered
+	p.buffered = nil
+	for i := range buffered {
+		k := &buffered[i]
 		give := p.emit
 		if k.Kind == DeltaText {
 			give = p.text

@@ -253,7 +253,7 @@ type ToolChoiceMode uint8
 
 // The modes; the zero value means that the client did not choose.
 const (
-	ToolsUnsaid ToolChoiceMode = iota
+	ToolsUnset ToolChoiceMode = iota
 	ToolsAuto
 	ToolsNone
 	ToolsRequired
@@ -306,7 +306,7 @@ type Thinking uint8
 
 // The kinds of thinking; the zero value means that the client did not choose.
 const (
-	ThinkingUnsaid Thinking = iota
+	ThinkingUnset Thinking = iota
 	ThinkingOff
 	ThinkingBudget   // on, with a budget of tokens
 	ThinkingAdaptive // the model decides
@@ -323,5 +323,5 @@ type Reasoning struct {
 
 // On reports whether the client requested thinking of any kind.
 func (r Reasoning) On() bool {
-	return r.Thinking >= ThinkingBudget || r.Thinking == ThinkingUnsaid && r.Effort != "" && r.Effort != "none" && r.Effort != "minimal"
+	return r.Thinking >= ThinkingBudget || r.Thinking == ThinkingUnset && r.Effort != "" && r.Effort != "none" && r.Effort != "minimal"
 }

@@ -47,12 +47,12 @@ func newHTTP1(p Policy, resolver *net.Resolver) *HTTP1 {
 	t.tls = t.standard.common.TLSClientConfig.Clone()
 	t.tls.NextProtos = []string{"http/1.1"}
 	t.tls.ClientSessionCache = tls.NewLRUClientSessionCache(1024)
-	t.idle.keep = idleTime
+	t.idle.idleTimeout = idleTime
 	t.streams = newStreams(t)
 	return t
 }
 
-func (t *HTTP1) tells() {}
+func (t *HTTP1) notifiesObserver() {}
 
 // CloseIdleConnections closes the connections that no request uses.
 func (t *HTTP1) CloseIdleConnections() {
@@ -234,8 +234,8 @@ func wrote(req *http.Request, body *Body, err error) {
 	}
 	if body != nil {
 		_ = body.Close()
-		if body.told != nil {
-			body.told.Wrote(err == nil)
+		if body.observer != nil {
+			body.observer.Wrote(err == nil)
 		}
 	}
 }
@@ -255,10 +255,10 @@ func idempotent(req *http.Request) bool {
 // bytes must not change until Close was called or, with other transports, until httptrace's
 // WroteRequest.
 type Body struct {
-	data []byte
-	read int
-	told BodyObserver // may be nil
-	sent atomic.Bool
+	data     []byte
+	read     int
+	observer BodyObserver // may be nil
+	sent     atomic.Bool
 }
 
 // NewBody returns a body of b, which is not copied.
@@ -271,7 +271,7 @@ type BodyObserver interface{ Wrote(whole bool) }
 // NewObservedBody returns a body of b for a request to HTTP1, which notifies t when it no
 // longer reads the bytes: once for this body, and again for each body returned by
 // GetBody.
-func NewObservedBody(b []byte, t BodyObserver) *Body { return &Body{data: b, told: t} }
+func NewObservedBody(b []byte, t BodyObserver) *Body { return &Body{data: b, observer: t} }
 
 // Read implements io.Reader.
 func (b *Body) Read(p []byte) (int, error) {

@@ -20,11 +20,11 @@ type exchange struct {
 	watch reqctx.Watch // watches ctx
 	f     *frame
 
-	writing chan error // of a request that is still being sent; nil after it was sent completely
-	cut     bool       // part of the request was not sent
-	heard   bool       // a part of the response was received
-	told    bool       // BeforeWaiting has set a function
-	lost    error      // the error that occurred while turn waited for a response
+	writing     chan error // of a request that is still being sent; nil after it was sent completely
+	cut         bool       // part of the request was not sent
+	responded   bool       // a part of the response was received
+	waitFuncSet bool       // BeforeWaiting has set a function
+	lost        error      // the error that occurred while turn waited for a response
 
 	mu         sync.Mutex // guards what follows and f once the answer is given out
 	framing    framing
@@ -127,7 +127,7 @@ func (x *exchange) end(reuse bool) {
 		frames.Put(x.f)
 		x.f = nil
 	}
-	if x.told {
+	if x.waitFuncSet {
 		x.c.sock.BeforeWaiting(nil)
 	}
 	if reuse {
@@ -148,7 +148,7 @@ func BeforeWaiting(body io.Reader, f func()) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.ended {
-		x.told = true
+		x.waitFuncSet = true
 		x.c.sock.BeforeWaiting(f)
 	}
 	return true

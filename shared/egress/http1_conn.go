@@ -42,7 +42,7 @@ type conn struct {
 	idleSince time.Time
 	links     [lists]links // while it is idle; guarded by the pool's lock
 
-	asking turnState
+	sending turnState
 
 	// The methods as values, so that they are allocated once.
 	abort  func()
@@ -152,9 +152,9 @@ func (c *conn) roundTrip(req *http.Request, body *Body) (resp *http.Response, er
 	if herr != nil {
 		x.end(false)
 		if err != nil {
-			return nil, err, !x.heard && c.reused && closed(err) && time.Since(began) < staleTime
+			return nil, err, !x.responded && c.reused && closed(err) && time.Since(began) < staleTime
 		}
-		return nil, herr, !x.heard && c.reused && closed(herr) && (idempotent(req) || time.Since(began) < staleTime)
+		return nil, herr, !x.responded && c.reused && closed(herr) && (idempotent(req) || time.Since(began) < staleTime)
 	}
 	if x.cut {
 		_ = c.net.SetReadDeadline(time.Time{})
@@ -189,7 +189,7 @@ func (x *exchange) send(req *http.Request, body *Body) (sent int, err error) {
 		head, data = append(head, data...), nil
 	}
 	if c.plain() {
-		sent, err = x.ask(req, body, head, data)
+		sent, err = x.sendRequest(req, body, head, data)
 		if err != nil || sent == len(head)+len(data) {
 			return sent, err
 		}
@@ -295,7 +295,7 @@ func (x *exchange) headText(limit int) (string, error) {
 			grown = grown[:len(grown)+n]
 			b = grown
 		}
-		x.heard = x.heard || n > 0
+		x.responded = x.responded || n > 0
 		if err != nil && n == 0 {
 			return "", x.failure(noAnswer, err)
 		}
@@ -328,11 +328,11 @@ type turnState struct {
 // idle.
 var errStale = errors.New("egress: the connection is stale")
 
-// ask sends as much of a request as the socket takes at once. If it took all, it also waits
+// sendRequest sends as much of a request as the socket takes at once. If it took all, it also waits
 // for the first bytes of the answer. An error means that sending failed.
-func (x *exchange) ask(req *http.Request, body *Body, head, data []byte) (sent int, err error) {
+func (x *exchange) sendRequest(req *http.Request, body *Body, head, data []byte) (sent int, err error) {
 	c := x.c
-	a := &c.asking
+	a := &c.sending
 	*a = turnState{x: x, req: req, body: body, head: head, data: data}
 	err = c.sock.Sys().Read(c.turned)
 	stale, whole := a.stale, a.err == nil && a.sent == len(head)+len(data)
@@ -360,7 +360,7 @@ func (x *exchange) ask(req *http.Request, body *Body, head, data []byte) (sent i
 // no data. After that the wait misses no data, so it needs no further read before it
 // begins.
 func (c *conn) turn(fd uintptr) bool {
-	a := &c.asking
+	a := &c.sending
 	if !a.begun {
 		if c.reused && !socket.Quiet(fd) {
 			a.stale = true
@@ -382,6 +382,6 @@ func (c *conn) turn(fd uintptr) bool {
 	if again {
 		return false
 	}
-	x.f.w, x.heard, x.lost = n, n > 0, err
+	x.f.w, x.responded, x.lost = n, n > 0, err
 	return true
 }

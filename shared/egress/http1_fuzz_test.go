@@ -101,7 +101,7 @@ func FuzzChunks(f *testing.F) {
 	f.Add([]byte("5;a\r\nhello\r\n0\r\n\r\nHTTP/1.1"), 1, 1)
 	f.Fuzz(func(t *testing.T, raw []byte, step, size int) {
 		step, size = 1+max(step, -step)&0xfff, 1+max(size, -size)&0xfff
-		p := &idlePool{keep: time.Hour}
+		p := &idlePool{idleTimeout: time.Hour}
 		c := &conn{pool: p, net: &piecewise{data: bytes.Clone(raw), step: step}}
 		x := &exchange{c: c, ctx: context.Background(), f: new(frame), framing: byChunks, persistent: true}
 		x.watch.Begin(x.ctx, func() {})

@@ -26,7 +26,7 @@ func park(p *idlePool, host, tenant string) *parked {
 
 func TestTheConnectionUsedLeastRecentlyGoesFirst(t *testing.T) {
 	t.Parallel()
-	p := &idlePool{keep: time.Hour}
+	p := &idlePool{idleTimeout: time.Hour}
 	defer p.closeAll()
 	var first []*parked
 	for i := range maxIdle {
@@ -56,7 +56,7 @@ func TestTheConnectionUsedLeastRecentlyGoesFirst(t *testing.T) {
 
 func TestATenantHasAShareOfIdleConnections(t *testing.T) {
 	t.Parallel()
-	p := &idlePool{keep: time.Hour}
+	p := &idlePool{idleTimeout: time.Hour}
 	defer p.closeAll()
 	quiet := park(p, "host", "quiet")
 	var greedy []*parked

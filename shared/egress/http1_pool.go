@@ -70,7 +70,7 @@ func (l *idleList) remove(kind int, c *conn) {
 // idlePool holds idle connections. It returns the most recently used first, so that
 // superfluous ones age. If there are too many, it closes the least recently used.
 type idlePool struct {
-	keep time.Duration // how long a connection stays idle
+	idleTimeout time.Duration // how long a connection stays idle
 
 	mu      sync.Mutex
 	all     idleList
@@ -87,7 +87,7 @@ func (p *idlePool) get(key hostKey) *conn {
 		if c == nil {
 			return nil
 		}
-		if time.Since(c.idleSince) < p.keep && c.alive() {
+		if time.Since(c.idleSince) < p.idleTimeout && c.alive() {
 			c.reused = true
 			return c
 		}
@@ -143,7 +143,7 @@ func (p *idlePool) put(c *conn) {
 		}
 	}
 	if p.sweep == nil {
-		p.sweep = time.AfterFunc(p.keep, p.expire)
+		p.sweep = time.AfterFunc(p.idleTimeout, p.expire)
 	}
 	p.mu.Unlock()
 	if last != nil {
@@ -183,7 +183,7 @@ func (p *idlePool) expire() {
 	var old []*conn
 	now := time.Now()
 	p.mu.Lock()
-	for c := p.all.first; c != nil && now.Sub(c.idleSince) >= p.keep; c = p.all.first {
+	for c := p.all.first; c != nil && now.Sub(c.idleSince) >= p.idleTimeout; c = p.all.first {
 		p.take(c)
 		old = append(old, c)
 	}
@@ -198,7 +198,7 @@ func (p *idlePool) expire() {
 		}
 	}
 	if p.sweep = nil; p.all.n > 0 {
-		p.sweep = time.AfterFunc(p.keep/2, p.expire)
+		p.sweep = time.AfterFunc(p.idleTimeout/2, p.expire)
 	}
 	p.mu.Unlock()
 	for _, c := range old {

@@ -117,7 +117,7 @@ func TestNoFileIsLeftOpen(t *testing.T) {
 
 func TestIdleConnectionsAreBoundedAndGrowOld(t *testing.T) {
 	tr := NewHTTP1(mustAllow(t, "127.0.0.0/8"))
-	tr.idle.keep = 20 * time.Millisecond
+	tr.idle.idleTimeout = 20 * time.Millisecond
 	s := script(t, false, func(conn net.Conn, r *bufio.Reader, n int) {
 		for {
 			if _, _, ok := request(r); !ok {
@@ -135,7 +135,7 @@ func TestIdleConnectionsAreBoundedAndGrowOld(t *testing.T) {
 		return tr.idle.all.n == 0 && len(tr.idle.hosts) == 0 && tr.idle.sweep == nil
 	})
 	var p idlePool
-	p.keep = time.Hour
+	p.idleTimeout = time.Hour
 	for i := range maxIdlePerHost + 10 {
 		p.put(&conn{pool: &p, key: hostKey{host: "a"}, net: &piecewise{}})
 		if want := min(i+1, maxIdlePerHost); p.all.n != want {

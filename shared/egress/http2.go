@@ -218,8 +218,8 @@ func (s *streams) of(key hostKey) *streamHost {
 	return h
 }
 
-// forget drops a host without connections. The caller holds the lock.
-func (s *streams) forget(key hostKey) {
+// remove drops a host without connections. The caller holds the lock.
+func (s *streams) remove(key hostKey) {
 	if h := s.hosts[key]; h != nil && len(h.conns) == 0 && h.dialing == nil && h.plain == 0 {
 		delete(s.hosts, key)
 	}
@@ -300,7 +300,7 @@ func (s *streams) dial(key hostKey, addr string, d *dialing) {
 	if h.dialing = nil; made != nil {
 		h.conns = append(h.conns, made)
 	}
-	s.forget(key)
+	s.remove(key)
 	d.err = err
 	close(d.done)
 	s.mu.Unlock()
@@ -360,7 +360,7 @@ func (s *streams) drop(key hostKey, c *streamConn) {
 	if h := s.hosts[key]; h != nil {
 		h.conns = slices.DeleteFunc(h.conns, func(other *streamConn) bool { return other == c })
 	}
-	s.forget(key)
+	s.remove(key)
 }
 
 // takePlain reports whether one more HTTP/1.1 connection may be made, and counts it;
@@ -381,7 +381,7 @@ func (s *streams) givePlain(key hostKey) {
 	defer s.mu.Unlock()
 	if h := s.hosts[key]; h != nil {
 		h.plain--
-		s.forget(key)
+		s.remove(key)
 	}
 }
 
@@ -400,7 +400,7 @@ func (s *streams) closeIdle() {
 			idle(c.ClientConn)
 		}
 		h.conns = nil
-		s.forget(key)
+		s.remove(key)
 	}
 }
 

@@ -34,9 +34,9 @@ func New(p Policy, o Options) Transport {
 
 // NotifiesObserver reports whether a transport notifies the BodyObserver of NewObservedBody.
 func NotifiesObserver(t http.RoundTripper) bool {
-	teller, ok := t.(interface{ tells() })
+	notifier, ok := t.(interface{ notifiesObserver() })
 	if ok {
-		teller.tells()
+		notifier.notifiesObserver()
 	}
 	return ok
 }
@@ -80,7 +80,7 @@ func newStandard(p Policy, resolver *net.Resolver) *Standard {
 	return &Standard{policy: p, resolver: resolver, common: newTransport(p, resolver), lanes: make(map[lane]*lanePool)}
 }
 
-func (s *Standard) tells() {}
+func (s *Standard) notifiesObserver() {}
 
 // RoundTrip implements http.RoundTripper.
 func (s *Standard) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -142,14 +142,14 @@ func (s *Standard) CloseIdleConnections() {
 // traceBody makes net/http notify the body's BodyObserver, if any.
 func traceBody(req *http.Request) *http.Request {
 	b, ok := req.Body.(*Body)
-	if !ok || b.told == nil {
+	if !ok || b.observer == nil {
 		return req
 	}
 	trace := &httptrace.ClientTrace{
 		WroteHeaders: func() { b.sent.Store(false) }, // the body may be sent again
 		WroteRequest: func(how httptrace.WroteRequestInfo) {
 			b.sent.Store(true)
-			b.told.Wrote(how.Err == nil)
+			b.observer.Wrote(how.Err == nil)
 		},
 	}
 	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))

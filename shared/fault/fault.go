@@ -84,8 +84,8 @@ func Internal(cause error) *Fault {
 //
 //go:noinline
 func Unavailable(cause error) *Fault {
-	if told := unavailable.Load(); told != nil {
-		(*told)()
+	if observe := unavailable.Load(); observe != nil {
+		(*observe)()
 	}
 	return &Fault{Code: ServiceUnavailable, Message: "A service that the gateway depends on did not respond; try again", RetryAfter: time.Second, cause: cause}
 }

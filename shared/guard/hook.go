@@ -267,8 +267,8 @@ func ParseActions(raw json.RawMessage) (Actions, []fault.Detail) {
 	}
 	r.branch(in, []string{"on_success", "onSuccess"}, &a.OnSuccess, isWord)
 	r.branch(in, []string{"on_fail", "onFail"}, &a.OnFail, func(word string) bool {
-		_, said := in["deny"]
-		if !said {
+		_, present := in["deny"]
+		if !present {
 			a.Deny = word == "block"
 		}
 		return isWord(word)
@@ -289,9 +289,9 @@ func (r *reader) branch(in map[string]json.RawMessage, names []string, b *Branch
 		if !ok || string(raw) == "null" {
 			continue
 		}
-		var said string
-		if json.Unmarshal(raw, &said) == nil {
-			if !word(said) {
+		var value string
+		if json.Unmarshal(raw, &value) == nil {
+			if !word(value) {
 				r.add(name, "must be an object, or block, log or warn")
 			}
 			continue

@@ -28,22 +28,22 @@ const maxBuffered = 5 << 20
 // Buffered adapts a handler to API Gateway REST events with buffered responses; the
 // administration uses it.
 type Buffered struct {
-	adapter *httpadapter.HandlerAdapter
-	door    *originauth.Verifier
+	adapter  *httpadapter.HandlerAdapter
+	verifier *originauth.Verifier
 }
 
 // NewBuffered returns the adapter. A nil Verifier admits every request.
 func NewBuffered(h http.Handler, d *originauth.Verifier) *Buffered {
-	return &Buffered{adapter: httpadapter.New(restoreCaller(h)), door: d}
+	return &Buffered{adapter: httpadapter.New(restoreCaller(h)), verifier: d}
 }
 
 // Invoke is the Lambda handler.
 func (b *Buffered) Invoke(ctx context.Context, ev events.APIGatewayProxyRequest) (events.APIGatewayProxyResponse, error) {
 	h := eventHeader(&ev)
-	if err := b.door.Verify(ctx, h); err != nil {
+	if err := b.verifier.Verify(ctx, h); err != nil {
 		return plainRefusal(fault.From(err)), nil
 	}
-	if ip := clientIP(h); b.door != nil && ip != "" {
+	if ip := clientIP(h); b.verifier != nil && ip != "" {
 		ev.RequestContext.Identity.SourceIP = ip
 	}
 	strip(ev.Headers)
@@ -128,13 +128,13 @@ func (w *trackedWriter) Write(p []byte) (int, error) {
 
 // QuietLog removes bytes received from other hosts from the process's log: net/http logs
 // what a host sends on an idle connection, by the log package and in full.
-func QuietLog() { log.SetOutput(hostBytesFilter{to: log.Writer(), said: new(atomic.Int64)}) }
+func QuietLog() { log.SetOutput(hostBytesFilter{to: log.Writer(), lastLogged: new(atomic.Int64)}) }
 
 // hostBytesFilter removes the quoted bytes of such lines. Lines that a host can cause
 // with unexpected HTTP/2 frames, at ten bytes each, are limited to one per second.
 type hostBytesFilter struct {
-	to   io.Writer
-	said *atomic.Int64 // Unix seconds of the last such line
+	to         io.Writer
+	lastLogged *atomic.Int64 // Unix seconds of the last such line
 }
 
 var ofFrames = [][]byte{
@@ -146,7 +146,7 @@ func (w hostBytesFilter) repeated(line []byte) bool {
 	for _, text := range ofFrames {
 		if bytes.Contains(line, text) {
 			now := time.Now().Unix()
-			return w.said.Swap(now) == now
+			return w.lastLogged.Swap(now) == now
 		}
 	}
 	return false

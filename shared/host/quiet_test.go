@@ -19,7 +19,7 @@ import (
 func TestBytesOfAHostStayOutOfTheLog(t *testing.T) {
 	var out lines
 	before := log.Writer()
-	log.SetOutput(hostBytesFilter{to: &out, said: new(atomic.Int64)})
+	log.SetOutput(hostBytesFilter{to: &out, lastLogged: new(atomic.Int64)})
 	t.Cleanup(func() { log.SetOutput(before) })
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -63,7 +63,7 @@ func TestOtherLinesAreLoggedAsTheyAre(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"plain\n", "", ` starting with "x"; err=nil` + "\n", "Unsolicited response received on idle HTTP channel\n"} {
 		var out bytes.Buffer
-		if n, err := fmt.Fprint(hostBytesFilter{to: &out, said: new(atomic.Int64)}, line); err != nil || n != len(line) || out.String() != line {
+		if n, err := fmt.Fprint(hostBytesFilter{to: &out, lastLogged: new(atomic.Int64)}, line); err != nil || n != len(line) || out.String() != line {
 			t.Errorf("%q became %q: %d, %v", line, out.String(), n, err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestFramesOfAHostDoNotFloodTheLog(t *testing.T) {
 		"protocol error: received *http2.PingFrame before a SETTINGS frame",
 	} {
 		var out bytes.Buffer
-		w, began := hostBytesFilter{to: &out, said: new(atomic.Int64)}, time.Now()
+		w, began := hostBytesFilter{to: &out, lastLogged: new(atomic.Int64)}, time.Now()
 		for range 20_000 {
 			if n, err := fmt.Fprintln(w, line); err != nil || n != len(line)+1 {
 				t.Fatal(n, err)

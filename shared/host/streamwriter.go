@@ -58,7 +58,7 @@ func (w *streamWriter) commit(status int) {
 	if w.sse {
 		copy(w.end4[:], "\n\n\n\n") // nothing is open at the start
 		w.last = time.Now()
-		w.timer = time.AfterFunc(w.keepAlive, w.keepOpen)
+		w.timer = time.AfterFunc(w.keepAlive, w.sendKeepAlives)
 	}
 	close(w.committed)
 }
@@ -145,9 +145,9 @@ func (w *streamWriter) fail(f *fault.Fault) {
 	w.mu.Unlock()
 }
 
-// keepOpen writes a comment into a stream that was idle between two events, and waits for
+// sendKeepAlives writes a comment into a stream that was idle between two events, and waits for
 // the next idle period.
-func (w *streamWriter) keepOpen() {
+func (w *streamWriter) sendKeepAlives() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.ended {

@@ -59,8 +59,8 @@ func Tasks(tasks map[string]Task, questions map[string]Query) func(context.Conte
 		if err := json.Unmarshal(raw, &ev); err != nil {
 			return nil, fmt.Errorf(`host: the event must be an object such as {"task":"name"}: %w`, err)
 		}
-		if ask, ok := questions[ev.Task]; ok {
-			return ask(ctx)
+		if query, ok := questions[ev.Task]; ok {
+			return query(ctx)
 		}
 		run, ok := tasks[ev.Task]
 		if !ok {

@@ -208,7 +208,7 @@ func (a *Authenticator) Entrust(ctx context.Context, p *Principal, hash string, 
 		return fmt.Errorf("identity: encode token: %w", err)
 	}
 	it := store.Item{"org": p.Scope.Org, "ws": p.Scope.Workspace, "id": p.KeyID, "status": StatusActive, "body": body, "until": until.UnixMilli()}
-	return a.loader.Keep(ctx, p.Scope, store.Row{Key: store.Credential(credentialKind, hash), Item: it, Expires: until})
+	return a.loader.Store(ctx, p.Scope, store.Row{Key: store.Credential(credentialKind, hash), Item: it, Expires: until})
 }
 
 // Former returns the principal of an invalid key, so that work that began with it can be

@@ -29,7 +29,7 @@ func (l *alarms) alerts(ctx context.Context, key store.Key, after glance) {
 		l.failed(ctx, "check for alerts", err)
 		return
 	}
-	l.check(ctx, head, v.rows[0], v.spent(), v.asks())
+	l.check(ctx, head, v.rows[0], v.spent(), v.demands())
 }
 
 // reviewDue reports whether a charge to one of several rows is a reason to add up all of
@@ -43,7 +43,7 @@ func reviewDue(row store.Item, charged amounts) bool {
 		if !s.on || charged[i] <= 0 {
 			continue
 		}
-		if readAsk(row, i).exhausted(row.Int(slotAttr[i].available.Attr)) {
+		if readDemand(row, i).exhausted(row.Int(slotAttr[i].available.Attr)) {
 			return true
 		}
 		step := s.limit / 512
@@ -72,11 +72,11 @@ func (v *view) spent() (total amounts) {
 }
 
 // check returns the alerts that are due and were not sent in this period.
-func (l *alarms) check(ctx context.Context, head store.Key, row store.Item, spent amounts, asks asks) {
+func (l *alarms) check(ctx context.Context, head store.Key, row store.Item, spent amounts, demands demands) {
 	p := rowPlan(row)
 	for i := range p.slots {
 		flags := row.Int(slotAttr[i].flags.Attr) // of alerts sent in this period
-		if due := p.slots[i].due(spent[i], asks[i]); due&^flags != 0 {
+		if due := p.slots[i].due(spent[i], demands[i]); due&^flags != 0 {
 			l.failed(ctx, "send an alert", l.alert(ctx, head, row, p, i, spent[i], flags, flags|due))
 		}
 	}
@@ -153,7 +153,7 @@ type demand struct {
 	rejected int64 // need of the first request rejected for insufficient budget; 0 if none
 }
 
-type asks [numSlots]demand
+type demands [numSlots]demand
 
 // exhausted reports whether a typical request cannot be admitted any more: less is left
 // than the last admitted request needed, and a request was rejected for that. A request
@@ -177,20 +177,20 @@ func (a demand) and(b demand) demand {
 	return a
 }
 
-func readAsk(it store.Item, i int) demand {
-	return demand{it.Int(slotAttr[i].asked.Attr), it.Int(slotAttr[i].refused.Attr)}
+func readDemand(it store.Item, i int) demand {
+	return demand{it.Int(slotAttr[i].demand.Attr), it.Int(slotAttr[i].refused.Attr)}
 }
 
-func asksOf(it store.Item) (all asks) {
+func demandsOf(it store.Item) (all demands) {
 	for i := range all {
-		all[i] = readAsk(it, i)
+		all[i] = readDemand(it, i)
 	}
 	return all
 }
 
-func (v *view) asks() (all asks) {
+func (v *view) demands() (all demands) {
 	for _, row := range v.rows {
-		for i, a := range asksOf(row) {
+		for i, a := range demandsOf(row) {
 			all[i] = all[i].and(a)
 		}
 	}
@@ -215,7 +215,7 @@ func (l *alarms) recordRejection(ctx context.Context, p *part, seen store.Item, 
 			return
 		}
 	}
-	if !v.asks()[slot].short(p.plan.slots[slot].limit - v.spent()[slot]) {
+	if !v.demands()[slot].short(p.plan.slots[slot].limit - v.spent()[slot]) {
 		return
 	}
 	_, row, err := l.spend.Update(ctx, store.Update{
@@ -234,10 +234,10 @@ func (l *alarms) recordRejection(ctx context.Context, p *part, seen store.Item, 
 		return
 	}
 	if len(v.rows) == 1 {
-		l.check(ctx, head, row, spentOf(row), asksOf(row))
+		l.check(ctx, head, row, spentOf(row), demandsOf(row))
 		return
 	}
-	asks := v.asks()
-	asks[slot] = asks[slot].and(demand{rejected: need})
-	l.check(ctx, head, v.rows[0], v.spent(), asks)
+	demands := v.demands()
+	demands[slot] = demands[slot].and(demand{rejected: need})
+	l.check(ctx, head, v.rows[0], v.spent(), demands)
 }

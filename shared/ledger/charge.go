@@ -155,7 +155,7 @@ type exhaustionKey struct {
 
 // exhaustionResult is a result, which is available once done is closed.
 type exhaustionResult struct {
-	asked     time.Time
+	checkedAt time.Time
 	done      chan struct{}
 	exhausted bool
 	err       error
@@ -177,15 +177,15 @@ func (w *ExhaustionCache) Exhausted(ctx context.Context, s *Subject) (bool, erro
 	now := w.ledger.base.clock()
 	w.mu.Lock()
 	a := w.known[key]
-	if a != nil && now.Sub(a.asked) < w.most && !now.Before(a.asked) {
+	if a != nil && now.Sub(a.checkedAt) < w.most && !now.Before(a.checkedAt) {
 		w.mu.Unlock()
 		<-a.done
 		return a.exhausted, a.err
 	}
-	a = &exhaustionResult{asked: now, done: make(chan struct{})}
+	a = &exhaustionResult{checkedAt: now, done: make(chan struct{})}
 	if len(w.known) >= maxCached {
 		for k, old := range w.known {
-			if now.Sub(old.asked) >= w.most {
+			if now.Sub(old.checkedAt) >= w.most {
 				delete(w.known, k)
 			}
 		}

@@ -97,11 +97,11 @@ func (e *evolution) move(i int, from, to *slot, st slotState, head bool, now tim
 	fresh := !from.on || to.setAt != from.setAt
 	switch {
 	case rolled || manual || fresh:
-		st.available, st.spent, st.flags, st.ask = st.available+st.spent, 0, 0, demand{}
+		st.available, st.spent, st.flags, st.demand = st.available+st.spent, 0, 0, demand{}
 		st.last = lastReset(to, st, now, rolled && !fresh)
 		st.resets = to.nextReset(now)
 	case to.limit > from.limit:
-		st.flags, st.ask.rejected = 0, 0
+		st.flags, st.demand.rejected = 0, 0
 	case from.threshold > 0 && (to.threshold == 0 || to.threshold > from.threshold):
 		st.flags &^= flagThreshold
 	}
@@ -125,11 +125,11 @@ func (e *evolution) move(i int, from, to *slot, st slotState, head bool, now tim
 		e.set(a.flags, st.flags)
 		e.update.If = append(e.update.If, store.IfEqual(a.flags, old.flags))
 	}
-	if st.ask.admitted != old.ask.admitted {
-		e.set(a.asked, st.ask.admitted)
+	if st.demand.admitted != old.demand.admitted {
+		e.set(a.demand, st.demand.admitted)
 	}
-	if st.ask.rejected != old.ask.rejected {
-		e.set(a.refused, st.ask.rejected)
+	if st.demand.rejected != old.demand.rejected {
+		e.set(a.refused, st.demand.rejected)
 	}
 	switch {
 	case st.last == old.last:

@@ -121,9 +121,9 @@ func (u *UsageLimit) Prepare(old *UsageLimit, now time.Time) {
 // whole schedule of a periodic limit, and a single reset that is over.
 func (u *UsageLimit) shows(date, now time.Time) bool {
 	schedule := u.Schedule()
-	next, coming := schedule.Next(now)
+	next, hasNext := schedule.Next(now)
 	if date.IsZero() {
-		return u.Cadence != Never || !coming
+		return u.Cadence != Never || !hasNext
 	}
 	last, _ := schedule.Last(now)
 	return date.Equal(u.NextReset) || date.Equal(next) || date.Equal(last)

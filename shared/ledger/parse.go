@@ -181,11 +181,11 @@ func (p Place) usage(d *details, fields map[string]json.RawMessage, path string)
 // fallback parses the model to which requests are sent.
 func (d *details) fallback(fields map[string]json.RawMessage, path string, u *UsageLimit) {
 	at := join(path, "fallback_model")
-	raw, given := present(fields, "fallback_model")
+	raw, exists := present(fields, "fallback_model")
 	switch {
-	case u.OnExceeded == Fallback && !given:
+	case u.OnExceeded == Fallback && !exists:
 		d.add(at, "is required with on_exceeded %q: @provider/model", Fallback)
-	case !given:
+	case !exists:
 	case json.Unmarshal(raw, &u.FallbackModel) != nil || u.FallbackModel == "" || len(u.FallbackModel) > 2*maxValue || !saved(u.FallbackModel) || strings.HasSuffix(u.FallbackModel, "/"+Wildcard):
 		d.add(at, "must be @provider/model")
 	case u.OnExceeded != Fallback:

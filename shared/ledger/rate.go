@@ -123,7 +123,7 @@ func (l *rates) takeIn(ctx context.Context, h *held, s *Subject, caller string, 
 			}
 		}
 		w.u.Look = func(store.Item) {}
-		fresh := h.slot != "" && (len(w.u.Set) > 0 || c.asked.Add(1)%seenEvery == 0)
+		fresh := h.slot != "" && (len(w.u.Set) > 0 || c.uses.Add(1)%seenEvery == 0)
 		if fresh {
 			w.u.Look = nil
 		}

@@ -269,7 +269,7 @@ func repairHead(l *Ledger, ctx context.Context, head store.Key, done *Repaired) 
 		open += len(row.Map(attrOpen)) - n
 	}
 	if l.base.hooks.Alert != nil && len(v.rows) > 1 { // settlements of shards check only occasionally
-		l.alarms.check(ctx, head, v.rows[0], v.spent(), v.asks())
+		l.alarms.check(ctx, head, v.rows[0], v.spent(), v.demands())
 	}
 	if shards := v.rows[0].Int(attrShards.Attr); shards > 1 && open <= l.rows.splitAbove/4 {
 		_, _, err := l.rows.spend.Update(ctx, store.Update{

@@ -322,13 +322,13 @@ func openUpdate(u *store.Update, p *part, id string, value []byte, want, need am
 		if need[i] <= 0 {
 			continue
 		}
-		var asked store.Value = need[i]
-		u.If = append(u.If, store.IfAtLeast(slotAttr[i].available, asked))
+		var needed store.Value = need[i]
+		u.If = append(u.If, store.IfAtLeast(slotAttr[i].available, needed))
 		if want[i] > 0 && i != slotRequests { // a request is one request, and a forced entry is unconditional
 			if assumed {
-				asked = int64(1) // admitted while anything is left
+				needed = int64(1) // admitted while anything is left
 			}
-			u.Set = append(u.Set, store.Assign{Path: slotAttr[i].asked, Value: asked})
+			u.Set = append(u.Set, store.Assign{Path: slotAttr[i].demand, Value: needed})
 		}
 	}
 }

@@ -31,7 +31,7 @@ type slotAttrs struct {
 	resets    store.Path // the next reset, Unix seconds
 	last      store.Path // the last reset, Unix milliseconds; absent if none yet
 	flags     store.Path // alerts sent in this period; head only
-	asked     store.Path // need of the last admitted request; see exhausted
+	demand    store.Path // need of the last admitted request; see exhausted
 	refused   store.Path // need of the first request rejected in this period
 }
 
@@ -54,7 +54,7 @@ type slotState struct {
 	resets           int64
 	last             int64 // Unix milliseconds
 	flags            int64
-	ask              demand
+	demand           demand
 }
 
 func readSlot(it store.Item, i int) (s slotState, ok bool) {
@@ -64,7 +64,7 @@ func readSlot(it store.Item, i int) (s slotState, ok bool) {
 	}
 	return slotState{
 		available: it.Int(a.available.Attr), spent: it.Int(a.spent.Attr), resets: it.Int(a.resets.Attr),
-		last: it.Int(a.last.Attr), flags: it.Int(a.flags.Attr), ask: readAsk(it, i),
+		last: it.Int(a.last.Attr), flags: it.Int(a.flags.Attr), demand: readDemand(it, i),
 	}, true
 }
 
@@ -230,7 +230,7 @@ func (w *writing) see(row store.Item) {
 	}
 	for i := range p.slots {
 		if s := &p.slots[i]; s.on {
-			w.after.alert = w.after.alert || s.due(row.Int(slotAttr[i].spent.Attr), readAsk(row, i))&^row.Int(slotAttr[i].flags.Attr) != 0
+			w.after.alert = w.after.alert || s.due(row.Int(slotAttr[i].spent.Attr), readDemand(row, i))&^row.Int(slotAttr[i].flags.Attr) != 0
 		}
 	}
 }

@@ -163,7 +163,7 @@ func (v *view) state(p *plan, u UsageLimit, now time.Time) BudgetState {
 				b.ThresholdAlert, b.ExhaustedAlert = st.flags&flagThreshold != 0, st.flags&flagExhausted != 0
 			}
 			b.Usage += st.spent
-			a = a.and(st.ask)
+			a = a.and(st.demand)
 			b.Reserved += reserved(row)[i]
 		}
 	}
@@ -280,7 +280,7 @@ func resetRow(l *Ledger, ctx context.Context, key store.Key, row store.Item, p *
 			e.add(a.available, spent)
 			e.add(a.spent, -spent)
 			e.set(a.last, l.base.clock().UnixMilli())
-			e.set(a.asked, int64(0))
+			e.set(a.demand, int64(0))
 			e.set(a.refused, int64(0))
 			e.update.If = append(e.update.If, store.IfEqual(a.spent, spent))
 			if isHead(key) {

@@ -74,7 +74,7 @@ type compiled struct {
 	tokens bool                       // any counter of tokens
 	ends   time.Time                  // when a raise expires, which changes the plan; zero means never
 	seen   atomic.Pointer[store.Item] // the row of shared rates, as last read by this process
-	asked  atomic.Uint32              // number of uses of seen
+	uses   atomic.Uint32              // number of uses of seen
 	quiet  atomic.Int64               // until then, in Unix seconds, no entry of the head can be past due
 }
 

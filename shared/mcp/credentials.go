@@ -148,7 +148,7 @@ func (o *Opener) Inspect(ctx context.Context, rec *resource.Record, in store.Sco
 	if decoded != nil || i.AuthType != AuthClientCredentials && len(i.SecretMappings) == 0 {
 		return snap, err // no other credentials could be fetched
 	}
-	o.Forget(rec)
+	o.EvictToken(rec)
 	if o.Secrets != nil {
 		o.Secrets.Doubt(ctx, in, i.SecretMappings)
 	}
@@ -267,8 +267,8 @@ func (g *cachedToken) valid(now time.Time) string {
 	return ""
 }
 
-// Forget drops the cached token of an integration, after the upstream rejected it.
-func (o *Opener) Forget(rec *resource.Record) {
+// EvictToken drops the cached token of an integration, after the upstream rejected it.
+func (o *Opener) EvictToken(rec *resource.Record) {
 	o.tokens.Delete(keyOf(rec))
 }
 

@@ -41,7 +41,7 @@ func (j *JWTValidation) Rules() *bearer.Rules {
 	r := &bearer.Rules{
 		JWKSURI: j.JWKSURI, Introspect: j.IntrospectEndpoint, Kind: cmp.Or(j.IntrospectContentType, "application/json"),
 		ClientID: j.IntrospectClientID, ClientSecret: j.IntrospectClientSecret,
-		Remember: seconds(j.IntrospectCacheMaxAge), KeepSet: seconds(cmp.Or(j.CacheMaxAge, defaultKeyTTL)), Tolerance: seconds(cmp.Or(j.ClockTolerance, defaultTolerance)),
+		Remember: seconds(j.IntrospectCacheMaxAge), KeySetTTL: seconds(cmp.Or(j.CacheMaxAge, defaultKeyTTL)), Tolerance: seconds(cmp.Or(j.ClockTolerance, defaultTolerance)),
 		Algorithms: j.Algorithms, NeedExpiry: true,
 		Claims: bearer.ClaimRules{Required: j.RequiredClaims, Match: j.HeaderPayloadMatch},
 	}
@@ -74,8 +74,8 @@ func (j *JWTValidation) Rules() *bearer.Rules {
 // check returns the faults that the limits in the struct tags do not cover.
 func (j *JWTValidation) check(at string) (bad []fault.Detail) {
 	sources := 0
-	for _, given := range []bool{j.JWKSURI != "", len(j.JWKS) > 0, j.IntrospectEndpoint != ""} {
-		if given {
+	for _, set := range []bool{j.JWKSURI != "", len(j.JWKS) > 0, j.IntrospectEndpoint != ""} {
+		if set {
 			sources++
 		}
 	}

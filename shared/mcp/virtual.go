@@ -61,8 +61,8 @@ func (m *Member) ExposedName(tool string) string {
 // UpstreamTool returns the tool of the member that is exposed under a name. ok is false if the
 // member exposes no such tool.
 func (m *Member) UpstreamTool(name string) (tool string, ok bool) {
-	for tool, given := range m.Rename {
-		if given == name {
+	for tool, renamed := range m.Rename {
+		if renamed == name {
 			return tool, m.includes(tool)
 		}
 	}

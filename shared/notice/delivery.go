@@ -34,8 +34,8 @@ const (
 // organization.
 const Mails = "mail"
 
-// KeepFor is how long deliveries can be read.
-const KeepFor = 30 * 24 * time.Hour
+// Retention is how long deliveries can be read.
+const Retention = 30 * 24 * time.Hour
 
 // maxAttempts is how many attempts a delivery remembers: the newest ones.
 const maxAttempts = 30
@@ -194,7 +194,7 @@ func (l *Log) Redeliver(ctx context.Context, sc store.Scope, to, id string) (*De
 		waits := d.wait(*d.NextAt).Key
 		actions = append(actions, store.Action{Table: store.Control, Delete: &store.Delete{Key: waits, If: []store.Cond{store.IfPresent()}}})
 	}
-	d.Status, d.Tries, d.NextAt, d.expires = Pending, 0, &now, now.Add(KeepFor)
+	d.Status, d.Tries, d.NextAt, d.expires = Pending, 0, &now, now.Add(Retention)
 	row, err := d.row()
 	if err != nil {
 		return nil, err

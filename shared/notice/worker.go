@@ -166,7 +166,7 @@ func (r *run) fanOut(ctx context.Context, raw []byte) error {
 // begin stores a new delivery, once.
 func (r *run) begin(ctx context.Context, e *Event, d *Delivery) error {
 	now := r.Now().UTC().Truncate(time.Millisecond)
-	d.EventID, d.Type, d.Workspace, d.Created, d.Status, d.NextAt, d.expires = e.ID, e.Type, e.Workspace, e.At, Pending, &now, now.Add(KeepFor)
+	d.EventID, d.Type, d.Workspace, d.Created, d.Status, d.NextAt, d.expires = e.ID, e.Type, e.Workspace, e.At, Pending, &now, now.Add(Retention)
 	row, err := d.row()
 	if err != nil {
 		return err
@@ -366,7 +366,7 @@ func (r *run) settle(ctx context.Context, d *Delivery, held store.Key, out outco
 		d.Attempts = d.Attempts[len(d.Attempts)-maxAttempts:]
 	}
 	d.NextAt = nil
-	var kept store.Key // the row by which it waits for the next attempt
+	var waitKey store.Key // the row by which it waits for the next attempt
 	var actions []store.Action
 	switch {
 	case out.Error == "":
@@ -378,9 +378,9 @@ func (r *run) settle(ctx context.Context, d *Delivery, held store.Key, out outco
 		d.NextAt = &next
 		wait := d.wait(next)
 		actions = append(actions, store.Action{Table: store.Control, Put: &store.Put{Row: wait}})
-		kept = wait.Key
+		waitKey = wait.Key
 	}
-	if kept != held {
+	if waitKey != held {
 		actions = append(actions, store.Action{Table: store.Control, Delete: &store.Delete{Key: held}})
 	}
 	row, err := d.row()

@@ -63,13 +63,13 @@ type object = map[string]any
 // understand is omitted. failed reports whether the response failed or was truncated.
 func ReadContent(b *usage.Bodies, failed bool) *Content {
 	c := &Content{}
-	if asked, ok := parse(b.Request); ok {
-		c.parameters(asked)
-		c.json(attrInputMessages, inputOf(asked))
-		if system := partsOf(first(asked["system"], asked["instructions"])); len(system) > 0 {
+	if request, ok := parse(b.Request); ok {
+		c.parameters(request)
+		c.json(attrInputMessages, inputOf(request))
+		if system := partsOf(first(request["system"], request["instructions"])); len(system) > 0 {
 			c.json(attrInstructions, system)
 		}
-		if tools := definitions(asked["tools"]); len(tools) > 0 {
+		if tools := definitions(request["tools"]); len(tools) > 0 {
 			c.json(attrTools, tools)
 		}
 	}
@@ -331,8 +331,8 @@ func messageOf(m object) Message {
 		out.Parts = []Part{{Type: "tool_call_response", ID: str(m["tool_call_id"]), Response: m["content"]}}
 		return out
 	}
-	if said := first(m["reasoning_content"], m["reasoning"]); str(said) != "" {
-		out.Parts = append(out.Parts, Part{Type: "reasoning", Content: str(said)})
+	if thinking := first(m["reasoning_content"], m["reasoning"]); str(thinking) != "" {
+		out.Parts = append(out.Parts, Part{Type: "reasoning", Content: str(thinking)})
 	}
 	out.Parts = append(out.Parts, partsOf(m["content"])...)
 	calls, _ := m["tool_calls"].([]any)

@@ -230,9 +230,9 @@ func (t *totals) add(destination string, metrics []otlp.Metric) []otlp.Metric {
 			if before, ok := series[key]; ok {
 				p.Add(&before)
 			}
-			kept := *p
-			kept.Buckets = slices.Clone(p.Buckets)
-			series[key] = kept
+			copied := *p
+			copied.Buckets = slices.Clone(p.Buckets)
+			series[key] = copied
 		}
 	}
 	return metrics

@@ -42,7 +42,7 @@ func record() usage.Record {
 	r.Usage.Set(pricing.Reasoning, 4)
 	r.Agent.Session = "session-1"
 	r.Attempts = []usage.Attempt{{Server: "fails.example.com"}, {Server: "answers.example.com:8443"}}
-	r.Guards = []usage.Guard{{Hook: "no-secrets", Phase: usage.GuardAfter, Denied: true, TookMS: 500, Failed: []string{"default.contains"}}}
+	r.Guards = []usage.Guard{{Hook: "no-secrets", Phase: usage.GuardAfter, Denied: true, LatencyMS: 500, Failed: []string{"default.contains"}}}
 	return r
 }
 

@@ -175,10 +175,10 @@ var outputTypes = map[string]string{"imageGenerate": "image", "imageEdit": "imag
 // before the answer is put at the start of the request, and one after it at its end.
 func guardSpan(of *otlp.Span, r *usage.Record, n int) otlp.Span {
 	g := &r.Guards[n]
-	took := min(time.Duration(g.TookMS)*time.Millisecond, of.End.Sub(of.Start))
+	duration := min(time.Duration(g.LatencyMS)*time.Millisecond, of.End.Sub(of.Start))
 	s := otlp.Span{Trace: of.Trace, ID: derived("guardrail", r.ID, strconv.Itoa(n)), Parent: of.ID, Name: "guardrail " + g.Hook, Kind: otlp.KindInternal, Status: otlp.StatusOK}
-	if s.Start, s.End = of.Start, of.Start.Add(took); g.Phase == usage.GuardAfter {
-		s.Start, s.End = of.End.Add(-took), of.End
+	if s.Start, s.End = of.Start, of.Start.Add(duration); g.Phase == usage.GuardAfter {
+		s.Start, s.End = of.End.Add(-duration), of.End
 	}
 	action := "none"
 	switch {

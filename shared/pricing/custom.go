@@ -282,7 +282,7 @@ func ParseOverrides(models, multiplier json.RawMessage) (*Overrides, []fault.Det
 	o := new(Overrides)
 	prices, bad := ParseModelPrices(models)
 	o.prices = prices
-	if given(multiplier) {
+	if isSet(multiplier) {
 		adjust, more := ParseMultiplier(multiplier)
 		o.adjust, bad = adjust, append(bad, more...)
 	}
@@ -295,11 +295,11 @@ func ParseOverrides(models, multiplier json.RawMessage) (*Overrides, []fault.Det
 	return o, nil
 }
 
-func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+func isSet(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // ParseModelPrices reads {"provider/model": pricing_config}.
 func ParseModelPrices(raw json.RawMessage) (map[string]*Custom, []fault.Detail) {
-	if !given(raw) {
+	if !isSet(raw) {
 		return nil, nil
 	}
 	var bad []fault.Detail

@@ -250,11 +250,11 @@ func (p Price) Bound(inputTokens, outputTokens int64) NanoDollars {
 	u.Set(Input, inputTokens)
 	u.Set(Output, outputTokens)
 	u.Set(Requests, 1)
-	dear := p
-	dear.byMinute = false
-	dear.rate[Input] = p.dearest(inputClasses)
-	dear.rate[Output] = p.dearest(outputClasses)
-	return dear.Cost(u)
+	highest := p
+	highest.byMinute = false
+	highest.rate[Input] = p.dearest(inputClasses)
+	highest.rate[Output] = p.dearest(outputClasses)
+	return highest.Cost(u)
 }
 
 func (p *Price) dearest(classes uint64) int64 {

@@ -79,9 +79,9 @@ type Prompt struct {
 
 // Type is chat or completion.
 func (p *Prompt) Type() string {
-	var said string
-	if raw, ok := p.Metadata["template_type"]; ok && json.Unmarshal(raw, &said) == nil && said != "" {
-		return said
+	var text string
+	if raw, ok := p.Metadata["template_type"]; ok && json.Unmarshal(raw, &text) == nil && text != "" {
+		return text
 	}
 	var list []json.RawMessage
 	if p.Raw == 1 || json.Unmarshal([]byte(p.String), &list) == nil {
@@ -301,20 +301,20 @@ func Digest(version *Prompt, table []Case) (string, error) {
 // PROMPTTEST of the workspace.
 type Tests struct{ Store store.Store }
 
-// keepTested is how long a result is valid.
-const keepTested = 90 * 24 * time.Hour
+// resultTTL is how long a result is valid.
+const resultTTL = 90 * 24 * time.Hour
 
 func testedKey(sc store.Scope, id string, version int64) store.Key {
 	return sc.Partition("PROMPTTEST").Key("RUN", id, strconv.FormatInt(version, 10))
 }
 
-// Keep stores the result of a run, in place of the one before.
-func (t Tests) Keep(ctx context.Context, sc store.Scope, id string, version int64, r *Tested) error {
+// Save stores the result of a run, in place of the one before.
+func (t Tests) Save(ctx context.Context, sc store.Scope, id string, version int64, r *Tested) error {
 	body, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("prompt: encode: %w", err)
 	}
-	row := store.Row{Key: testedKey(sc, id, version), Item: store.Item{"body": body}, Expires: r.At.Add(keepTested)}
+	row := store.Row{Key: testedKey(sc, id, version), Item: store.Item{"body": body}, Expires: r.At.Add(resultTTL)}
 	if err := t.Store.Table(store.Usage).Put(ctx, row); err != nil {
 		return fault.Unavailable(err)
 	}

@@ -140,11 +140,11 @@ func TestTheGatewaysOwnAzureIdentityIsLentOnlyWhenTheOperatorSaysSo(t *testing.T
 	t.Setenv(azureIdentityKey, "host-key")
 	for mode, want := range map[string]string{azureWorkload: "Bearer token-1-", azureManaged: "Bearer managed"} {
 		target := azureTarget(t, tokens, map[string]string{"azure_auth_mode": mode, "azure_workload_client_id": "client-1", "azure_managed_client_id": "own-1"})
-		t.Setenv(azureLendVariable, "")
+		t.Setenv(azureIdentityVariable, "")
 		if _, err := authorized(target); err == nil || fault.From(err).Field != "azure_auth_mode" {
 			t.Errorf("%s without leave: %v", mode, err)
 		}
-		t.Setenv(azureLendVariable, "true")
+		t.Setenv(azureIdentityVariable, "true")
 		if h, err := authorized(target); err != nil || !strings.HasPrefix(h.Get("Authorization"), want) {
 			t.Errorf("%s: %v %v", mode, h, err)
 		}
@@ -169,7 +169,7 @@ func TestAWSIdentityIsTradedForAnEntraToken(t *testing.T) {
 	}))
 	defer sts.Close()
 	t.Setenv(awsSTSVariable, sts.URL)
-	t.Setenv(awsLendVariable, "true")
+	t.Setenv(awsServiceRoleVariable, "true")
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
 	t.Setenv("AWS_REGION", "eu-west-1")

@@ -70,15 +70,15 @@ func messagesVersion(t *Target, req *http.Request) {
 
 // nativeBetas adds the betas of the credential to those of the request.
 func nativeBetas(t *Target, h http.Header) {
-	asked := strings.Join(h["Anthropic-Beta"], ",")
-	all := strings.FieldsFunc(asked, func(r rune) bool { return r == ',' || r == ' ' })
+	betas := strings.Join(h["Anthropic-Beta"], ",")
+	all := strings.FieldsFunc(betas, func(r rune) bool { return r == ',' || r == ' ' })
 	for beta := range strings.SplitSeq(t.Field("anthropic_beta"), ",") {
 		if beta = strings.TrimSpace(beta); beta != "" && printable(beta) && !slices.Contains(all, beta) {
-			all, asked = append(all, beta), strings.TrimPrefix(asked+","+beta, ",")
+			all, betas = append(all, beta), strings.TrimPrefix(betas+","+beta, ",")
 		}
 	}
-	if asked != "" {
-		h["Anthropic-Beta"] = []string{asked}
+	if betas != "" {
+		h["Anthropic-Beta"] = []string{betas}
 	}
 }
 

@@ -25,10 +25,10 @@ type awsKeys struct{ ID, Secret, Session string }
 
 // Variables of the process's environment that an operator sets.
 const (
-	// awsLendVariable set to "true" lets saved providers use the credentials of the gateway's
+	// awsServiceRoleVariable set to "true" lets saved providers use the credentials of the gateway's
 	// own process: directly with aws_auth_type serviceRole, and to assume their role. These
 	// credentials reach whatever the gateway may reach, so it is off unless it is set.
-	awsLendVariable = "GATEWAY_AWS_SERVICE_ROLE"
+	awsServiceRoleVariable = "GATEWAY_AWS_SERVICE_ROLE"
 	// The credentials by which customers' roles are assumed, and a role that is assumed
 	// first.
 	awsSourceID       = "AWS_ASSUME_ROLE_ACCESS_KEY_ID"
@@ -77,8 +77,8 @@ func mayBorrow(t *Target) error {
 	switch {
 	case t.CallerKey:
 		return fault.New(fault.InvalidRequest, "aws_auth_type", "The gateway's own AWS credentials cannot be used by requests; send aws_access_key_id and aws_secret_access_key, or use a saved provider")
-	case os.Getenv(awsLendVariable) != "true":
-		return fault.Newf(fault.InvalidRequest, "aws_auth_type", "This installation does not allow the use of its own AWS credentials; its operator may set %s=true, or use accessKey, assumedRole or apiKey", awsLendVariable)
+	case os.Getenv(awsServiceRoleVariable) != "true":
+		return fault.Newf(fault.InvalidRequest, "aws_auth_type", "This installation does not allow the use of its own AWS credentials; its operator may set %s=true, or use accessKey, assumedRole or apiKey", awsServiceRoleVariable)
 	}
 	return nil
 }
@@ -146,14 +146,14 @@ func assume(t *Target, ctx context.Context, source awsKeys, region, arn, externa
 		return awsKeys{}, err
 	}
 	key := TokenKey("aws-role", source.ID, source.Secret, source.Session, region, arn, externalID)
-	kept, err := s.Get(ctx, key, func(ctx context.Context, rt http.RoundTripper) (string, time.Time, error) {
+	cached, err := s.Get(ctx, key, func(ctx context.Context, rt http.RoundTripper) (string, time.Time, error) {
 		return fetchRole(ctx, rt, source, region, arn, externalID, field, s.Now())
 	})
 	if err != nil {
 		return awsKeys{}, err
 	}
 	var k awsKeys
-	if err := json.Unmarshal([]byte(kept), &k); err != nil {
+	if err := json.Unmarshal([]byte(cached), &k); err != nil {
 		return awsKeys{}, fault.New(fault.InvalidProviderResponse, "", "The session of the role cannot be read").WithCause(err)
 	}
 	return k, nil
@@ -210,8 +210,8 @@ func fetchRole(ctx context.Context, rt http.RoundTripper, source awsKeys, region
 		f.Source = fault.SourceProvider
 		return "", time.Time{}, f
 	}
-	kept, err := json.Marshal(awsKeys{c.AccessKeyID, c.SecretAccessKey, c.SessionToken})
-	return string(kept), c.Expiration, err
+	encoded, err := json.Marshal(awsKeys{c.AccessKeyID, c.SecretAccessKey, c.SessionToken})
+	return string(encoded), c.Expiration, err
 }
 
 // The values of aws_auth_type.

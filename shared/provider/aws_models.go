@@ -117,7 +117,7 @@ func invoked(id string) bool {
 }
 
 // bedrock changes the address of operations that depends on the model.
-func bedrock(t *Target, op Operation, a *ask, p *place) {
+func bedrock(t *Target, op Operation, a *addressParams, p *place) {
 	switch {
 	case op == MessagesCountTokens && !strings.HasPrefix(a.model, "arn:"):
 		a.model = bedrockID(a.model) // inference profiles cannot count tokens
@@ -147,7 +147,7 @@ func foundationModel(t *Target, ctx context.Context, model string) string {
 	}
 	key := TokenKey("aws-profile", region, t.Field("aws_access_key_id"), t.Field("aws_role_arn"), t.Credential.Key, t.customHost(), model)
 	found, err := t.Signer.Get(ctx, key, func(ctx context.Context, rt http.RoundTripper) (string, time.Time, error) {
-		id, err := askProfile(t, ctx, rt, region, model)
+		id, err := fetchProfileModel(t, ctx, rt, region, model)
 		if err != nil {
 			return "", t.Signer.Now().Add(profileRetry), nil
 		}
@@ -173,8 +173,8 @@ func (t *Target) PricedAs(ctx context.Context, model string) string {
 	return model
 }
 
-// askProfile queries Bedrock for the first model of an inference profile.
-func askProfile(t *Target, ctx context.Context, rt http.RoundTripper, region, profile string) (string, error) {
+// fetchProfileModel queries Bedrock for the first model of an inference profile.
+func fetchProfileModel(t *Target, ctx context.Context, rt http.RoundTripper, region, profile string) (string, error) {
 	base := t.customHost()
 	switch {
 	case base == "":

@@ -266,7 +266,7 @@ func TestTheOperatorsSourceRoleIsAssumedFirst(t *testing.T) {
 }
 
 func TestAWSCredentialsThatAreRefused(t *testing.T) {
-	for _, name := range []string{awsSourceID, awsSourceSecret, awsLendVariable} {
+	for _, name := range []string{awsSourceID, awsSourceSecret, awsServiceRoleVariable} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDPROCESS")
@@ -305,7 +305,7 @@ func TestAWSCredentialsThatAreRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.lend {
-				t.Setenv(awsLendVariable, "true")
+				t.Setenv(awsServiceRoleVariable, "true")
 			}
 			target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: c.fields}, CallerKey: c.caller, Signer: stillClock(c.rt)}
 			req := request(t, "POST", "https://h.example.com/x", nil)
@@ -319,7 +319,7 @@ func TestAWSCredentialsThatAreRefused(t *testing.T) {
 			}
 		})
 	}
-	t.Setenv(awsLendVariable, "true")
+	t.Setenv(awsServiceRoleVariable, "true")
 	target := Target{Provider: row(t, "bedrock"), Credential: Credential{Fields: map[string]string{"aws_auth_type": "serviceRole"}}, Signer: stillClock(nil)}
 	req := request(t, "POST", "https://h.example.com/x", nil)
 	if err := target.Authorize(context.Background(), req, nil); err != nil || !strings.Contains(req.Header.Get("Authorization"), "AKIDPROCESS") {

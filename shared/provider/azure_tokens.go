@@ -15,10 +15,10 @@ import (
 
 // Variables of the process's environment that an operator sets.
 const (
-	// azureLendVariable set to "true" lets saved providers use the identity of the gateway's
+	// azureIdentityVariable set to "true" lets saved providers use the identity of the gateway's
 	// own process: azure_auth_mode managed and workload. It reaches whatever the gateway may
 	// reach, so it is off unless it is set.
-	azureLendVariable = "GATEWAY_AZURE_IDENTITY"
+	azureIdentityVariable = "GATEWAY_AZURE_IDENTITY"
 
 	azureAuthority     = "AZURE_AUTHORITY_HOST"
 	azureTenant        = "AZURE_TENANT_ID"
@@ -134,8 +134,8 @@ func federatedToken(t *Target, ctx context.Context) (string, error) {
 
 // mayBorrowFor rejects the gateway's own AWS identity unless it is lent.
 func mayBorrowFor(t *Target, mode string) error {
-	if t.CallerKey || os.Getenv(awsLendVariable) != "true" {
-		return fault.Newf(fault.InvalidRequest, "azure_auth_mode", "azure_auth_mode %s works with the gateway's own AWS identity, which saved providers may use when the operator sets %s=true", mode, awsLendVariable)
+	if t.CallerKey || os.Getenv(awsServiceRoleVariable) != "true" {
+		return fault.Newf(fault.InvalidRequest, "azure_auth_mode", "azure_auth_mode %s works with the gateway's own AWS identity, which saved providers may use when the operator sets %s=true", mode, awsServiceRoleVariable)
 	}
 	return nil
 }
@@ -143,8 +143,8 @@ func mayBorrowFor(t *Target, mode string) error {
 // mayBorrowAzure rejects the gateway's own identity: always to callers, and to saved
 // providers unless the operator lends it.
 func mayBorrowAzure(t *Target, mode string) error {
-	if t.CallerKey || os.Getenv(azureLendVariable) != "true" {
-		return fault.Newf(fault.InvalidRequest, "azure_auth_mode", "azure_auth_mode %s works with the gateway's own identity, which saved providers may use when the operator sets %s=true; use entra, or an api_key", mode, azureLendVariable)
+	if t.CallerKey || os.Getenv(azureIdentityVariable) != "true" {
+		return fault.Newf(fault.InvalidRequest, "azure_auth_mode", "azure_auth_mode %s works with the gateway's own identity, which saved providers may use when the operator sets %s=true; use entra, or an api_key", mode, azureIdentityVariable)
 	}
 	return nil
 }

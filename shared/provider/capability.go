@@ -30,7 +30,7 @@ func (p *Provider) limit(t *chat.Traits, model string) {
 	}
 	for i := range rules {
 		if rules[i].fits(model) {
-			rules[i].apply(t, saysItself(model))
+			rules[i].apply(t, lackByName(model))
 			break
 		}
 	}
@@ -40,7 +40,7 @@ func (p *Provider) limit(t *chat.Traits, model string) {
 		}
 		for i := range openModels {
 			if openModels[i].fits(model) {
-				openModels[i].apply(t, saysItself(model))
+				openModels[i].apply(t, lackByName(model))
 				break
 			}
 		}
@@ -121,8 +121,8 @@ var senses = []struct {
 	{"multimodal", media}, {"voice", audio}, {"audio", audio}, {"speech", audio},
 }
 
-// saysItself is what a model's name itself says that it takes.
-func saysItself(model string) (has lack) {
+// lackByName is what a model's name itself says that it takes.
+func lackByName(model string) (has lack) {
 	for len(model) > 0 {
 		word, rest := model, ""
 		if i := strings.IndexAny(model, "-_./: "); i >= 0 {

@@ -36,8 +36,8 @@ func (ch *Change) Empty() bool {
 	return ch.Key == nil && len(ch.Configurations) == 0 && !ch.ClearAll && ch.Credentials == nil && ch.Mappings == nil && len(ch.Hosts) == 0
 }
 
-// Keeper has the dependencies for storing a change.
-type Keeper struct {
+// ChangeStore has the dependencies for storing a change.
+type ChangeStore struct {
 	Sealer seal.Sealer
 	// CheckURL is the egress rule for hosts that people name.
 	CheckURL URLCheck
@@ -69,7 +69,7 @@ const alreadySealed = "sealed"
 // secret_mappings[n]...), or 503 if nothing can be sealed. A change of an address without
 // the secrets that are sent there is a 400 too. After an error i and rec must not be
 // stored. The caller must pass the mappings to LinkSecrets.
-func (ch *Change) Apply(ctx context.Context, k Keeper, rec *resource.Record, i *Integration) error {
+func (ch *Change) Apply(ctx context.Context, k ChangeStore, rec *resource.Record, i *Integration) error {
 	p, ok := ByID(i.AIProviderID)
 	if !ok {
 		return fault.Invalid("ai_provider_id", "%s", NotKnown(i.AIProviderID))
@@ -102,7 +102,7 @@ func (ch *Change) Apply(ctx context.Context, k Keeper, rec *resource.Record, i *
 	if bad := fault.Invalids(e.bad); bad != nil {
 		return bad
 	}
-	pinned := hostpin.Change{Addresses: append(addresses(p, i, &Integration{Configurations: e.plain, SecretMappings: mappings}), ch.Hosts...), Retained: append(e.kept(), keptCredentials(rec, credentials, e.secret)...)}
+	pinned := hostpin.Change{Addresses: append(addresses(p, i, &Integration{Configurations: e.plain, SecretMappings: mappings}), ch.Hosts...), Retained: append(e.retained(), retainedCredentials(rec, credentials, e.secret)...)}
 	if err := pinned.Check(); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (e *edit) mapped(list []SecretMapping) {
 	for _, m := range list {
 		e.filled = append(e.filled, m.TargetField)
 		name, _ := strings.CutPrefix(m.TargetField, configPrefix)
-		if v, given := e.secret[name]; given && v != nil {
+		if v, present := e.secret[name]; present && v != nil {
 			e.fail(m.TargetField, "is set by secret_mappings: send one of them")
 			continue
 		}
@@ -205,20 +205,20 @@ func (e *edit) mapped(list []SecretMapping) {
 
 // validate checks the integration as it will be. listed reports that it has a list of
 // credentials, which hold its keys.
-func (e *edit) validate(k Keeper, listed bool) {
+func (e *edit) validate(k ChangeStore, listed bool) {
 	whole := maps.Clone(e.plain)
 	for _, name := range append(e.p.SecretFields(), customHeaders) {
-		switch v, given := e.secret[name]; {
-		case given && v != nil:
+		switch v, present := e.secret[name]; {
+		case present && v != nil:
 			whole[name] = v
 			e.refuseMasked(configPrefix+name, v)
-		case !given && e.rec.HasSecret(name):
+		case !present && e.rec.HasSecret(name):
 			whole[name] = e.placeholder(name)
 		}
 	}
 	key := ""
-	switch v, given := e.secret[SecretKey]; {
-	case given:
+	switch v, present := e.secret[SecretKey]; {
+	case present:
 		key, _ = v.(string)
 		e.refuseMasked(SecretKey, key)
 	case e.rec.HasSecret(SecretKey):
@@ -243,7 +243,7 @@ func (e *edit) failed(field string) bool {
 	return slices.ContainsFunc(e.bad, func(d fault.Detail) bool { return d.Field == field })
 }
 
-func (e *edit) host(k Keeper, raw, field string) string {
+func (e *edit) host(k ChangeStore, raw, field string) string {
 	u, err := k.CheckURL(raw, field)
 	if err != nil {
 		e.fail(field, "%s", fault.From(err).Message)
@@ -351,7 +351,7 @@ func (i *Integration) Shown() map[string]any {
 
 // Check returns the errors of a model's own host, below path, and puts the host into its
 // one spelling.
-func (h *ModelHost) Check(k Keeper, path string) []fault.Detail {
+func (h *ModelHost) Check(k ChangeStore, path string) []fault.Detail {
 	v := validation{}
 	if !baseURL(h.CustomHost) {
 		v.add(path+"."+customHost, BaseURL.rule())

@@ -40,7 +40,7 @@ func (brokenSealer) Seal(context.Context, seal.Binding, []byte) ([]byte, error) 
 	return nil, errors.New("no key")
 }
 
-var keeper = Keeper{Sealer: plainSealer{}, CheckURL: egress.Policy{}.CheckURL}
+var keeper = ChangeStore{Sealer: plainSealer{}, CheckURL: egress.Policy{}.CheckURL}
 
 func newRecord() *resource.Record {
 	return &resource.Record{Scope: store.Scope{Org: "o"}, Kind: KindIntegration, ID: "i"}
@@ -208,7 +208,7 @@ func TestMaskedTextIsRecognised(t *testing.T) {
 
 func TestChangeWithoutASealerKeyIsUnavailable(t *testing.T) {
 	ch := Change{Key: ptr("sk-abcdefgh")}
-	err := ch.Apply(context.Background(), Keeper{Sealer: brokenSealer{}, CheckURL: keeper.CheckURL}, newRecord(), &Integration{AIProviderID: "openai"})
+	err := ch.Apply(context.Background(), ChangeStore{Sealer: brokenSealer{}, CheckURL: keeper.CheckURL}, newRecord(), &Integration{AIProviderID: "openai"})
 	if !fault.Is(err, fault.ServiceUnavailable) {
 		t.Errorf("got %v", err)
 	}

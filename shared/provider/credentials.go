@@ -129,22 +129,22 @@ func (e *edit) checkCredentials(list []StoredCredential, sent bool) {
 	if len(list) == 0 {
 		return
 	}
-	key, given := e.secret[SecretKey]
+	key, present := e.secret[SecretKey]
 	switch {
 	case slices.Contains(e.filled, SecretKey):
 		e.fail("credentials", "cannot be combined with a secret mapping of key: send one of them")
-	case given && key != nil:
+	case present && key != nil:
 		e.fail(SecretKey, "cannot be combined with credentials: send one of them; [] as credentials removes those")
 	case sent && e.rec.HasSecret(SecretKey):
 		e.secret[SecretKey] = nil
 	}
 }
 
-// keptCredentials names the sealed keys that the change neither replaces nor removes.
-func keptCredentials(rec *resource.Record, list []StoredCredential, changed map[string]any) (names []string) {
+// retainedCredentials names the sealed keys that the change neither replaces nor removes.
+func retainedCredentials(rec *resource.Record, list []StoredCredential, changed map[string]any) (names []string) {
 	for n := range list {
 		name := list[n].Secret()
-		if _, given := changed[name]; !given && rec.HasSecret(name) {
+		if _, present := changed[name]; !present && rec.HasSecret(name) {
 			names = append(names, fmt.Sprintf("credentials[%d].key", n))
 		}
 	}
@@ -166,8 +166,8 @@ func (i *Integration) SealModels(ctx context.Context, s seal.Sealer, rec *resour
 			continue
 		}
 		if len(m.Configurations.CustomHeaders) == 0 {
-			if kept := i.ModelHeaders[m.Slug]; kept != nil {
-				masks[m.Slug] = kept
+			if headers := i.ModelHeaders[m.Slug]; headers != nil {
+				masks[m.Slug] = headers
 			}
 			continue
 		}

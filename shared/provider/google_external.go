@@ -13,10 +13,10 @@ import (
 // Variables of the process's environment that an operator sets for identities of
 // other clouds that Google trusts.
 const (
-	// googleLendVariable set to "true" lets saved providers use the identity in the file that
+	// googleIdentityVariable set to "true" lets saved providers use the identity in the file that
 	// googleFileVariable names. It is off unless it is set.
-	googleLendVariable = "GATEWAY_GOOGLE_IDENTITY"
-	googleFileVariable = "GOOGLE_APPLICATION_CREDENTIALS"
+	googleIdentityVariable = "GATEWAY_GOOGLE_IDENTITY"
+	googleFileVariable     = "GOOGLE_APPLICATION_CREDENTIALS"
 	// The pool that trusts the process's AWS identity, and the service account that this
 	// identity impersonates.
 	googleAudienceVariable = "GCP_WIF_AUDIENCE"
@@ -95,8 +95,8 @@ func external(t *Target) (*externalAccount, error) {
 	switch {
 	case file == "" || t.CallerKey:
 		return nil, fault.Newf(fault.InvalidRequest, audienceField, "vertex_auth_type %s needs %s, or the configuration file of an external account in %s", googleWorkload, audienceField, accountField)
-	case os.Getenv(googleLendVariable) != "true":
-		return nil, fault.Newf(fault.InvalidRequest, "vertex_auth_type", "vertex_auth_type %s works with the gateway's own identity, which saved providers may use when the operator sets %s=true; otherwise send %s or %s", googleWorkload, googleLendVariable, audienceField, accountField)
+	case os.Getenv(googleIdentityVariable) != "true":
+		return nil, fault.Newf(fault.InvalidRequest, "vertex_auth_type", "vertex_auth_type %s works with the gateway's own identity, which saved providers may use when the operator sets %s=true; otherwise send %s or %s", googleWorkload, googleIdentityVariable, audienceField, accountField)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -37,8 +37,8 @@ func googleWorkloadToken(t *Target, ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	kept, _ := json.Marshal(a)
-	return signer.Get(ctx, TokenKey("google-workload", string(kept), who.key(t)), func(ctx context.Context, rt http.RoundTripper) (string, time.Time, error) {
+	encoded, _ := json.Marshal(a)
+	return signer.Get(ctx, TokenKey("google-workload", string(encoded), who.key(t)), func(ctx context.Context, rt http.RoundTripper) (string, time.Time, error) {
 		subject, err := a.subject(ctx, rt, t, who, signer.Now())
 		if err != nil {
 			return "", time.Time{}, err
@@ -71,8 +71,8 @@ func ownAWSIdentity(t *Target) (*awsIdentity, error) {
 		return who, err
 	}
 	sources := who.role && os.Getenv(awsSourceID) != ""
-	if t.CallerKey || os.Getenv(awsLendVariable) != "true" && !sources {
-		return nil, fault.Newf(fault.InvalidRequest, "aws_access_key_id", "vertex_auth_type %s needs aws_access_key_id and aws_secret_access_key; saved providers may use the gateway's own AWS identity when the operator sets %s=true", googleWorkload, awsLendVariable)
+	if t.CallerKey || os.Getenv(awsServiceRoleVariable) != "true" && !sources {
+		return nil, fault.Newf(fault.InvalidRequest, "aws_access_key_id", "vertex_auth_type %s needs aws_access_key_id and aws_secret_access_key; saved providers may use the gateway's own AWS identity when the operator sets %s=true", googleWorkload, awsServiceRoleVariable)
 	}
 	if !who.role {
 		if who.keys, err = processKeys(); err != nil {

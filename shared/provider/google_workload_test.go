@@ -138,7 +138,7 @@ func (g *googleCloud) checkSigned(token, audience string) {
 }
 
 func newGoogleCloud(t *testing.T) *googleCloud {
-	for _, name := range []string{googleLendVariable, googleFileVariable, googleAudienceVariable, googleAccountVariable, googleSTSVariable, googleIAMVariable, awsLendVariable, awsSourceID, awsSourceRole, awsSTSVariable, "AWS_REGION", "AWS_ACCESS_KEY_ID"} {
+	for _, name := range []string{googleIdentityVariable, googleFileVariable, googleAudienceVariable, googleAccountVariable, googleSTSVariable, googleIAMVariable, awsServiceRoleVariable, awsSourceID, awsSourceRole, awsSTSVariable, "AWS_REGION", "AWS_ACCESS_KEY_ID"} {
 		t.Setenv(name, "")
 	}
 	return &googleCloud{t: t, at: newClock(), secret: map[string]string{"AKIDOWN": "own-secret", "ASIAROLE": "role-secret", "ASIALAMBDA": "lambda-secret"}}
@@ -168,7 +168,7 @@ func TestIdentitiesOfOtherCloudsAreTradedForTokens(t *testing.T) {
 	}
 	awsFile := strings.NewReplacer(poolOIDC, poolAWS, "urn:ietf:params:oauth:token-type:jwt", tokenTypeAWS).Replace(externalJSON(sourceAWS, impersonate))
 	own := map[string]string{"aws_access_key_id": "AKIDOWN", "aws_secret_access_key": "own-secret"}
-	lambda := map[string]string{awsLendVariable: "true", "AWS_ACCESS_KEY_ID": "ASIALAMBDA", "AWS_SECRET_ACCESS_KEY": "lambda-secret", "AWS_SESSION_TOKEN": "lambda-session"}
+	lambda := map[string]string{awsServiceRoleVariable: "true", "AWS_ACCESS_KEY_ID": "ASIALAMBDA", "AWS_SECRET_ACCESS_KEY": "lambda-secret", "AWS_SESSION_TOKEN": "lambda-session"}
 	with := func(fields map[string]string, pairs ...string) map[string]string {
 		all := map[string]string{"vertex_auth_type": googleWorkload}
 		for k, v := range fields {
@@ -192,7 +192,7 @@ func TestIdentitiesOfOtherCloudsAreTradedForTokens(t *testing.T) {
 		{"the operator's pool", "impersonated", with(nil), with(lambda, googleAudienceVariable, poolAWS, googleAccountVariable, "svc@proj.iam.gserviceaccount.com"), []string{"sts.googleapis.com", "iamcredentials.googleapis.com"}},
 		{"an identity provider's JSON", "federated", with(nil, accountField, externalJSON(sourceJSON, "")), nil, []string{"idp.example.com", "sts.googleapis.com"}},
 		{"an identity provider's text, as a service account", "impersonated", with(nil, accountField, externalJSON(sourceText, impersonate+`,"service_account_impersonation":{"token_lifetime_seconds":1200}`)), nil, []string{"idp.example.com", "sts.googleapis.com", "iamcredentials.googleapis.com"}},
-		{"the operator's file", "impersonated", with(nil), map[string]string{googleLendVariable: "true", googleFileVariable: external}, []string{"sts.googleapis.com", "iamcredentials.googleapis.com"}},
+		{"the operator's file", "impersonated", with(nil), map[string]string{googleIdentityVariable: "true", googleFileVariable: external}, []string{"sts.googleapis.com", "iamcredentials.googleapis.com"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cloud := newGoogleCloud(t)
@@ -253,10 +253,10 @@ func TestIdentitiesThatAreRefused(t *testing.T) {
 		{"nothing", audienceField, fields(), nil, false},
 		{"no AWS keys", "aws_access_key_id", fields(audienceField, poolAWS), nil, false},
 		{"the process is not lent", "aws_access_key_id", fields(audienceField, poolAWS), map[string]string{"AWS_ACCESS_KEY_ID": "ASIALAMBDA", "AWS_SECRET_ACCESS_KEY": "x"}, false},
-		{"never to callers", "aws_access_key_id", fields(audienceField, poolAWS), map[string]string{awsLendVariable: "true", "AWS_ACCESS_KEY_ID": "ASIALAMBDA", "AWS_SECRET_ACCESS_KEY": "x"}, true},
+		{"never to callers", "aws_access_key_id", fields(audienceField, poolAWS), map[string]string{awsServiceRoleVariable: "true", "AWS_ACCESS_KEY_ID": "ASIALAMBDA", "AWS_SECRET_ACCESS_KEY": "x"}, true},
 		{"a role for callers", "aws_access_key_id", fields(audienceField, poolAWS, "aws_role_arn", "arn:aws:iam::123456789012:role/x"), map[string]string{awsSourceID: "AKIDOWN", awsSourceSecret: "own-secret"}, true},
 		{"the operator's file is not lent", "vertex_auth_type", fields(), map[string]string{googleFileVariable: "/nowhere"}, false},
-		{"the operator's file for callers", audienceField, fields(), map[string]string{googleFileVariable: "/nowhere", googleLendVariable: "true"}, true},
+		{"the operator's file for callers", audienceField, fields(), map[string]string{googleFileVariable: "/nowhere", googleIdentityVariable: "true"}, true},
 		{"half a key", "aws_secret_access_key", fields(audienceField, poolAWS, "aws_access_key_id", "AKIDOWN"), nil, false},
 		{"not a role", "aws_role_arn", own(audienceField, poolAWS, "aws_role_arn", "role"), nil, false},
 		{"not a pool", audienceField, own(audienceField, "https://example.com"), nil, false},

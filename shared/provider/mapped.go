@@ -218,7 +218,7 @@ func stageUses(tx *resource.Tx, by resource.Ref, before, after map[string]resour
 		}
 	}
 	for id, of := range after {
-		if _, stood := before[id]; stood {
+		if _, existed := before[id]; existed {
 			continue
 		}
 		if err := tx.Use(of, by); err != nil {

@@ -133,7 +133,7 @@ func (i *Integration) Callable(catalogue []string) []string {
 	var names []string
 	if i.AllowAllModels {
 		for _, name := range catalogue {
-			if enabled, said := state[name]; enabled || !said {
+			if enabled, set := state[name]; enabled || !set {
 				names = append(names, name)
 				delete(state, name)
 			}
@@ -288,10 +288,10 @@ func (i *Integration) ModelHosts(was *Integration) (out []hostpin.Address) {
 	return out
 }
 
-// kept returns the stored secrets that the change neither replaces nor removes.
-func (e *edit) kept() (names []string) {
+// retained returns the stored secrets that the change neither replaces nor removes.
+func (e *edit) retained() (names []string) {
 	for _, name := range append(e.p.SecretFields(), customHeaders, SecretKey) {
-		if _, given := e.secret[name]; given || !e.rec.HasSecret(name) {
+		if _, present := e.secret[name]; present || !e.rec.HasSecret(name) {
 			continue
 		}
 		if name != SecretKey {

@@ -33,7 +33,7 @@ func regionalBase(t *Target, template string) string {
 
 // special changes the address for the few providers with addresses that a template cannot
 // express.
-func special(t *Target, op Operation, a *ask, p *place) error {
+func special(t *Target, op Operation, a *addressParams, p *place) error {
 	switch t.Provider.ID {
 	case "azure-openai":
 		azureOpenAI(t, op, a, p)
@@ -72,7 +72,7 @@ func special(t *Target, op Operation, a *ask, p *place) error {
 
 // stability: the older models have paths of their own. Those of Stable Diffusion 3 share
 // one, and the body names the model.
-func (a *ask) stability(p *place) {
+func (a *addressParams) stability(p *place) {
 	switch {
 	case strings.HasPrefix(a.model, "stable-diffusion-"):
 		p.path = "/v1/generation/{model}/text-to-image"
@@ -84,7 +84,7 @@ func (a *ask) stability(p *place) {
 }
 
 // fireworks: the path has an image model's full name; FLUX is a workflow.
-func (a *ask) fireworks(p *place) {
+func (a *addressParams) fireworks(p *place) {
 	if !strings.HasPrefix(a.model, "accounts/") && a.model != "" {
 		a.model = "accounts/fireworks/models/" + a.model
 	}
@@ -95,7 +95,7 @@ func (a *ask) fireworks(p *place) {
 
 // azureOpenAI: the operations on a model are below its deployment, the others below the
 // resource. api_version v1 is the style without either.
-func azureOpenAI(t *Target, op Operation, a *ask, p *place) {
+func azureOpenAI(t *Target, op Operation, a *addressParams, p *place) {
 	d := t.Deployment(a.model)
 	if op == Realtime && d.APIVersion == defaultAzureVersion {
 		d.APIVersion = "v1" // only preview versions have it, but no dated one
@@ -244,7 +244,7 @@ func embedsContent(publisher, name string) bool {
 		!strings.HasPrefix(name, "gemini-embedding-001") && !strings.HasPrefix(name, "gemini-embedding-exp")
 }
 
-func vertex(t *Target, op Operation, a *ask, p *place) error {
+func vertex(t *Target, op Operation, a *addressParams, p *place) error {
 	project, err := vertexProject(t)
 	if err != nil {
 		return err

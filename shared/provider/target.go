@@ -82,23 +82,23 @@ func (t *Target) customHost() string {
 	return t.Credential.CustomHost
 }
 
-// ask is what an operation's templates may name besides the fields.
-type ask struct {
+// addressParams is what an operation's templates may name besides the fields.
+type addressParams struct {
 	model, id string
 	stream    bool
 }
 
 // URL is the address of op for model.
 func (t *Target) URL(op Operation, model string, stream bool) (string, error) {
-	return address(t, op, ask{model: model, stream: stream})
+	return address(t, op, addressParams{model: model, stream: stream})
 }
 
 // ResourceURL is the address of op on the file, batch, job or response id.
 func (t *Target) ResourceURL(op Operation, id string) (string, error) {
-	return address(t, op, ask{id: id})
+	return address(t, op, addressParams{id: id})
 }
 
-func address(t *Target, op Operation, a ask) (string, error) {
+func address(t *Target, op Operation, a addressParams) (string, error) {
 	r, ok := t.Provider.Route(op)
 	if !ok {
 		return "", fault.Newf(fault.UnsupportedOperation, "", "%s is not supported by %s", op, t.Provider.ID)
@@ -135,13 +135,13 @@ func base(t *Target, template string) (string, error) {
 	if template == "" {
 		return "", fault.Newf(fault.InvalidRequest, "custom_host", "custom_host is required by %s, which has no public address", t.Provider.ID)
 	}
-	base, err := expand(t, regionalBase(t, template), ask{})
+	base, err := expand(t, regionalBase(t, template), addressParams{})
 	return strings.TrimRight(base, "/"), err
 }
 
 // expand expands a template: {field}, {field|default}, {model} with its slashes, {model!}
 // and {id!} escaped as one segment.
-func expand(t *Target, template string, a ask) (string, error) {
+func expand(t *Target, template string, a addressParams) (string, error) {
 	if strings.IndexByte(template, '{') < 0 {
 		return template, nil
 	}
@@ -162,7 +162,7 @@ func expand(t *Target, template string, a ask) (string, error) {
 	}
 }
 
-func placeholder(t *Target, name string, a ask, inQuery bool) (string, error) {
+func placeholder(t *Target, name string, a addressParams, inQuery bool) (string, error) {
 	name, whole := strings.CutSuffix(name, "!")
 	switch name {
 	case "model", "base_model":

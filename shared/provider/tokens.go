@@ -33,7 +33,7 @@ type Signer interface {
 type Fetch func(ctx context.Context, rt http.RoundTripper) (token string, expires time.Time, err error)
 
 const (
-	maxKept      = 2000             // tokens at a time
+	maxCached    = 2000             // tokens at a time
 	tokenMargin  = time.Minute      // a token is not used in its last minute
 	tokenTimeout = 15 * time.Second // for one fetch
 )
@@ -47,7 +47,7 @@ type Tokens struct {
 	now       func() time.Time
 
 	mu     sync.Mutex
-	kept   map[string]token
+	cached map[string]token
 	flight map[string]*tokenFetch
 }
 
@@ -64,7 +64,7 @@ type tokenFetch struct {
 
 // NewTokens returns a cache that fetches with transport.
 func NewTokens(transport http.RoundTripper, now func() time.Time) *Tokens {
-	return &Tokens{transport: transport, now: now, kept: map[string]token{}, flight: map[string]*tokenFetch{}}
+	return &Tokens{transport: transport, now: now, cached: map[string]token{}, flight: map[string]*tokenFetch{}}
 }
 
 // TokenKey returns a cache key of everything that a token depends on, including secrets.
@@ -87,7 +87,7 @@ func (k *Tokens) Now() time.Time { return k.now() }
 // cached.
 func (k *Tokens) Get(ctx context.Context, cacheKey string, fetch Fetch) (string, error) {
 	k.mu.Lock()
-	if t, ok := k.kept[cacheKey]; ok && k.now().Before(t.until) {
+	if t, ok := k.cached[cacheKey]; ok && k.now().Before(t.until) {
 		k.mu.Unlock()
 		return t.value, nil
 	}
@@ -114,34 +114,34 @@ func (k *Tokens) run(ctx context.Context, cacheKey string, f *tokenFetch, fetch 
 	k.mu.Lock()
 	delete(k.flight, cacheKey)
 	if f.err == nil {
-		k.keep(cacheKey, f.value, expires)
+		k.cache(cacheKey, f.value, expires)
 	}
 	k.mu.Unlock()
 	close(f.done)
 }
 
-// keep stores a token for its life less a margin. Under k.mu.
-func (k *Tokens) keep(cacheKey, value string, expires time.Time) {
+// cache stores a token for its life less a margin. Under k.mu.
+func (k *Tokens) cache(cacheKey, value string, expires time.Time) {
 	now := k.now()
 	life := expires.Sub(now)
 	until := expires.Add(-min(tokenMargin, life/4))
 	if life <= 0 {
 		return
 	}
-	if len(k.kept) >= maxKept {
-		for key, t := range k.kept {
+	if len(k.cached) >= maxCached {
+		for key, t := range k.cached {
 			if !now.Before(t.until) {
-				delete(k.kept, key)
+				delete(k.cached, key)
 			}
 		}
-		for key := range k.kept { // any one: it is fetched again when it is needed
-			if len(k.kept) < maxKept {
+		for key := range k.cached { // any one: it is fetched again when it is needed
+			if len(k.cached) < maxCached {
 				break
 			}
-			delete(k.kept, key)
+			delete(k.cached, key)
 		}
 	}
-	k.kept[cacheKey] = token{value, until}
+	k.cached[cacheKey] = token{value, until}
 }
 
 // signer is the target's Signer, or a fault when the installation has none.
@@ -186,15 +186,15 @@ func tokenUnreachable(err error, who string) *fault.Fault {
 // tokenRefused is the fault for a token service's refusal. reason is the service's own
 // short error code; anything that is not one is omitted.
 func tokenRefused(status int, who, field, reason string) *fault.Fault {
-	said := ""
+	message := ""
 	if reason != "" && len(reason) <= 64 && strings.Trim(reason, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == "" {
-		said = " (" + reason + ")"
+		message = " (" + reason + ")"
 	}
 	var f *fault.Fault
 	if status >= 500 || status == http.StatusTooManyRequests {
-		f = fault.Newf(fault.ProviderUnreachable, field, "The token service of %s responded with %d%s; try again", who, status, said)
+		f = fault.Newf(fault.ProviderUnreachable, field, "The token service of %s responded with %d%s; try again", who, status, message)
 	} else {
-		f = fault.Newf(fault.ProviderError, field, "%s does not accept the credential of %s%s", who, field, said)
+		f = fault.Newf(fault.ProviderError, field, "%s does not accept the credential of %s%s", who, field, message)
 		f.StatusCode = http.StatusUnauthorized
 	}
 	f.Source = fault.SourceProvider

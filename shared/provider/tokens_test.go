@@ -123,13 +123,13 @@ func TestFailuresAreNotKept(t *testing.T) {
 func TestTokensAreBounded(t *testing.T) {
 	at := newClock()
 	k := NewTokens(nil, at.now)
-	for i := range maxKept + 50 {
+	for i := range maxCached + 50 {
 		_, _ = k.Get(context.Background(), fmt.Sprint(i), func(context.Context, http.RoundTripper) (string, time.Time, error) {
 			return "t", at.now().Add(time.Hour), nil
 		})
 	}
-	if len(k.kept) != maxKept || len(k.flight) != 0 {
-		t.Errorf("%d kept and %d in flight, want %d and 0", len(k.kept), len(k.flight), maxKept)
+	if len(k.cached) != maxCached || len(k.flight) != 0 {
+		t.Errorf("%d kept and %d in flight, want %d and 0", len(k.cached), len(k.flight), maxCached)
 	}
 }
 

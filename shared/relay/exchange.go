@@ -354,7 +354,7 @@ func unifiedURL(r *Relay, tg *target.Target, up *outbound) (*url.URL, error) {
 	}
 	u, err := provider.ExactURL(raw)
 	if err == nil && tg.To.Saved.Allows(tg.To.Model) == nil {
-		tg.To.Saved.KeepURL(tg.To.Op, tg.To.Model, tg.Stream, u)
+		tg.To.Saved.CacheURL(tg.To.Op, tg.To.Model, tg.Stream, u)
 	}
 	return u, err
 }

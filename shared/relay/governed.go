@@ -67,8 +67,8 @@ type governor struct {
 	of *calling
 }
 
-// Still implements routes.Walk.
-func (g *governor) Still() (*identity.Principal, *resource.View, error) {
+// Reauthenticate implements routes.Walk.
+func (g *governor) Reauthenticate() (*identity.Principal, *resource.View, error) {
 	now, err := g.s.req.Still(g.s.req.Ctx)
 	if err != nil {
 		return nil, nil, err
@@ -99,8 +99,8 @@ func (g *governor) Mine(place string, ids ...string) ([]bool, error) {
 	return out, nil
 }
 
-// Keep implements routes.Walk.
-func (g *governor) Keep(place string, ids ...string) error {
+// RecordOwnership implements routes.Walk.
+func (g *governor) RecordOwnership(place string, ids ...string) error {
 	if err := g.s.relay.owners.Own(g.s.req.Ctx, g.s.req.Who.Scope, []string{place}, g.of.server, ids...); err != nil {
 		return fault.Unavailable(err)
 	}

@@ -123,11 +123,11 @@ func NoDecision() rehearsedDecision {
 func DecisionOf(w *route.Walk) rehearsedDecision {
 	d := NoDecision()
 	for _, v := range w.Draws(nil) {
-		d.Draws = append(d.Draws, map[string]any{"path": v.Path, "number": float64(v.Number) / (1 << 32), "chosen": v.Chosen, "sticky": orNull(v.Sticky)})
+		d.Draws = append(d.Draws, map[string]any{"path": v.Path, "number": float64(v.Number) / (1 << 32), "chosen": v.Index, "sticky": orNull(v.Sticky)})
 	}
 	d.Measured = usage.ShowMeasured(w.Measured(nil))
 	for _, v := range w.Matches(nil) {
-		d.Matches = append(d.Matches, map[string]any{"path": v.Path, "condition": v.Condition, "chosen": v.Chosen})
+		d.Matches = append(d.Matches, map[string]any{"path": v.Path, "condition": v.Condition, "chosen": v.Index})
 	}
 	for _, v := range w.Breakers(nil) {
 		d.Breakers = append(d.Breakers, map[string]any{"path": v.Path, "open": v.Open, "probe": v.Probe})

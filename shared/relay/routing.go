@@ -21,7 +21,7 @@ import (
 func tellBreakers(r *Relay, q *admission.Request, pl *plan.Plan) {
 	s := pl.BreakersOf
 	switch {
-	case s == nil || !s.Untold():
+	case s == nil || !s.HasPending():
 	case r.RecordAfterBody:
 		q.After(func() { s.Publish(nil) })
 	default:
@@ -34,7 +34,7 @@ func outcomeOf(q *admission.Request, pl *plan.Plan, up *outbound, rw *reply, a *
 	o := route.Outcome{Status: a.status(), Exception: a.exception(), Refused: a.cached != nil || a.refused()}
 	// Once a head was sent, or the client or its body is gone, no other target can be tried.
 	o.Final = rw.headSent || up.bodySpent || q.Req.Context().Err() != nil
-	o.Coming = a.fault == nil && a.cached == nil && a.resp != nil && o.Status < 300
+	o.Pending = a.fault == nil && a.cached == nil && a.resp != nil && o.Status < 300
 	if a.fault != nil && o.Refused {
 		pl.Walker.Refused(a.fault.Code, o.Status)
 	}

@@ -160,7 +160,7 @@ func (r *Resources) committed(ctx context.Context, t *Tx) {
 	if len(t.batch.staged) == 0 {
 		return
 	}
-	r.tell(t.scope.Org)
+	r.notify(t.scope.Org)
 	r.mu.Lock()
 	afterOut := r.afterOut
 	r.mu.Unlock()
@@ -177,12 +177,12 @@ func (r *Resources) committed(ctx context.Context, t *Tx) {
 
 // announce makes this process forget what it has cached about an organization.
 func (r *Resources) announce(org string) {
-	r.lists.forgetOf(org)
-	r.tell(org)
+	r.lists.evictOrg(org)
+	r.notify(org)
 }
 
-// tell calls everything in this process that follows changes.
-func (r *Resources) tell(org string) {
+// notify calls everything in this process that follows changes.
+func (r *Resources) notify(org string) {
 	r.mu.Lock()
 	changed := r.changed
 	r.mu.Unlock()

@@ -105,12 +105,12 @@ func (r *Resources) listUnder(ctx context.Context, now stamp, sc store.Scope, k 
 	if rows, ok := r.lists.get(key, now); ok {
 		return rows, nil
 	}
-	began, keep := r.lists.reading(key)
+	began, cacheable := r.lists.reading(key)
 	rows, err := r.listNow(ctx, sc, k, archived)
 	if err != nil {
 		return nil, err
 	}
-	if keep {
+	if cacheable {
 		r.lists.put(key, began, now, rows)
 	}
 	return rows, nil

@@ -91,7 +91,7 @@ func (c *listCache) get(key listID, now stamp) ([]Row, bool) {
 
 // reading notes that a list is being read from the store. put may keep the rows unless a
 // change was under way or has come since.
-func (c *listCache) reading(key listID) (began int64, keep bool) {
+func (c *listCache) reading(key listID) (began int64, cacheable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.lists[key]
@@ -105,15 +105,15 @@ func (c *listCache) put(key listID, began int64, under stamp, rows []Row) {
 		return
 	}
 	if c.rows+len(rows) > maxCachedRows || len(c.lists) >= maxCachedLists {
-		c.forgetAll()
+		c.evictAll()
 	}
 	l := c.list(key)
 	c.rows += len(rows) - len(l.rows)
 	l.rows, l.have, l.under = rows, true, under
 }
 
-// forgetAll evicts all rows, and all lists without a writer.
-func (c *listCache) forgetAll() {
+// evictAll evicts all rows, and all lists without a writer.
+func (c *listCache) evictAll() {
 	c.rows, c.floor = 0, c.clock
 	for key, l := range c.lists {
 		l.rows, l.have = nil, false
@@ -135,7 +135,7 @@ func (c *listCache) list(key listID) *cachedList {
 	return l
 }
 
-func (c *listCache) forget(l *cachedList) {
+func (c *listCache) evict(l *cachedList) {
 	c.rows -= len(l.rows)
 	l.rows, l.have = nil, false
 }
@@ -209,26 +209,26 @@ func (ch *listChange) end(how outcome) {
 		}
 		l.touched = c.clock
 		if how == mayBeDone || !alone || !l.have || !c.patch(key, l, ch.patches) {
-			c.forget(l)
+			c.evict(l)
 		}
 	}
 	if how == mayBeDone {
-		c.forgetEach(ch.org)
+		c.evictEach(ch.org)
 	}
 }
 
-// forgetOf forgets all lists of an organization, including those that are being read.
-func (c *listCache) forgetOf(org string) {
+// evictOrg forgets all lists of an organization, including those that are being read.
+func (c *listCache) evictOrg(org string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.clock++
-	c.forgetEach(org)
+	c.evictEach(org)
 }
 
-func (c *listCache) forgetEach(org string) {
+func (c *listCache) evictEach(org string) {
 	for key, l := range c.lists {
 		if key.scope.Org == org {
-			c.forget(l)
+			c.evict(l)
 		}
 	}
 	c.floor = c.clock

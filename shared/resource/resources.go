@@ -124,12 +124,12 @@ func getByID(ctx context.Context, table store.Table, sc store.Scope, k Kind, id 
 // GetMany reads records by id, consistently, in the order of ids and each once; absent ones
 // are left out.
 func (r *Resources) GetMany(ctx context.Context, sc store.Scope, k Kind, ids []string) ([]Record, error) {
-	keys, asked := make([]store.Key, 0, len(ids)), make([]string, 0, len(ids))
+	keys, requested := make([]store.Key, 0, len(ids)), make([]string, 0, len(ids))
 	seen := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		if validID(id) && !seen[id] {
 			seen[id] = true
-			keys, asked = append(keys, recordKey(sc, k, id)), append(asked, id)
+			keys, requested = append(keys, recordKey(sc, k, id)), append(requested, id)
 		}
 	}
 	if len(keys) == 0 {
@@ -140,7 +140,7 @@ func (r *Resources) GetMany(ctx context.Context, sc store.Scope, k Kind, ids []s
 		return nil, readError(err)
 	}
 	out := make([]Record, 0, len(rows))
-	for i, id := range asked {
+	for i, id := range requested {
 		if it, ok := rows[keys[i]]; ok {
 			out = append(out, decodeRecord(sc, k, id, it))
 		}
@@ -288,7 +288,7 @@ func LoadCredential[T any](ctx context.Context, l *Loader, kind, hash string, de
 		}
 	}
 	for {
-		unknown, asked := l.isUnknown(id)
+		unknown, queried := l.isUnknown(id)
 		if unknown && place.get() == nil {
 			return none, false, nil
 		}
@@ -300,7 +300,7 @@ func LoadCredential[T any](ctx context.Context, l *Loader, kind, hash string, de
 			return none, false, fault.Unavailable(err)
 		}
 		if !found {
-			l.forget(id, place, asked)
+			l.recordAbsent(id, place, queried)
 			return none, false, nil
 		}
 		org := it.String("org")
@@ -335,42 +335,42 @@ type moment struct {
 	cleared uint64
 }
 
-// forget remembers that a credential is absent, for a moment, counted from before the read
+// recordAbsent remembers that a credential is absent, for a moment, counted from before the read
 // that did not find it. If this process has made a change since then, nothing is
 // remembered: the change may have made the credential, and the read may not have seen it.
-func (l *Loader) forget(id credentialID, place *credentialPlace, asked moment) {
+func (l *Loader) recordAbsent(id credentialID, place *credentialPlace, queried moment) {
 	if place != nil {
 		place.Store(nil)
 	}
 	l.unknownMu.Lock()
 	defer l.unknownMu.Unlock()
-	if l.cleared != asked.cleared {
+	if l.cleared != queried.cleared {
 		return
 	}
 	if len(l.unknown) >= maxUnknown {
 		clear(l.unknown)
 	}
-	l.unknown[id] = asked.at.Add(unknownFor)
+	l.unknown[id] = queried.at.Add(unknownFor)
 }
 
 // isUnknown reports whether the credential is cached as absent. If it is not, the store is read
 // now, and asked is for a later forget.
-func (l *Loader) isUnknown(id credentialID) (unknown bool, asked moment) {
+func (l *Loader) isUnknown(id credentialID) (unknown bool, queried moment) {
 	l.unknownMu.Lock()
 	defer l.unknownMu.Unlock()
-	asked = moment{l.now(), l.cleared}
+	queried = moment{l.now(), l.cleared}
 	until, ok := l.unknown[id]
 	if !ok {
-		return false, asked
+		return false, queried
 	}
-	if asked.at.Before(until) && until.Sub(asked.at) <= unknownFor {
-		return true, asked
+	if queried.at.Before(until) && until.Sub(queried.at) <= unknownFor {
+		return true, queried
 	}
 	delete(l.unknown, id)
-	return false, asked
+	return false, queried
 }
 
-// Keep stores a credential that belongs to no resource.
-func (l *Loader) Keep(ctx context.Context, sc store.Scope, row store.Row) error {
+// Store stores a credential that belongs to no resource.
+func (l *Loader) Store(ctx context.Context, sc store.Scope, row store.Row) error {
 	return l.r.Change(ctx, sc, func(tx *Tx) error { return tx.PutCredential(row) })
 }

@@ -62,7 +62,7 @@ func (c *Circuits) Of(key ConfigKey) *ConfigCircuits {
 type ConfigCircuits struct {
 	now     func() time.Time
 	trouble atomic.Int32 // circuits that are not closed
-	untold  atomic.Bool  // Pending has something to report
+	pending atomic.Bool  // Pending has something to report
 
 	mu     sync.Mutex
 	states map[string]*circuit // by path; absent: closed, nothing counted
@@ -166,13 +166,13 @@ func (c *ConfigCircuits) healthy(path string) bool {
 // recount updates trouble and untold. The lock is held.
 func (c *ConfigCircuits) recount() {
 	var n int32
-	untold := false
+	pending := false
 	for _, s := range c.states {
 		if !s.openUntil.IsZero() {
 			n++
 		}
-		untold = untold || s.worthTelling()
+		pending = pending || s.worthReporting()
 	}
 	c.trouble.Store(n)
-	c.untold.Store(untold)
+	c.pending.Store(pending)
 }

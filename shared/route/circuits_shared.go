@@ -22,8 +22,8 @@ type Pending struct {
 	Closed              bool      // a probe closed it
 }
 
-// Untold reports that Pending has something to report.
-func (c *ConfigCircuits) Untold() bool { return c.untold.Load() }
+// HasPending reports that Pending has something to report.
+func (c *ConfigCircuits) HasPending() bool { return c.pending.Load() }
 
 // Pending takes what must be reported. Successes alone are not worth a write: they wait for
 // the next failure.
@@ -33,7 +33,7 @@ func (c *ConfigCircuits) Pending() []Pending {
 	defer c.recount()
 	var list []Pending
 	for path, s := range c.states {
-		if !s.worthTelling() {
+		if !s.worthReporting() {
 			continue
 		}
 		p := Pending{Path: path, Breaker: s.setting, Failures: s.newFailures, Successes: s.newSuccesses, Closed: s.newClosed}
@@ -232,8 +232,8 @@ func (s *circuit) trip(b *Breaker, now time.Time) {
 	s.newOpen, s.newClosed = true, false
 }
 
-// worthTelling reports whether the changes justify a write: successes alone wait.
-func (s *circuit) worthTelling() bool { return s.newFailures > 0 || s.newOpen || s.newClosed }
+// worthReporting reports whether the changes justify a write: successes alone wait.
+func (s *circuit) worthReporting() bool { return s.newFailures > 0 || s.newOpen || s.newClosed }
 
 // silent reports whether there are no changes to report to other processes.
 func (s *circuit) silent() bool {

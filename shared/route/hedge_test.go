@@ -106,7 +106,7 @@ func TestWalkContinuesAtTheSecondAttempt(t *testing.T) {
 	busy("1100")
 	HedgeWon(w, h, 0, time.Second)
 	busy("0100")
-	if leaf, f := w.Next(Outcome{Status: 200, Coming: true}); leaf != nil || f != nil {
+	if leaf, f := w.Next(Outcome{Status: 200, Pending: true}); leaf != nil || f != nil {
 		t.Errorf("%v, %v follows", leaf, f)
 	}
 	busy("0100")

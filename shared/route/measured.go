@@ -74,7 +74,7 @@ func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault)
 	if w.ctx.Past != nil {
 		if index, ok := w.ctx.Past.Measured(n.path, n.mode); ok {
 			if c := usable(candidates, index); c != nil {
-				w.measured = append(w.measured, usage.Measured{Path: n.path, By: n.mode, Chosen: index, Reason: usage.ChosenRecorded})
+				w.measured = append(w.measured, usage.Measured{Path: n.path, By: n.mode, Index: index, Reason: usage.ReasonRecorded})
 				return c, nil
 			}
 		}
@@ -98,7 +98,7 @@ func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault)
 	if sticks {
 		if index, ok := w.ctx.Sticky.Remembered(key); ok {
 			if c := usable(candidates, index); c != nil && !m.Workspace.Failing(measureKey(w, c.first())) {
-				w.measured = append(w.measured, usage.Measured{Path: n.path, By: n.mode, Chosen: index, Reason: usage.ChosenSticky})
+				w.measured = append(w.measured, usage.Measured{Path: n.path, By: n.mode, Index: index, Reason: usage.ReasonSticky})
 				return c, nil
 			}
 		}
@@ -113,7 +113,7 @@ func compareMeasures(w *Walk, n *node, candidates []*node) (*node, *fault.Fault)
 	made.Path = n.path
 	w.measured = append(w.measured, made)
 	if sticks {
-		w.ctx.Sticky.Keep(key, candidates[at].index, n.sticky.TTL)
+		w.ctx.Sticky.Store(key, candidates[at].index, n.sticky.TTL)
 	}
 	return candidates[at], nil
 }
@@ -175,7 +175,7 @@ func observeOutcome(w *Walk, o Outcome) {
 	if !o.Refused {
 		w.ctx.Measures.Workspace.Observe(measureKey(w, w.at), w.ctx.Measures.Class, o.Status, o.Latency)
 	}
-	if !o.Coming || o.Refused {
+	if !o.Pending || o.Refused {
 		uncountInFlight(w)
 	}
 }

@@ -43,7 +43,7 @@ func (f *figures) ask(t testing.TB, tree *Tree, ctx Context, answer func(slug st
 		slugs = append(slugs, leaf.Slug)
 		status, took := answer(leaf.Slug)
 		f.now = f.now.Add(took)
-		o = Outcome{Status: status, Latency: took, Coming: status < 300}
+		o = Outcome{Status: status, Latency: took, Pending: status < 300}
 	}
 }
 
@@ -139,7 +139,7 @@ func TestRefusalsAreNoFigures(t *testing.T) {
 	// A response that is coming is in flight until it is settled.
 	w := tree.Start(Context{Measures: f.Measures})
 	w.Next(Outcome{})
-	w.Next(Outcome{Status: 200, Coming: true})
+	w.Next(Outcome{Status: 200, Pending: true})
 	busy := func() (n int) {
 		again := tree.Start(Context{Measures: &Measures{Workspace: f.Workspace, Looking: true}})
 		again.Next(Outcome{})
@@ -151,7 +151,7 @@ func TestRefusalsAreNoFigures(t *testing.T) {
 	f.Model = ""
 	w = tree.Start(Context{Measures: f.Measures})
 	w.Next(Outcome{})
-	w.Next(Outcome{Status: 200, Coming: true})
+	w.Next(Outcome{Status: 200, Pending: true})
 	if n := busy(); n != 1 {
 		t.Errorf("%d in flight while a stream is read", n)
 	}
@@ -184,7 +184,7 @@ func TestStickySessionsKeepTheirTarget(t *testing.T) {
 		f.now = f.now.Add(-time.Duration(took["a"]) * time.Millisecond) // they run side by side
 	}
 	again, w := f.ask(t, tree, ctx("ann"), answer)
-	if slugs[0] != "a" || again[0] != "a" || w.Measured(nil)[0].Reason != usage.ChosenSticky {
+	if slugs[0] != "a" || again[0] != "a" || w.Measured(nil)[0].Reason != usage.ReasonSticky {
 		t.Errorf("first %v, then %v: %+v", slugs, again, w.Measured(nil))
 	}
 	if other, _ := f.ask(t, tree, ctx("bob"), answer); other[0] != "b" {
@@ -243,7 +243,7 @@ func BenchmarkMeasured(b *testing.B) {
 			for b.Loop() {
 				tree.StartIn(&w, Context{Measures: m, Random: func() uint32 { return 1 << 30 }})
 				w.Next(Outcome{})
-				w.Next(Outcome{Status: 200, Latency: 1000, Coming: true})
+				w.Next(Outcome{Status: 200, Latency: 1000, Pending: true})
 				w.Settle(200)
 			}
 		})

@@ -64,19 +64,19 @@ func newEdits(h inherited, model, byDefault string) edits {
 
 // Streams reports whether the leaf's request is for a stream; asked is the value of the
 // client's body, nil if absent.
-func (l *Leaf) Streams(asked *bool) bool {
-	says := func(raw []byte) bool { return len(raw) > 0 && raw[0] == 't' }
+func (l *Leaf) Streams(requested *bool) bool {
+	isTrue := func(raw []byte) bool { return len(raw) > 0 && raw[0] == 't' }
 	if set := l.edits.set; set != nil {
 		if i := slices.Index(set.Keys(), "stream"); i >= 0 {
 			switch o := l.edits.ops[i]; {
 			case o.drop:
 				return false
-			case !o.ifAbsent || asked == nil:
-				return says(o.raw)
+			case !o.ifAbsent || requested == nil:
+				return isTrue(o.raw)
 			}
 		}
 	}
-	return asked != nil && *asked
+	return requested != nil && *requested
 }
 
 // Plain reports that the leaf changes nothing in a body.

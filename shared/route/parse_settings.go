@@ -256,11 +256,11 @@ const maxRetryWait = time.Minute
 
 // Schedule is the state of the retries of one target.
 type Schedule struct {
-	retry  *Retry
-	used   int
-	waited time.Duration
-	told   bool // the provider named a wait: then there is no backoff any more
-	failed bool // retries were configured and did not help
+	retry      *Retry
+	used       int
+	waited     time.Duration
+	serverWait bool // the provider named a wait: then there is no backoff any more
+	failed     bool // retries were configured and did not help
 }
 
 // Start begins with the first call. A nil Retry never retries.
@@ -281,7 +281,7 @@ func (s *Schedule) Next(status int, h http.Header, unreachable bool, now time.Ti
 		s.failed = true
 		return 0, false
 	}
-	if !s.told {
+	if !s.serverWait {
 		wait = time.Second << s.used
 	}
 	if r.UseRetryAfter && status == http.StatusTooManyRequests && !unreachable {
@@ -290,7 +290,7 @@ func (s *Schedule) Next(status int, h http.Header, unreachable bool, now time.Ti
 				s.failed = true
 				return 0, false
 			}
-			wait, s.told = named, true
+			wait, s.serverWait = named, true
 		}
 	}
 	s.used++
@@ -302,7 +302,7 @@ func (s *Schedule) Next(status int, h http.Header, unreachable bool, now time.Ti
 func (s *Schedule) Used() int { return s.used }
 
 // Named reports whether the provider determined the waits.
-func (s *Schedule) Named() bool { return s.told }
+func (s *Schedule) Named() bool { return s.serverWait }
 
 // Repeat makes one retry without a wait, for a response with a status set only by output
 // guardrails (246 or 446). It reports false when the status is not listed or no retry is left.

@@ -202,7 +202,7 @@ func TestWalksUnderAnyBreakers(t *testing.T) {
 
 func TestConditionsAreRecorded(t *testing.T) {
 	tree := compile(t, fullExample, Strict)
-	for plan, want := range map[string]usage.Match{"pro": {Path: "config", Condition: 0, Chosen: 0}, "free": {Path: "config", Condition: -1, Chosen: 1}} {
+	for plan, want := range map[string]usage.Match{"pro": {Path: "config", Condition: 0, Index: 0}, "free": {Path: "config", Condition: -1, Index: 1}} {
 		w := tree.Start(Context{Metadata: map[string]string{"plan": plan}})
 		if _, f := w.Next(Outcome{}); f != nil {
 			t.Fatal(f)

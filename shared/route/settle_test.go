@@ -14,7 +14,7 @@ func TestBreakersHearHowAStreamEnded(t *testing.T) {
 		if leaf, f := w.Next(Outcome{}); f != nil || leaf.Path != path {
 			t.Fatalf("%+v %v", leaf, f)
 		}
-		if leaf, _ := w.Next(Outcome{Status: 200, Final: true, Coming: true}); leaf != nil {
+		if leaf, _ := w.Next(Outcome{Status: 200, Final: true, Pending: true}); leaf != nil {
 			t.Fatalf("%+v", leaf)
 		}
 		w.Settle(status)
@@ -33,7 +33,7 @@ func TestBreakersHearHowAStreamEnded(t *testing.T) {
 	if leaf, _ := w.Next(Outcome{}); leaf.Path != path {
 		t.Fatalf("%+v", leaf)
 	}
-	_, _ = w.Next(Outcome{Status: 200, Coming: true})
+	_, _ = w.Next(Outcome{Status: 200, Pending: true})
 	if c.State(path) == Closed {
 		t.Error("the probe was believed before its answer had ended")
 	}

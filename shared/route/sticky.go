@@ -21,9 +21,9 @@ type StickyKey [sha256.Size]byte
 type Sticky interface {
 	// Remembered returns the remembered index; false if there is none or it has expired.
 	Remembered(key StickyKey) (index int, ok bool)
-	// Keep remembers an index for ttl from now. If one is remembered already, its time is not
+	// Store remembers an index for ttl from now. If one is remembered already, its time is not
 	// extended.
-	Keep(key StickyKey, index int, ttl time.Duration)
+	Store(key StickyKey, index int, ttl time.Duration)
 }
 
 // stickTo chooses among the candidates by the sticky rule of n: the remembered target while
@@ -31,17 +31,17 @@ type Sticky interface {
 func stickTo(w *Walk, n *node, key StickyKey, candidates []*node) *node {
 	if index, ok := storedTarget(w, n, key); ok {
 		if c := usable(candidates, index); c != nil {
-			w.draws = append(w.draws, usage.Draw{Path: n.path, Chosen: index, Sticky: usage.StickyKept})
+			w.draws = append(w.draws, usage.Draw{Path: n.path, Index: index, Sticky: usage.StickyReused})
 			return c
 		}
 	}
 	c, number := rendezvous(candidates, key)
-	w.draws = append(w.draws, usage.Draw{Path: n.path, Number: number, Chosen: c.index, Sticky: usage.StickyHash})
+	w.draws = append(w.draws, usage.Draw{Path: n.path, Number: number, Index: c.index, Sticky: usage.StickyHash})
 	if w.ctx.Sticky != nil {
 		// The substitute for a skipped target is not remembered, so that every process returns
 		// to the same target.
 		if first, _ := rendezvous(n.children, key); first == c {
-			w.ctx.Sticky.Keep(key, c.index, n.sticky.TTL)
+			w.ctx.Sticky.Store(key, c.index, n.sticky.TTL)
 		}
 	}
 	return c
@@ -72,7 +72,7 @@ func usable(candidates []*node, index int) *node {
 // the key, and the smallest -ln(u)/weight wins. Over many keys each candidate gets its
 // share of the weights. When a candidate is removed, only its keys move. At least one
 // candidate has a weight.
-func rendezvous(candidates []*node, key StickyKey) (chosen *node, number uint32) {
+func rendezvous(candidates []*node, key StickyKey) (winner *node, number uint32) {
 	seed := binary.LittleEndian.Uint64(key[:])
 	best := math.Inf(1)
 	for _, c := range candidates {
@@ -81,11 +81,11 @@ func rendezvous(candidates []*node, key StickyKey) (chosen *node, number uint32)
 		}
 		h := mix(seed ^ c.id)
 		u := (float64(h>>11) + 0.5) / (1 << 53) // in (0, 1)
-		if score := -math.Log(u) / c.weight; score < best || chosen == nil {
-			best, chosen, number = score, c, uint32(h>>32)
+		if score := -math.Log(u) / c.weight; score < best || winner == nil {
+			best, winner, number = score, c, uint32(h>>32)
 		}
 	}
-	return chosen, number
+	return winner, number
 }
 
 // mix spreads the bits of a 64-bit number (the finalizer of SplitMix64).
@@ -139,7 +139,7 @@ type Picks struct {
 	now func() time.Time
 
 	mu    sync.Mutex
-	picks map[pickKey]kept
+	picks map[pickKey]stickyEntry
 }
 
 type pickKey struct {
@@ -147,7 +147,7 @@ type pickKey struct {
 	key                    StickyKey
 }
 
-type kept struct {
+type stickyEntry struct {
 	index int
 	until time.Time
 }
@@ -158,7 +158,7 @@ const maxPicks = 50_000
 
 // NewPicks returns empty picks; now is the clock.
 func NewPicks(now func() time.Time) *Picks {
-	return &Picks{now: now, picks: make(map[pickKey]kept)}
+	return &Picks{now: now, picks: make(map[pickKey]stickyEntry)}
 }
 
 // Of gives the picks of one config, for all its versions: a pick outlives a change of
@@ -180,7 +180,7 @@ func (p configPicks) Remembered(key StickyKey) (int, bool) {
 	return k.index, ok && p.now().Before(k.until)
 }
 
-func (p configPicks) Keep(key StickyKey, index int, ttl time.Duration) {
+func (p configPicks) Store(key StickyKey, index int, ttl time.Duration) {
 	p.of.key = key
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,13 +189,13 @@ func (p configPicks) Keep(key StickyKey, index int, ttl time.Duration) {
 		return
 	}
 	if len(p.picks) >= maxPicks {
-		p.forget(now)
+		p.evict(now)
 	}
-	p.picks[p.of] = kept{index, now.Add(ttl)}
+	p.picks[p.of] = stickyEntry{index, now.Add(ttl)}
 }
 
-// forget evicts entries until a tenth of the capacity is free. The lock is held.
-func (p *Picks) forget(now time.Time) {
+// evict evicts entries until a tenth of the capacity is free. The lock is held.
+func (p *Picks) evict(now time.Time) {
 	for k, v := range p.picks {
 		if !now.Before(v.until) {
 			delete(p.picks, k)

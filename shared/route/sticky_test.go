@@ -103,7 +103,7 @@ func TestAPickIsKeptForItsTime(t *testing.T) {
 	}
 	w := after.Start(Context{Metadata: map[string]string{"_user": user}, Sticky: ctx.Sticky})
 	leaf, _ := w.Next(Outcome{})
-	if leaf.Path != "config.targets[1]" || w.Draws(nil)[0].Sticky != usage.StickyKept {
+	if leaf.Path != "config.targets[1]" || w.Draws(nil)[0].Sticky != usage.StickyReused {
 		t.Errorf("%s %+v", leaf.Path, w.Draws(nil))
 	}
 	if got := first(t, after, Context{Sticky: picks.Of("o", "other", "c")}, user); got != "targets[0]" {
@@ -128,7 +128,7 @@ func TestPicksHaveABound(t *testing.T) {
 	picks := NewPicks(func() time.Time { return now })
 	of := picks.Of("o", "w", "c")
 	for i := range maxPicks + 1000 {
-		of.Keep(sha256.Sum256(fmt.Append(nil, i)), 1, time.Hour)
+		of.Store(sha256.Sum256(fmt.Append(nil, i)), 1, time.Hour)
 	}
 	if len(picks.picks) > maxPicks {
 		t.Errorf("%d picks", len(picks.picks))

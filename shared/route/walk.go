@@ -40,9 +40,9 @@ type Outcome struct {
 	// response, but does not affect the target's health.
 	Refused bool
 	Final   bool // the answer has begun to be sent: no other target can be tried
-	// Coming: the answer has begun well and is still being read. Walk.Settle reports it to
+	// Pending: the answer has begun well and is still being read. Walk.Settle reports it to
 	// the breakers when its end is known.
-	Coming bool
+	Pending bool
 	// Latency is the time of the response: to the first content of a stream, else to its
 	// end; 0: unknown.
 	Latency time.Duration
@@ -59,7 +59,7 @@ type Walk struct {
 	probe   bool  // the walk has claimed its probe
 	started bool
 	done    bool
-	coming  []claim // claims with pending responses
+	pending []claim // claims with pending responses
 	claims  [4]claim
 	flying  bool  // at was counted as a request in flight
 	tried   *node // by a second attempt that failed; nil: none
@@ -173,10 +173,10 @@ func (w *Walk) Next(prev Outcome) (*Leaf, *fault.Fault) {
 // the status of what interrupted them. It does nothing if none is pending.
 func (w *Walk) Settle(status int) {
 	observeSettled(w, status)
-	for _, c := range w.coming {
+	for _, c := range w.pending {
 		w.ctx.Breakers.Record(c.n.path, c.n.breaker, status, c.probe)
 	}
-	w.coming = w.coming[:0]
+	w.pending = w.pending[:0]
 }
 
 // Abandon ends a walk without a response of its last target, so that no probe stays claimed. It
@@ -207,11 +207,11 @@ func (w *Walk) giveBack(n *node, probe bool) {
 func (w *Walk) report(n *node, probe bool, o Outcome) {
 	switch {
 	case w.ctx.Breakers == nil || !n.guarded:
-	case o.Coming && !o.Refused:
-		if w.coming == nil {
-			w.coming = w.claims[:0]
+	case o.Pending && !o.Refused:
+		if w.pending == nil {
+			w.pending = w.claims[:0]
 		}
-		w.coming = append(w.coming, claim{n, probe})
+		w.pending = append(w.pending, claim{n, probe})
 	case !o.Refused:
 		w.ctx.Breakers.Record(n.path, n.breaker, o.Status, probe)
 	default:
@@ -388,9 +388,9 @@ func (w *Walk) balance(n *node, candidates []*node) (*node, *fault.Fault) {
 	case w.ctx.Random != nil:
 		number = w.ctx.Random()
 	}
-	chosen := pick(candidates, total, number)
-	w.draws = append(w.draws, usage.Draw{Path: n.path, Number: number, Chosen: chosen})
-	return usable(candidates, chosen), nil
+	selected := pick(candidates, total, number)
+	w.draws = append(w.draws, usage.Draw{Path: n.path, Number: number, Index: selected})
+	return usable(candidates, selected), nil
 }
 
 func noWeight(n *node) *fault.Fault {
@@ -432,7 +432,7 @@ func (w *Walk) match(n *node) (*node, *fault.Fault) {
 	}
 	switch {
 	case at != nil:
-		w.matches = append(w.matches, usage.Match{Path: n.path, Condition: which, Chosen: at.index})
+		w.matches = append(w.matches, usage.Match{Path: n.path, Condition: which, Index: at.index})
 		return at, nil
 	case name == "":
 		return nil, fault.New(fault.InvalidConfig, field(n.path, "strategy.conditions"), "Query router did not resolve to any valid target")

@@ -106,7 +106,7 @@ func TestLoadbalanceDrawsByWeight(t *testing.T) {
 		if want := fmt.Sprintf("config.targets[%d]", c.chosen); leaf.Path != want {
 			t.Errorf("at %v: %s, want %s", c.share, leaf.Path, want)
 		}
-		if diff := cmp.Diff([]usage.Draw{{Path: "config", Number: number, Chosen: c.chosen}}, w.Draws(nil)); diff != "" {
+		if diff := cmp.Diff([]usage.Draw{{Path: "config", Number: number, Index: c.chosen}}, w.Draws(nil)); diff != "" {
 			t.Error(diff)
 		}
 	}

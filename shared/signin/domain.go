@@ -50,11 +50,11 @@ func (d *Domain) Record() (name, value string) {
 }
 
 // Shown checks whether the TXT record exists. The error can be shown to users.
-func (d *Domain) Shown(ctx context.Context, ask func(ctx context.Context, name string) ([]string, error)) error {
+func (d *Domain) Shown(ctx context.Context, lookup func(ctx context.Context, name string) ([]string, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTime)
 	defer cancel()
 	name, want := d.Record()
-	found, err := ask(ctx, name)
+	found, err := lookup(ctx, name)
 	if err != nil || len(found) > maxRecords {
 		return fault.New(fault.Conflict, "domain", "there is no TXT record at "+name+" yet")
 	}

@@ -34,9 +34,9 @@ type Renewable struct {
 // Renewal renews sessions at identity providers, in a process that may do so.
 type Renewal struct {
 	Sealer seal.Sealer
-	// Ask returns the token for the next renewal, which may be the same, or ErrNotRenewed if
+	// NextToken returns the token for the next renewal, which may be the same, or ErrNotRenewed if
 	// the provider has ended the sign-in. Other errors do not affect the session.
-	Ask func(ctx context.Context, of *Session, token string) (next string, err error)
+	NextToken func(ctx context.Context, of *Session, token string) (next string, err error)
 	// Ended stages the record of a session that the provider has ended.
 	Ended func(tx *resource.Tx, of *Session) error
 }
@@ -133,24 +133,24 @@ func (s *Sessions) renew(ctx context.Context, of *Session, it store.Item) error 
 	rev, next := it.Int("rev"), ""
 	token, err := s.Renewal.Sealer.Open(ctx, of.binding(), it.Bytes("renewal"))
 	if err == nil {
-		next, err = s.Renewal.Ask(ctx, of, string(token))
+		next, err = s.Renewal.NextToken(ctx, of, string(token))
 	}
 	if errors.Is(err, ErrNotRenewed) {
 		return s.endUnrenewed(ctx, of)
 	}
 	if err != nil {
 		slog.Warn("an identity provider could not be asked to renew a session", "organisation_id", of.Org, "session_id", of.ID, "error", err)
-		return s.ask(ctx, of, rev, renewAgain)
+		return s.scheduleRenewal(ctx, of, rev, renewAgain)
 	}
 	sealed, err := s.Renewal.Sealer.Seal(ctx, of.binding(), []byte(next))
 	if err != nil {
 		return fault.Unavailable(err)
 	}
-	return s.ask(ctx, of, rev, RenewEvery, store.Assign{Path: store.At("renewal"), Value: sealed})
+	return s.scheduleRenewal(ctx, of, rev, RenewEvery, store.Assign{Path: store.At("renewal"), Value: sealed})
 }
 
-// ask stores the time of the next renewal, together with set.
-func (s *Sessions) ask(ctx context.Context, of *Session, rev int64, after time.Duration, set ...store.Assign) error {
+// scheduleRenewal stores the time of the next renewal, together with set.
+func (s *Sessions) scheduleRenewal(ctx context.Context, of *Session, rev int64, after time.Duration, set ...store.Assign) error {
 	due := s.resources.Now().Add(after)
 	set = append(set, store.Assign{Path: store.At("due"), Value: due.UnixMilli()}, store.Assign{Path: store.At("lease"), Value: int64(0)})
 	done, err := s.change(ctx, of, rev, store.Update{Set: set, Add: []store.Increment{{Path: store.At("rev"), By: 1}}})

@@ -52,7 +52,7 @@ type provider struct {
 func (p *provider) renewal() *signin.Renewal {
 	return &signin.Renewal{
 		Sealer: box{},
-		Ask: func(_ context.Context, _ *signin.Session, token string) (string, error) {
+		NextToken: func(_ context.Context, _ *signin.Session, token string) (string, error) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.asked++

@@ -361,14 +361,14 @@ const perChange = 40
 
 // EndAll stages the end of a user's sessions, except keep, as many as fit into a transaction;
 // more is set if there are others.
-func (s *Sessions) EndAll(tx *resource.Tx, org, user, keep string) (more bool, err error) {
+func (s *Sessions) EndAll(tx *resource.Tx, org, user, except string) (more bool, err error) {
 	all, err := s.all(tx.Context(), org, user)
 	if err != nil {
 		return false, err
 	}
 	n := 0
 	for _, of := range all {
-		if of.ID == keep {
+		if of.ID == except {
 			continue
 		}
 		if n == perChange {

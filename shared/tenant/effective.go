@@ -36,8 +36,8 @@ type Value struct {
 // Hold returns the effective value of a setting in a workspace: the workspace's effective value
 // if there is one, otherwise the organization's, otherwise the default. The maps contain the
 // fields of stored settings.
-func Hold(member string, kept, of, standard map[string]json.RawMessage) Value {
-	if raw, ok := kept[member]; ok {
+func Hold(member string, stored, of, standard map[string]json.RawMessage) Value {
+	if raw, ok := stored[member]; ok {
 		return Value{raw, FromWorkspace}
 	}
 	raw, ok := of[member]
@@ -146,9 +146,9 @@ func (o *Overrides) over(of *Organisation) (*Organisation, error) {
 	if err := json.Unmarshal(raw, &members); err != nil {
 		return nil, fmt.Errorf("tenant: settings: %w", err)
 	}
-	kept := of.Settings.Effective(o.own)
-	for member := range kept {
-		members[member] = Hold(member, kept, members, nil).Raw
+	effective := of.Settings.Effective(o.own)
+	for member := range effective {
+		members[member] = Hold(member, effective, members, nil).Raw
 	}
 	if raw, err = json.Marshal(members); err != nil {
 		return nil, fmt.Errorf("tenant: settings: %w", err)
@@ -272,10 +272,10 @@ func (o *Organisation) Prices() *pricing.Overrides { return o.prices }
 
 // CacheAge returns how long a cached response may be used for a config with the requested time;
 // zero requests the organization's time. A result of zero means the cache's default.
-func (s *Settings) CacheAge(asked time.Duration) time.Duration {
+func (s *Settings) CacheAge(requested time.Duration) time.Duration {
 	own := time.Duration(s.CacheMaxAge) * time.Second
-	if own == 0 || asked > 0 && asked < own {
-		return asked
+	if own == 0 || requested > 0 && requested < own {
+		return requested
 	}
 	return own
 }

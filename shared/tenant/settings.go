@@ -133,8 +133,8 @@ func (k *UserKeys) CreatesKeys(defaultWorkspace bool) bool {
 // Expiry returns when a key expires. The first argument is the requested time or nil, the
 // second is set if the request contains the field, even as null. ok is false if the time
 // exceeds the maximum.
-func (k *UserKeys) Expiry(asked *time.Time, said bool, now time.Time) (at *time.Time, ok bool) {
-	if asked == nil && !said {
+func (k *UserKeys) Expiry(requested *time.Time, explicit bool, now time.Time) (at *time.Time, ok bool) {
+	if requested == nil && !explicit {
 		ttl := k.TTL
 		if ttl == 0 {
 			ttl = k.MaxTTL
@@ -145,10 +145,10 @@ func (k *UserKeys) Expiry(asked *time.Time, said bool, now time.Time) (at *time.
 		t := now.Add(time.Duration(ttl) * time.Second).UTC().Truncate(time.Millisecond)
 		return &t, true
 	}
-	if k.MaxTTL > 0 && (asked == nil || asked.Sub(now) > time.Duration(k.MaxTTL)*time.Second) {
-		return asked, false
+	if k.MaxTTL > 0 && (requested == nil || requested.Sub(now) > time.Duration(k.MaxTTL)*time.Second) {
+		return requested, false
 	}
-	return asked, true
+	return requested, true
 }
 
 // RotationPeriod is a number of days. weekly and monthly are 7 and 30.

@@ -230,7 +230,7 @@ func (s *MetadataSchema) Complete(metadata map[string]string) map[string]string 
 	}
 	out := maps.Clone(metadata)
 	for name, m := range s.Properties {
-		if _, given := out[name]; !given && m.Default != nil {
+		if _, present := out[name]; !present && m.Default != nil {
 			if out == nil {
 				out = make(map[string]string)
 			}
@@ -247,7 +247,7 @@ func (s *MetadataSchema) Check(field string, metadata map[string]string) (bad []
 		return nil
 	}
 	for _, name := range s.Required {
-		if _, given := metadata[name]; !given {
+		if _, present := metadata[name]; !present {
 			bad = append(bad, fault.Detail{Field: field + "." + name, Message: "is required by the organisation"})
 		}
 	}

@@ -130,7 +130,7 @@ func (r *Record) appendBare(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(r.Draws)))
 	for i := range r.Draws {
 		d := &r.Draws[i]
-		b = binary.AppendVarint(binary.AppendUvarint(appendString(b, d.Path), uint64(d.Number)), int64(d.Chosen))
+		b = binary.AppendVarint(binary.AppendUvarint(appendString(b, d.Path), uint64(d.Number)), int64(d.Index))
 	}
 	b = binary.AppendUvarint(b, uint64(len(r.Breakers)))
 	for i := range r.Breakers {
@@ -346,7 +346,7 @@ func (c *cursor) record(r *Record) {
 	if n := c.count(3); n > 0 {
 		r.Draws = make([]Draw, n)
 		for i := range r.Draws {
-			r.Draws[i] = Draw{Path: c.str(), Number: uint32(c.uint()), Chosen: int(c.int())}
+			r.Draws[i] = Draw{Path: c.str(), Number: uint32(c.uint()), Index: int(c.int())}
 		}
 	}
 	if n := c.count(2); n > 0 {

@@ -45,7 +45,7 @@ func (r *Record) appendGuards(b []byte) []byte {
 				flags |= flag
 			}
 		}
-		b = binary.AppendVarint(binary.AppendUvarint(b, flags), g.TookMS)
+		b = binary.AppendVarint(binary.AppendUvarint(b, flags), g.LatencyMS)
 		for _, list := range [...][]string{g.Failed, g.Errored} {
 			b = binary.AppendUvarint(b, uint64(len(list)))
 			for _, id := range list {
@@ -77,7 +77,7 @@ func (r *Record) appendFeedback(b []byte) []byte {
 
 // feedback reads the output of appendFeedback. needed requires at least one feedback.
 func (c *cursor) feedback(r *Record, needed bool) {
-	given := false
+	present := false
 	for i := range r.Guards {
 		if c.uint() == 0 {
 			continue
@@ -86,9 +86,9 @@ func (c *cursor) feedback(r *Record, needed bool) {
 		parts := c.uint()
 		f.Weight, f.Metadata = float64(parts)/weights, c.str()
 		r.Guards[i].Feedback = f
-		given, c.bad = true, c.bad || parts > weights
+		present, c.bad = true, c.bad || parts > weights
 	}
-	c.bad = c.bad || needed && !given // otherwise the event would have a lower version
+	c.bad = c.bad || needed && !present // otherwise the event would have a lower version
 }
 
 // guards reads the output of appendGuards.
@@ -103,7 +103,7 @@ func (c *cursor) guards(r *Record) {
 		g.Hook, g.Phase, g.Path = c.str(), c.str(), c.str()
 		flags := c.uint()
 		g.Verdict, g.Denied, g.Async, g.Transformed = flags&guardPasses != 0, flags&guardDenies != 0, flags&guardAside != 0, flags&guardChanges != 0
-		g.TookMS = c.int()
+		g.LatencyMS = c.int()
 		for _, list := range [...]*[]string{&g.Failed, &g.Errored} {
 			if n := c.count(1); n > 0 {
 				*list = make([]string, n)
@@ -140,7 +140,7 @@ func (r *Record) appendExplanation(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(r.Matches)))
 	for i := range r.Matches {
 		m := &r.Matches[i]
-		b = binary.AppendVarint(binary.AppendVarint(appendString(b, m.Path), int64(m.Condition)), int64(m.Chosen))
+		b = binary.AppendVarint(binary.AppendVarint(appendString(b, m.Path), int64(m.Condition)), int64(m.Index))
 	}
 	b = binary.AppendUvarint(b, uint64(len(r.Skips)))
 	for i := range r.Skips {

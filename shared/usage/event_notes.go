@@ -208,11 +208,11 @@ func (c *Call) append(b []byte) []byte {
 	b = binary.AppendVarint(append(b, flags(c.Refreshed, false, false, false)), c.Code)
 	b = append(appendString(b, c.Version), flags(c.Failed, false, false, false))
 	later := [...]string{c.Virtual, c.Gateway, c.Scope}
-	told := len(later)
-	for told > 0 && later[told-1] == "" {
-		told--
+	count := len(later)
+	for count > 0 && later[count-1] == "" {
+		count--
 	}
-	for _, s := range later[:told] {
+	for _, s := range later[:count] {
 		b = appendString(b, s)
 	}
 	return b
@@ -248,21 +248,21 @@ const (
 
 // Why a strategy that compares figures chose a target.
 const (
-	ChosenBest      = "lowest"
-	ChosenTie       = "tie"              // one of several equals
-	ChosenToExplore = "explore"          // to measure it again
-	ChosenTooFew    = "too_few_observed" // to have enough observations
-	ChosenUnknown   = "no_figures"       // nothing was known of any target
-	ChosenAllFail   = "all_failing"      // all targets were failing
-	ChosenSticky    = "sticky"           // an earlier request with the same values went there
-	ChosenRecorded  = "as_recorded"      // a simulation repeats the choice
+	ReasonBest       = "lowest"
+	ReasonTie        = "tie"              // one of several equals
+	ReasonExplore    = "explore"          // to measure it again
+	ReasonTooFew     = "too_few_observed" // to have enough observations
+	ReasonUnknown    = "no_figures"       // nothing was known of any target
+	ReasonAllFailing = "all_failing"      // all targets were failing
+	ReasonSticky     = "sticky"           // an earlier request with the same values went there
+	ReasonRecorded   = "as_recorded"      // a simulation repeats the choice
 )
 
 // Measured is one choice by figures: Path is the place of the strategy, By what it
 // compares, Chosen the index of the target.
 type Measured struct {
 	Path, By string
-	Chosen   int
+	Index    int
 	Reason   string
 	Figures  []Figure
 }
@@ -282,7 +282,7 @@ func appendMeasured(b []byte, list []Measured) []byte {
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for i := range list {
 		m := &list[i]
-		b = binary.AppendVarint(appendString(appendString(appendString(b, m.Path), m.By), m.Reason), int64(m.Chosen))
+		b = binary.AppendVarint(appendString(appendString(appendString(b, m.Path), m.By), m.Reason), int64(m.Index))
 		b = binary.AppendUvarint(b, uint64(len(m.Figures)))
 		for j := range m.Figures {
 			f := &m.Figures[j]
@@ -302,7 +302,7 @@ func (c *cursor) measured(r *Record) {
 	r.Measured = make([]Measured, n)
 	for i := range r.Measured {
 		m := &r.Measured[i]
-		m.Path, m.By, m.Reason, m.Chosen = c.str(), c.str(), c.str(), int(c.int())
+		m.Path, m.By, m.Reason, m.Index = c.str(), c.str(), c.str(), int(c.int())
 		if n := c.count(5); n > 0 {
 			m.Figures = make([]Figure, n)
 		}
@@ -318,7 +318,7 @@ func (c *cursor) measured(r *Record) {
 type MeasuredShown struct {
 	Path     string        `json:"path"`
 	Strategy string        `json:"strategy" enum:"latency,cost,least_busy"`
-	Chosen   int           `json:"chosen"`
+	Index    int           `json:"chosen"`
 	Reason   string        `json:"reason" enum:"lowest,tie,explore,too_few_observed,no_figures,all_failing,sticky,as_recorded"`
 	Figures  []FigureShown `json:"figures" doc:"Figures of up to 10 targets."`
 }
@@ -338,7 +338,7 @@ func ShowMeasured(list []Measured) []MeasuredShown {
 	out := make([]MeasuredShown, len(list))
 	for i := range list {
 		m := &list[i]
-		out[i] = MeasuredShown{Path: m.Path, Strategy: m.By, Chosen: m.Chosen, Reason: m.Reason, Figures: make([]FigureShown, len(m.Figures))}
+		out[i] = MeasuredShown{Path: m.Path, Strategy: m.By, Index: m.Index, Reason: m.Reason, Figures: make([]FigureShown, len(m.Figures))}
 		for j := range m.Figures {
 			out[i].Figures[j] = m.Figures[j].Show(m.By)
 		}

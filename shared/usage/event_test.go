@@ -78,10 +78,10 @@ func drawRecord(t *rapid.T) Record {
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "lists") {
 		r.Losses = append(r.Losses, str("loss"))
-		r.Draws = append(r.Draws, Draw{str("at"), rapid.Uint32().Draw(t, "number"), int(num("chosen")), rapid.SampledFrom([]string{"", StickyHash, StickyKept}).Draw(t, "sticky")})
+		r.Draws = append(r.Draws, Draw{str("at"), rapid.Uint32().Draw(t, "number"), int(num("chosen")), rapid.SampledFrom([]string{"", StickyHash, StickyReused}).Draw(t, "sticky")})
 		r.Breakers = append(r.Breakers, Breaker{str("breaker"), rapid.Bool().Draw(t, "open"), rapid.Bool().Draw(t, "probe")})
 		r.Attempts = append(r.Attempts, Attempt{str("p"), str("ps"), str("m"), str("o"), int(num("s")), str("rid"), str("ec"), dur("st"), dur("la"), use(), pricing.NanoDollars(num("c")), int(num("retry")), dur("wait"), str("why"), str("credential"), str("server")})
-		r.Measured = append(r.Measured, Measured{Path: str("compared"), By: str("by"), Chosen: int(num("best")), Reason: str("reason"), Figures: []Figure{{int(num("index")), num("value"), int(num("observed")), int(num("busy")), rapid.Bool().Draw(t, "avoided")}}})
+		r.Measured = append(r.Measured, Measured{Path: str("compared"), By: str("by"), Index: int(num("best")), Reason: str("reason"), Figures: []Figure{{int(num("index")), num("value"), int(num("observed")), int(num("busy")), rapid.Bool().Draw(t, "avoided")}}})
 		r.Matches = append(r.Matches, Match{str("node"), int(num("condition")), int(num("target"))})
 		r.Skips = append(r.Skips, Skip{str("skipped"), str("reason"), str("fault"), int(num("refused"))})
 		r.SettleSubjects = append(r.SettleSubjects, Settle{str("pk"), str("entry"), num("amount")})
@@ -158,9 +158,9 @@ func TestEventOfTheFirstVersionStaysReadable(t *testing.T) {
 func TestEventOfTheSecondVersionStaysReadable(t *testing.T) {
 	r := sample()
 	r.Metadata = nil
-	r.Draws = []Draw{{Path: "config", Number: 7, Chosen: 1, Sticky: StickyHash}}
+	r.Draws = []Draw{{Path: "config", Number: 7, Index: 1, Sticky: StickyHash}}
 	r.Breakers = []Breaker{{Path: "config.targets[0]", Open: true}, {Path: "config.targets[1]", Probe: true}}
-	r.Matches = []Match{{Path: "config.targets[1]", Condition: -1, Chosen: 2}}
+	r.Matches = []Match{{Path: "config.targets[1]", Condition: -1, Index: 2}}
 	r.Skips = []Skip{{Path: "config.targets[0]", Reason: SkipOpen}, {Path: "config.targets[2]", Reason: SkipRejected, Code: "model_not_allowed", Status: 403}}
 	r.Attempts = append(r.Attempts, r.Attempts[0])
 	r.Attempts[1].Retry, r.Attempts[1].Wait, r.Attempts[1].WaitReason = 1, time.Second, WaitBackoff
@@ -185,7 +185,7 @@ func TestEventsOfGuardrailsStayReadable(t *testing.T) {
 	for _, version := range []byte{3, 5} {
 		r := sample()
 		r.Metadata = nil
-		r.Guards = []Guard{{Hook: "h", Phase: GuardBefore, Path: "config", Verdict: true, TookMS: 3, Errored: []string{"c"}}, {Hook: "g", Phase: GuardAfter, Denied: true, Failed: []string{"a", "b"}}}
+		r.Guards = []Guard{{Hook: "h", Phase: GuardBefore, Path: "config", Verdict: true, LatencyMS: 3, Errored: []string{"c"}}, {Hook: "g", Phase: GuardAfter, Denied: true, Failed: []string{"a", "b"}}}
 		if version == 5 {
 			r.Guards[1].Feedback = &GuardFeedback{-5, 0.25, `{"a":"b"}`}
 		}
@@ -225,7 +225,7 @@ func FuzzDecodeEvent(f *testing.F) {
 	f.Add(r.AppendEvent(nil))
 	r = Record{Bodies: []byte("x"), Losses: []string{"a"}, Draws: []Draw{{"p", 1, 2, StickyHash}}, Breakers: []Breaker{{"b", true, false}}, Matches: []Match{{"m", -1, 1}}, Skips: []Skip{{"s", SkipRejected, "not_allowed", 403}},
 		Book: "2026-08-21-00000000", Tariff: "openai/gpt-5.6 priority; openai/gpt-image-1",
-		Guards: []Guard{{Hook: "h", Phase: GuardAfter, Path: "config", Verdict: true, Transformed: true, TookMS: 3, Failed: []string{"a", "b"}, Errored: []string{"c"}}, {Denied: true, Async: true, Feedback: &GuardFeedback{-5, 0.25, `{"a":"b"}`}}}}
+		Guards: []Guard{{Hook: "h", Phase: GuardAfter, Path: "config", Verdict: true, Transformed: true, LatencyMS: 3, Failed: []string{"a", "b"}, Errored: []string{"c"}}, {Denied: true, Async: true, Feedback: &GuardFeedback{-5, 0.25, `{"a":"b"}`}}}}
 	f.Add(r.AppendEvent(nil))
 	f.Add([]byte{eventMagic, eventVersion, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, b []byte) {

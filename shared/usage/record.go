@@ -203,14 +203,14 @@ const Superseded = "superseded"
 type Draw struct {
 	Path   string
 	Number uint32
-	Chosen int
-	Sticky string // StickyHash or StickyKept; "" if drawn at random
+	Index  int
+	Sticky string // StickyHash or StickyReused; "" if drawn at random
 }
 
 // How a sticky rule selected.
 const (
-	StickyHash = "hash" // from the hash Number of the rule's field values
-	StickyKept = "kept" // an earlier request with the same values used this target; Number is 0
+	StickyHash   = "hash" // from the hash Number of the rule's field values
+	StickyReused = "kept" // an earlier request with the same values used this target; Number is 0
 )
 
 // Breaker is the state of a circuit breaker at routing time. Probe means that the
@@ -226,7 +226,7 @@ type Breaker struct {
 type Match struct {
 	Path      string
 	Condition int
-	Chosen    int
+	Index     int
 }
 
 // Skip is a target that was not called although it was a candidate.
@@ -255,7 +255,7 @@ type Guard struct {
 	Async   bool // it ran in parallel with the request
 	// Transformed: it changed the body.
 	Transformed     bool
-	TookMS          int64
+	LatencyMS       int64
 	Failed, Errored []string // ids of checks
 	Feedback        *GuardFeedback
 }

@@ -177,16 +177,16 @@ func (g *ring) bodies() []byte { return g.mem[ringPage+ringEvents:] }
 
 // put stores an event without its bodies, and the bodies; false if there is no space.
 func (g *ring) put(event, bodies []byte, day int64) bool {
-	took, wait := g.tryPut(event, bodies, day)
+	stored, wait := g.tryPut(event, bodies, day)
 	if wait && g.flush(false) == nil {
-		took, _ = g.tryPut(event, bodies, day)
+		stored, _ = g.tryPut(event, bodies, day)
 	}
-	return took
+	return stored
 }
 
 // tryPut tries to store once; wait reports that it may succeed after bodies are written
 // to disk. An event with lost pages was not stored.
-func (g *ring) tryPut(event, bodies []byte, day int64) (took, wait bool) {
+func (g *ring) tryPut(event, bodies []byte, day int64) (stored, wait bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed || g.failed.Load() {

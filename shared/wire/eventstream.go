@@ -46,20 +46,20 @@ func (p *EventStreamParser) Feed(in []byte, emit func(event string, data []byte)
 	if len(p.held) > 0 {
 		var err error
 		if in, err = p.complete(in, emit); err != nil || len(p.held) > 0 {
-			return p.keepErr(err)
+			return p.setErr(err)
 		}
 	}
 	for len(in) > 0 {
 		n, err := p.size(in)
 		if err != nil {
-			return p.keepErr(err)
+			return p.setErr(err)
 		}
 		if n == 0 || n > len(in) {
 			p.held = append(p.held[:0], in...)
 			return nil
 		}
 		if err := p.message(in[:n], emit); err != nil {
-			return p.keepErr(err)
+			return p.setErr(err)
 		}
 		in = in[n:]
 	}
@@ -105,7 +105,7 @@ func (p *EventStreamParser) End(func(event string, data []byte) error) error {
 	return p.err
 }
 
-func (p *EventStreamParser) keepErr(err error) error {
+func (p *EventStreamParser) setErr(err error) error {
 	p.err = err
 	return err
 }

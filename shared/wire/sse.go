@@ -95,7 +95,7 @@ func (p *SSEParser) finish() bool {
 	if len(p.line) > 0 {
 		line := p.line
 		p.field(line)
-		p.keep()
+		p.copyData()
 		p.line = p.line[:0]
 	}
 	return p.hasData
@@ -124,7 +124,7 @@ func (p *SSEParser) step(in []byte) (n int, ready bool, err error) {
 			return 0, false, err
 		}
 		if end == len(in) {
-			p.keep()
+			p.copyData()
 			p.line = append(p.line, in[i:]...)
 			return len(in), false, nil
 		}
@@ -147,7 +147,7 @@ func (p *SSEParser) step(in []byte) (n int, ready bool, err error) {
 		}
 		p.name = "" // an event without data is not given
 	}
-	p.keep()
+	p.copyData()
 	return len(in), false, nil
 }
 
@@ -163,8 +163,8 @@ func (p *SSEParser) bound(more int) error {
 	return p.err
 }
 
-// keep copies data out of the input, before the caller uses the input again.
-func (p *SSEParser) keep() {
+// copyData copies data out of the input, before the caller uses the input again.
+func (p *SSEParser) copyData() {
 	if p.inInput {
 		p.held = append(p.held[:0], p.data...)
 		p.data, p.inInput = p.held, false
@@ -210,7 +210,7 @@ func (p *SSEParser) addData(value []byte) {
 		p.data, p.hasData, p.inInput = value, true, true
 		return
 	}
-	p.keep()
+	p.copyData()
 	p.held = append(append(p.held, '\n'), value...)
 	p.data = p.held
 }

@@ -11,7 +11,7 @@ import (
 // unfinished fields, outermost first, nil for a complete value. mended is nil if body
 // does not begin with an object or a list. The tokens are not validated: mended may be
 // invalid JSON.
-func RepairTruncated(body []byte) (mended []byte, open []string) {
+func RepairTruncated(body []byte) (repaired []byte, open []string) {
 	type level struct {
 		closer byte
 		name   []byte // of the member that holds the next value
@@ -70,9 +70,9 @@ scan:
 			safe, i, stack[len(stack)-1].name = to, to-1, nil
 		}
 	}
-	mended = append(bytes.Clone(body[start:safe]), end...)
+	repaired = append(bytes.Clone(body[start:safe]), end...)
 	for i := len(stack) - 1; i >= 0; i-- {
-		mended = append(mended, stack[i].closer)
+		repaired = append(repaired, stack[i].closer)
 	}
 	open = make([]string, 0, len(stack))
 	for _, l := range stack {
@@ -80,7 +80,7 @@ scan:
 			open = append(open, string(l.name))
 		}
 	}
-	return mended, open
+	return repaired, open
 }
 
 func skip(b []byte, i int) int {

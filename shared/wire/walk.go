@@ -13,9 +13,9 @@ import (
 // KeySet is the top-level keys that a walk looks for. It is built once and then used by any
 // number of goroutines.
 type KeySet struct {
-	keys  []string
-	byLen [][]int // indexes of the keys of each length
-	asked atomic.Pointer[placesOf]
+	keys   []string
+	byLen  [][]int // indexes of the keys of each length
+	cached atomic.Pointer[placesOf]
 }
 
 // placesOf are the indexes that one set has for the keys of another.
@@ -55,14 +55,14 @@ func (k *KeySet) Index(key string) int {
 // Places returns the index in k of each key of another set; -1 for those that k does not
 // have. It caches the result for the last set. The caller must not change the slice.
 func (k *KeySet) Places(of *KeySet) []int {
-	if known := k.asked.Load(); known != nil && known.of == of {
+	if known := k.cached.Load(); known != nil && known.of == of {
 		return known.at
 	}
 	p := &placesOf{of, make([]int, len(of.keys))}
 	for i, key := range of.keys {
 		p.at[i] = k.Index(key)
 	}
-	k.asked.Store(p)
+	k.cached.Store(p)
 	return p.at
 }
 
@@ -319,8 +319,8 @@ func DeleteKey(w *Walk, index int) Edit {
 // element of an array, with the comma that it leaves over.
 func Delete(member Span) Edit { return Edit{Span: member, kind: editDelete} }
 
-// Keeps reports whether the edit leaves something of the value: it is no deletion.
-func (e Edit) Keeps() bool { return e.kind != editDelete }
+// Retains reports whether the edit leaves something of the value: it is no deletion.
+func (e Edit) Retains() bool { return e.kind != editDelete }
 
 func (e *Edit) before(o *Edit) bool {
 	return e.Span.Start < o.Span.Start || e.Span.Start == o.Span.Start && e.kind < o.kind

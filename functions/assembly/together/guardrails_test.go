@@ -17,7 +17,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-func guardHouse(t *testing.T) *admintest.House {
+func guardHouse(t *testing.T) *admintest.Installation {
 	t.Helper()
 	check := egress.Policy{}.CheckURL
 	return admintest.Build(t, func(admin.Deps) []admin.Family {

@@ -85,6 +85,6 @@ func TestExperimentsAreTheirPrompts(t *testing.T) {
 	} {
 		h.Do("POST", at+"/experiments", key, c.body).Refused(400, "AB01", c.field)
 	}
-	admintest.BadBodies(t, h.House, "POST", at+"/experiments", key, halves)
-	admintest.BadBodies(t, h.House, "POST", at+"/experiments/"+id+"/promote", key, `{"version":1}`)
+	admintest.BadBodies(t, h.Installation, "POST", at+"/experiments", key, halves)
+	admintest.BadBodies(t, h.Installation, "POST", at+"/experiments/"+id+"/promote", key, `{"version":1}`)
 }

@@ -25,13 +25,13 @@ const key = admintest.WorkspaceA
 
 // promptHouse serves the families that prompts need.
 type promptHouse struct {
-	*admintest.House
+	*admintest.Installation
 	collection string
 }
 
 func newPromptHouse(t *testing.T, more ...admin.Family) *promptHouse {
 	t.Helper()
-	h := &promptHouse{House: admintest.New(t, append(more, prompts.New(), partials.New(), collections.New(), configs.New(configs.Deps{CheckURL: egress.Policy{}.CheckURL}))...)}
+	h := &promptHouse{Installation: admintest.New(t, append(more, prompts.New(), partials.New(), collections.New(), configs.New(configs.Deps{CheckURL: egress.Policy{}.CheckURL}))...)}
 	for _, ws := range []string{h.One, h.Two, h.Three} {
 		org := admintest.Org
 		if ws == h.Three {
@@ -74,20 +74,20 @@ func (h *promptHouse) create(members string) admintest.Answer {
 func TestPromptsPassTheChecksOfEveryFamily(t *testing.T) {
 	t.Parallel()
 	h := newPromptHouse(t)
-	admintest.CheckFamily(t, h.House)
+	admintest.CheckFamily(t, h.Installation)
 	id := h.create("").OK().Text("id")
 	for _, method := range []string{"GET", "PUT", "DELETE"} {
 		var body any
 		if method == "PUT" {
 			body = `{"name":"x"}`
 		}
-		admintest.ForeignIsMissing(t, h.House, method, "/prompts", id, body)
+		admintest.ForeignIsMissing(t, h.Installation, method, "/prompts", id, body)
 	}
-	admintest.BadBodies(t, h.House, "POST", "/prompts", key, h.body(""))
-	admintest.BadBodies(t, h.House, "PUT", "/prompts/"+id, key, `{"name":"x"}`)
-	admintest.BadBodies(t, h.House, "POST", "/prompts/partials", key, `{"name":"x","string":"s"}`)
-	admintest.BadBodies(t, h.House, "POST", "/collections", key, `{"name":"x"}`)
-	admintest.BadBodies(t, h.House, "POST", "/labels", key, `{"name":"x"}`)
+	admintest.BadBodies(t, h.Installation, "POST", "/prompts", key, h.body(""))
+	admintest.BadBodies(t, h.Installation, "PUT", "/prompts/"+id, key, `{"name":"x"}`)
+	admintest.BadBodies(t, h.Installation, "POST", "/prompts/partials", key, `{"name":"x","string":"s"}`)
+	admintest.BadBodies(t, h.Installation, "POST", "/collections", key, `{"name":"x"}`)
+	admintest.BadBodies(t, h.Installation, "POST", "/labels", key, `{"name":"x"}`)
 	if n := h.Do("GET", "/prompts", key, nil).OK().At("total"); n != 1.0 {
 		t.Errorf("%v prompts", n)
 	}
@@ -396,7 +396,7 @@ func TestLabelsNameVersions(t *testing.T) {
 		t.Errorf("described %q", got)
 	}
 	h.Do("GET", "/labels/nothing", key, nil).Refused(404, "AB08", "labelId")
-	admintest.ForeignIsMissing(t, h.House, "GET", "/labels", canary, nil)
+	admintest.ForeignIsMissing(t, h.Installation, "GET", "/labels", canary, nil)
 
 	at := "/prompts/" + h.create("").OK().Text("id")
 	h.Do("PUT", at, key, `{"patch":true,"model":"m2"}`).OK()

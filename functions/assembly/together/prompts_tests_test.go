@@ -33,7 +33,7 @@ func (h *promptHouse) ran(id string, version int64, failed ...string) {
 		panic(fmt.Sprint(err, verr, derr))
 	}
 	run := prompt.Tested{Digest: digest, At: time.Now(), Cases: 2, Failed: failed}
-	if err := (prompt.Tests{Store: h.Resources.Store()}).Keep(ctx, sc, id, version, &run); err != nil {
+	if err := (prompt.Tests{Store: h.Resources.Store()}).Save(ctx, sc, id, version, &run); err != nil {
 		panic(err)
 	}
 }

@@ -82,7 +82,7 @@ func newHouseAt(t *testing.T, now func() time.Time) *house {
 	policy := egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, TrustedHosts: []string{"127.0.0.1"}}
 	core := app.New(app.Backends{Store: s, Embedded: true, Sealer: admintest.Sealer{}}, app.Settings{Egress: policy, Now: now})
 	t.Cleanup(core.CloseIdleConnections)
-	core.KeepTwins = true // tests create many equal resources
+	core.AllowDuplicates = true // tests create many equal resources
 	if _, err := core.Bootstrap(context.Background(), app.First{AdminKey: adminKey, WorkspaceKey: workspaceKey, AllowInline: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ const (
 	reference  = `{"name":"Key of OpenAI","slug":"openai-key","manager_type":"aws_sm","secret_path":"prod/openai","tags":{"team":"a"},"auth_config":{"aws_auth_type":"accessKey","aws_access_key_id":"AKID","aws_secret_access_key":"CANARY-0123456789","aws_region":"eu-west-1"}}`
 )
 
-func newHouseOfReferences(t *testing.T) *admintest.House {
+func newHouseOfReferences(t *testing.T) *admintest.Installation {
 	t.Helper()
 	rt := egress.New(egress.Policy{}, egress.Options{})
 	t.Cleanup(func() { egress.CloseIdle(rt) })

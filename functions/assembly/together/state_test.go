@@ -13,7 +13,7 @@ import (
 	"gateway/shared/testkit/admintest"
 )
 
-func withConfigs(t testing.TB) *admintest.House {
+func withConfigs(t testing.TB) *admintest.Installation {
 	return admintest.Build(t, func(d admin.Deps) []admin.Family {
 		return []admin.Family{configs.New(configs.Deps{CheckURL: func(raw, _ string) (*url.URL, error) { return url.Parse(raw) }}), auditlogs.New(audit.NewReader(d.Resources.Store(), time.Now))}
 	})

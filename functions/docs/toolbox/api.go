@@ -14,10 +14,10 @@ import (
 
 // API is the administration that tools call. r has a path below the base URL.
 type API interface {
-	// Ask makes a call on behalf of the caller of another one: with that caller's credential
+	// Call makes a call on behalf of the caller of another one: with that caller's credential
 	// and, where possible, address. At most most bytes of the response are read; large reports
 	// that there were more.
-	Ask(by, r *http.Request, most int) (a Answer, err error)
+	Call(by, r *http.Request, most int) (a Answer, err error)
 }
 
 // Answer is what the API says.
@@ -37,8 +37,8 @@ type Inside struct{ Handler func() http.Handler }
 // dropped are headers of an MCP call that do not concern the call that a tool makes.
 var dropped = []string{"Content-Length", "Content-Type", "Content-Encoding", "Accept", "Accept-Encoding", "Cookie", "Origin", "If-None-Match", "If-Match", "Transfer-Encoding", "Connection"}
 
-// Ask implements API.
-func (i Inside) Ask(by, r *http.Request, most int) (Answer, error) {
+// Call implements API.
+func (i Inside) Call(by, r *http.Request, most int) (Answer, error) {
 	h := i.Handler()
 	if h == nil {
 		return Answer{}, fault.Unavailable(nil)
@@ -50,13 +50,13 @@ func (i Inside) Ask(by, r *http.Request, most int) (Answer, error) {
 			r.Header[name] = values
 		}
 	}
-	w := &kept{most: most, header: http.Header{}}
+	w := &limitedResponse{most: most, header: http.Header{}}
 	h.ServeHTTP(w, r)
 	return w.answer(), nil
 }
 
-// kept is a response that stores at most the wanted number of bytes.
-type kept struct {
+// limitedResponse is a response that stores at most the wanted number of bytes.
+type limitedResponse struct {
 	most   int
 	header http.Header
 	status int
@@ -65,17 +65,17 @@ type kept struct {
 }
 
 // Header implements http.ResponseWriter.
-func (k *kept) Header() http.Header { return k.header }
+func (k *limitedResponse) Header() http.Header { return k.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (k *kept) WriteHeader(status int) {
+func (k *limitedResponse) WriteHeader(status int) {
 	if k.status == 0 {
 		k.status = status
 	}
 }
 
 // Write implements http.ResponseWriter.
-func (k *kept) Write(p []byte) (int, error) {
+func (k *limitedResponse) Write(p []byte) (int, error) {
 	k.WriteHeader(http.StatusOK)
 	room := k.most - k.body.Len()
 	if len(p) > room {
@@ -85,7 +85,7 @@ func (k *kept) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (k *kept) answer() Answer {
+func (k *limitedResponse) answer() Answer {
 	k.WriteHeader(http.StatusOK)
 	return Answer{k.status, k.header.Get("Content-Type"), k.body.Bytes(), k.large}
 }
@@ -100,8 +100,8 @@ type Outside struct {
 // carried are the headers that go with a call.
 var carried = []string{"Authorization", "X-Gateway-Api-Key", "User-Agent"}
 
-// Ask implements API.
-func (o Outside) Ask(by, r *http.Request, most int) (Answer, error) {
+// Call implements API.
+func (o Outside) Call(by, r *http.Request, most int) (Answer, error) {
 	base, err := url.Parse(strings.TrimRight(o.Base, "/"))
 	if err != nil || base.Host == "" {
 		return Answer{}, fault.New(fault.ServiceUnavailable, "", "Tools cannot be called here: GATEWAY_PUBLIC_URL is not set")

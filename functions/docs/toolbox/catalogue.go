@@ -191,14 +191,14 @@ func (t *Tool) paging() string {
 			filters = append(filters, p.Name)
 		}
 	}
-	var said []string
+	var parts []string
 	if len(pages) > 0 {
-		said = append(said, "request smaller pages with "+strings.Join(pages, ", "))
+		parts = append(parts, "request smaller pages with "+strings.Join(pages, ", "))
 	}
 	if len(filters) > 0 {
-		said = append(said, "narrow it with "+strings.Join(filters[:min(len(filters), 12)], ", "))
+		parts = append(parts, "narrow it with "+strings.Join(filters[:min(len(filters), 12)], ", "))
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(parts, "; ")
 }
 
 // request returns the API call for the arguments. why is the reason if the arguments are
@@ -212,12 +212,12 @@ func (t *Tool) request(ctx context.Context, arguments json.RawMessage) (req *htt
 	for _, p := range t.params {
 		known[p.Name] = true
 		raw := args[p.Name]
-		given := raw != nil && string(raw) != "null"
+		present := raw != nil && string(raw) != "null"
 		text, ok := textOf(raw)
 		switch {
-		case !given && p.Required:
+		case !present && p.Required:
 			return nil, p.Name + " is required"
-		case !given:
+		case !present:
 		case !ok:
 			return nil, p.Name + " must be a value, a list of values or an object"
 		case p.In == "path" && (text == "" || text == "." || text == ".."):

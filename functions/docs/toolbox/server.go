@@ -225,9 +225,9 @@ func (v *visit) use() (any, error) {
 	t := &v.tools[n]
 	r, why := t.request(v.call.Context, v.req.Fields["arguments"])
 	if why != "" {
-		return v.said(why, true), nil
+		return v.toolResult(why, true), nil
 	}
-	got, err := v.api.Ask(v.call.Request, r, maxAnswer)
+	got, err := v.api.Call(v.call.Request, r, maxAnswer)
 	switch {
 	case err != nil:
 		return nil, err
@@ -236,11 +236,11 @@ func (v *visit) use() (any, error) {
 		if less := t.paging(); less != "" {
 			why += " Request less: " + less + "."
 		}
-		return v.said(why, true), nil
+		return v.toolResult(why, true), nil
 	case !utf8.Valid(got.Body):
-		return v.said("The response is not text.", true), nil
+		return v.toolResult("The response is not text.", true), nil
 	}
-	return v.said(string(got.Body), got.Status >= http.StatusBadRequest), nil
+	return v.toolResult(string(got.Body), got.Status >= http.StatusBadRequest), nil
 }
 
 // unknown says why there is no such tool.
@@ -252,8 +252,8 @@ func (v *visit) unknown(name string) string {
 	return "unknown tool"
 }
 
-// said returns a tool result with a text for the model.
-func (v *visit) said(text string, failed bool) admin.Answer {
+// toolResult returns a tool result with a text for the model.
+func (v *visit) toolResult(text string, failed bool) admin.Answer {
 	out := map[string]any{"content": []any{map[string]string{"type": "text", "text": text}}}
 	if failed {
 		out["isError"] = true

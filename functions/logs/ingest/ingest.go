@@ -48,7 +48,7 @@ type Exchange struct {
 	RequestHeaders, ResponseHeaders map[string]string
 	Request, Response               []byte // JSON, or a JSON string of other text
 	Status                          int
-	Took                            time.Duration
+	Duration                        time.Duration
 	Stream                          bool
 
 	TraceID, SpanID, ParentSpanID, SpanName string
@@ -132,7 +132,7 @@ var slots = sync.Pool{New: func() any { return new(slot) }}
 func (m *Maker) record(by *Reporter, x *Exchange, in *slot) *usage.Record {
 	start := x.Created
 	if start.IsZero() {
-		start = m.Now().Add(-x.Took)
+		start = m.Now().Add(-x.Duration)
 	}
 	start = start.UTC().Truncate(time.Microsecond)
 	r := &in.record
@@ -142,13 +142,13 @@ func (m *Maker) record(by *Reporter, x *Exchange, in *slot) *usage.Record {
 		TraceID: x.TraceID, SpanID: x.SpanID, ParentSpanID: x.ParentSpanID, SpanName: x.SpanName,
 		Method: strings.ToUpper(x.Method), Path: withoutSecrets(x.URL), Stream: x.Stream,
 		RequestBytes: int64(len(x.Request)), ResponseBytes: int64(len(x.Response)), ClientStatus: x.Status, CacheStatus: "DISABLED",
-		Duration: x.Took, TimeToFirstByte: x.Took, UpstreamLatency: x.Took,
+		Duration: x.Duration, TimeToFirstByte: x.Duration, UpstreamLatency: x.Duration,
 	}
 	if r.TraceID == "" {
 		r.TraceID = r.ID
 	}
 	m.count(r, x)
-	in.attempt[0] = usage.Attempt{Provider: r.Provider, Model: r.AnsweringModel(), Status: x.Status, Latency: x.Took, Usage: r.Usage, Cost: r.Cost}
+	in.attempt[0] = usage.Attempt{Provider: r.Provider, Model: r.AnsweringModel(), Status: x.Status, Latency: x.Duration, Usage: r.Usage, Cost: r.Cost}
 	r.Attempts = in.attempt[:]
 	return r
 }
@@ -164,7 +164,7 @@ func (m *Maker) count(r *usage.Record, x *Exchange) {
 		return
 	}
 	r.Endpoint, r.Agent, r.Reported = cmp.Or(seen.Endpoint, usage.EndpointSpan), seen.Agent, true
-	if seen.FirstByte > 0 && seen.FirstByte < x.Took {
+	if seen.FirstByte > 0 && seen.FirstByte < x.Duration {
 		r.TimeToFirstByte = seen.FirstByte
 	}
 	var got chat.Meter

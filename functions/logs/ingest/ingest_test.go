@@ -90,7 +90,7 @@ func TestWhatAnswersSayTheyUsed(t *testing.T) {
 		"null":              {"openai", `null`, 0, 0, "", 0},
 		"another gateway's": {"anthropic", `{"object":"chat.completion","model":"claude-sonnet-4-5","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2}}`, 10, 2, "claude-sonnet-4-5", 60_000},
 	} {
-		r := emit(t, one, Exchange{URL: "/v1/chat/completions", Method: "post", Provider: c.provider, Request: []byte(`{"model":"gpt-4o-mini"}`), Response: []byte(c.answer), Status: 200, Took: time.Second})[0]
+		r := emit(t, one, Exchange{URL: "/v1/chat/completions", Method: "post", Provider: c.provider, Request: []byte(`{"model":"gpt-4o-mini"}`), Response: []byte(c.answer), Status: 200, Duration: time.Second})[0]
 		if r.Usage.InputTokens() != c.in || r.Usage.OutputTokens() != c.out || r.Model != c.model || r.Cost != c.cost || r.Priced != (c.cost > 0) {
 			t.Errorf("%s: %d in, %d out, %q for %d (priced %t)", name, r.Usage.InputTokens(), r.Usage.OutputTokens(), r.Model, r.Cost, r.Priced)
 		}
@@ -102,7 +102,7 @@ func TestWhatAnswersSayTheyUsed(t *testing.T) {
 
 func TestWhatARecordSays(t *testing.T) {
 	t.Parallel()
-	x := Exchange{URL: "https://u:p@host/v1/messages?key=s#f", Method: "post", Status: 200, Took: 2 * time.Second, TraceID: "t", SpanID: "s", ParentSpanID: "p", SpanName: "n", Metadata: map[string]string{"_user": "me"}}
+	x := Exchange{URL: "https://u:p@host/v1/messages?key=s#f", Method: "post", Status: 200, Duration: 2 * time.Second, TraceID: "t", SpanID: "s", ParentSpanID: "p", SpanName: "n", Metadata: map[string]string{"_user": "me"}}
 	r := emit(t, one, x)[0]
 	if r.Path != "https://host/v1/messages" || r.Endpoint != "messages" || r.Method != "POST" || r.EndUser != "me" || r.TraceID != "t" || r.SpanID != "s" || r.ParentSpanID != "p" || r.SpanName != "n" {
 		t.Errorf("%+v", r)
@@ -233,7 +233,7 @@ func TestReportedCallsArePriced(t *testing.T) {
 		"unknown, with a price": {"my-own", Seen{Model: "gpt-5-mini", Usage: openai(), Reported: 77}, 77, "my-own", true},
 	} {
 		c.seen.Endpoint = "chatComplete"
-		r := emit(t, one, Exchange{URL: "/otel/v1/traces", Method: "POST", Provider: c.provider, Status: 200, Took: time.Second, Seen: &c.seen})[0]
+		r := emit(t, one, Exchange{URL: "/otel/v1/traces", Method: "POST", Provider: c.provider, Status: 200, Duration: time.Second, Seen: &c.seen})[0]
 		if r.Cost != c.want || r.Provider != c.as || r.Priced != c.priced {
 			t.Errorf("%s: %d for %q (priced %t), want %d", name, r.Cost, r.Provider, r.Priced, c.want)
 		}

@@ -28,7 +28,7 @@ func main() {
 		slog.Error("usage event cannot be stored", "event", id, "error", err.Error())
 	}})
 	used, exporter := lastused.NewRecorder(core.Store), telemetry.Exporter(core.Core)
-	w := usage.Worker{Ingester: archive, Settler: core.Ledger, Kept: func(ctx context.Context, records []events.Record) {
+	w := usage.Worker{Ingester: archive, Settler: core.Ledger, OnStored: func(ctx context.Context, records []events.Record) {
 		used.Record(ctx, records)
 		exporter.Export(ctx, records)
 	}}

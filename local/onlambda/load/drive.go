@@ -41,7 +41,7 @@ func (r *run) throttle(endpoint string) http.Handler {
 
 // drive sends the requests with a key; each client sends one at a time and requests a response
 // of so many words. drive counts the responses by status.
-func (r *run) drive(ctx context.Context, key string, words int, took *atomic.Int64) (map[int]int, error) {
+func (r *run) drive(ctx context.Context, key string, words int, elapsed *atomic.Int64) (map[int]int, error) {
 	r.loading.Store(true)
 	defer r.loading.Store(false)
 	body := fmt.Sprintf(`{"model":"gpt-4o","max_tokens":%d,"messages":[{"role":"user","content":"mock: delay=%s chunks=%d"}]}`, 2*words, r.o.Delay, words)
@@ -55,8 +55,8 @@ func (r *run) drive(ctx context.Context, key string, words int, took *atomic.Int
 		wg.Go(func() {
 			for left.Add(-1) >= 0 && ctx.Err() == nil {
 				begun := time.Now()
-				status, _, err := r.ask(ctx, http.MethodPost, "/chat/completions", key, body)
-				took.Add(int64(time.Since(begun)))
+				status, _, err := r.send(ctx, http.MethodPost, "/chat/completions", key, body)
+				elapsed.Add(int64(time.Since(begun)))
 				mu.Lock()
 				statuses[status]++
 				errs = append(errs, err)
@@ -68,7 +68,7 @@ func (r *run) drive(ctx context.Context, key string, words int, took *atomic.Int
 	return statuses, errors.Join(errs...)
 }
 
-func (r *run) ask(ctx context.Context, method, path, key, body string) (int, []byte, error) {
+func (r *run) send(ctx context.Context, method, path, key, body string) (int, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, r.front.URL+"/v1"+path, strings.NewReader(body))
 	if err != nil {
 		return 0, nil, err
@@ -87,7 +87,7 @@ func (r *run) ask(ctx context.Context, method, path, key, body string) (int, []b
 
 // newKey makes a key with limits and returns its id and its value.
 func (r *run) newKey(ctx context.Context, limits string) (id, key string, err error) {
-	status, answer, err := r.ask(ctx, http.MethodPost, "/api-keys/workspace/service", adminKey, `{"name":"load","workspace_id":"default","scopes":["completions.write"],`+limits+`}`)
+	status, answer, err := r.send(ctx, http.MethodPost, "/api-keys/workspace/service", adminKey, `{"name":"load","workspace_id":"default","scopes":["completions.write"],`+limits+`}`)
 	if err != nil || status != http.StatusOK {
 		return "", "", fmt.Errorf("load: the key: %d %s: %w", status, answer, err)
 	}
@@ -109,9 +109,9 @@ func (r *run) rates(ctx context.Context, out *Report) error {
 }
 
 func (r *run) counted(ctx context.Context, key string, words int, out *Report) (map[int]int, error) {
-	var took atomic.Int64
-	statuses, err := r.drive(ctx, key, words, &took)
-	out.FunctionTime += time.Duration(took.Load())
+	var elapsed atomic.Int64
+	statuses, err := r.drive(ctx, key, words, &elapsed)
+	out.FunctionTime += time.Duration(elapsed.Load())
 	for _, n := range statuses {
 		out.Requests += n
 	}
@@ -167,7 +167,7 @@ func (r *run) money(ctx context.Context, out *Report) error {
 
 // spent reads how much the books say a key has spent, in nano-dollars.
 func (r *run) spent(ctx context.Context, id string) (int64, error) {
-	status, answer, err := r.ask(ctx, http.MethodGet, "/api-keys/"+id, adminKey, "")
+	status, answer, err := r.send(ctx, http.MethodGet, "/api-keys/"+id, adminKey, "")
 	if err != nil || status != http.StatusOK {
 		return 0, fmt.Errorf("load: the key: %d %s: %w", status, answer, err)
 	}

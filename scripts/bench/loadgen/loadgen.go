@@ -167,8 +167,8 @@ func requestHead(u *url.URL, headers map[string]string, n int) []byte {
 	return b.Bytes()
 }
 
-func gather(shards []shard, took time.Duration) Result {
-	r := Result{Seconds: took.Seconds(), MinParts: 1 << 30}
+func gather(shards []shard, elapsed time.Duration) Result {
+	r := Result{Seconds: elapsed.Seconds(), MinParts: 1 << 30}
 	var lat, ttfb, gap []int64
 	for i := range shards {
 		sh := &shards[i]

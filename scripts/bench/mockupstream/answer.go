@@ -35,7 +35,7 @@ func (u *upstream) answer(c net.Conn, q *request) bool {
 			return write(b)
 		}
 	}
-	if u.keepLast.Load() {
+	if u.recordLast.Load() {
 		u.mu.Lock()
 		u.last = append(append(u.last[:0], q.head...), q.body...)
 		u.mu.Unlock()
@@ -115,8 +115,8 @@ func (u *upstream) control(k *prepared, query string) []byte {
 	if v.Get("drop") == "1" {
 		u.secure.drop()
 	}
-	if keep := v.Get("keep"); keep != "" {
-		u.keepLast.Store(keep == "1")
+	if value := v.Get("keep"); value != "" {
+		u.recordLast.Store(value == "1")
 	}
 	u.ready.Store(prepare(latency, delay, chunks))
 	return plain(fmt.Sprintf(`{"latency":%q,"delay":%q,"chunks":%d}`, latency, delay, chunks))
@@ -174,10 +174,10 @@ type upstream struct {
 	ready atomic.Pointer[prepared]
 	hits  [4]atomic.Int64 // by kind
 
-	secure   secured
-	keepLast atomic.Bool
-	mu       sync.Mutex
-	last     []byte
+	secure     secured
+	recordLast atomic.Bool
+	mu         sync.Mutex
+	last       []byte
 }
 
 // Kinds of requests, for counting.
@@ -191,7 +191,7 @@ const (
 func newUpstream(latency, delay time.Duration, chunks int) *upstream {
 	u := &upstream{secure: secured{open: make(map[net.Conn]struct{})}}
 	u.ready.Store(prepare(latency, delay, chunks))
-	u.keepLast.Store(true)
+	u.recordLast.Store(true)
 	return u
 }
 

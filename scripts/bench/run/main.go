@@ -192,7 +192,7 @@ func bench(ctx context.Context, s settings, use []cell, cold int) (all []sample,
 	if err != nil {
 		return all, nil, err
 	}
-	if err := kept(data); err != nil {
+	if err := checkRecorded(data); err != nil {
 		return all, nil, err
 	}
 	if cold == 0 {
@@ -212,9 +212,9 @@ func bench(ctx context.Context, s settings, use []cell, cold int) (all []sample,
 	return all, starts, nil
 }
 
-// kept checks that the gateway recorded usage during the measurement: otherwise the comparison
+// checkRecorded checks that the gateway recorded usage during the measurement: otherwise the comparison
 // would be unfair to the proxy.
-func kept(data string) error {
+func checkRecorded(data string) error {
 	var size int64
 	err := filepath.Walk(data, func(_ string, info os.FileInfo, err error) error {
 		if err == nil && info.Mode().IsRegular() {

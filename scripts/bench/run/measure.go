@@ -178,12 +178,12 @@ func coldStarts(ctx context.Context, n int, binary string, args func(i int) []st
 		spec := t.spec(cells[0])
 		spec.Conns, spec.Requests = 1, 1
 		r, err := loadgen.Run(spec)
-		took := time.Since(begin)
+		elapsed := time.Since(begin)
 		if err == nil && r.Errors > 0 {
 			err = fmt.Errorf("the first answer: %s", r.FirstErr)
 		}
 		if err == nil {
-			all = append(all, coldStart{float64(took.Microseconds()) / 1e3, float64(cpuOf(p.pid()).Microseconds()) / 1e3, residentMiB(p.pid())})
+			all = append(all, coldStart{float64(elapsed.Microseconds()) / 1e3, float64(cpuOf(p.pid()).Microseconds()) / 1e3, residentMiB(p.pid())})
 		}
 		p.stop()
 		if err != nil {

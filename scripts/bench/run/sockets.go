@@ -191,8 +191,8 @@ func (t *talker) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer ws.Close()
-	say := func(event string) bool { return ws.WriteMessage(websocket.TextMessage, []byte(event)) == nil }
-	say(`{"type":"session.created","session":{"model":"gpt-realtime"}}`)
+	send := func(event string) bool { return ws.WriteMessage(websocket.TextMessage, []byte(event)) == nil }
+	send(`{"type":"session.created","session":{"model":"gpt-realtime"}}`)
 	for {
 		_, body, err := ws.ReadMessage()
 		if err != nil {
@@ -202,13 +202,13 @@ func (t *talker) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			t.got.Add(1)
 			continue
 		}
-		say(`{"type":"response.created","response":{"id":"r"}}`)
+		send(`{"type":"response.created","response":{"id":"r"}}`)
 		frame := `{"type":"response.output_audio.delta","response_id":"r","delta":` + sound
 		for range framesOfOne {
-			if !say(frame) {
+			if !send(frame) {
 				return
 			}
 		}
-		say(`{"type":"response.done","response":{"id":"r","status":"completed","usage":{"input_tokens":10,"output_tokens":10}}}`)
+		send(`{"type":"response.done","response":{"id":"r","status":"completed","usage":{"input_tokens":10,"output_tokens":10}}}`)
 	}
 }

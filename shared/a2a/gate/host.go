@@ -69,7 +69,7 @@ type Call struct {
 
 // Pipeline counts, guards and records requests; see relay/routes.
 type Pipeline interface {
-	Still() (*identity.Principal, *resource.View, error)
+	Reauthenticate() (*identity.Principal, *resource.View, error)
 	Forwards() http.Header
 	CountRequest() error
 	Guard(name string, call []byte) (changed []byte, denied bool, err error)
@@ -85,7 +85,7 @@ type Pipeline interface {
 	// Mine and Keep check and record which workspace created a task of an agent that serves
 	// several workspaces.
 	Mine(place string, ids ...string) ([]bool, error)
-	Keep(place string, ids ...string) error
+	RecordOwnership(place string, ids ...string) error
 }
 
 // requestState is one request of a client and the state of its response.

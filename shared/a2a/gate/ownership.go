@@ -128,7 +128,7 @@ func recordOwnership(v *requestState, kind wireformat.Kind, value any) error {
 	if len(added) == 0 {
 		return nil
 	}
-	return v.call.Keep(v.ownership.namespace, added...)
+	return v.call.RecordOwnership(v.ownership.namespace, added...)
 }
 
 // filterTasks removes the tasks of other workspaces from a page. It replaces the total, which
@@ -170,7 +170,7 @@ func filterTasks(v *requestState, value any) (any, error) {
 func checkPush(v *requestState) error {
 	q := v.req
 	var found []string
-	asks := q.op == opPushSet
+	isSet := q.op == opPushSet
 	var look func(value any, inside bool)
 	look = func(value any, inside bool) {
 		switch value := value.(type) {
@@ -180,7 +180,7 @@ func checkPush(v *requestState) error {
 					found = append(found, textOf(m))
 				}
 				push := isPush(name)
-				asks = asks || push && m != nil
+				isSet = isSet || push && m != nil
 				look(m, inside || push)
 			}
 		case []any:
@@ -191,15 +191,15 @@ func checkPush(v *requestState) error {
 	}
 	switch {
 	case q.op.custom:
-		asks = isPush(q.op.name)
-		look(q.value, asks)
+		isSet = isPush(q.op.name)
+		look(q.value, isSet)
 	case q.op == opPushSet:
 		look(q.value, true)
 	case q.op.sendsMessage:
 		o, _ := q.value.(wireformat.Object)
 		look(o["configuration"], false)
 	}
-	if !asks {
+	if !isSet {
 		return nil
 	}
 	if !v.facts.Integration.AllowsPush() {

@@ -255,7 +255,7 @@ func (q *request) readPath(r *http.Request, below []string, body []byte) *protoc
 		return newError(codeParams, "the query has a field twice or in another spelling: "+name)
 	}
 	for name, v := range named {
-		if said, has := params[name].(string); has && said != v && name == "taskId" {
+		if value, has := params[name].(string); has && value != v && name == "taskId" {
 			return newError(codeParams, "taskId must equal that of the path, or be omitted")
 		}
 		params[name] = v

@@ -115,8 +115,8 @@ func setHeaders(v *requestState) error {
 	h[headerVersion] = []string{version}
 	for _, name := range []string{headerExtensions, headerOlder} {
 		delete(h, name)
-		if said := slices.Concat(v.call.Request.Header[headerExtensions], v.call.Request.Header[headerOlder]); len(said) > 0 && (name == headerOlder) == v.agent.iface.Old {
-			h[name] = said
+		if extensions := slices.Concat(v.call.Request.Header[headerExtensions], v.call.Request.Header[headerOlder]); len(extensions) > 0 && (name == headerOlder) == v.agent.iface.Old {
+			h[name] = extensions
 		}
 	}
 	egress.DropLookalikes(h, func(name string) bool { return slices.Contains(client, name) })
@@ -284,8 +284,8 @@ func forward(v *requestState, o *outgoing) error {
 	v.call.Ended(resp.StatusCode)
 	mask.Header(resp.Header, v.agent.secrets)
 	for _, name := range []string{headerExtensions, headerOlder} {
-		if said := resp.Header[name]; len(said) > 0 {
-			v.call.Header()[name] = said
+		if values := resp.Header[name]; len(values) > 0 {
+			v.call.Header()[name] = values
 		}
 	}
 	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // an invalid type is not a stream

@@ -132,7 +132,7 @@ func forwardEvents(v *requestState, ctx *idleTimeout, events <-chan []byte, o *o
 
 // recheckAccess checks that the caller may still use the agent and the skill.
 func recheckAccess(v *requestState) error {
-	who, view, err := v.call.Still()
+	who, view, err := v.call.Reauthenticate()
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func Range(q admin.Values, from, to string) (start, end time.Time, wrong *fault.
 	if date {
 		end = end.AddDate(0, 0, 1).Add(-time.Nanosecond)
 	}
-	if q.Given(from) && q.Given(to) && end.Before(start) {
+	if q.HasValue(from) && q.HasValue(to) && end.Before(start) {
 		wrong = &fault.Detail{Field: to, Message: "must not be before " + from}
 	}
 	return start, end, wrong

@@ -40,10 +40,10 @@ func Accept(c *admin.Call, token, firstName, lastName string) (*Accepted, error)
 			return err
 		}
 		if signsIn || !a.New {
-			_, _, err := membership.HandIfAsked(tx, c.Resources, c.Sealer, workspace, user, i)
+			_, _, err := membership.HandIfRequested(tx, c.Resources, c.Sealer, workspace, user, i)
 			return err
 		}
-		rec, raw, err := membership.HandIfAsked(tx, c.Resources, nil, workspace, user, i)
+		rec, raw, err := membership.HandIfRequested(tx, c.Resources, nil, workspace, user, i)
 		if rec != nil {
 			keys[workspace] = Key{ID: rec.ID, Workspace: workspace, Secret: raw}
 		}

@@ -172,8 +172,8 @@ func (r *Run) End(ctx context.Context, a Answer) error {
 	return err
 }
 
-// Forget removes the run: the call had no effect and may be made again.
-func (r *Run) Forget(ctx context.Context) error {
+// Discard removes the run: the call had no effect and may be made again.
+func (r *Run) Discard(ctx context.Context) error {
 	err := r.calls.Table.Delete(ctx, r.call.rowKey(), store.IfEqual(attrBy, r.id))
 	if _, refused := store.AsCondition(err); refused {
 		return nil

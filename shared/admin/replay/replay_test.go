@@ -96,13 +96,13 @@ func TestARunThatDiedOrFailedMayBeMadeAgain(t *testing.T) {
 	if err != nil || run == nil {
 		t.Fatal(err)
 	}
-	if err := died.Forget(t.Context()); err != nil { // it is another's by now
+	if err := died.Discard(t.Context()); err != nil { // it is another's by now
 		t.Fatal(err)
 	}
 	if _, _, err := calls.Begin(t.Context(), c, "3"); !errors.Is(err, ErrRunning) {
 		t.Errorf("%v", err)
 	}
-	if err := run.Forget(t.Context()); err != nil {
+	if err := run.Discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, run, err := calls.Begin(t.Context(), c, "4"); err != nil || run == nil {

@@ -87,7 +87,7 @@ func (u Users[T]) before(c *admin.Call, tx *resource.Tx, ch *admin.Change[access
 }
 
 func (u Users[T]) finish(c *admin.Call, tx *resource.Tx) error {
-	if !c.Body.Given(defaultAccess) {
+	if !c.Body.HasValue(defaultAccess) {
 		return nil
 	}
 	parent := c.ParentRecord()

@@ -113,7 +113,7 @@ func (w Workspaces[T]) list(c *admin.Call) (any, error) {
 		all = append(all, shown(c, &spaces[i], own))
 	}
 	out := admin.Members{"global_workspace_access": Global(entries), "workspaces": admin.OrEmpty(admin.Cut(all, page))}
-	if c.Query.Given("version") {
+	if c.Query.HasValue("version") {
 		out = admin.Members{"global_workspace_access": Global(entries), "data": out["workspaces"], "total": len(all)}
 	}
 	return out, nil

@@ -221,7 +221,7 @@ func (b *bound) read(q admin.Values) (r report.Range, wrong *fault.Detail) {
 		name string
 		to   **int64
 	}{{b.name + "_min", &r.Min}, {b.name + "_max", &r.Max}} {
-		if !q.Given(end.name) {
+		if !q.HasValue(end.name) {
 			continue
 		}
 		n := q.Int(end.name)
@@ -284,7 +284,7 @@ func PageFields(size, maxSize int64) []admin.Field {
 // Page reads the parameters of PageFields: how many entries to leave out, and
 // how many to give.
 func Page(q admin.Values, size int64) (offset, limit int) {
-	if q.Given("page_size") {
+	if q.HasValue("page_size") {
 		size = q.Int("page_size")
 	}
 	return int(q.Int("current_page") * size), int(size)
@@ -303,8 +303,8 @@ func Failed(err error) error {
 // MaxFeedback is how many feedbacks one question reads.
 const MaxFeedback = 50_000
 
-// MaxKeptTraces is how many traces a filter that is stored may name.
-const MaxKeptTraces = 5_000
+// MaxStoredTraces is how many traces a filter that is stored may name.
+const MaxStoredTraces = 5_000
 
 // early is how long before its request feedback may have been given, because clocks differ
 // and clients may name traces beforehand.
@@ -371,7 +371,7 @@ func Rated(c *admin.Call, rated *feedback.Store, sc store.Scope, f *report.Filte
 			passing = append(passing, trace)
 		}
 	}
-	if f.KeepTraces(passing); len(f.TraceIDs) > most {
+	if f.RestrictTraces(passing); len(f.TraceIDs) > most {
 		return fault.Invalid("weighted_feedback_min", "with weighted_feedback_max selects %d traces; narrow them or the time to at most %d", len(f.TraceIDs), most)
 	}
 	f.Feedback = report.Range{}

@@ -27,7 +27,7 @@ import (
 // New makes the handler that serves the families.
 func New(c *app.Core, audit admin.Recorder, families ...admin.Family) (*admin.Handler, error) {
 	h, err := admin.NewHandler(admin.Deps{
-		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c), Audit: audit, Rights: rights(c.Loader), Lenient: lenient(c.Loader), Repeats: func() bool { return !c.KeepTwins },
+		Resources: c.Resources, Sealer: c.Sealer, Authenticate: Authenticate(c), Audit: audit, Rights: rights(c.Loader), Lenient: lenient(c.Loader), Repeats: func() bool { return !c.AllowDuplicates },
 	}, families...)
 	if err != nil {
 		return nil, err

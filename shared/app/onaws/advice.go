@@ -133,12 +133,12 @@ type counted struct{ aws.HTTPClient }
 func (c counted) Do(r *http.Request) (*http.Response, error) {
 	sent := r.ContentLength
 	answer, err := c.HTTPClient.Do(r)
-	came := int64(0)
+	received := int64(0)
 	if err == nil {
-		came = answer.ContentLength
+		received = answer.ContentLength
 	}
 	service, action := called(r)
-	running.Process.Count(service, action, sent, came)
+	running.Process.Count(service, action, sent, received)
 	return answer, err
 }
 

@@ -22,7 +22,7 @@ import (
 
 // Exporter sends telemetry to the destinations of an installation.
 func Exporter(c *app.Core) *observe.Exporter {
-	kept := observe.StoredContent{Bucket: c.Bucket, Sealer: c.Sealer}
+	content := observe.StoredContent{Bucket: c.Bucket, Sealer: c.Sealer}
 	authors := &Authors{Loader: c.Loader, Now: c.Now}
 	own, err := observe.FromEnvironment(os.Getenv)
 	if err != nil {
@@ -30,7 +30,7 @@ func Exporter(c *app.Core) *observe.Exporter {
 	}
 	return &observe.Exporter{
 		Own: own, OwnVia: c.Trusting,
-		Directory: &observe.Stored{Resources: c.Resources, Sealer: c.Sealer, MayRead: authors.ReadsAllBodies}, Bodies: kept.Bodies,
+		Directory: &observe.Stored{Resources: c.Resources, Sealer: c.Sealer, MayRead: authors.ReadsAllBodies}, Bodies: content.Bodies,
 		Via: c.Transport, Now: c.Now, OptIn: os.Getenv(observe.OptIn),
 	}
 }

@@ -76,7 +76,7 @@ func (b *Bucket) sweep(before time.Time) {
 		info, err := e.Info()
 		switch {
 		case err != nil:
-		case e.IsDir() && info.ModTime().Before(before.Add(-uploadKept)):
+		case e.IsDir() && info.ModTime().Before(before.Add(-uploadRetention)):
 			_ = b.root.RemoveAll(path.Join(partial, e.Name()))
 		case !e.IsDir() && info.ModTime().Before(before):
 			_ = b.root.Remove(path.Join(partial, e.Name()))

@@ -24,8 +24,8 @@ var _ blob.Uploads = (*Bucket)(nil)
 // uploads is how the directories that hold the parts of uploads are named, below partial.
 const uploads = "upload-"
 
-// uploadKept is how long an inactive upload is retained.
-const uploadKept = 47 * time.Hour
+// uploadRetention is how long an inactive upload is retained.
+const uploadRetention = 47 * time.Hour
 
 // Begin starts an upload. Its parts are in a separate directory until it is complete.
 func (b *Bucket) Begin(ctx context.Context, key, _ string) (string, error) {

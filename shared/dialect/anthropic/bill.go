@@ -86,10 +86,10 @@ func (c *counts) bill(e ending, u *pricing.Usage, s *chat.Served) {
 	s.Mode, s.Region, s.Also = c.mode(), region(c.geo), nil
 	c.classes(u)
 	if len(c.rounds) > 0 {
-		searches, told := u.Get(pricing.WebSearches)
+		searches, present := u.Get(pricing.WebSearches)
 		*u = pricing.Usage{}
 		c.billRounds(u, s)
-		if _, counted := u.Get(pricing.WebSearches); told && !counted {
+		if _, counted := u.Get(pricing.WebSearches); present && !counted {
 			u.Set(pricing.WebSearches, searches)
 		}
 	}
@@ -162,7 +162,7 @@ func region(geo string) string {
 func asRead(u *pricing.Usage) {
 	u.Add(pricing.CacheRead, u.Written())
 	for _, c := range [...]pricing.Class{pricing.CacheWrite5m, pricing.CacheWrite1h} {
-		if _, told := u.Get(c); told {
+		if _, present := u.Get(c); present {
 			u.Set(c, 0)
 		}
 	}
@@ -171,7 +171,7 @@ func asRead(u *pricing.Usage) {
 // nothing sets the counts of all classes to zero; the classes stay known.
 func nothing(u *pricing.Usage) {
 	for c := range pricing.NumClasses {
-		if _, told := u.Get(c); told {
+		if _, present := u.Get(c); present {
 			u.Set(c, 0)
 		}
 	}

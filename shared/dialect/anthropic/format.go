@@ -200,7 +200,7 @@ func toolChoice(e *requestEncoder, own int) {
 	choice := claude.Choice(e.r, e.format, e.think.On(), own)
 	single := e.r.Parallel.Set && !e.r.Parallel.Value
 	switch choice.Mode {
-	case chat.ToolsUnsaid:
+	case chat.ToolsUnset:
 		if !single {
 			return
 		}

@@ -99,7 +99,7 @@ func messages(e *requestEncoder) error {
 	list := len(e.b)
 	users := false
 	ms := e.r.Messages
-	last := claude.LastSpoken(ms)
+	last := claude.LastNonSystem(ms)
 	for i := 0; i < len(ms); i++ {
 		m := &ms[i]
 		start := len(e.b)
@@ -196,7 +196,7 @@ func part(e *requestEncoder, p *chat.Part, at place) (bool, error) {
 	case chat.Foreign:
 		if p.Origin == name || p.Origin == "" && e.r.Dialect == name || foreignBlocks[p.Type] {
 			e.b = append(e.b, p.Raw...)
-			if p.Type == "document" && e.r.Dialect != name && e.loss.StrictAnswer && asksCitations(p.Raw) {
+			if p.Type == "document" && e.r.Dialect != name && e.loss.StrictAnswer && citationsEnabled(p.Raw) {
 				e.loss.Add(at.String()+".citations", "places in a document have no address, by which the response names sources")
 			}
 			return true, nil
@@ -206,8 +206,8 @@ func part(e *requestEncoder, p *chat.Part, at place) (bool, error) {
 	return false, nil
 }
 
-// asksCitations reports whether a document is to be cited.
-func asksCitations(document []byte) (asked bool) {
+// citationsEnabled reports whether a document is to be cited.
+func citationsEnabled(document []byte) (enabled bool) {
 	d := wire.NewDecoder(document)
 	for key := range d.Object {
 		if string(key) != "citations" || d.Kind() != wire.KindObject {
@@ -215,11 +215,11 @@ func asksCitations(document []byte) (asked bool) {
 		}
 		for key := range d.Object {
 			if string(key) == "enabled" && d.Kind() == wire.KindBool {
-				asked = d.Bool()
+				enabled = d.Bool()
 			}
 		}
 	}
-	return asked
+	return enabled
 }
 
 // foreignBlocks are blocks of this provider that clients of other dialects give back in

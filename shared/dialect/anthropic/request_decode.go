@@ -83,7 +83,7 @@ func (q *requestDecoder) member(key []byte) {
 	case "output_config":
 		q.nested("output_config", q.outputConfig)
 	default:
-		jsonfield.Keep(d, extraName(key), &r.Extra)
+		jsonfield.AddCopy(d, extraName(key), &r.Extra)
 	}
 }
 
@@ -95,7 +95,7 @@ func (q *requestDecoder) nested(outer string, take func(inner string) bool) {
 		}
 		inner := string(key)
 		if !take(inner) {
-			jsonfield.Keep(q.d, outer+"."+inner, &q.r.Extra)
+			jsonfield.AddCopy(q.d, outer+"."+inner, &q.r.Extra)
 		}
 	}
 }

@@ -14,14 +14,14 @@ import (
 
 // streamDecoder reads the events of one stream.
 type streamDecoder struct {
-	m      chat.Meter
-	d      wire.Decoder
-	out    chat.Delta
-	u      counts
-	told   pricing.Usage // reported to the client, which may differ from the charge
-	blocks []block       // by the provider's index, in order of their start
-	calls  int           // tool calls that the client sees
-	hidden bool          // the hidden tool was called
+	m        chat.Meter
+	d        wire.Decoder
+	out      chat.Delta
+	u        counts
+	reported pricing.Usage // reported to the client, which may differ from the charge
+	blocks   []block       // by the provider's index, in order of their start
+	calls    int           // tool calls that the client sees
+	hidden   bool          // the hidden tool was called
 
 	// How the answer ended. This is only forwarded when the stream is complete, so that a
 	// stream that breaks off does not look like a success.
@@ -259,7 +259,7 @@ func (s *streamDecoder) messageStart(message []byte, emit func(*chat.Delta) erro
 		}
 	}
 	s.count()
-	s.out = chat.Delta{Kind: chat.DeltaStart, ID: s.m.ID, Model: s.m.Model, Usage: &s.told}
+	s.out = chat.Delta{Kind: chat.DeltaStart, ID: s.m.ID, Model: s.m.Model, Usage: &s.reported}
 	return emit(&s.out)
 }
 
@@ -286,13 +286,13 @@ func (s *streamDecoder) messageDelta(raw, usage []byte, emit func(*chat.Delta) e
 	d.Reset(usage)
 	s.u.readFrom(d)
 	s.count()
-	s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.told}
+	s.out = chat.Delta{Kind: chat.DeltaUsage, Usage: &s.reported}
 	return emit(&s.out)
 }
 
 // count converts the counts so far into the usage for the client and into the bill.
 func (s *streamDecoder) count() {
-	s.u.classes(&s.told)
+	s.u.classes(&s.reported)
 	s.u.bill(ending{s.native, s.category}, &s.m.Usage, &s.m.Served)
 }
 

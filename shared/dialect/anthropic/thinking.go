@@ -25,7 +25,7 @@ func effortBudget(effort string) int64 {
 func planThinking(e *requestEncoder) error {
 	r := e.r.Reasoning
 	field := "thinking"
-	if r.Thinking == chat.ThinkingUnsaid {
+	if r.Thinking == chat.ThinkingUnset {
 		field = "reasoning_effort"
 	}
 	if e.t.Thinking == chat.ThinksNever {
@@ -55,7 +55,7 @@ func planThinking(e *requestEncoder) error {
 	}
 	switch {
 	case r.Effort == "" || quiet:
-		if quiet && !e.think.On() && e.think.Mode == chat.ThinkingUnsaid {
+		if quiet && !e.think.On() && e.think.Mode == chat.ThinkingUnset {
 			e.think.Effort = "" // not thinking is this provider's default
 		}
 	default:
@@ -90,7 +90,7 @@ func planBudget(e *requestEncoder, r chat.Reasoning) {
 			}
 		}
 		if e.think.Budget = claude.FitBudget(e.think.Budget, e.maxTokens, e.loss); e.think.Budget == 0 {
-			e.think.Mode = chat.ThinkingUnsaid
+			e.think.Mode = chat.ThinkingUnset
 		}
 		return
 	}
@@ -146,7 +146,7 @@ func firstCall(m *chat.Message) *chat.Part {
 }
 
 func writeThinking(e *requestEncoder) {
-	if e.think.Mode == chat.ThinkingUnsaid {
+	if e.think.Mode == chat.ThinkingUnset {
 		return
 	}
 	encodeKey(e, "thinking")

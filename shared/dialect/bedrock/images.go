@@ -229,8 +229,8 @@ func (r *imageRequest) stability(o *upstream.Object, loss *chat.Loss) error {
 	}
 	r.lose(loss, "negative_prompt", "seed", "aspect_ratio", "output_format", "mode")
 	o.Str("prompt", r.prompt)
-	given := slices.ContainsFunc(r.extra, func(x chat.Field) bool { return x.Name == "aspect_ratio" })
-	if width > 0 && !given {
+	hasRatio := slices.ContainsFunc(r.extra, func(x chat.Field) bool { return x.Name == "aspect_ratio" })
+	if width > 0 && !hasRatio {
 		o.Str("aspect_ratio", ratio(width, height))
 	}
 	r.pass(o, "negative_prompt", "negative_prompt", "seed", "seed", "aspect_ratio", "aspect_ratio", "output_format", "output_format", "mode", "mode")

@@ -40,7 +40,7 @@ type place struct {
 // completions or Responses. raw is one JSON object.
 func Read(raw []byte) Citation {
 	var c Citation
-	var said, kind, index string
+	var text, kind, index string
 	quoted := false
 	d := wire.NewDecoder(raw)
 	for key := range d.Object {
@@ -52,7 +52,7 @@ func Read(raw []byte) Citation {
 		case "encrypted_index":
 			index = upstream.OptString(d)
 		case "source": // an address, or a name
-			said = upstream.OptString(d)
+			text = upstream.OptString(d)
 		case "sourceContent":
 			c.Quote = texts(d)
 		case "location":
@@ -68,8 +68,8 @@ func Read(raw []byte) Citation {
 	if d.End() != nil {
 		return Citation{}
 	}
-	if c.URL == "" && (strings.HasPrefix(said, "https://") || strings.HasPrefix(said, "http://")) {
-		c.URL = said
+	if c.URL == "" && (strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")) {
+		c.URL = text
 	}
 	if quoted && strings.HasSuffix(kind, "_location") && utf8.Valid(raw) {
 		c.own, c.unsigned = raw, kind == searched && index == ""

@@ -31,10 +31,10 @@ func Refuse(r *chat.Request, t *chat.Traits, least int64) error {
 // Stops returns the stop strings that Claude takes: those that are not only white space. The
 // others are reported.
 func Stops(r *chat.Request, loss *chat.Loss) []string {
-	kept := make([]string, 0, len(r.Stop))
+	stops := make([]string, 0, len(r.Stop))
 	for i, s := range r.Stop {
 		if strings.TrimSpace(s) != "" {
-			kept = append(kept, s)
+			stops = append(stops, s)
 			continue
 		}
 		field := "stop"
@@ -43,7 +43,7 @@ func Stops(r *chat.Request, loss *chat.Loss) []string {
 		}
 		loss.Add(field, "only white space, which this model rejects")
 	}
-	return kept
+	return stops
 }
 
 // Skipped returns how many cache markers are omitted, from the front: the last ones are
@@ -135,14 +135,14 @@ func Choice(r *chat.Request, way JSON, thinks bool, own int) chat.ToolChoice {
 // FitBudget returns a budget of thinking tokens that Claude accepts: at least MinBudget
 // and below maxTokens, which leaves tokens for the response. It reports a change. It
 // returns 0 if maxTokens is too small for thinking.
-func FitBudget(asked, maxTokens int64, loss *chat.Loss) int64 {
+func FitBudget(requested, maxTokens int64, loss *chat.Loss) int64 {
 	most := maxTokens - 1
-	if asked >= maxTokens {
+	if requested >= maxTokens {
 		most = max(maxTokens/2, min(MinBudget, maxTokens-1))
 	}
 	if most < MinBudget {
 		loss.Add("thinking", "max_tokens is too small for it")
 		return 0
 	}
-	return chat.FitBudget(asked, MinBudget, most, loss)
+	return chat.FitBudget(requested, MinBudget, most, loss)
 }

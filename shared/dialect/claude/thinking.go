@@ -10,7 +10,7 @@ import (
 
 // Thinking is the thinking setting of a request.
 type Thinking struct {
-	Mode   chat.Thinking // ThinkingUnsaid: nothing is written
+	Mode   chat.Thinking // ThinkingUnset: nothing is written
 	Budget int64
 	Effort string // empty: nothing is written
 }
@@ -80,9 +80,9 @@ func (t *Turns) anySigned(m *chat.Message) bool {
 // The provider demands that when the model thinks.
 func (t *Turns) Begun() bool {
 	ms := t.Request.Messages
-	last := LastSpoken(ms)
-	for last > 0 && ms[last].Role == chat.User && LastSpoken(ms[:last]) >= 0 && ms[LastSpoken(ms[:last])].Role == chat.ToolRole {
-		last = LastSpoken(ms[:last]) // results are no new turn, whatever is beside them
+	last := LastNonSystem(ms)
+	for last > 0 && ms[last].Role == chat.User && LastNonSystem(ms[:last]) >= 0 && ms[LastNonSystem(ms[:last])].Role == chat.ToolRole {
+		last = LastNonSystem(ms[:last]) // results are no new turn, whatever is beside them
 	}
 	if last < 0 || ms[last].Role != chat.ToolRole {
 		return true
@@ -131,9 +131,9 @@ func (t *Turns) Check(think *Thinking, traits *chat.Traits, field string, loss *
 	return nil
 }
 
-// LastSpoken is the index of the last message that is not a system prompt, -1 for
+// LastNonSystem is the index of the last message that is not a system prompt, -1 for
 // none.
-func LastSpoken(ms []chat.Message) int {
+func LastNonSystem(ms []chat.Message) int {
 	for i := len(ms) - 1; i >= 0; i-- {
 		if ms[i].Role != chat.System && ms[i].Role != chat.Developer {
 			return i

@@ -29,7 +29,7 @@ func silentOnCohere(name string, r *chat.Request) bool {
 	case "tool_choice", "function_call":
 		return len(r.Tools) == 0 || r.ToolChoice.Mode == chat.ToolsAuto || r.ToolChoice.Mode == chat.ToolsNone
 	case "reasoning_effort":
-		return g.Effort == "" || !g.On() && g.Thinking == chat.ThinkingUnsaid
+		return g.Effort == "" || !g.On() && g.Thinking == chat.ThinkingUnset
 	case "thinking":
 		return g.Thinking == chat.ThinkingOff
 	case "top_logprobs":
@@ -142,14 +142,14 @@ func TestStreamKeepsItsWords(t *testing.T) {
 		in := golden.File(t, "openai-cohere/"+name, "upstream_response.sse")
 		own := ofCohere(in, cohere.Chat{})
 		first, again := ofCohere(in, openai.Chat{}), ofCohere(own, openai.Chat{})
-		if spoken(t, first) != spoken(t, again) {
-			t.Errorf("%s:\n%s\n%s", name, spoken(t, first), spoken(t, again))
+		if streamText(t, first) != streamText(t, again) {
+			t.Errorf("%s:\n%s\n%s", name, streamText(t, first), streamText(t, again))
 		}
 	}
 }
 
-// spoken joins what an OpenAI stream says.
-func spoken(t *testing.T, stream []byte) string {
+// streamText joins what an OpenAI stream says.
+func streamText(t *testing.T, stream []byte) string {
 	t.Helper()
 	text, calls, finish := "", map[int]string{}, ""
 	for _, e := range golden.Events(t, stream) {

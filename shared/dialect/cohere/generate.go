@@ -192,12 +192,12 @@ func (s *generateDecoder) Event(name string, data []byte, emit func(*chat.Delta)
 }
 
 func (s *generateDecoder) finish(native string, u *counts, emit func(*chat.Delta) error) error {
-	told := u.tokens()
+	tokens := u.tokens()
 	if s.M.Usage = u.bill(); !s.M.Usage.Known() {
-		s.M.Usage = told
+		s.M.Usage = tokens
 	}
-	if told.Known() {
-		if err := s.Emit(chat.Delta{Kind: chat.DeltaUsage, Usage: &told}, emit); err != nil {
+	if tokens.Known() {
+		if err := s.Emit(chat.Delta{Kind: chat.DeltaUsage, Usage: &tokens}, emit); err != nil {
 			return err
 		}
 	}

@@ -88,13 +88,13 @@ func encodeMessage(e *requestEncoder, m *chat.Message) error {
 	case chat.ToolRole:
 		return results(e, m)
 	case chat.System, chat.Developer:
-		return spoken(e, m, "system")
+		return encodeInput(e, m, "system")
 	}
-	return spoken(e, m, "user")
+	return encodeInput(e, m, "user")
 }
 
-// spoken writes a message of the system or of the user.
-func spoken(e *requestEncoder, m *chat.Message, role string) error {
+// encodeInput writes a message of the system or of the user.
+func encodeInput(e *requestEncoder, m *chat.Message, role string) error {
 	e.Open('{')
 	e.Str("role", role)
 	if len(m.Parts) == 1 && m.Parts[0].Kind == chat.Text {
@@ -191,7 +191,7 @@ func assistant(e *requestEncoder, m *chat.Message) error {
 	}
 	e.Open('{')
 	e.Str("role", "assistant")
-	if err := encodeSaid(e, m, calls > 0); err != nil {
+	if err := encodeResponseText(e, m, calls > 0); err != nil {
 		return err
 	}
 	if calls > 0 {
@@ -210,8 +210,8 @@ func assistant(e *requestEncoder, m *chat.Message) error {
 	return nil
 }
 
-// encodeSaid writes the texts and thoughts of an answer.
-func encodeSaid(e *requestEncoder, m *chat.Message, calls bool) error {
+// encodeResponseText writes the texts and thoughts of an answer.
+func encodeResponseText(e *requestEncoder, m *chat.Message, calls bool) error {
 	var texts []string
 	thoughts := 0
 	for i := range m.Parts {

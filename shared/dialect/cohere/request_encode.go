@@ -134,10 +134,10 @@ func sampling(e *requestEncoder) {
 // thinking writes whether the model thinks; it knows no levels of effort.
 func thinking(e *requestEncoder) {
 	g := e.r.Reasoning
-	off := g.Thinking == chat.ThinkingOff || g.Thinking == chat.ThinkingUnsaid && (g.Effort == "none" || g.Effort == "minimal")
-	asked := "thinking"
-	if g.Thinking == chat.ThinkingUnsaid {
-		asked = "reasoning_effort"
+	off := g.Thinking == chat.ThinkingOff || g.Thinking == chat.ThinkingUnset && (g.Effort == "none" || g.Effort == "minimal")
+	field := "thinking"
+	if g.Thinking == chat.ThinkingUnset {
+		field = "reasoning_effort"
 	}
 	if g.Display != "" {
 		e.loss.Add("thinking.display", upstream.NotTaken)
@@ -145,7 +145,7 @@ func thinking(e *requestEncoder) {
 	switch {
 	case e.t.Thinking == chat.ThinksNever:
 		if g.On() {
-			e.loss.Add(asked, "not accepted by this model")
+			e.loss.Add(field, "not accepted by this model")
 		}
 	case off:
 		e.Raw("thinking", []byte(`{"type":"disabled"}`))
@@ -156,7 +156,7 @@ func thinking(e *requestEncoder) {
 		e.IntIf("token_budget", g.Budget)
 		e.Close('}')
 	}
-	if g.Effort != "" && (g.Thinking != chat.ThinkingUnsaid || g.On() && e.t.Thinking != chat.ThinksNever) {
+	if g.Effort != "" && (g.Thinking != chat.ThinkingUnset || g.On() && e.t.Thinking != chat.ThinksNever) {
 		e.loss.Add("reasoning_effort", "thinking is on or off here")
 	}
 }
@@ -194,7 +194,7 @@ func tools(e *requestEncoder) error {
 	if r.Legacy {
 		list = "functions"
 	}
-	strict, given := 0, 0
+	strict, explicit := 0, 0
 	start := len(e.B)
 	e.Key("tools")
 	e.Open('[')
@@ -211,14 +211,14 @@ func tools(e *requestEncoder) error {
 			e.loss.Add(at, "not accepted beside response_format")
 			continue
 		}
-		given++
+		explicit++
 		if t.Strict.Value {
 			strict++
 		}
 		tool(e, t, at)
 	}
 	e.Close(']')
-	if given == 0 {
+	if explicit == 0 {
 		e.B = e.B[:start]
 		switch {
 		case choice.Mode == chat.ToolsNamed && len(r.Tools) > 0:
@@ -228,7 +228,7 @@ func tools(e *requestEncoder) error {
 		}
 		return nil
 	}
-	encodeStrict(e, strict, given, list)
+	encodeStrict(e, strict, explicit, list)
 	switch choice.Mode {
 	case chat.ToolsNone:
 		e.Str("tool_choice", "NONE")
@@ -242,11 +242,11 @@ func tools(e *requestEncoder) error {
 }
 
 // encodeStrict holds the model to the schemas: of all tools or of none.
-func encodeStrict(e *requestEncoder, strict, given int, list string) {
+func encodeStrict(e *requestEncoder, strict, explicit int, list string) {
 	switch {
-	case strict == given && !slices.ContainsFunc(e.r.Extra, func(x chat.Field) bool { return x.Name == "strict_tools" }):
+	case strict == explicit && !slices.ContainsFunc(e.r.Extra, func(x chat.Field) bool { return x.Name == "strict_tools" }):
 		e.Bool("strict_tools", true)
-	case strict > 0 && strict < given:
+	case strict > 0 && strict < explicit:
 		e.loss.Add(list+".strict", "treated as all tools or none")
 	}
 }

@@ -76,13 +76,13 @@ func decodeResponse(body []byte) (*chat.Response, *fault.Fault) {
 // decodeMessage reads the parts of the message that d is at: thoughts and texts, the
 // plan, the calls.
 func decodeMessage(d *wire.Decoder) []chat.Part {
-	var said, calls []chat.Part
+	var texts, calls []chat.Part
 	var plan string
 	var citations []byte
 	for key := range d.Object {
 		switch string(key) {
 		case "content":
-			said = decodeContent(d)
+			texts = decodeContent(d)
 		case "tool_plan":
 			plan = upstream.OptString(d)
 		case "tool_calls":
@@ -99,12 +99,12 @@ func decodeMessage(d *wire.Decoder) []chat.Part {
 		}
 	}
 	if plan != "" {
-		said = append(said, chat.Part{Kind: chat.Text, Text: plan})
+		texts = append(texts, chat.Part{Kind: chat.Text, Text: plan})
 	}
 	if len(citations) > len("[]") {
-		cite(said, citations)
+		cite(texts, citations)
 	}
-	return append(said, calls...)
+	return append(texts, calls...)
 }
 
 // cite puts the citations on the first text.
@@ -275,9 +275,9 @@ func (c *counts) bill() pricing.Usage {
 
 // total is the sum of the tokens where the bill has another sum; otherwise 0.
 func (c *counts) total() int64 {
-	told, bill := c.tokens(), c.bill()
-	if bill.Known() && told.TotalTokens() != bill.TotalTokens() {
-		return told.TotalTokens()
+	tokens, bill := c.tokens(), c.bill()
+	if bill.Known() && tokens.TotalTokens() != bill.TotalTokens() {
+		return tokens.TotalTokens()
 	}
 	return 0
 }

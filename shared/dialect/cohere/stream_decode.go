@@ -13,9 +13,9 @@ import (
 // streamDecoder reads the events of one stream.
 type streamDecoder struct {
 	upstream.Stream
-	blocks []block
-	calls  int
-	told   pricing.Usage // tokens, for the client
+	blocks   []block
+	calls    int
+	reported pricing.Usage // tokens, for the client
 	// chances are the log probabilities of the next text.
 	chances []byte
 }
@@ -275,9 +275,9 @@ func (s *streamDecoder) end(i int, emit func(*chat.Delta) error) error {
 }
 
 func (s *streamDecoder) messageEnd(e *event, u *counts, emit func(*chat.Delta) error) error {
-	s.told, s.M.Usage, s.M.ReportedTotal = u.tokens(), u.bill(), u.total()
+	s.reported, s.M.Usage, s.M.ReportedTotal = u.tokens(), u.bill(), u.total()
 	if !s.M.Usage.Known() {
-		s.M.Usage = s.told
+		s.M.Usage = s.reported
 	}
 	s.M.Finish = e.finish
 	if Failed(e.finish) || e.failure != "" {
@@ -290,8 +290,8 @@ func (s *streamDecoder) messageEnd(e *event, u *counts, emit func(*chat.Delta) e
 			}
 		}
 	}
-	if s.told.Known() {
-		if err := s.Emit(chat.Delta{Kind: chat.DeltaUsage, Usage: &s.told}, emit); err != nil {
+	if s.reported.Known() {
+		if err := s.Emit(chat.Delta{Kind: chat.DeltaUsage, Usage: &s.reported}, emit); err != nil {
 			return err
 		}
 	}

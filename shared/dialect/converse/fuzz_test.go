@@ -38,7 +38,7 @@ func silentOnConverse(name string, r *chat.Request) bool {
 		return true // may hold nothing
 	case "reasoning_effort":
 		// minimal is little thinking here, not none.
-		return r.Reasoning.Effort == "" || r.Reasoning.Effort == "none" || r.Reasoning.Thinking != chat.ThinkingUnsaid
+		return r.Reasoning.Effort == "" || r.Reasoning.Effort == "none" || r.Reasoning.Thinking != chat.ThinkingUnset
 	case "tool_choice", "function_call":
 		return r.ToolChoice.Mode == chat.ToolsNone || golden.SilentInChat(name, r) // no tool is offered then
 	case "thinking":

@@ -37,7 +37,7 @@ func encodeMessages(e *requestEncoder) error {
 	e.Key("messages")
 	e.Open('[')
 	ms := e.r.Messages
-	last := claude.LastSpoken(ms)
+	last := claude.LastNonSystem(ms)
 	users := 0
 	var role byte            // role of the message that is open: u, a, or 0 for none
 	var later []placedPrompt // those that wait for the end of the user's turn

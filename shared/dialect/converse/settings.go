@@ -223,7 +223,7 @@ func ofFamily(e *requestEncoder) {
 	case "":
 		e.IntIf("top_k", r.TopK)
 		e.ListIf("anthropic_beta", betas(e))
-		asSaid(e)
+		forwardThinking(e)
 	default: // of OpenAI, and of makers that use its names
 		e.StrIf("reasoning_effort", e.think.Effort)
 	}
@@ -233,8 +233,8 @@ func ofFamily(e *requestEncoder) {
 	}
 }
 
-// asSaid forwards the thinking settings in the format of the client's dialect.
-func asSaid(e *requestEncoder) {
+// forwardThinking forwards the thinking settings in the format of the client's dialect.
+func forwardThinking(e *requestEncoder) {
 	if e.think.Mode >= chat.ThinkingBudget {
 		claudeThinking(e)
 	}

@@ -54,7 +54,7 @@ func planRun(e *requestEncoder, first, end int) {
 			to = run(ms, end)
 		}
 	}
-	taken := e.t.SystemTurns && from < len(ms) && says(ms[from:to])
+	taken := e.t.SystemTurns && from < len(ms) && hasUserContent(ms[from:to])
 	for k := first; k < end; k++ {
 		if sideOf(&ms[k]) != 0 {
 			continue
@@ -74,8 +74,8 @@ func planRun(e *requestEncoder, first, end int) {
 	}
 }
 
-// says reports whether some of the user's messages among ms will certainly be written.
-func says(ms []chat.Message) bool {
+// hasUserContent reports whether some of the user's messages among ms will certainly be written.
+func hasUserContent(ms []chat.Message) bool {
 	for i := range ms {
 		if sideOf(&ms[i]) != 'u' {
 			continue

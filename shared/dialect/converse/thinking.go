@@ -24,9 +24,9 @@ func share(effort string) int64 {
 	return 8
 }
 
-// asked reports whether the client requested thinking. minimal means little, not none.
-func asked(r chat.Reasoning) bool {
-	return r.On() || r.Thinking == chat.ThinkingUnsaid && r.Effort == "minimal"
+// thinkingRequested reports whether the client requested thinking. minimal means little, not none.
+func thinkingRequested(r chat.Reasoning) bool {
+	return r.On() || r.Thinking == chat.ThinkingUnset && r.Effort == "minimal"
 }
 
 func planThinking(e *requestEncoder) error {
@@ -42,7 +42,7 @@ func planThinking(e *requestEncoder) error {
 		return nil
 	}
 	if e.t.Family == "" {
-		planAsSaid(e, r)
+		forwardReasoning(e, r)
 		return nil
 	}
 	if e.t.Family != familyAnthropic {
@@ -53,7 +53,7 @@ func planThinking(e *requestEncoder) error {
 	switch {
 	case r.Thinking == chat.ThinkingOff:
 		e.think.Mode = chat.ThinkingOff
-	case !asked(r):
+	case !thinkingRequested(r):
 	case r.Way != "":
 		e.think.Mode, e.think.Budget = chat.ThinkingAdaptive, r.Budget.Value
 	case e.t.Thinking == chat.ThinksAdaptively, e.t.Thinking == chat.ThinksEither && !(r.Thinking == chat.ThinkingBudget && r.Budget.Set):
@@ -64,14 +64,14 @@ func planThinking(e *requestEncoder) error {
 	return checkThinking(e)
 }
 
-// planAsSaid forwards the client's settings, because the vendor of a model given by an ARN is
+// forwardReasoning forwards the client's settings, because the vendor of a model given by an ARN is
 // unknown.
-func planAsSaid(e *requestEncoder, r chat.Reasoning) {
+func forwardReasoning(e *requestEncoder, r chat.Reasoning) {
 	if r.Thinking >= chat.ThinkingBudget {
 		e.think.Mode, e.think.Budget = r.Thinking, r.Budget.Value
 		recall(e)
 	}
-	if r.Effort != "none" || r.Thinking == chat.ThinkingUnsaid {
+	if r.Effort != "none" || r.Thinking == chat.ThinkingUnset {
 		e.think.Effort = r.Effort
 	}
 }
@@ -122,7 +122,7 @@ func planBudget(e *requestEncoder, r chat.Reasoning) {
 			e.maxTokens = chat.Some(bound(e, r.Budget.Value+usualMaxTokens))
 		}
 		if e.think.Budget = claude.FitBudget(r.Budget.Value, e.maxTokens.Value, e.loss); e.think.Budget == 0 {
-			e.think.Mode = chat.ThinkingUnsaid
+			e.think.Mode = chat.ThinkingUnset
 		}
 		return
 	}
@@ -133,7 +133,7 @@ func planBudget(e *requestEncoder, r chat.Reasoning) {
 	limit := e.maxTokens.Value
 	if limit <= claude.MinBudget {
 		e.loss.Add("reasoning_effort", "max_tokens is too small for it")
-		e.think.Mode = chat.ThinkingUnsaid
+		e.think.Mode = chat.ThinkingUnset
 		return
 	}
 	e.think.Budget = max(claude.MinBudget, limit/10*share(r.Effort))
@@ -150,7 +150,7 @@ func bound(e *requestEncoder, n int64) int64 {
 // checkThinking rejects or removes what cannot go together with thinking.
 func checkThinking(e *requestEncoder) error {
 	field := "thinking"
-	if e.r.Reasoning.Thinking == chat.ThinkingUnsaid {
+	if e.r.Reasoning.Thinking == chat.ThinkingUnset {
 		field = "reasoning_effort"
 	}
 	turns := encodeTurns(e)

@@ -31,8 +31,8 @@ type Vector struct {
 // Append writes the client's answer: {"object":"list","data":[...],"model":...,
 // "usage":{"prompt_tokens":n,"total_tokens":n}}. Vectors must be one for each
 // input. Usage is estimated when the provider reports none.
-func (a *Answer) Append(dst []byte, asked *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
-	r, err := Read(asked.Body)
+func (a *Answer) Append(dst []byte, req *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
+	r, err := Read(req.Body)
 	if err != nil {
 		return dst, chat.Meter{}, err
 	}
@@ -60,11 +60,11 @@ func (a *Answer) Append(dst []byte, asked *chat.TranslatorRequest) ([]byte, chat
 	o.Close(']')
 	model := a.Model
 	if model == "" {
-		model = asked.Model
+		model = req.Model
 	}
 	o.Str("model", model)
-	if asked.ProviderName != "" {
-		o.Str("provider", asked.ProviderName)
+	if req.ProviderName != "" {
+		o.Str("provider", req.ProviderName)
 	}
 	a.usage(o, r)
 	o.Close('}')

@@ -46,7 +46,7 @@ func (s *Splitter) Feed(in []byte) error {
 	if len(s.in)+len(in) > wire.DefaultMaxEvent {
 		return fault.Newf(fault.InvalidProviderResponse, "", "The provider sent a stream event of more than %d bytes", wire.DefaultMaxEvent)
 	}
-	s.keep()
+	s.copyUnread()
 	if need := len(s.in) + len(in); need > cap(s.own) {
 		s.widen(need)
 	}
@@ -87,8 +87,8 @@ func (s *Splitter) widen(n int) {
 	}
 }
 
-// keep copies the unread bytes, which belong to the caller.
-func (s *Splitter) keep() {
+// copyUnread copies the unread bytes, which belong to the caller.
+func (s *Splitter) copyUnread() {
 	if s.held || len(s.in) == 0 {
 		return
 	}
@@ -99,12 +99,12 @@ func (s *Splitter) keep() {
 // Next returns the next complete event; false if more bytes are needed.
 func (s *Splitter) Next(e *Event) bool {
 	if s.eol == 0 && !s.findEOL() {
-		s.keep()
+		s.copyUnread()
 		return false
 	}
 	end := s.eventEnd()
 	if end == 0 {
-		s.keep()
+		s.copyUnread()
 		return false
 	}
 	s.take(e, end)

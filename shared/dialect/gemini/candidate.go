@@ -58,11 +58,11 @@ func (c *candidate) read(d *wire.Decoder, position int) {
 			if d.Kind() == wire.KindObject {
 				raw := d.Raw()
 				c.searches, c.grounding = searches(raw), raw
-				c.keep("groundingMetadata", raw)
+				c.storeField("groundingMetadata", raw)
 			}
 		case "safetyRatings", "citationMetadata", "urlContextMetadata", "avgLogprobs":
 			field := string(key)
-			c.keep(field, d.Raw())
+			c.storeField(field, d.Raw())
 		}
 	}
 }
@@ -70,7 +70,7 @@ func (c *candidate) read(d *wire.Decoder, position int) {
 // maxChoices bounds the index of a candidate.
 const maxChoices = 128
 
-func (c *candidate) keep(field string, raw []byte) {
+func (c *candidate) storeField(field string, raw []byte) {
 	if raw != nil && !wire.IsNull(raw) {
 		c.extra = append(c.extra, chat.Field{Name: field, Raw: compact(raw)})
 	}
@@ -210,14 +210,14 @@ func readToken(d *wire.Decoder) (t token) {
 // appendLogprobs turns a logprobsResult into the logprobs object of the OpenAI
 // shape: chosenCandidates are the tokens, topCandidates their alternatives.
 func appendLogprobs(dst, raw []byte) []byte {
-	var chosen []token
+	var selected []token
 	var top [][]token
 	d := wire.NewDecoder(raw)
 	for key := range d.Object {
 		switch {
 		case string(key) == "chosenCandidates" && d.Kind() == wire.KindArray:
 			for range d.Array {
-				chosen = append(chosen, readToken(d))
+				selected = append(selected, readToken(d))
 			}
 		case string(key) == "topCandidates" && d.Kind() == wire.KindArray:
 			for range d.Array {
@@ -226,7 +226,7 @@ func appendLogprobs(dst, raw []byte) []byte {
 		}
 	}
 	dst = append(dst, `{"content":[`...)
-	for i, t := range chosen {
+	for i, t := range selected {
 		if i > 0 {
 			dst = append(dst, ',')
 		}

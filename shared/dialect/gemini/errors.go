@@ -21,16 +21,16 @@ func optString(d *wire.Decoder) string {
 	return d.Str()
 }
 
-// said is an error body: {error:{code,message,status,details}}, or a list that contains
+// errorBody is an error body: {error:{code,message,status,details}}, or a list that contains
 // one, as in Vertex and the array form of streams.
-type said struct {
+type errorBody struct {
 	p      chat.ProviderError
 	reason string // of an ErrorInfo
 	retry  time.Duration
 }
 
 // readError reads an error body; nil when body is none.
-func readError(body []byte) *said {
+func readError(body []byte) *errorBody {
 	d := wire.NewDecoder(body)
 	if d.Kind() == wire.KindArray {
 		var first []byte
@@ -47,7 +47,7 @@ func readError(body []byte) *said {
 	if d.Kind() != wire.KindObject {
 		return nil
 	}
-	s := new(said)
+	s := new(errorBody)
 	for key := range d.Object {
 		if string(key) != "error" {
 			continue
@@ -65,7 +65,7 @@ func readError(body []byte) *said {
 	return s
 }
 
-func (s *said) readObject(d *wire.Decoder) {
+func (s *errorBody) readObject(d *wire.Decoder) {
 	for key := range d.Object {
 		switch string(key) {
 		case "code":
@@ -91,7 +91,7 @@ func (s *said) readObject(d *wire.Decoder) {
 }
 
 // readDetail reads a RetryInfo or an ErrorInfo.
-func (s *said) readDetail(d *wire.Decoder) {
+func (s *errorBody) readDetail(d *wire.Decoder) {
 	if d.Kind() != wire.KindObject {
 		return
 	}
@@ -140,7 +140,7 @@ func inBandError(body []byte) *fault.Fault {
 }
 
 // fault returns the fault for the provider's error.
-func (s *said) fault() *fault.Fault {
+func (s *errorBody) fault() *fault.Fault {
 	p := &s.p
 	f := fault.New(fault.ProviderError, "", p.Message).WithCause(p)
 	f.Source, f.StatusCode, f.RetryAfter = fault.SourceProvider, p.Status, s.retry

@@ -312,7 +312,7 @@ func level(effort, known string) string {
 // thinking writes thinkingConfig.
 func thinking(e *requestEncoder) {
 	r := e.r.Reasoning
-	if r.Thinking == chat.ThinkingUnsaid && r.Effort == "" {
+	if r.Thinking == chat.ThinkingUnset && r.Effort == "" {
 		return
 	}
 	if e.t.Thinking == chat.ThinksNever {
@@ -324,8 +324,8 @@ func thinking(e *requestEncoder) {
 		}
 		return
 	}
-	off := r.Thinking == chat.ThinkingOff || r.Thinking == chat.ThinkingUnsaid && r.Effort == "none"
-	if r.Thinking != chat.ThinkingUnsaid && r.Effort != "" && (off || r.Budget.Set) {
+	off := r.Thinking == chat.ThinkingOff || r.Thinking == chat.ThinkingUnset && r.Effort == "none"
+	if r.Thinking != chat.ThinkingUnset && r.Effort != "" && (off || r.Budget.Set) {
 		e.loss.Add("reasoning_effort", "thinking is also set")
 	}
 	encodeKey(e, "thinkingConfig")
@@ -363,7 +363,7 @@ func thinkingLevel(e *requestEncoder, r chat.Reasoning, off bool) {
 // reportOff reports that the model continues thinking, as little as possible.
 func reportOff(e *requestEncoder, r chat.Reasoning) {
 	at := "thinking.type"
-	if r.Thinking == chat.ThinkingUnsaid {
+	if r.Thinking == chat.ThinkingUnset {
 		at = "reasoning_effort"
 	}
 	e.loss.Add(at, "this model always thinks")

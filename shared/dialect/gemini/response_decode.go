@@ -74,9 +74,9 @@ func (h *head) read(d *wire.Decoder) {
 				h.counted = d.Raw()
 			}
 		case "modelVersion":
-			keepString(d, &h.model)
+			readRepeated(d, &h.model)
 		case "responseId":
-			keepString(d, &h.id)
+			readRepeated(d, &h.id)
 		case "error":
 			h.failed = true
 		}
@@ -92,8 +92,8 @@ func (h *head) count() {
 	}
 }
 
-// keepString reads a string that is mostly the same as the one that s already holds.
-func keepString(d *wire.Decoder, s *string) {
+// readRepeated reads a string that is mostly the same as the one that s already holds.
+func readRepeated(d *wire.Decoder, s *string) {
 	if d.Kind() != wire.KindString {
 		return
 	}
@@ -169,9 +169,9 @@ func decodeResponse(body []byte, t *chat.Traits) (*chat.Response, *fault.Fault) 
 	return r, nil
 }
 
-// standIn is the documented value for calls with an unknown signature because another
+// placeholderSignature is the documented value for calls with an unknown signature because another
 // model or a person wrote them.
-const standIn = "skip_thought_signature_validator"
+const placeholderSignature = "skip_thought_signature_validator"
 
 // maker is the host that signs: no host takes another's signatures.
 func maker(t *chat.Traits) string {
@@ -248,7 +248,7 @@ func signatures(e *requestEncoder, m *chat.Message) signed {
 				s.of[i] = recalled(e, p.Call.ID)
 			}
 			if s.of[i] == "" && firstCall && e.t.SignedCalls {
-				s.of[i] = standIn
+				s.of[i] = placeholderSignature
 			}
 			firstCall = false
 		case p.Kind == chat.Text || p.Kind == chat.Image || p.Kind == chat.Foreign:

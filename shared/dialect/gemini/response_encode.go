@@ -320,7 +320,7 @@ func (Generate) Unmark(body []byte) ([]byte, []chat.Lost) {
 			if thought := w.Spans[2]; thought.Present(part) && string(thought.Of(part)) == "true" {
 				return wire.Delete(at), true
 			}
-			return wire.Replace(wire.Span{Start: at.Start + v.Start, End: at.Start + v.End}, wire.AppendJSONString(nil, standIn)), true
+			return wire.Replace(wire.Span{Start: at.Start + v.Start, End: at.Start + v.End}, wire.AppendJSONString(nil, placeholderSignature)), true
 		}
 		return e, false
 	})

@@ -176,18 +176,18 @@ func (s *subsetter) resolved(ks []keyword, path string, nullable *bool) ([]keywo
 				return ks, true
 			}
 		}
-		kept := nonNull(elements(variants), nullable)
+		remaining := nonNull(elements(variants), nullable)
 		switch {
-		case len(kept) == 1:
-			ks = merged(without(ks, name), s.members(kept[0]))
-		case len(kept) == 0:
+		case len(remaining) == 1:
+			ks = merged(without(ks, name), s.members(remaining[0]))
+		case len(remaining) == 0:
 			ks = without(ks, name)
 		case name == "oneOf":
-			ks = append(without(without(ks, "oneOf"), "anyOf"), keyword{"anyOf", list(kept)})
+			ks = append(without(without(ks, "oneOf"), "anyOf"), keyword{"anyOf", list(remaining)})
 		default:
 			i := slices.IndexFunc(ks, func(k keyword) bool { return k.name == "anyOf" })
 			ks = slices.Clone(ks)
-			ks[i].raw = list(kept)
+			ks[i].raw = list(remaining)
 			if find(ks, "oneOf") != nil {
 				s.narrowed(path+".oneOf", notInSubset)
 			}

@@ -39,9 +39,9 @@ type streamChoice struct {
 	pending  []chat.Part // signed reasoning since the last call
 	held     string      // signature of the open text, which may still get sources
 
-	said      []byte // the first text; its sources refer to places in it
-	saidAt    int    // its block
-	grounding []byte // the last groundingMetadata
+	firstText      []byte // the first text; its sources refer to places in it
+	firstTextBlock int    // its block
+	grounding      []byte // the last groundingMetadata
 }
 
 type blockKind uint8
@@ -58,8 +58,8 @@ func (s *streamDecoder) Meter() chat.Meter {
 	return s.m
 }
 
-// keep holds usage back: each event restates it, and only the last one counts.
-func (s *streamDecoder) keep() {
+// deferUsage holds usage back: each event restates it, and only the last one counts.
+func (s *streamDecoder) deferUsage() {
 	if s.h.counted == nil {
 		return
 	}
@@ -124,7 +124,7 @@ func (s *streamDecoder) Event(_ string, data []byte, emit func(*chat.Delta) erro
 	case s.h.failed:
 		return s.fail(inBandError(data))
 	}
-	s.keep()
+	s.deferUsage()
 	s.m.ID, s.m.Model = s.h.id, s.h.model
 	if !s.began {
 		s.began = true

@@ -11,12 +11,12 @@ import (
 
 // cite returns the sources of the text, which are known only at the end of the answer.
 func (s *streamDecoder) cite(ch *streamChoice, emit func(*chat.Delta) error) error {
-	if len(ch.grounding) == 0 || len(ch.said) == 0 {
+	if len(ch.grounding) == 0 || len(ch.firstText) == 0 {
 		return nil
 	}
-	d := wire.NewDecoder(citations(ch.grounding, string(ch.said)))
+	d := wire.NewDecoder(citations(ch.grounding, string(ch.firstText)))
 	for range each(d) {
-		s.out = chat.Delta{Kind: chat.DeltaCitation, Choice: ch.index, Block: ch.saidAt, Call: -1, JSON: d.Raw()}
+		s.out = chat.Delta{Kind: chat.DeltaCitation, Choice: ch.index, Block: ch.firstTextBlock, Call: -1, JSON: d.Raw()}
 		if err := emit(&s.out); err != nil {
 			return err
 		}
@@ -84,8 +84,8 @@ func (s *streamDecoder) part(ch *streamChoice, p *part, logprobs []byte, emit fu
 			}
 			ch.open = block
 		}
-		if kind == chat.DeltaText && (len(ch.said) == 0 || ch.saidAt == ch.block) {
-			ch.said, ch.saidAt = wire.AppendUnquoted(ch.said, p.text), ch.block
+		if kind == chat.DeltaText && (len(ch.firstText) == 0 || ch.firstTextBlock == ch.block) {
+			ch.firstText, ch.firstTextBlock = wire.AppendUnquoted(ch.firstText, p.text), ch.block
 		}
 		if err := s.piece(ch, kind, p.text, logprobs, emit); err != nil || !thought || signature == "" {
 			return err

@@ -143,13 +143,13 @@ func (m members) answerOf(body []byte, h http.Header) (*answer, error) {
 }
 
 // decode is DecodeResponse of hosts with images under the names of m.
-func (m members) decode(dst, body []byte, h http.Header, asked *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
+func (m members) decode(dst, body []byte, h http.Header, req *chat.TranslatorRequest) ([]byte, string, chat.Meter, error) {
 	a, err := m.answerOf(body, h)
 	if err != nil {
 		return dst, "", chat.Meter{}, err
 	}
 	o := upstream.Begin(dst)
-	o.Int("created", asked.Created)
+	o.Int("created", req.Created)
 	o.Key("data")
 	o.Open('[')
 	for i, s := range a.data {
@@ -168,8 +168,8 @@ func (m members) decode(dst, body []byte, h http.Header, asked *chat.TranslatorR
 		o.Close('}')
 	}
 	o.Close(']')
-	if asked.ProviderName != "" {
-		o.Str("provider", asked.ProviderName)
+	if req.ProviderName != "" {
+		o.Str("provider", req.ProviderName)
 	}
 	o.Close('}')
 	meter := chat.Meter{Complete: true, Started: true}
@@ -257,7 +257,7 @@ func (Segmind) EncodeRequest(dst, body []byte, a *chat.TranslatorRequest) ([]byt
 		o.Int("img_width", r.width)
 		o.Int("img_height", r.height)
 	}
-	if !r.given("steps") && !r.given("num_inference_steps") {
+	if !r.has("steps") && !r.has("num_inference_steps") {
 		o.Int("num_inference_steps", segmindSteps)
 	}
 	if err := r.carry(segmindNames, a.Loss, into(o)); err != nil {

@@ -179,8 +179,8 @@ func (r *request) loseRatio(loss *chat.Loss) {
 	}
 }
 
-// given reports whether an extra member is there.
-func (r *request) given(name string) bool {
+// has reports whether an extra member is there.
+func (r *request) has(name string) bool {
 	return slices.ContainsFunc(r.extra, func(x chat.Field) bool { return x.Name == name })
 }
 

@@ -130,18 +130,18 @@ func (s *avroSchema) readObject(raw []byte, depth int) (*avroType, error) {
 // avroLines returns the records of an Avro object container as lines of JSON. It closes
 // from.
 type avroLines struct {
-	from   io.Closer
-	src    *bufio.Reader
-	schema *avroType
-	codec  string
-	sync   [16]byte
-	block  []byte // remainder of the block
-	left   int64  // records in it
-	out    []byte
-	at     int
-	came   int64 // bytes of blocks that were read
-	made   int64 // bytes of rows that were made
-	err    error
+	from      io.Closer
+	src       *bufio.Reader
+	schema    *avroType
+	codec     string
+	sync      [16]byte
+	block     []byte // remainder of the block
+	left      int64  // records in it
+	out       []byte
+	at        int
+	bytesRead int64 // bytes of blocks that were read
+	made      int64 // bytes of rows that were made
+	err       error
 }
 
 func newAvroLines(from io.ReadCloser) io.ReadCloser {
@@ -187,7 +187,7 @@ func (a *avroLines) next() error {
 	a.block = r.b
 	a.out = append(a.out, '\n')
 	// An item of no bytes becomes a word in JSON, so rows can outgrow the input.
-	if a.made += int64(len(a.out)); egress.ExceedsRatio(a.came, a.made) {
+	if a.made += int64(len(a.out)); egress.ExceedsRatio(a.bytesRead, a.made) {
 		return errAvro
 	}
 	return nil
@@ -262,7 +262,7 @@ func (a *avroLines) packed() ([]byte, error) {
 	if _, err := io.CopyN(&b, a.src, n); err != nil {
 		return nil, errAvro
 	}
-	a.came += n
+	a.bytesRead += n
 	return b.Bytes(), nil
 }
 

@@ -43,8 +43,8 @@ type note struct {
 	Stopped  int64           `json:"stopped,omitempty"` // when it ended, in Unix seconds, if the provider does not report it later
 }
 
-// asked is a client's request for a batch. The route has checked its limits.
-type asked struct {
+// batchRequest is a client's request for a batch. The route has checked its limits.
+type batchRequest struct {
 	note
 	Output  json.RawMessage `json:"output_expires_after"`
 	Options struct {
@@ -65,9 +65,9 @@ var known = map[string]bool{
 	"job_name": true, "role_arn": true, "output_data_config": true,
 }
 
-// readAsked reads the body of a new batch.
-func readAsked(j *chat.Job) (*asked, error) {
-	a := new(asked)
+// readBatchRequest reads the body of a new batch.
+func readBatchRequest(j *chat.Job) (*batchRequest, error) {
+	a := new(batchRequest)
 	if err := json.Unmarshal(j.Body, a); err != nil {
 		return nil, badMember(err)
 	}

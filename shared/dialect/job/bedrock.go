@@ -69,7 +69,7 @@ func role(arn string) error {
 
 // create writes the rows to the bucket and starts a job.
 func (b Bedrock) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	want, err := readAsked(j)
+	want, err := readBatchRequest(j)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (b Bedrock) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, erro
 	return answerBatch(ctx, j, made)
 }
 
-func (Bedrock) appendJob(j *chat.Job, want *asked, folder string) []byte {
+func (Bedrock) appendJob(j *chat.Job, want *batchRequest, folder string) []byte {
 	o := upstream.Begin(nil)
 	o.Str("clientRequestToken", j.Request)
 	o.Str("jobName", orElse(want.JobName, "gateway-batch-"+strings.ToLower(j.Request)))

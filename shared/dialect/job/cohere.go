@@ -74,7 +74,7 @@ func (c Cohere) Usage(ctx context.Context, j *chat.Job) ([]chat.Meter, error) {
 
 // create makes a dataset of the rows and starts a job once it has been checked.
 func (c Cohere) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	want, err := readAsked(j)
+	want, err := readBatchRequest(j)
 	if err != nil {
 		return nil, err
 	}

@@ -124,7 +124,7 @@ func signedURLs(resp *http.Response) (map[string]string, error) {
 
 // create makes a dataset of the rows and starts a job.
 func (f Fireworks) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	want, err := readAsked(j)
+	want, err := readBatchRequest(j)
 	if err != nil {
 		return nil, err
 	}

@@ -21,9 +21,9 @@ import (
 // paths, formats and states. The file remains stored for the workspace. When a batch or a
 // job is created from it, its rows are checked, given the provider's names and uploaded.
 
-// keepRows is how many bytes of translated rows are held in memory; longer ones are
+// maxBufferedRows is how many bytes of translated rows are held in memory; longer ones are
 // translated twice.
-const keepRows = 8 << 20
+const maxBufferedRows = 8 << 20
 
 // payload is a body that may be too long for memory: such a body is made twice.
 type payload struct {
@@ -38,12 +38,12 @@ func newPayload(source func() io.ReadCloser, head, tail string, most int64, look
 	src := source()
 	defer src.Close()
 	p := &payload{length: int64(len(head) + len(tail))}
-	var kept bytes.Buffer
-	kept.WriteString(head)
+	var buffered bytes.Buffer
+	buffered.WriteString(head)
 	for piece := make([]byte, 64<<10); ; {
 		n, err := src.Read(piece)
-		if p.length += int64(n); p.length <= keepRows {
-			kept.Write(piece[:n])
+		if p.length += int64(n); p.length <= maxBufferedRows {
+			buffered.Write(piece[:n])
 		}
 		if look != nil {
 			if err := look(); err != nil {
@@ -60,8 +60,8 @@ func newPayload(source func() io.ReadCloser, head, tail string, most int64, look
 			return nil, err
 		}
 	}
-	if p.length <= keepRows {
-		p.body = append(kept.Bytes(), tail...)
+	if p.length <= maxBufferedRows {
+		p.body = append(buffered.Bytes(), tail...)
 		return p, nil
 	}
 	p.open = func() (io.ReadCloser, error) {
@@ -299,8 +299,8 @@ func contents(ids ...string) []*chat.JobCall {
 
 // readHosted reads the body of a new batch for a provider that takes no roles and no places
 // for results.
-func readHosted(j *chat.Job) (*asked, error) {
-	want, err := readAsked(j)
+func readHosted(j *chat.Job) (*batchRequest, error) {
+	want, err := readBatchRequest(j)
 	if err != nil {
 		return nil, err
 	}

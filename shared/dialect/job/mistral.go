@@ -56,7 +56,7 @@ var onMistral = uploads[*mistralJob, *mistralTuning]{
 }
 
 // mistralBatch returns the body of a new batch with rows of one model.
-func mistralBatch(want *asked, r *rows, file string) []byte {
+func mistralBatch(want *batchRequest, r *rows, file string) []byte {
 	want.Model = r.last.Model
 	o := upstream.Begin(nil)
 	o.List("input_files", []string{file})
@@ -71,7 +71,7 @@ func mistralBatch(want *asked, r *rows, file string) []byte {
 }
 
 // mistralTune is the body of a new fine-tuning job.
-func mistralTune(want *tuneAsked, training, validation string, hyper map[string]string) []byte {
+func mistralTune(want *tuneRequest, training, validation string, hyper map[string]string) []byte {
 	o := upstream.Begin(nil)
 	o.Str("model", want.Model)
 	o.Key("training_files")
@@ -138,7 +138,7 @@ func (m *mistralJob) batch() *Batch {
 	return b
 }
 
-func (m *mistralJob) told() bool { return m.ID != "" && m.Status != "" }
+func (m *mistralJob) valid() bool { return m.ID != "" && m.Status != "" }
 
 func (m *mistralJob) files() (string, string) { return m.Output, m.Failures }
 
@@ -195,7 +195,7 @@ func (m *mistralTuning) tuning() *Tuning {
 	return t
 }
 
-func (m *mistralTuning) told() bool { return m.ID != "" && m.Status != "" }
+func (m *mistralTuning) valid() bool { return m.ID != "" && m.Status != "" }
 
 // maxListed bounds the pages that are skipped to find where a list continues.
 const maxListed = 20

@@ -45,11 +45,11 @@ func putObject(ctx context.Context, j *chat.Job, object string, src io.Reader) e
 	if err != nil {
 		return err
 	}
-	said, err := readText(resp)
+	respBody, err := readText(resp)
 	if err != nil {
 		return err
 	}
-	upload := xmlText(said, "UploadId")
+	upload := xmlText(respBody, "UploadId")
 	if upload == "" {
 		return upstream.Invalid("The provider's response names no upload", nil)
 	}
@@ -84,9 +84,9 @@ func putParts(ctx context.Context, j *chat.Job, object, upload string, part []by
 	if err != nil {
 		return err
 	}
-	said, err := readText(resp)
-	if err == nil && xmlText(said, "Code") != "" { // an error may come after the head of the answer
-		err = upstream.Failed(http.StatusBadGateway, xmlText(said, "Code"), orElse(xmlText(said, "Message"), "The object was not written"))
+	respBody, err := readText(resp)
+	if err == nil && xmlText(respBody, "Code") != "" { // an error may come after the head of the answer
+		err = upstream.Failed(http.StatusBadGateway, xmlText(respBody, "Code"), orElse(xmlText(respBody, "Message"), "The object was not written"))
 	}
 	return err
 }

@@ -145,7 +145,7 @@ func (t *transformed) Close() error { return t.from.Close() }
 // because the request is no longer known when the response is written.
 func (r *rows) carry(talk *chat.Talk, body []byte) ([]byte, error) {
 	var err error
-	if r.body, _, err = talk.Translator.EncodeRequest(r.body[:0], body, r.asked(talk, body)); err != nil {
+	if r.body, _, err = talk.Translator.EncodeRequest(r.body[:0], body, r.translatorRequest(talk, body)); err != nil {
 		return nil, err
 	}
 	if got, err := embedding.Read(body); err == nil && got.Base64 {
@@ -154,7 +154,7 @@ func (r *rows) carry(talk *chat.Talk, body []byte) ([]byte, error) {
 	return r.body, r.j.Loss.Err()
 }
 
-func (r *rows) asked(talk *chat.Talk, body []byte) *chat.TranslatorRequest {
+func (r *rows) translatorRequest(talk *chat.Talk, body []byte) *chat.TranslatorRequest {
 	return &chat.TranslatorRequest{
 		Body: body, Model: talk.Model, Operation: "embeddings", Traits: talk.Traits, Loss: r.j.Loss, Field: r.j.Field,
 		ID: r.j.Request, Created: r.j.Now.Unix(), ProviderName: r.j.ProviderName, Strict: r.j.Strict,
@@ -168,11 +168,11 @@ func inputsBody(n int) []byte {
 
 // vectors writes the row of an answer with vectors.
 func (w *output) vectors(dst []byte, id, model string, talk *chat.Talk, body []byte, inputs int) []byte {
-	asked := &chat.TranslatorRequest{
+	req := &chat.TranslatorRequest{
 		Body: inputsBody(inputs), Model: model, Operation: "embeddings", Traits: talk.Traits, Loss: new(chat.Loss), Field: w.j.Field,
 		ID: w.rowID(id), Created: w.j.Now.Unix(), ProviderName: w.j.ProviderName, Strict: w.j.Strict,
 	}
-	answer, _, _, err := talk.Translator.DecodeResponse(nil, body, http.Header{}, asked)
+	answer, _, _, err := talk.Translator.DecodeResponse(nil, body, http.Header{}, req)
 	if err != nil {
 		f := fault.From(err)
 		return w.failed(dst, id, string(f.Code), f.Message)
@@ -183,8 +183,8 @@ func (w *output) vectors(dst []byte, id, model string, talk *chat.Talk, body []b
 // meteredVectors reads what a row for embeddings used.
 func meteredVectors(t chat.Translator, model string, field func(string) string) func(*result) chat.Meter {
 	return func(r *result) chat.Meter {
-		asked := &chat.TranslatorRequest{Body: inputsBody(max(r.inputs, 1)), Model: model, Operation: "embeddings", Traits: new(chat.Traits), Loss: new(chat.Loss), Field: field}
-		_, _, m, err := t.DecodeResponse(nil, r.message, http.Header{}, asked)
+		req := &chat.TranslatorRequest{Body: inputsBody(max(r.inputs, 1)), Model: model, Operation: "embeddings", Traits: new(chat.Traits), Loss: new(chat.Loss), Field: field}
+		_, _, m, err := t.DecodeResponse(nil, r.message, http.Header{}, req)
 		if err != nil {
 			return chat.Meter{}
 		}

@@ -92,7 +92,7 @@ type rows struct {
 
 // newRows is for a batch with a provider that supports the natives: dialects of
 // conversations, translators of embeddings.
-func newRows(j *chat.Job, a *asked, natives ...string) (*rows, error) {
+func newRows(j *chat.Job, a *batchRequest, natives ...string) (*rows, error) {
 	var endpoints []string
 	for _, native := range natives {
 		switch {

@@ -59,7 +59,7 @@ var onTogether = uploads[*togetherJob, *togetherTuning]{
 
 // togetherBatch is the body of a new batch. If its rows have several models, the rows name
 // them.
-func togetherBatch(want *asked, r *rows, file string) []byte {
+func togetherBatch(want *batchRequest, r *rows, file string) []byte {
 	if want.Model = ""; len(r.talks) == 1 {
 		want.Model = r.last.Model
 	}
@@ -76,7 +76,7 @@ func togetherBatch(want *asked, r *rows, file string) []byte {
 }
 
 // togetherTune is the body of a new fine-tuning job.
-func togetherTune(want *tuneAsked, training, validation string, hyper map[string]string) []byte {
+func togetherTune(want *tuneRequest, training, validation string, hyper map[string]string) []byte {
 	o := upstream.Begin(nil)
 	o.Str("model", want.Model)
 	o.Str("training_file", training)
@@ -228,4 +228,4 @@ func (t *togetherTuning) tuning() *Tuning {
 	return out
 }
 
-func (t *togetherTuning) told() bool { return t.ID != "" }
+func (t *togetherTuning) valid() bool { return t.ID != "" }

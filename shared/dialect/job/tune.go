@@ -40,8 +40,8 @@ type tuneNote struct {
 	Stopped    int64           `json:"stopped,omitempty"` // as of a batch
 }
 
-// tuneAsked is a client's request for a job. The route has checked its limits.
-type tuneAsked struct {
+// tuneRequest is a client's request for a job. The route has checked its limits.
+type tuneRequest struct {
 	tuneNote
 	Method *struct {
 		Type       string `json:"type"`
@@ -63,8 +63,8 @@ var tuneKnown = map[string]bool{
 }
 
 // readTune reads the body of a new job.
-func readTune(j *chat.Job) (*tuneAsked, error) {
-	a := new(tuneAsked)
+func readTune(j *chat.Job) (*tuneRequest, error) {
+	a := new(tuneRequest)
 	if err := json.Unmarshal(j.Body, a); err != nil {
 		return nil, badMember(err)
 	}
@@ -89,7 +89,7 @@ func readTune(j *chat.Job) (*tuneAsked, error) {
 
 // hyper returns the hyperparameters that are numbers, as text, by OpenAI's names. "auto"
 // is left to the provider.
-func (a *tuneAsked) hyper() (map[string]string, error) {
+func (a *tuneRequest) hyper() (map[string]string, error) {
 	all := map[string]json.RawMessage{}
 	if len(a.Hyper) > 0 && json.Unmarshal(a.Hyper, &all) != nil {
 		return nil, fault.Invalid("hyperparameters", "hyperparameters must be an object")

@@ -28,14 +28,14 @@ type uploads[B hostBatch, T hostTuning] struct {
 	purposes           [2]string                         // of rows and of examples
 
 	prepare func(r *rows) // may be nil
-	body    func(want *asked, r *rows, file string) []byte
+	body    func(want *batchRequest, r *rows, file string) []byte
 	read    func(*http.Response) (B, error)
 	fared   func(ctx context.Context, j *chat.Job, b *Batch, job B) error // counts how the rows fared; may be nil
 	list    step
 
 	lost       []string // hyperparameters that are not taken
 	readTuning func(*http.Response) (T, error)
-	tuning     func(want *tuneAsked, training, validation string, hyper map[string]string) []byte
+	tuning     func(want *tuneRequest, training, validation string, hyper map[string]string) []byte
 	tunings    step
 }
 
@@ -94,13 +94,13 @@ func (u *uploads[B, T]) create(ctx context.Context, j *chat.Job) (*chat.JobAnswe
 // readJob reads a response that is a job. J is a pointer to a struct.
 func readJob[S any, J interface {
 	*S
-	told() bool
+	valid() bool
 }](resp *http.Response) (J, error) {
 	job := J(new(S))
 	if err := readJSON(resp, job); err != nil {
 		return nil, err
 	}
-	if !job.told() {
+	if !job.valid() {
 		return nil, upstream.Invalid("The provider's response is not a job", nil)
 	}
 	return job, nil
@@ -190,7 +190,7 @@ func (u *uploads[B, T]) tuned(ctx context.Context, j *chat.Job, method string) (
 }
 
 // loseOptions reports options that only clouds know.
-func (a *tuneAsked) loseOptions(j *chat.Job) {
+func (a *tuneRequest) loseOptions(j *chat.Job) {
 	if a.RoleARN != "" || a.JobName != "" {
 		j.Loss.Add("provider_options", upstream.NotTaken)
 	}
@@ -198,7 +198,7 @@ func (a *tuneAsked) loseOptions(j *chat.Job) {
 
 // send uploads the files of a job as conversations and returns their ids at the provider;
 // prepare adds the fields that are sent with them.
-func (a *tuneAsked) send(ctx context.Context, j *chat.Job, most int64, prepare func(*hostFile)) (training, validation string, err error) {
+func (a *tuneRequest) send(ctx context.Context, j *chat.Job, most int64, prepare func(*hostFile)) (training, validation string, err error) {
 	if training, err = sendExamples(ctx, j, "training_file", a.Training, most, prepare); err != nil || a.Validation == "" {
 		return training, "", err
 	}

@@ -62,7 +62,7 @@ func (Vertex) bucket(j *chat.Job) (string, error) {
 
 // create writes the rows to the bucket and starts a job.
 func (v Vertex) create(ctx context.Context, j *chat.Job) (*chat.JobAnswer, error) {
-	want, err := readAsked(j)
+	want, err := readBatchRequest(j)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func (s *instanceShape) instance(body []byte) ([]byte, error) {
 	return one, nil
 }
 
-func (Vertex) appendJob(j *chat.Job, want *asked, folder string, claude bool, parameters []byte) []byte {
+func (Vertex) appendJob(j *chat.Job, want *batchRequest, folder string, claude bool, parameters []byte) []byte {
 	o := upstream.Begin(nil)
 	o.Str("displayName", orElse(want.JobName, "gateway-batch-"+strings.ToLower(j.Request)))
 	publisher := "google"

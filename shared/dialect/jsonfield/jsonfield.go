@@ -91,7 +91,7 @@ func OfFunction(d *wire.Decoder, key []byte, schema string, t *chat.Tool) {
 	case "cache_control":
 		t.Cache = CacheMarker(d)
 	default:
-		Keep(d, string(key), &t.Extra)
+		AddCopy(d, string(key), &t.Extra)
 	}
 }
 
@@ -103,8 +103,8 @@ func Object(d *wire.Decoder) []byte {
 	return bytes.Clone(d.Raw())
 }
 
-// Keep adds a copy of the value to fields under name.
-func Keep(d *wire.Decoder, name string, fields *[]chat.Field) {
+// AddCopy adds a copy of the value to fields under name.
+func AddCopy(d *wire.Decoder, name string, fields *[]chat.Field) {
 	*fields = append(*fields, chat.Field{Name: name, Raw: bytes.Clone(d.Raw())})
 }
 

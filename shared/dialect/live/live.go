@@ -46,9 +46,9 @@ type Opening struct {
 // Demands is what a client requests besides the session itself.
 type Demands struct {
 	Models []string // models that work for the session
-	// Unheard: the client's speech is not transcribed. Unsaid: the model's speech is not
+	// NoInputTranscript: the client's speech is not transcribed. NoOutputTranscript: the model's speech is not
 	// transcribed either.
-	Unheard, Unsaid bool
+	NoInputTranscript, NoOutputTranscript bool
 	// Unheld: the model's words cannot be held back until they are complete.
 	Unheld bool
 }

@@ -218,8 +218,8 @@ func (e *cohereEncoder) history(turns []*chat.Message) error {
 
 // chatbot writes an answer of the model.
 func (e *cohereEncoder) chatbot(m *chat.Message) error {
-	said := *m
-	said.Parts = nil
+	turn := *m
+	turn.Parts = nil
 	calls := 0
 	for _, p := range m.Parts {
 		if p.Kind == chat.Call {
@@ -228,9 +228,9 @@ func (e *cohereEncoder) chatbot(m *chat.Message) error {
 			}
 			continue
 		}
-		said.Parts = append(said.Parts, p)
+		turn.Parts = append(turn.Parts, p)
 	}
-	text, err := upstream.Flat(&said, e.loss)
+	text, err := upstream.Flat(&turn, e.loss)
 	if err != nil {
 		return err
 	}

@@ -295,11 +295,11 @@ func (s *decoder) Event(name string, data []byte, emit func(*chat.Delta) error) 
 	if cohere && native != "" {
 		m.text = nil // the last event repeats the complete text
 	}
-	return s.say(int(index.Value), &m, native, emit)
+	return s.forward(int(index.Value), &m, native, emit)
 }
 
-// say forwards what an event brings for one answer.
-func (s *decoder) say(n int, m *message, native string, emit func(*chat.Delta) error) error {
+// forward forwards what an event brings for one answer.
+func (s *decoder) forward(n int, m *message, native string, emit func(*chat.Delta) error) error {
 	for len(s.choices) <= n {
 		s.choices = append(s.choices, streamed{})
 	}

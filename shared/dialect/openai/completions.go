@@ -292,10 +292,10 @@ func appendAnnotations(dst []byte, parts []chat.Part) []byte {
 // noted is what annotations of a streamed choice need to know about its text. Lengths are
 // in code points.
 type noted struct {
-	said    int // text so far
-	block   int // block of the last text
-	start   int // where it began
-	waiting []citation.Citation
+	textLength int // text so far
+	block      int // block of the last text
+	start      int // where it began
+	waiting    []citation.Citation
 }
 
 // notes finds the notes of a choice.
@@ -309,12 +309,12 @@ func (s *streamEncoder) notes(choice int) *noted {
 	return &s.noted[choice]
 }
 
-// said counts a piece of text.
-func (s *streamEncoder) said(dst []byte, d *chat.Delta) []byte {
+// countText counts a piece of text.
+func (s *streamEncoder) countText(dst []byte, d *chat.Delta) []byte {
 	if d.Choice >= len(s.noted) || s.noted[d.Choice].block != d.Block {
 		dst = s.enter(dst, d)
 	}
-	s.noted[d.Choice].said += citation.Length(d.JSON)
+	s.noted[d.Choice].textLength += citation.Length(d.JSON)
 	return dst
 }
 
@@ -322,7 +322,7 @@ func (s *streamEncoder) said(dst []byte, d *chat.Delta) []byte {
 func (s *streamEncoder) enter(dst []byte, d *chat.Delta) []byte {
 	if n := s.notes(d.Choice); n.block != d.Block {
 		dst = s.annotate(dst, d.Choice)
-		n.block, n.start = d.Block, n.said
+		n.block, n.start = d.Block, n.textLength
 	}
 	return dst
 }
@@ -361,7 +361,7 @@ func (s *streamEncoder) annotation(dst []byte, choice int, c *citation.Citation)
 	n := s.notes(choice)
 	dst = s.open(dst, choice)
 	dst = append(dst, `"annotations":[`...)
-	dst = c.AppendNested(dst, n.start, n.said-n.start)
+	dst = c.AppendNested(dst, n.start, n.textLength-n.start)
 	dst = append(dst, ']')
 	return s.close(dst)
 }

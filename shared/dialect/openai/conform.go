@@ -260,8 +260,8 @@ func (c *conformer) function(d *wire.Decoder) {
 // client then reads an empty or a wrong vector.
 
 var (
-	embeddingKey  = []byte(`"embedding"`)
-	embeddingAsks = wire.NewKeySet("encoding_format", "output_dtype")
+	embeddingKey        = []byte(`"embedding"`)
+	embeddingFormatKeys = wire.NewKeySet("encoding_format", "output_dtype")
 )
 
 // ConformEmbeddings returns a response of /embeddings with its vectors in the encoding
@@ -303,7 +303,7 @@ func ConformEmbeddings(body, request []byte) []byte {
 // that is neither that nor numbers.
 func wantsBase64(request []byte) (packed, ok bool) {
 	var w wire.Walk
-	if embeddingAsks.Walk(request, &w) != nil {
+	if embeddingFormatKeys.Walk(request, &w) != nil {
 		return false, false
 	}
 	if kind := string(w.Spans[1].Of(request)); kind != "" && kind != "null" && kind != `"float"` {

@@ -176,7 +176,7 @@ func (q *requestDecoder) tool() chat.Tool {
 		case "cache_control":
 			t.Cache = jsonfield.CacheMarker(d)
 		default:
-			jsonfield.Keep(d, string(key), &t.Extra)
+			jsonfield.AddCopy(d, string(key), &t.Extra)
 		}
 	}
 	if t.Foreign == "custom" && seenFunction && t.Name != "" {
@@ -224,7 +224,7 @@ func (q *requestDecoder) toolChoice(place string) chat.ToolChoice {
 	}
 	whole := *d
 	name := ""
-	allowed := chat.ToolsUnsaid
+	allowed := chat.ToolsUnset
 	for key := range d.Object {
 		switch string(key) {
 		case "name":
@@ -239,7 +239,7 @@ func (q *requestDecoder) toolChoice(place string) chat.ToolChoice {
 			allowed = q.allowedTools()
 		}
 	}
-	if allowed != chat.ToolsUnsaid {
+	if allowed != chat.ToolsUnset {
 		return chat.ToolChoice{Mode: allowed}
 	}
 	if name == "" {

@@ -133,7 +133,7 @@ func (q *requestDecoder) sampling(key []byte) {
 	case "service_tier":
 		r.ServiceTier = d.Str()
 	default:
-		jsonfield.Keep(d, string(key), &r.Extra)
+		jsonfield.AddCopy(d, string(key), &r.Extra)
 	}
 }
 
@@ -159,7 +159,7 @@ func (q *requestDecoder) streamOptions() {
 		}
 		name := "stream_options." + string(key)
 		if !d.Null() {
-			jsonfield.Keep(d, name, &r.Extra)
+			jsonfield.AddCopy(d, name, &r.Extra)
 		}
 	}
 }
@@ -181,7 +181,7 @@ func (q *requestDecoder) logprobs() {
 func (q *requestDecoder) thinking() {
 	t := &q.r.Reasoning
 	jsonfield.Thinking(q.d, t)
-	if t.Thinking == chat.ThinkingUnsaid { // the type's default
+	if t.Thinking == chat.ThinkingUnset { // the type's default
 		t.Thinking = chat.ThinkingOff
 	}
 }

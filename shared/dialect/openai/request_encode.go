@@ -15,12 +15,12 @@ import (
 
 // requestEncoder writes one chat request for a provider.
 type requestEncoder struct {
-	keep string // see hosts.Reasoner.Keep; set if reasoning was returned
-	b    []byte
-	r    *chat.Request
-	t    *chat.Traits
-	loss *chat.Loss
-	max  int // longest tool name
+	preserveField string // see hosts.Reasoner.PreserveField; set if reasoning was returned
+	b             []byte
+	r             *chat.Request
+	t             *chat.Traits
+	loss          *chat.Loss
+	max           int // longest tool name
 
 	recalls     int // tool calls with looked-up reasoning
 	breakpoints Breakpoints
@@ -62,8 +62,8 @@ func encodeChatRequest(dst []byte, r *chat.Request, t *chat.Traits, loss *chat.L
 	if err := e.shape(); err != nil {
 		return dst, err
 	}
-	if e.keep != "" && !slices.ContainsFunc(r.Extra, func(x chat.Field) bool { return x.Name == e.keep }) {
-		e.bool(e.keep, true)
+	if e.preserveField != "" && !slices.ContainsFunc(r.Extra, func(x chat.Field) bool { return x.Name == e.preserveField }) {
+		e.bool(e.preserveField, true)
 	}
 	e.extra()
 	e.b = append(e.b, '}')

@@ -134,7 +134,7 @@ func (s *streamEncoder) Append(dst []byte, d *chat.Delta) []byte {
 }
 
 func (s *streamEncoder) text(dst []byte, d *chat.Delta) []byte {
-	dst = s.said(dst, d)
+	dst = s.countText(dst, d)
 	dst = s.open(dst, d.Choice)
 	dst = append(append(dst, `"content":`...), d.JSON...)
 	if !s.o.Strict {

@@ -18,7 +18,7 @@ func (e *requestEncoder) thinking() {
 		e.dropIf(r.Display != "" && r.Thinking < chat.ThinkingBudget, "thinking.display")
 		return
 	}
-	off := r.Thinking == chat.ThinkingOff || r.Thinking == chat.ThinkingUnsaid && r.Effort == "none"
+	off := r.Thinking == chat.ThinkingOff || r.Thinking == chat.ThinkingUnset && r.Effort == "none"
 	on := r.Thinking >= chat.ThinkingBudget
 	e.dropIf(r.Display != "", "thinking.display")
 	switch {
@@ -116,7 +116,7 @@ func (e *requestEncoder) reasoning(m *chat.Message) {
 	}
 	if text != "" {
 		e.str(host.Field, text)
-		e.keep = host.Keep
+		e.preserveField = host.PreserveField
 	}
 	for _, p := range foreign {
 		e.loss.Add(path(m, p), "reasoning of another provider")

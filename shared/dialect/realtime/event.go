@@ -207,8 +207,8 @@ func members(set *wire.KeySet, raw []byte, field string) (map[string][]byte, err
 	return found, nil
 }
 
-// told reads a string field.
-func told(in map[string][]byte, key, field string) (string, error) {
+// stringField reads a string field.
+func stringField(in map[string][]byte, key, field string) (string, error) {
 	raw := in[key]
 	if raw == nil || wire.IsNull(raw) {
 		return "", nil
@@ -241,10 +241,10 @@ func (e *Event) Session() (s Session, err error) {
 	if err != nil {
 		return s, err
 	}
-	if s.Model, err = told(in, "model", "session"); err != nil {
+	if s.Model, err = stringField(in, "model", "session"); err != nil {
 		return s, err
 	}
-	if s.Instructions, err = told(in, "instructions", "session"); err != nil {
+	if s.Instructions, err = stringField(in, "instructions", "session"); err != nil {
 		return s, err
 	}
 	if s.MaxOutput, err = bound(in, "session"); err != nil {
@@ -254,7 +254,7 @@ func (e *Event) Session() (s Session, err error) {
 	if err != nil {
 		return s, err
 	}
-	if id, err := told(saved, "id", "session.prompt"); err != nil {
+	if id, err := stringField(saved, "id", "session.prompt"); err != nil {
 		return s, err
 	} else if id != "" {
 		s.Held = "session.prompt.id"
@@ -281,7 +281,7 @@ func (e *Event) Session() (s Session, err error) {
 	}
 	by, err := members(transcriptionKeys, transcription, at)
 	if err == nil {
-		s.Transcription, err = told(by, "model", at)
+		s.Transcription, err = stringField(by, "model", at)
 	}
 	return s, err
 }
@@ -350,7 +350,7 @@ func (e *Event) ResponseRequest() (a ResponseRequest, err error) {
 	if err != nil {
 		return a, err
 	}
-	if a.Instructions, err = told(in, "instructions", "response"); err != nil {
+	if a.Instructions, err = stringField(in, "instructions", "response"); err != nil {
 		return a, err
 	}
 	a.Twice = twice(in, "response")

@@ -141,15 +141,15 @@ func ReadTranscript(body []byte) (t Transcript, err error) {
 		e.Item = e.Item[:maxName]
 	}
 	t = Transcript{Item: e.Item, Text: e.Text}
-	var told struct {
+	var decoded struct {
 		Type    string  `json:"type"`
 		Seconds float64 `json:"seconds"`
 	}
-	if len(e.Usage) == 0 || json.Unmarshal(e.Usage, &told) != nil {
+	if len(e.Usage) == 0 || json.Unmarshal(e.Usage, &decoded) != nil {
 		return t, nil
 	}
-	if told.Type == "duration" {
-		if s := math.Ceil(told.Seconds); s >= 0 && s <= pricing.MaxUnits {
+	if decoded.Type == "duration" {
+		if s := math.Ceil(decoded.Seconds); s >= 0 && s <= pricing.MaxUnits {
 			t.Usage.Set(pricing.Seconds, int64(s))
 		}
 		return t, nil

@@ -135,12 +135,12 @@ func ItemsInRow(line []byte) []Item {
 
 // scanned is the relevant content of one item.
 type scanned struct {
-	at     string
-	types  []string
-	fields []string // not null, in lower case
-	filled []string // neither null nor empty
-	ids    []spelled
-	asks   []spelled // ids of requests for approval
+	at        string
+	types     []string
+	fields    []string // not null, in lower case
+	filled    []string // neither null nor empty
+	ids       []spelled
+	approvals []spelled // ids of requests for approval
 }
 
 // spelled is a text and its place in the body.
@@ -201,7 +201,7 @@ func (it *scanned) read(d *wire.Decoder) {
 				it.ids = append(it.ids, spelled{text, at})
 			}
 		case "approval_request_id":
-			it.asks = append(it.asks, spelled{text, at})
+			it.approvals = append(it.approvals, spelled{text, at})
 		}
 	}
 	if len(it.types) == 1 && it.types[0] == "local_shell_call_output" { // its id may be that of the call
@@ -219,7 +219,7 @@ func Disown(body []byte, foreign map[string]bool) []byte {
 	}
 	var edits []wire.Edit
 	eachItem(body, func(it *scanned) {
-		for _, s := range slices.Concat(it.ids, it.asks) {
+		for _, s := range slices.Concat(it.ids, it.approvals) {
 			if foreign[s.text] {
 				edits = append(edits, wire.Replace(s.at, wire.AppendJSONString(nil, disowned(s.text))))
 			}

@@ -148,18 +148,18 @@ type Result struct {
 }
 
 // Append writes the client's answer, the best first.
-func (a *Answer) Append(dst []byte, asked *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
-	r, err := Read(asked.Body)
+func (a *Answer) Append(dst []byte, req *chat.TranslatorRequest) ([]byte, chat.Meter, error) {
+	r, err := Read(req.Body)
 	if err != nil {
 		return dst, chat.Meter{}, err
 	}
 	sort.SliceStable(a.Results, func(i, j int) bool { return a.Results[i].Score > a.Results[j].Score })
 	o := upstream.Begin(dst)
-	o.Str("id", orElse(a.ID, asked.ID))
+	o.Str("id", orElse(a.ID, req.ID))
 	o.Str("object", "list")
-	o.Str("model", orElse(a.Model, asked.Model))
-	if asked.ProviderName != "" {
-		o.Str("provider", asked.ProviderName)
+	o.Str("model", orElse(a.Model, req.Model))
+	if req.ProviderName != "" {
+		o.Str("provider", req.ProviderName)
 	}
 	o.Key("results")
 	o.Open('[')

@@ -41,7 +41,7 @@ func silentInResponses(name string, raw json.RawMessage, r *chat.Request) bool {
 	case "tools":
 		return len(r.Tools) == 0
 	case "tool_choice", "parallel_tool_calls":
-		return name == "parallel_tool_calls" && r.Parallel.Value || onlyForeign(r) || r.ToolChoice.Mode == chat.ToolsUnsaid || name == "parallel_tool_calls" && r.ToolChoice.Mode == chat.ToolsNone
+		return name == "parallel_tool_calls" && r.Parallel.Value || onlyForeign(r) || r.ToolChoice.Mode == chat.ToolsUnset || name == "parallel_tool_calls" && r.ToolChoice.Mode == chat.ToolsNone
 	case "top_logprobs":
 		return string(raw) == "0"
 	case "include":

@@ -10,20 +10,20 @@ import (
 // hosted is the billing data of a response object besides its usage: the tier that served
 // it and the tools that the provider ran.
 type hosted struct {
-	tier            string
-	context         string // how much of the web was searched: low, medium, high
-	searches, files int64  // calls in the output
-	images          int64
-	toldSearches    int64 // of tool_usage, which takes precedence over counted calls; -1: not given
-	imageModel      string
-	image           pricing.Usage // tokens of image_gen
-	sizes           []chat.ItemSize
+	tier             string
+	context          string // how much of the web was searched: low, medium, high
+	searches, files  int64  // calls in the output
+	images           int64
+	reportedSearches int64 // of tool_usage, which takes precedence over counted calls; -1: not given
+	imageModel       string
+	image            pricing.Usage // tokens of image_gen
+	sizes            []chat.ItemSize
 }
 
 // defaultImageModel is the model that draws if a tool does not name one.
 const defaultImageModel = "gpt-image-1"
 
-func newHosted() hosted { return hosted{toldSearches: -1} }
+func newHosted() hosted { return hosted{reportedSearches: -1} }
 
 // member reads a member of a response object other than its output.
 func (h *hosted) member(key []byte, d *wire.Decoder) bool {
@@ -83,7 +83,7 @@ func (h *hosted) used(tool string, d *wire.Decoder) {
 	case "web_search":
 		for key := range d.Object {
 			if string(key) == "num_requests" && d.Kind() == wire.KindNumber {
-				h.toldSearches = d.Int()
+				h.reportedSearches = d.Int()
 			}
 		}
 	}
@@ -156,8 +156,8 @@ func (h *hosted) bill(u *pricing.Usage, s *chat.Served) {
 		return
 	}
 	searches := h.searches
-	if h.toldSearches >= 0 {
-		searches = h.toldSearches
+	if h.reportedSearches >= 0 {
+		searches = h.reportedSearches
 	}
 	if searches > 0 {
 		u.Set(pricing.WebSearches, searches)
@@ -169,7 +169,7 @@ func (h *hosted) bill(u *pricing.Usage, s *chat.Served) {
 		return
 	}
 	drawn := h.image
-	if out, told := drawn.Get(pricing.Output); told { // the output of such a model is images
+	if out, present := drawn.Get(pricing.Output); present { // the output of such a model is images
 		drawn.Set(pricing.Output, 0)
 		drawn.Add(pricing.ImageOut, out)
 	}

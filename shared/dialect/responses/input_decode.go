@@ -30,9 +30,9 @@ func (q *requestDecoder) input() {
 type itemList struct {
 	q    *requestDecoder
 	turn int // index of the assistant's message that items are added to; -1: none
-	// spoke says that the item before was a message of the assistant: then another one begins
+	// afterAssistant says that the item before was a message of the assistant: then another one begins
 	// a new turn.
-	spoke bool
+	afterAssistant bool
 }
 
 // item is one item while it is read: the members may come in any order.
@@ -194,11 +194,11 @@ var roles = map[string]chat.Role{"user": chat.User, "system": chat.System, "deve
 
 func (l *itemList) message(it *item) {
 	if it.role == "assistant" {
-		if l.turn >= 0 && l.spoke && !calls(&l.q.r.Messages[l.turn]) {
+		if l.turn >= 0 && l.afterAssistant && !calls(&l.q.r.Messages[l.turn]) {
 			l.turn = -1
 		}
 		l.assistant(it, it.plain, it.parts...)
-		l.spoke = true
+		l.afterAssistant = true
 		return
 	}
 	l.next(chat.Message{Role: roles[it.role], At: it.at, Parts: it.parts, Plain: it.plain})
@@ -215,13 +215,13 @@ func calls(m *chat.Message) bool {
 
 // next adds a message of anyone but the assistant.
 func (l *itemList) next(m chat.Message) {
-	l.turn, l.spoke = -1, false
+	l.turn, l.afterAssistant = -1, false
 	l.q.r.Messages = append(l.q.r.Messages, m)
 }
 
 // assistant adds parts to the assistant's turn.
 func (l *itemList) assistant(it *item, plain bool, parts ...chat.Part) {
-	l.spoke = false
+	l.afterAssistant = false
 	if l.turn < 0 {
 		l.turn = len(l.q.r.Messages)
 		l.q.r.Messages = append(l.q.r.Messages, chat.Message{Role: chat.Assistant, At: it.at, Plain: plain, Parts: parts})

@@ -257,7 +257,7 @@ func (e *requestEncoder) assistant(m *chat.Message, list int) error {
 			for last+1 < len(m.Parts) && (m.Parts[last+1].Kind == chat.Text || m.Parts[last+1].Kind == chat.Refusal) {
 				last++
 			}
-			e.spoken(m, m.Parts[i:last+1], list)
+			e.encodeText(m, m.Parts[i:last+1], list)
 			i = last
 		case chat.Reasoned, chat.RedactedReasoned:
 			if !e.reasoned(p, list) {
@@ -279,8 +279,8 @@ func (e *requestEncoder) assistant(m *chat.Message, list int) error {
 	return nil
 }
 
-// spoken writes consecutive texts and refusals as one message.
-func (e *requestEncoder) spoken(m *chat.Message, parts []chat.Part, list int) {
+// encodeText writes consecutive texts and refusals as one message.
+func (e *requestEncoder) encodeText(m *chat.Message, parts []chat.Part, list int) {
 	start, n := len(e.b), 0
 	e.next(list)
 	e.b = append(e.b, `{"type":"message","role":"assistant","content":[`...)

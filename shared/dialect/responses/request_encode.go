@@ -227,8 +227,8 @@ func (e *requestEncoder) reasoning() bool {
 	return r.On() || e.t.Sampling == chat.SamplingNone
 }
 
-// kept are the fields of chat completions that this format has under the same name.
-var kept = map[string]bool{
+// sharedFields are the fields of chat completions that this format has under the same name.
+var sharedFields = map[string]bool{
 	"store": true, "metadata": true, "prompt_cache_key": true, "prompt_cache_retention": true, "safety_identifier": true,
 }
 
@@ -239,7 +239,7 @@ func (e *requestEncoder) extra() {
 	for _, x := range e.r.Extra {
 		switch {
 		case x.Name == "verbosity" && wire.KindOf(x.Raw) == wire.KindString:
-		case kept[x.Name] && !e.t.NoUnknown, x.Name == "prompt_cache_options" && e.t.Breakpoints:
+		case sharedFields[x.Name] && !e.t.NoUnknown, x.Name == "prompt_cache_options" && e.t.Breakpoints:
 			store, cacheKey = store || x.Name == "store", cacheKey || x.Name == "prompt_cache_key"
 			e.key(x.Name)
 			e.b = append(e.b, x.Raw...)
@@ -298,7 +298,7 @@ func (e *requestEncoder) tools() error {
 	}
 	e.b = append(e.b, ']')
 	switch c := r.ToolChoice; c.Mode {
-	case chat.ToolsUnsaid:
+	case chat.ToolsUnset:
 	case chat.ToolsNamed:
 		e.b = append(e.b, `,"tool_choice":{"type":"function","name":`...)
 		e.b = append(wire.AppendJSONString(e.b, chat.LegalName(c.Name, e.max)), '}')

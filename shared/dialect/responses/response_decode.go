@@ -285,11 +285,11 @@ func (it *outputItem) call() *chat.ToolCall {
 }
 
 func (it *outputItem) reasoned() chat.Part {
-	said := it.summary
-	if len(said) == 0 {
-		said = it.thoughts
+	summary := it.summary
+	if len(summary) == 0 {
+		summary = it.thoughts
 	}
-	return chat.Part{Kind: chat.Reasoned, Origin: name, Text: strings.Join(said, summaryBreak), Signature: signItem(it.id, it.encrypted)}
+	return chat.Part{Kind: chat.Reasoned, Origin: name, Text: strings.Join(summary, summaryBreak), Signature: signItem(it.id, it.encrypted)}
 }
 
 // meterPlain reads what accounting need of a plain answer that is forwarded.

@@ -93,7 +93,7 @@ func (q *requestDecoder) tool() {
 
 // dropPlainFormat removes a format that allows any text, which has no effect.
 func dropPlainFormat(extra []chat.Field) []chat.Field {
-	kept := extra[:0]
+	filtered := extra[:0]
 	for _, x := range extra {
 		plain := false
 		if x.Name == "format" {
@@ -108,10 +108,10 @@ func dropPlainFormat(extra []chat.Field) []chat.Field {
 			plain = plain && members == 1
 		}
 		if !plain {
-			kept = append(kept, x)
+			filtered = append(filtered, x)
 		}
 	}
-	return kept
+	return filtered
 }
 
 // toolChoice reads a mode, {type:"function"|"custom",name}, {type:
@@ -120,7 +120,7 @@ func (q *requestDecoder) toolChoice() {
 	d, r := q.d, q.r
 	if d.Kind() == wire.KindString {
 		word := d.Str()
-		if r.ToolChoice.Mode = choiceMode(word); r.ToolChoice.Mode == chat.ToolsUnsaid {
+		if r.ToolChoice.Mode = choiceMode(word); r.ToolChoice.Mode == chat.ToolsUnset {
 			r.ToolChoice.Mode, r.ToolChoice.Word = chat.ToolsAuto, word
 		}
 		return
@@ -172,7 +172,7 @@ func choiceMode(s string) chat.ToolChoiceMode {
 	case "required":
 		return chat.ToolsRequired
 	}
-	return chat.ToolsUnsaid
+	return chat.ToolsUnset
 }
 
 func indexed(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }

@@ -117,7 +117,7 @@ func loseTools(r *chat.Request, loss *chat.Loss) error {
 	for i := range r.Tools {
 		loss.Add(list+"["+strconv.Itoa(i)+"]", NotTaken)
 	}
-	if r.ToolChoice.Mode != chat.ToolsUnsaid && len(r.Tools) > 0 && r.ToolChoice.Mode != chat.ToolsNone {
+	if r.ToolChoice.Mode != chat.ToolsUnset && len(r.Tools) > 0 && r.ToolChoice.Mode != chat.ToolsNone {
 		loss.Add("tool_choice", NotTaken)
 	}
 	if r.Parallel.Set && len(r.Tools) > 0 {

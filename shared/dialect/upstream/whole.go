@@ -262,9 +262,9 @@ func (f *Filter) End() []byte {
 		_ = f.dec.End()
 		return nil
 	}
-	given := f.look(&e)
+	found := f.look(&e)
 	defer func() { _ = f.dec.End() }()
-	if given && (f.dec.Meter().Complete || f.failed) {
+	if found && (f.dec.Meter().Complete || f.failed) {
 		return append([]byte(nil), e.Raw...)
 	}
 	return nil // a piece of an event: the stream was cut

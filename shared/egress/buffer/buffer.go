@@ -128,8 +128,8 @@ func (b *Buffer) grow(ctx context.Context, l *egress.Lease, n int64) error {
 	return nil
 }
 
-// Keep appends p up to a total of max bytes and reports whether all of it fit.
-func (b *Buffer) Keep(p []byte, max int) bool {
+// AppendMax appends p up to a total of max bytes and reports whether all of it fit.
+func (b *Buffer) AppendMax(p []byte, max int) bool {
 	room := max - len(b.B)
 	b.Reserve(max0(min(room, len(p))))
 	if room < len(p) {

@@ -35,11 +35,11 @@ func TestBufferGrowsWithItsContent(t *testing.T) {
 	for range 9 {
 		piece := strings.Repeat("0123456789", 5000)
 		want += piece
-		if !b.Keep([]byte(piece), 1<<20) || string(b.B) != want {
+		if !b.AppendMax([]byte(piece), 1<<20) || string(b.B) != want {
 			t.Fatalf("%d bytes of %d", len(b.B), len(want))
 		}
 	}
-	if b.Keep([]byte("more"), len(want)+2) || string(b.B) != want+"mo" {
+	if b.AppendMax([]byte("more"), len(want)+2) || string(b.B) != want+"mo" {
 		t.Errorf("%d bytes of %d", len(b.B), len(want)+2)
 	}
 	b.Free()

@@ -294,8 +294,8 @@ func metadataPairs(raw map[string]json.RawMessage) judge.Func {
 		fit := func(pattern, text string) (bool, error) { return FitsPattern(ctx, pattern, text) }
 		d := &pairsData{Missing: []string{}, Found: []string{}, Operator: operator, MatchType: how}
 		for _, key := range keys {
-			said, has := s.Metadata[key]
-			fits, err := bearer.Matches(how, said, wanted[key], fit)
+			value, has := s.Metadata[key]
+			fits, err := bearer.Matches(how, value, wanted[key], fit)
 			if errors.Is(err, guard.ErrTime) {
 				return judge.TooSlow()
 			}

@@ -61,11 +61,11 @@ func modelRules(raw map[string]json.RawMessage) judge.Func {
 		}
 		var models []string
 		for key, values := range r.Metadata {
-			said, has := s.Metadata[key]
+			value, has := s.Metadata[key]
 			if !has {
 				continue
 			}
-			for _, value := range valuesOf(said) {
+			for _, value := range valuesOf(value) {
 				models = append(models, values[value]...)
 			}
 		}

@@ -373,7 +373,7 @@ func (r *hookRun) sequential(ctx context.Context, g *group, which []*check) {
 			g.call.with(g.phase, body)
 			clear(g.found)
 		}
-		r.keep(&v, res)
+		r.recordResult(&v, res)
 	}
 }
 
@@ -403,7 +403,7 @@ func (r *hookRun) parallel(ctx context.Context, g *group, which []*check) {
 		}
 	}
 	for i := range which {
-		r.keep(&verdicts[i], results[i])
+		r.recordResult(&verdicts[i], results[i])
 	}
 }
 
@@ -425,7 +425,7 @@ func (r *hookRun) change(ctx context.Context, g *group, k *check, v *judge.Verdi
 	}
 }
 
-func (r *hookRun) keep(v *judge.Verdict, res CheckResult) {
+func (r *hookRun) recordResult(v *judge.Verdict, res CheckResult) {
 	r.Checks = append(r.Checks, res)
 	if v.Headers != nil {
 		if r.headers == nil {

@@ -222,10 +222,10 @@ func (p *piece) text(body []byte) string {
 
 // in reports whether a scope includes the piece.
 func (p *piece) in(scope Scope) bool {
-	said := (p.class == text || p.class == other || p.class == result) && !p.definition
+	isText := (p.class == text || p.class == other || p.class == result) && !p.definition
 	switch scope {
 	case AllMessages:
-		return said
+		return isText
 	case System:
 		return p.system && p.class == text
 	case Prompt:
@@ -237,7 +237,7 @@ func (p *piece) in(scope Scope) bool {
 	case Reasoning:
 		return p.class == reasoned
 	}
-	return said && p.last
+	return isText && p.last
 }
 
 // With returns the body with the texts replaced; a nil text stays unchanged.

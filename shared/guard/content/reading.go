@@ -341,7 +341,7 @@ func (r *reading) object(at place) (o object) {
 	// have: an object with a role is a turn, and its sender's words are text.
 	part := !at.root && role == ""
 	sent := role != "" && role != "assistant" && role != "model" && role != "chatbot" && role != "tool" && role != "function"
-	kept := from
+	end := from
 	for i := from; i < len(r.pieces); i++ {
 		p := r.pieces[i]
 		if repeats && slices.ContainsFunc(echoes, func(s wire.Span) bool { return s.Start <= i && i < s.End }) {
@@ -371,10 +371,10 @@ func (r *reading) object(at place) (o object) {
 		if role == "system" || role == "developer" {
 			p.system = true
 		}
-		r.pieces[kept] = p
-		kept++
+		r.pieces[end] = p
+		end++
 	}
-	r.pieces = r.pieces[:kept]
+	r.pieces = r.pieces[:end]
 	return o
 }
 

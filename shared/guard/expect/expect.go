@@ -104,9 +104,9 @@ func value(a *prompt.Assertion) string {
 
 // Outcome is the input of an assertion.
 type Outcome struct {
-	Text  string        // of the response, or the rendered prompt
-	Took  time.Duration // of the response
-	Guard func(name string) (passes bool, err error)
+	Text    string        // of the response, or the rendered prompt
+	Latency time.Duration // of the response
+	Guard   func(name string) (passes bool, err error)
 }
 
 // Judge reports whether a valid assertion holds, and otherwise the reason, which does not quote
@@ -115,11 +115,11 @@ func Judge(ctx context.Context, a *prompt.Assertion, o *Outcome) (holds bool, wh
 	text := func() (s string) { _ = json.Unmarshal(a.Value, &s); return s } // validated by Validate
 	switch a.Type {
 	case prompt.Contains:
-		return say(strings.Contains(o.Text, text()), "the text does not occur")
+		return result(strings.Contains(o.Text, text()), "the text does not occur")
 	case prompt.NotContains:
-		return say(!strings.Contains(o.Text, text()), "the text occurs")
+		return result(!strings.Contains(o.Text, text()), "the text occurs")
 	case prompt.Equals:
-		return say(strings.TrimSpace(o.Text) == strings.TrimSpace(text()), "the text is different")
+		return result(strings.TrimSpace(o.Text) == strings.TrimSpace(text()), "the text is different")
 	case prompt.Regex:
 		return matches(ctx, text(), o.Text)
 	case prompt.JSONSchema:
@@ -127,16 +127,16 @@ func Judge(ctx context.Context, a *prompt.Assertion, o *Outcome) (holds bool, wh
 	case prompt.MaxLatency:
 		var n int64
 		_ = json.Unmarshal(a.Value, &n)
-		return say(o.Took <= time.Duration(n)*time.Millisecond, fmt.Sprintf("it took %d ms", o.Took.Milliseconds()))
+		return result(o.Latency <= time.Duration(n)*time.Millisecond, fmt.Sprintf("it took %d ms", o.Latency.Milliseconds()))
 	}
 	passes, err := o.Guard(text())
 	if err != nil {
 		return false, fault.From(err).Message
 	}
-	return say(passes, "the guardrail failed")
+	return result(passes, "the guardrail failed")
 }
 
-func say(holds bool, otherwise string) (bool, string) {
+func result(holds bool, otherwise string) (bool, string) {
 	if holds {
 		return true, ""
 	}
@@ -155,7 +155,7 @@ func matches(ctx context.Context, pattern, text string) (holds bool, why string)
 	if wrong != nil {
 		return false, tooSlow
 	}
-	return say(found, "nothing matches the pattern")
+	return result(found, "nothing matches the pattern")
 }
 
 // fits reports whether a text is JSON that matches a schema.
@@ -173,5 +173,5 @@ func fits(ctx context.Context, schema []byte, text string) (holds bool, why stri
 	if errors.Is(wrong, guard.ErrTime) {
 		return false, tooSlow
 	}
-	return say(wrong == nil, "it does not match the schema")
+	return result(wrong == nil, "it does not match the schema")
 }

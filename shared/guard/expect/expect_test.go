@@ -26,7 +26,7 @@ func TestJudgeReportsWhyAnAssertionFails(t *testing.T) {
 		if bad := Validate("tests", []prompt.Case{{Name: "a", Assertions: []prompt.Assertion{a}}}); len(bad) > 0 {
 			t.Errorf("%s %s: %v", c.kind, c.value, bad)
 		}
-		holds, why := Judge(t.Context(), &a, &Outcome{Text: c.text, Took: 50 * time.Millisecond, Guard: func(name string) (bool, error) {
+		holds, why := Judge(t.Context(), &a, &Outcome{Text: c.text, Latency: 50 * time.Millisecond, Guard: func(name string) (bool, error) {
 			if name == "gone" {
 				return false, errors.New("gone")
 			}

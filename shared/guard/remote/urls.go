@@ -130,7 +130,7 @@ func responds(ctx context.Context, public *http.Client, u *url.URL) bool {
 		}
 		return nil
 	}
-	ask := func(u *url.URL) (int, bool) {
+	request := func(u *url.URL) (int, bool) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodHead, u.String(), nil)
 		if err != nil {
 			return 0, false
@@ -143,11 +143,11 @@ func responds(ctx context.Context, public *http.Client, u *url.URL) bool {
 		_ = resp.Body.Close()
 		return resp.StatusCode, true
 	}
-	status, asked := ask(u)
-	if !asked && u.Scheme == "http" && ctx.Err() == nil {
+	status, ok := request(u)
+	if !ok && u.Scheme == "http" && ctx.Err() == nil {
 		secure := *u
 		secure.Scheme = "https"
-		status, _ = ask(&secure)
+		status, _ = request(&secure)
 	}
 	return status >= 200 && status < 300
 }

@@ -122,7 +122,7 @@ func rulesOf(p map[string]json.RawMessage) (r rules, err error) {
 		JWKSURI: judge.Get(p, "jwksUri", ""), Introspect: judge.Get(p, "introspectEndpoint", ""),
 		Kind:       judge.Get(p, "introspectContentType", bearer.FormType),
 		Remember:   seconds(judge.Get(p, "introspectCacheMaxAge", int64(0))),
-		KeepSet:    seconds(judge.Get(p, "cacheMaxAge", int64(86_400))),
+		KeySetTTL:  seconds(judge.Get(p, "cacheMaxAge", int64(86_400))),
 		Tolerance:  seconds(judge.Get(p, "clockTolerance", int64(5))),
 		Algorithms: judge.Get(p, "algorithms", []string{"RS256"}),
 	}

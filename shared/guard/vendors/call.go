@@ -25,9 +25,9 @@ import (
 // maxAnswer is the size limit of a vendor's response in bytes.
 const maxAnswer = 20 << 20
 
-// ask makes one call and reads its response into the run, which records the first error.
-func (r *run) ask(ctx context.Context, part int, text string) {
-	a := &ask{run: r, part: part, text: text}
+// query makes one call and reads its response into the run, which records the first error.
+func (r *run) query(ctx context.Context, part int, text string) {
+	a := &vendorCall{run: r, part: part, text: text}
 	raw, err := a.call(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -43,14 +43,14 @@ func (r *run) ask(ctx context.Context, part int, text string) {
 }
 
 // read passes a response to the wire's function.
-func (r *run) read(a *ask, raw []byte) *judge.Failure {
+func (r *run) read(a *vendorCall, raw []byte) *judge.Failure {
 	bad := false
-	said := answer{bad: &bad}
-	if json.Unmarshal(raw, &said.v) != nil {
+	resp := answer{bad: &bad}
+	if json.Unmarshal(raw, &resp.v) != nil {
 		return r.noVerdict("returned a response that is not JSON")
 	}
 	failed, findings, texts, body := r.failed, r.findings, slices.Clone(r.texts), r.body
-	if r.judge(a, said); bad {
+	if r.judge(a, resp); bad {
 		r.failed, r.findings, r.texts, r.body = failed, findings, texts, body
 		return r.noVerdict("returned a response of an unknown format")
 	}
@@ -70,7 +70,7 @@ func (c *check) noVerdict(format string, args ...any) *judge.Failure {
 }
 
 // call sends the wire's request, and returns the response if its status is a success.
-func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
+func (a *vendorCall) call(ctx context.Context) ([]byte, *judge.Failure) {
 	req, body, err := a.request(ctx)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (a *ask) call(ctx context.Context) ([]byte, *judge.Failure) {
 
 // unanswered returns the error of a call without a response. If the request itself was ended,
 // that does not count against the vendor.
-func (a *ask) unanswered(ctx context.Context, key [32]byte, err error, why string) *judge.Failure {
+func (a *vendorCall) unanswered(ctx context.Context, key [32]byte, err error, why string) *judge.Failure {
 	var slow net.Error // a dialer may time out before the context does
 	late := context.Cause(ctx) == context.DeadlineExceeded || ctx.Err() == nil && errors.As(err, &slow) && slow.Timeout()
 	if late || ctx.Err() == nil {
@@ -126,7 +126,7 @@ func (a *ask) unanswered(ctx context.Context, key [32]byte, err error, why strin
 
 // circuit identifies the breaker of a request: its address, its credential, and how long it
 // waits.
-func (a *ask) circuit(req *http.Request) [32]byte {
+func (a *vendorCall) circuit(req *http.Request) [32]byte {
 	creds, _ := json.Marshal(a.run.creds)
 	return sha256.Sum256(fmt.Appendf(nil, "%d\n%s\n%s\n%s", a.run.timeout, a.run.vendor(), req.URL.Host, creds))
 }
@@ -134,7 +134,7 @@ func (a *ask) circuit(req *http.Request) [32]byte {
 func (w *row) vendor() string { v, _, _ := strings.Cut(w.id, "."); return v }
 
 // request returns the request of the wire.
-func (a *ask) request(ctx context.Context) (*http.Request, []byte, *judge.Failure) {
+func (a *vendorCall) request(ctx context.Context) (*http.Request, []byte, *judge.Failure) {
 	address, err := a.address(a.run.url)
 	if err != nil {
 		return nil, nil, err

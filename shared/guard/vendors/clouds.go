@@ -17,7 +17,7 @@ import (
 
 // target returns a provider for the request signing of a check. Credentials of a check in a
 // request are the caller's; only checks of saved guardrails may use the gateway's identity.
-func (a *ask) target(id string, fields map[string]string) *provider.Target {
+func (a *vendorCall) target(id string, fields map[string]string) *provider.Target {
 	row, _ := provider.ByID(id)
 	t := &provider.Target{Provider: row, Credential: provider.Credential{Fields: map[string]string{}}, Signer: a.run.Signer, CallerKey: !a.run.s.Saved, Saved: a.run.s.Saved}
 	for field, from := range fields {
@@ -35,7 +35,7 @@ var awsFields = map[string]string{
 }
 
 // signAWS signs with AWS Signature Version 4, for the service bedrock.
-func signAWS(ctx context.Context, a *ask, req *http.Request, body []byte) error {
+func signAWS(ctx context.Context, a *vendorCall, req *http.Request, body []byte) error {
 	return a.target("bedrock", awsFields).Authorize(ctx, req, body)
 }
 
@@ -44,7 +44,7 @@ var azureFields = map[string]string{
 }
 
 // signAzure sends the resource's key, or an Entra token for it.
-func signAzure(ctx context.Context, a *ask, req *http.Request, body []byte) error {
+func signAzure(ctx context.Context, a *vendorCall, req *http.Request, body []byte) error {
 	if mode, _ := a.run.creds["azureAuthMode"].(string); mode == "" || mode == "apiKey" {
 		return nil // the row's headers have it
 	}
@@ -99,10 +99,10 @@ var policies = map[string][]string{
 // bedrock reads the assessments of a guardrail. Blocked content fails. Masked content also
 // fails, unless the check redacts and nothing was blocked. Content that was only detected
 // (action NONE) is reported and passes.
-func bedrock(a *ask, said answer) {
-	intervened := said.word("action", "NONE", "GUARDRAIL_INTERVENED") == "GUARDRAIL_INTERVENED"
+func bedrock(a *vendorCall, resp answer) {
+	intervened := resp.word("action", "NONE", "GUARDRAIL_INTERVENED") == "GUARDRAIL_INTERVENED"
 	blocked, masked, assessed := []string{}, []string{}, false
-	for _, one := range said.listIf("assessments") {
+	for _, one := range resp.listIf("assessments") {
 		for policy, lists := range policies {
 			for _, list := range lists {
 				for _, f := range one.get(policy).listIf(list) {
@@ -133,7 +133,7 @@ func bedrock(a *ask, said answer) {
 		return
 	}
 	text := ""
-	for _, o := range said.listIf("outputs") {
+	for _, o := range resp.listIf("outputs") {
 		text += o.text("text")
 	}
 	for _, name := range masked {
@@ -157,7 +157,7 @@ func first(a answer, names ...string) string {
 
 // alibabaForm returns a call of MultiModalGuard, signed with HMAC-SHA1 as Alibaba Cloud's RPC
 // interfaces require: over all parameters but the signature, in order, escaped twice.
-func alibabaForm(a *ask) []byte {
+func alibabaForm(a *vendorCall) []byte {
 	id, _ := a.run.creds["accessKeyId"].(string)
 	secret, _ := a.run.creds["accessKeySecret"].(string)
 	region, _ := a.run.creds["regionId"].(string)
@@ -182,16 +182,16 @@ func alibabaForm(a *ask) []byte {
 
 // alibaba fails content that the vendor would block or mask, and reports content that it only
 // watches.
-func alibaba(a *ask, said answer) {
-	if said.number("Code") != 200 {
-		*said.bad = true
+func alibaba(a *vendorCall, resp answer) {
+	if resp.number("Code") != 200 {
+		*resp.bad = true
 		return
 	}
-	suggestion := said.word("Data.Suggestion", "pass", "watch", "mask", "block")
+	suggestion := resp.word("Data.Suggestion", "pass", "watch", "mask", "block")
 	if suggestion == "block" || suggestion == "mask" {
 		a.run.found(suggestion)
 	}
-	for _, d := range said.get("Data").listIf("Detail") {
+	for _, d := range resp.get("Data").listIf("Detail") {
 		if optional[string](d, "Suggestion") != "pass" {
 			a.run.note(label(d.text("Type")))
 		}

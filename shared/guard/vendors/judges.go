@@ -8,38 +8,38 @@ import (
 )
 
 // flags fails if a field is true.
-func flags(path, name string) func(*ask, answer) {
-	return func(a *ask, said answer) {
-		if said.flag(path) {
+func flags(path, name string) func(*vendorCall, answer) {
+	return func(a *vendorCall, resp answer) {
+		if resp.flag(path) {
 			a.run.found(name)
 		}
 	}
 }
 
 // acts fails if the action is not the one that passes.
-func acts(path, passes string, fails ...string) func(*ask, answer) {
-	return func(a *ask, said answer) {
-		if word := said.word(path, append(fails, passes)...); word != passes {
+func acts(path, passes string, fails ...string) func(*vendorCall, answer) {
+	return func(a *vendorCall, resp answer) {
+		if word := resp.word(path, append(fails, passes)...); word != passes {
 			a.run.found(label(word))
 		}
 	}
 }
 
-func contentSafety(a *ask, said answer) {
-	for _, c := range said.list("categoriesAnalysis") {
+func contentSafety(a *vendorCall, resp answer) {
+	for _, c := range resp.list("categoriesAnalysis") {
 		name, severity := label(c.text("category")), c.number("severity")
 		a.run.score(name, severity)
 		if severity >= a.run.number("severity", 2) {
 			a.run.found(name)
 		}
 	}
-	for _, m := range said.listIf("blocklistsMatch") {
+	for _, m := range resp.listIf("blocklistsMatch") {
 		a.run.found(label("blocklist/" + m.text("blocklistName")))
 	}
 }
 
 // documents returns the parts of the text, named by their numbers.
-func documents(a *ask) any {
+func documents(a *vendorCall) any {
 	language, _ := a.run.params["language"].(string)
 	if language == "" {
 		language = "en"
@@ -55,12 +55,12 @@ func documents(a *ask) any {
 
 // azurePII reads the entities of each document. A document that was not judged makes the
 // response an error.
-func azurePII(a *ask, said answer) {
+func azurePII(a *vendorCall, resp answer) {
 	left := len(documents(a).([]any))
-	for _, d := range said.list("results.documents") {
+	for _, d := range resp.list("results.documents") {
 		part, err := strconv.Atoi(d.text("id"))
 		if err != nil || part < 0 || part >= len(a.run.s.Texts) {
-			*said.bad = true
+			*resp.bad = true
 			return
 		}
 		left--
@@ -69,11 +69,11 @@ func azurePII(a *ask, said answer) {
 			a.run.redact(part, redacted, label(e.text("category")))
 		}
 	}
-	*said.bad = *said.bad || left > 0
+	*resp.bad = *resp.bad || left > 0
 }
 
 // systemOrText returns the system prompt if there is one, otherwise the text.
-func systemOrText(a *ask) any {
+func systemOrText(a *vendorCall) any {
 	system := ""
 	for _, m := range a.conversation() {
 		if m.Role == "system" || m.Role == "developer" {
@@ -89,11 +89,11 @@ func systemOrText(a *ask) any {
 	return system
 }
 
-func shieldPrompt(a *ask, said answer) {
-	if said.flag("userPromptAnalysis.attackDetected") {
+func shieldPrompt(a *vendorCall, resp answer) {
+	if resp.flag("userPromptAnalysis.attackDetected") {
 		a.run.found("prompt_attack")
 	}
-	for _, d := range said.listIf("documentsAnalysis") {
+	for _, d := range resp.listIf("documentsAnalysis") {
 		if d.flag("attackDetected") {
 			a.run.found("document_attack")
 		}
@@ -101,9 +101,9 @@ func shieldPrompt(a *ask, said answer) {
 }
 
 // f5 reads the outcome for one part. Masking does not help against a block.
-func f5(a *ask, said answer) {
-	outcome := said.word("result.outcome", "cleared", "flagged", "redacted", "blocked")
-	redacted := optional[string](said, "redactedInput")
+func f5(a *vendorCall, resp answer) {
+	outcome := resp.word("result.outcome", "cleared", "flagged", "redacted", "blocked")
+	redacted := optional[string](resp, "redactedInput")
 	switch {
 	case outcome == "cleared":
 	case outcome == "blocked" || redacted == "":
@@ -114,7 +114,7 @@ func f5(a *ask, said answer) {
 }
 
 // mistralPath returns a separate path for conversations.
-func mistralPath(a *ask) any {
+func mistralPath(a *vendorCall) any {
 	if a.talks() {
 		return "chat/moderations"
 	}
@@ -122,19 +122,21 @@ func mistralPath(a *ask) any {
 }
 
 // talks reports whether the request is a conversation.
-func (a *ask) talks() bool { return a.run.s.Kind == "chatComplete" || a.run.s.Kind == "messages" }
+func (a *vendorCall) talks() bool {
+	return a.run.s.Kind == "chatComplete" || a.run.s.Kind == "messages"
+}
 
-func mistralInput(a *ask) any {
+func mistralInput(a *vendorCall) any {
 	if a.talks() {
 		return []any{a.withAnswer()}
 	}
 	return []string{a.text}
 }
 
-func mistral(a *ask, said answer) {
+func mistral(a *vendorCall, resp answer) {
 	want := a.run.listed("categories")
-	results := said.list("results")
-	*said.bad = *said.bad || len(results) == 0
+	results := resp.list("results")
+	*resp.bad = *resp.bad || len(results) == 0
 	for _, one := range results {
 		names, values := one.members("categories", true)
 		for i, name := range names {
@@ -152,7 +154,7 @@ func mistral(a *ask, said answer) {
 }
 
 // values of rows, by name.
-type values = map[string]func(*ask) any
+type values = map[string]func(*vendorCall) any
 
 // scanWires are vendors that scan for attacks and for what must not be revealed.
 var scanWires = []row{
@@ -163,14 +165,14 @@ var scanWires = []row{
 	{id: "alibaba-cloud-ai.guard", name: "Alibaba Cloud", url: "https://green-cip.{regionId|cn-shanghai}.aliyuncs.com/", most: 2000, body: `{}`, form: alibabaForm, judge: alibaba},
 	{id: "cato.scan", name: "Cato", url: "{apiBase|https://api.aisec.catonetworks.com}/fw/v1/analyze",
 		header: bearer + "\nx-cato-call-id: {%trace}\nx-cato-user-email: {userEmail?}\nx-cato-gateway-key-alias: {keyAlias?}",
-		body:   `{"messages":"$said"}`, values: values{"said": catoMessages, "trace": func(a *ask) any { return a.run.s.TraceID }}, judge: cato},
+		body:   `{"messages":"$said"}`, values: values{"said": catoMessages, "trace": func(a *vendorCall) any { return a.run.s.TraceID }}, judge: cato},
 	{id: "crowdstrike-aidr.guardChatCompletions", name: "CrowdStrike", url: "{baseUrl}/v1/guard_chat_completions", header: bearer,
 		body:   `{"guard_input":"$body","event_type":"$?input|output","app_id":"gateway","user_id":"$user","llm_provider":"$provider","model":"$model","extra_info":{"user_name":"$name"}}`,
-		values: values{"name": func(a *ask) any { return some(a.run.s.Metadata["_user_name"]) }}, judge: crowdstrike},
+		values: values{"name": func(a *vendorCall) any { return some(a.run.s.Metadata["_user_name"]) }}, judge: crowdstrike},
 	{id: "javelin.guardrails", name: "Javelin", url: "https://{domain}/v1/guardrails/apply", header: "x-javelin-apikey: {apiKey}\nx-javelin-application: {application}",
 		body: `{"input":{"text":"$text"},"config":{},"metadata":{}}`, judge: javelin},
 	{id: "lakera.guard", name: "Lakera", url: "{apiBase|https://api.lakera.ai}/v2/guard", header: bearer,
-		body: `{"messages":"$list","payload":true,"breakdown":true,"project_id":"$.projectID"}`, values: values{"list": func(a *ask) any { list, _ := a.parted(); return list }}, judge: lakera},
+		body: `{"messages":"$list","payload":true,"breakdown":true,"project_id":"$.projectID"}`, values: values{"list": func(a *vendorCall) any { list, _ := a.parted(); return list }}, judge: lakera},
 	{id: "lasso.classify", name: "Lasso", url: "{apiEndpoint|https://server.lasso.security}/gateway/v3/classify", header: "lasso-api-key: {apiKey}",
 		body: `{"messages":"$talk","messageType":"$?PROMPT|COMPLETION","sessionId":"$.conversationId","userId":"$.userId"}`, judge: lasso},
 	{id: "pangea.textGuard", name: "Pangea", url: "https://ai-guard.{domain}/v1/text/guard", header: bearer,
@@ -208,9 +210,9 @@ var firstWires = []row{
 		body: `{"text":"$text","categories":"$.categories","blocklistNames":"$.blocklistNames"}`, judge: contentSafety},
 	{id: "azure.pii", name: "Azure", nest: "pii", ready: azureReady, sign: signAzure, url: "{base}/language/:analyze-text?api-version={apiVersion|2024-11-01}", header: azureKey,
 		body:   `{"kind":"PiiEntityRecognition","parameters":{"domain":"$.domain","modelVersion":"$.modelVersion|latest","piiCategories":"$.piiCategories"},"analysisInput":{"documents":"$documents"}}`,
-		values: map[string]func(*ask) any{"documents": documents}, judge: azurePII},
+		values: map[string]func(*vendorCall) any{"documents": documents}, judge: azurePII},
 	{id: "azure.shieldPrompt", name: "Azure", nest: "contentSafety", ready: azureReady, sign: signAzure, url: "{base}/contentsafety/text:shieldPrompt?api-version={apiVersion|2024-09-01}", header: azureKey,
-		body: `{"userPrompt":"$prompt","documents":[]}`, values: map[string]func(*ask) any{"prompt": systemOrText}, judge: shieldPrompt},
+		body: `{"userPrompt":"$prompt","documents":[]}`, values: map[string]func(*vendorCall) any{"prompt": systemOrText}, judge: shieldPrompt},
 	{id: "azure.protectedMaterial", name: "Azure", nest: "contentSafety", most: 10_000, ready: azureReady, sign: signAzure, url: "{base}/contentsafety/text:detectProtectedMaterial?api-version={apiVersion|2024-09-01}", header: azureKey,
 		body: `{"text":"$text"}`, judge: flags("protectedMaterialAnalysis.detected", "protected_material")},
 	{id: "bedrock.guard", name: "Bedrock", ready: awsReady, sign: signAWS, url: "{base}/guardrail/{guardrailId}/version/{guardrailVersion}/apply", each: true,
@@ -218,7 +220,7 @@ var firstWires = []row{
 	{id: "f5-guardrails.scan", name: "F5", url: "{calypsoUrl|https://us1.calypsoai.app}/backend/v1/scans", header: bearer, each: true,
 		body: `{"input":"$text","project":"$.projectId"}`, judge: f5},
 	{id: "mistral.moderateContent", name: "Mistral", url: "https://api.mistral.ai/v1/{%path}", header: bearer,
-		body: `{"model":"$.model|mistral-moderation-latest","input":"$input"}`, values: map[string]func(*ask) any{"path": mistralPath, "input": mistralInput}, judge: mistral},
+		body: `{"model":"$.model|mistral-moderation-latest","input":"$input"}`, values: map[string]func(*vendorCall) any{"path": mistralPath, "input": mistralInput}, judge: mistral},
 }
 
 const azureKey = "Ocp-Apim-Subscription-Key: {apiKey?}"

@@ -8,7 +8,7 @@ import (
 )
 
 // evaluators returns the evaluator of Patronus and its criterion.
-func evaluators(a *ask) any {
+func evaluators(a *vendorCall) any {
 	spec := a.run.arg
 	if spec == "" {
 		if spec, _ = a.run.params["profile"].(string); !strings.Contains(spec, ":") {
@@ -25,10 +25,10 @@ func evaluators(a *ask) any {
 
 // patronus passes what its evaluator passes. Personal data is masked except for its first
 // and last character.
-func patronus(a *ask, said answer) {
-	list := said.list("results")
+func patronus(a *vendorCall, resp answer) {
+	list := resp.list("results")
 	if len(list) == 0 || list[0].has("error_message") {
-		*said.bad = true
+		*resp.bad = true
 		return
 	}
 	r := list[0].get("evaluation_result")
@@ -48,7 +48,7 @@ func patronus(a *ask, said answer) {
 	for _, p := range r.get("additional_info").listIf("positions") {
 		pair := p.list("")
 		if len(pair) != 2 {
-			*said.bad = true
+			*resp.bad = true
 			return
 		}
 		start, end := int(pair[0].number("")), int(pair[1].number(""))
@@ -78,24 +78,24 @@ func longest(spans []span) (out []span) {
 	return out
 }
 
-func qualifire(a *ask, said answer) {
-	if status := said.text("status"); status != "failed" {
+func qualifire(a *vendorCall, resp answer) {
+	if status := resp.text("status"); status != "failed" {
 		return
 	}
 	a.run.found("failed")
-	for _, e := range said.listIf("evaluationResults") {
+	for _, e := range resp.listIf("evaluationResults") {
 		a.run.note(label(first(e, "type")))
 	}
 }
 
-func policyInput(a *ask) any {
+func policyInput(a *vendorCall) any {
 	if target, _ := a.run.params["policy_target"].(string); target == "output" && a.run.afterResponse() {
 		return nil
 	}
 	return a.value("asked")
 }
 
-func policyOutput(a *ask) any {
+func policyOutput(a *vendorCall) any {
 	if target, _ := a.run.params["policy_target"].(string); target == "input" {
 		return nil
 	}
@@ -116,8 +116,8 @@ type toolCall struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// spoken is a message of a chat completion.
-type spoken struct {
+// chatMessage is a message of a chat completion.
+type chatMessage struct {
 	turn
 	CallID string `json:"tool_call_id"`
 	Calls  []struct {
@@ -126,7 +126,7 @@ type spoken struct {
 	} `json:"tool_calls"`
 }
 
-func (m *spoken) asTurn() toolTurn {
+func (m *chatMessage) asTurn() toolTurn {
 	t := toolTurn{Role: m.Role, Content: textOf(m.Content), CallID: m.CallID}
 	for _, c := range m.Calls {
 		args := json.RawMessage(c.Function.Arguments)
@@ -139,23 +139,23 @@ func (m *spoken) asTurn() toolTurn {
 }
 
 // toolTurns returns the conversation and the response, with their calls of tools.
-func toolTurns(a *ask) any {
-	var asked struct{ Messages []spoken }
-	var said struct {
-		Choices []struct{ Message spoken }
+func toolTurns(a *vendorCall) any {
+	var sent struct{ Messages []chatMessage }
+	var response struct {
+		Choices []struct{ Message chatMessage }
 	}
-	if json.Unmarshal(a.run.s.Request, &asked) != nil || json.Unmarshal(a.run.s.Response, &said) != nil || len(said.Choices) == 0 {
+	if json.Unmarshal(a.run.s.Request, &sent) != nil || json.Unmarshal(a.run.s.Response, &response) != nil || len(response.Choices) == 0 {
 		return a.withAnswer()
 	}
 	out := []toolTurn{}
-	for i := range asked.Messages {
-		out = append(out, asked.Messages[i].asTurn())
+	for i := range sent.Messages {
+		out = append(out, sent.Messages[i].asTurn())
 	}
-	return append(out, said.Choices[0].Message.asTurn())
+	return append(out, response.Choices[0].Message.asTurn())
 }
 
 // toolsOf returns the tools of the request.
-func toolsOf(a *ask) any {
+func toolsOf(a *vendorCall) any {
 	type tool struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description,omitempty"`
@@ -173,21 +173,21 @@ func toolsOf(a *ask) any {
 	return out
 }
 
-func sydelabs(a *ask, said answer) {
+func sydelabs(a *vendorCall, resp answer) {
 	for category, param := range map[string]string{"PROMPT_INJECT": "prompt_injection", "TOXIC": "toxicity", "EVASION": "evasion"} {
-		score := optional[float64](said.get("category_scores"), category)
+		score := optional[float64](resp.get("category_scores"), category)
 		a.run.score(category, score)
 		if score > a.run.number(param+"_threshold", 0.5) {
 			a.run.found(category)
 		}
 	}
-	value[map[string]any](said, "category_scores")
+	value[map[string]any](resp, "category_scores")
 }
 
-func walled(a *ask, said answer) {
-	list := said.list("data.safety")
+func walled(a *vendorCall, resp answer) {
+	list := resp.list("data.safety")
 	if len(list) == 0 && a.run.is("generic_safety_check") {
-		*said.bad = true
+		*resp.bad = true
 	}
 	for _, one := range list {
 		if !one.flag("isSafe") {

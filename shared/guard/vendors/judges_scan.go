@@ -39,7 +39,7 @@ var acuvityGuards = [][3]string{
 	{"toxic", "malcontents", "toxic"}, {"biased", "malcontents", "biased"}, {"harmful", "malcontents", "harmful"},
 }
 
-func acuvityRedactions(a *ask) any {
+func acuvityRedactions(a *vendorCall) any {
 	out := []string{}
 	for _, kind := range []string{"pii", "secrets"} {
 		if a.run.is(kind) && a.run.is(kind+"_redact") {
@@ -51,9 +51,9 @@ func acuvityRedactions(a *ask) any {
 
 // acuvity reads an extraction for each part. A text in another than the allowed languages
 // fails. Personal data and secrets do not count as findings where they were redacted.
-func acuvity(a *ask, said answer) {
-	list := said.list("extractions")
-	*said.bad = *said.bad || len(list) != len(a.run.s.Texts)
+func acuvity(a *vendorCall, resp answer) {
+	list := resp.list("extractions")
+	*resp.bad = *resp.bad || len(list) != len(a.run.s.Texts)
 	for i, e := range list {
 		for _, g := range acuvityGuards {
 			if score := optional[float64](e.get(g[1]), g[2]); score > 0 && a.run.is(g[0]) {
@@ -76,7 +76,7 @@ func acuvity(a *ask, said answer) {
 	}
 }
 
-func (a *ask) detections(part int, e answer) {
+func (a *vendorCall) detections(part int, e answer) {
 	for _, d := range e.listIf("detections") {
 		kind, name := strings.ToLower(d.text("type")), strings.ToLower(d.text("name"))
 		param := map[string]string{"pii": "pii", "secret": "secrets"}[kind]
@@ -96,7 +96,7 @@ func (a *ask) detections(part int, e answer) {
 	}
 }
 
-func aktoPayload(a *ask) any {
+func aktoPayload(a *vendorCall) any {
 	model := a.run.s.Model
 	if model == "" {
 		model = "unknown"
@@ -106,9 +106,9 @@ func aktoPayload(a *ask) any {
 }
 
 // akto reports denied content; it does not fail if deny is false.
-func akto(a *ask, said answer) {
+func akto(a *vendorCall, resp answer) {
 	switch {
-	case said.flag("Allowed"):
+	case resp.flag("Allowed"):
 	case a.run.is("deny"):
 		a.run.found("not_allowed")
 	default:
@@ -117,7 +117,7 @@ func akto(a *ask, said answer) {
 }
 
 // catoMessages returns the conversation with its texts as parts.
-func catoMessages(a *ask) any {
+func catoMessages(a *vendorCall) any {
 	out := []any{}
 	for _, m := range a.withAnswer().([]message) {
 		out = append(out, map[string]any{"role": m.Role, "content": []any{map[string]any{"type": "text", "text": m.Content}}})
@@ -127,9 +127,9 @@ func catoMessages(a *ask) any {
 
 // cato blocks, replaces names, or only watches. Its new message replaces the first text part,
 // and the other text parts become empty.
-func cato(a *ask, said answer) {
-	action := said.get("required_action")
-	if action.v == nil && said.has("analysis_result") {
+func cato(a *vendorCall, resp answer) {
+	action := resp.get("required_action")
+	if action.v == nil && resp.has("analysis_result") {
 		return
 	}
 	switch action.word("action_type", "monitor_action", "block_action", "anonymize_action") {
@@ -138,7 +138,7 @@ func cato(a *ask, said answer) {
 	case "anonymize_action":
 		chat := action.get("chat_redaction_result")
 		if chat.v == nil {
-			chat = said.get("redacted_chat")
+			chat = resp.get("redacted_chat")
 		}
 		a.run.note("anonymize_action")
 		text := chat.text("redacted_new_message.content")
@@ -152,9 +152,9 @@ func cato(a *ask, said answer) {
 }
 
 // crowdstrike returns the entire body if it changed it.
-func crowdstrike(a *ask, said answer) {
-	said.word("status", "Success")
-	result := said.get("result")
+func crowdstrike(a *vendorCall, resp answer) {
+	resp.word("status", "Success")
+	result := resp.get("result")
 	policy := label(optional[string](result, "policy"))
 	if policy == "" {
 		policy = "policy"
@@ -168,7 +168,7 @@ func crowdstrike(a *ask, said answer) {
 	default:
 		body, err := json.Marshal(value[map[string]any](result, "guard_output"))
 		if err != nil || wire.CheckStrict(body, wire.MaxDepth) != nil {
-			*said.bad = true
+			*resp.bad = true
 			return
 		}
 		a.run.note(policy)
@@ -176,8 +176,8 @@ func crowdstrike(a *ask, said answer) {
 	}
 }
 
-func javelin(a *ask, said answer) {
-	for _, one := range said.list("assessments") {
+func javelin(a *vendorCall, resp answer) {
+	for _, one := range resp.list("assessments") {
 		names, values := one.members("", true)
 		for i, name := range names {
 			if values[i].flag("request_reject") {
@@ -189,13 +189,13 @@ func javelin(a *ask, said answer) {
 
 // lakera masks its matches if all are personal data, and otherwise fails. Its positions count
 // characters.
-func lakera(a *ask, said answer) {
-	if !said.flag("flagged") {
+func lakera(a *vendorCall, resp answer) {
+	if !resp.flag("flagged") {
 		return
 	}
 	var names []string
 	people := true
-	for _, b := range said.listIf("breakdown") {
+	for _, b := range resp.listIf("breakdown") {
 		if b.flag("detected") {
 			name := label(b.text("detector_type"))
 			names, people = append(names, name), people && strings.HasPrefix(name, "pii/")
@@ -204,7 +204,7 @@ func lakera(a *ask, said answer) {
 	_, places := a.parted()
 	spans := make([][]span, len(a.run.s.Texts))
 	whole := true
-	for _, p := range said.listIf("payload") {
+	for _, p := range resp.listIf("payload") {
 		at, start, end := int(optional[float64](p, "message_id")), int(p.number("start")), int(p.number("end"))
 		if a.run.is("endInclusive") {
 			end++
@@ -247,9 +247,9 @@ func token(name string) string {
 }
 
 // lasso blocks by the actions of its findings, or by its verdict if there are none.
-func lasso(a *ask, said answer) {
-	violated := said.flag("violations_detected")
-	names, values := said.members("findings", false)
+func lasso(a *vendorCall, resp answer) {
+	violated := resp.flag("violations_detected")
+	names, values := resp.members("findings", false)
 	acted := false
 	for i, name := range names {
 		for _, f := range values[i].list("") {
@@ -266,27 +266,27 @@ func lasso(a *ask, said answer) {
 	}
 }
 
-func pangea(a *ask, said answer) {
-	said.word("status", "Success")
-	names, values := said.members("result.detectors", true)
+func pangea(a *vendorCall, resp answer) {
+	resp.word("status", "Success")
+	names, values := resp.members("result.detectors", true)
 	for i, name := range names {
 		if values[i].v != nil && optional[bool](values[i], "detected") {
 			a.run.found(label(name))
 		}
 	}
-	if optional[bool](said.get("result"), "blocked") && !a.run.failed {
+	if optional[bool](resp.get("result"), "blocked") && !a.run.failed {
 		a.run.found("blocked")
 	}
 }
 
-func pangeaPII(a *ask, said answer) {
-	said.word("status", "Success")
-	if said.number("result.count") == 0 {
+func pangeaPII(a *vendorCall, resp answer) {
+	resp.word("status", "Success")
+	if resp.number("result.count") == 0 {
 		return
 	}
-	list := said.list("result.redacted_data")
+	list := resp.list("result.redacted_data")
 	if len(list) != len(a.run.s.Texts) {
-		*said.bad = true
+		*resp.bad = true
 		return
 	}
 	for i, one := range list {
@@ -300,7 +300,7 @@ func pangeaPII(a *ask, said answer) {
 	}
 }
 
-func airsProfile(a *ask) any {
+func airsProfile(a *vendorCall) any {
 	out := map[string]any{}
 	for _, name := range []string{"profile_name", "profile_id"} {
 		if v, _ := a.run.params[name].(string); v != "" {
@@ -313,7 +313,7 @@ func airsProfile(a *ask) any {
 	return out
 }
 
-func airsApp(a *ask) any {
+func airsApp(a *vendorCall) any {
 	if name, _ := a.run.params["app_name"].(string); name != "" {
 		return "gateway-" + name
 	}
@@ -321,23 +321,23 @@ func airsApp(a *ask) any {
 }
 
 // airsContents returns the parts of a request that scan_scope chooses, or the response.
-func airsContents(a *ask) any {
+func airsContents(a *vendorCall) any {
 	if a.run.afterResponse() {
 		return []any{map[string]any{"response": a.text}}
 	}
 	scope, _ := a.run.params["scan_scope"].(string)
 	text := a.text
 	if scope != "" && scope != "last_message" {
-		var kept []string
+		var resp []string
 		for _, m := range a.conversation() {
 			if scope == "all_messages" || m.Role == "user" {
-				kept = append(kept, m.Content)
+				resp = append(resp, m.Content)
 			}
 		}
-		if scope == "last_user_message" && len(kept) > 1 {
-			kept = kept[len(kept)-1:]
+		if scope == "last_user_message" && len(resp) > 1 {
+			resp = resp[len(resp)-1:]
 		}
-		text = strings.Join(kept, "\n")
+		text = strings.Join(resp, "\n")
 	}
 	if a.run.is("strip_scaffolding") {
 		text = unwrapped(text)
@@ -370,9 +370,9 @@ func unwrapped(text string) string {
 	return out
 }
 
-func airs(a *ask, said answer) {
-	category := label(optional[string](said, "category"))
-	if said.word("action", "allow", "block", "alert") == "block" {
+func airs(a *vendorCall, resp answer) {
+	category := label(optional[string](resp, "category"))
+	if resp.word("action", "allow", "block", "alert") == "block" {
 		if category == "" {
 			category = "block"
 		}
@@ -380,7 +380,7 @@ func airs(a *ask, said answer) {
 	}
 }
 
-func pillarScanners(a *ask) any {
+func pillarScanners(a *vendorCall) any {
 	out := map[string]bool{}
 	for _, name := range a.run.listed("scanners") {
 		out[name] = true
@@ -389,8 +389,8 @@ func pillarScanners(a *ask) any {
 }
 
 // pillar fails for each requested scanner that found something.
-func pillar(a *ask, said answer) {
-	names, values := said.members("", true)
+func pillar(a *vendorCall, resp answer) {
+	names, values := resp.members("", true)
 	seen := 0
 	for i, name := range names {
 		if !slices.Contains(a.run.listed("scanners"), name) {
@@ -401,24 +401,24 @@ func pillar(a *ask, said answer) {
 			a.run.found(name)
 		}
 	}
-	*said.bad = *said.bad || seen == 0
+	*resp.bad = *resp.bad || seen == 0
 }
 
-func (a *ask) promptfoo(said answer) answer {
-	list := said.list("results")
+func (a *vendorCall) promptfoo(resp answer) answer {
+	list := resp.list("results")
 	if len(list) == 0 {
-		*said.bad = true
-		return answer{bad: said.bad}
+		*resp.bad = true
+		return answer{bad: resp.bad}
 	}
 	return list[0]
 }
 
-func promptfooGuard(a *ask, said answer) {
-	flags("categories.jailbreak", "jailbreak")(a, a.promptfoo(said))
+func promptfooGuard(a *vendorCall, resp answer) {
+	flags("categories.jailbreak", "jailbreak")(a, a.promptfoo(resp))
 }
 
-func promptfooHarm(a *ask, said answer) {
-	r := a.promptfoo(said)
+func promptfooHarm(a *vendorCall, resp answer) {
+	r := a.promptfoo(resp)
 	if !r.flag("flagged") {
 		return
 	}
@@ -432,8 +432,8 @@ func promptfooHarm(a *ask, said answer) {
 }
 
 // promptfooPII masks places that are counted in characters.
-func promptfooPII(a *ask, said answer) {
-	r := a.promptfoo(said)
+func promptfooPII(a *vendorCall, resp answer) {
+	r := a.promptfoo(resp)
 	if !r.flag("flagged") {
 		return
 	}
@@ -448,10 +448,10 @@ func promptfooPII(a *ask, said answer) {
 
 // promptSecurity reads the result about the prompt or the response. With monitorOnly it never
 // fails.
-func promptSecurity(a *ask, said answer) {
-	one := said.get("result").get(a.run.arg)
+func promptSecurity(a *vendorCall, resp answer) {
+	one := resp.get("result").get(a.run.arg)
 	if one.v == nil {
-		*said.bad = true
+		*resp.bad = true
 	}
 	if passed, text := one.flag("passed"), optional[string](one, "modified_text"); passed || a.run.is("monitorOnly") {
 		if !passed {
@@ -472,7 +472,7 @@ func promptSecurity(a *ask, said answer) {
 }
 
 // zscalerPolicy returns the number of a policy, which may come as text.
-func zscalerPolicy(a *ask) any {
+func zscalerPolicy(a *vendorCall) any {
 	id := strings.Join(a.run.listed("policyId"), "")
 	if n, err := strconv.ParseInt(id, 10, 64); err == nil {
 		return n
@@ -480,16 +480,16 @@ func zscalerPolicy(a *ask) any {
 	return id
 }
 
-func zscaler(a *ask, said answer) {
-	if said.word("action", "ALLOW", "BLOCK", "DETECT") != "ALLOW" {
-		names, values := said.members("detectorResponses", false)
+func zscaler(a *vendorCall, resp answer) {
+	if resp.word("action", "ALLOW", "BLOCK", "DETECT") != "ALLOW" {
+		names, values := resp.members("detectorResponses", false)
 		for i, name := range names {
 			if optional[bool](values[i], "triggered") {
 				a.run.note(label(name))
 			}
 		}
 	}
-	if said.text("action") == "BLOCK" {
+	if resp.text("action") == "BLOCK" {
 		a.run.found("BLOCK")
 	}
 }

@@ -170,8 +170,8 @@ type run struct {
 	answered bool // a call got a verdict
 }
 
-// ask is one call of a run.
-type ask struct {
+// vendorCall is one call of a run.
+type vendorCall struct {
 	run  *run
 	part int    // index of the subject's text; -1: all of them
 	text string // of this part, or of all
@@ -195,26 +195,26 @@ func (c *check) run(ctx context.Context, s *judge.Subject) judge.Verdict {
 	r := &run{check: c, s: s}
 	var wait sync.WaitGroup
 	places := make(chan struct{}, maxSideBySide)
-	ask := func(part int, text string) {
+	send := func(part int, text string) {
 		places <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-places }()
-			r.ask(ctx, part, text)
+			r.query(ctx, part, text)
 		})
 	}
 	switch {
 	case c.each:
 		for i, t := range s.Texts {
 			if t != "" {
-				ask(i, t)
+				send(i, t)
 			}
 		}
 	case c.most > 0 && len(text) > c.most:
 		for piece := range slices.Chunk([]rune(text), c.most) {
-			ask(-1, string(piece))
+			send(-1, string(piece))
 		}
 	default:
-		r.ask(ctx, -1, text)
+		r.query(ctx, -1, text)
 	}
 	wait.Wait()
 	return r.verdict()
@@ -302,7 +302,7 @@ var searchWires = []row{
 // searched are the request types that a search extends.
 var searched = []string{"chatComplete", "complete"}
 
-func searchQuery(a *ask) any { return strings.TrimSpace(strings.ReplaceAll(a.text, "\n", " ")) }
+func searchQuery(a *vendorCall) any { return strings.TrimSpace(strings.ReplaceAll(a.text, "\n", " ")) }
 
 // source is a page that a search found.
 type source struct {
@@ -311,7 +311,7 @@ type source struct {
 }
 
 // found writes the results into the request.
-func found(a *ask, answered answer) {
+func found(a *vendorCall, answered answer) {
 	list := answered.list("results")
 	var b strings.Builder
 	if s := optional[string](answered, "answer"); s != "" {
@@ -342,7 +342,7 @@ func found(a *ask, answered answer) {
 }
 
 // with returns the request with a text added.
-func (a *ask) with(text string) json.RawMessage {
+func (a *vendorCall) with(text string) json.RawMessage {
 	body := a.run.s.Request
 	if a.run.s.Kind == "complete" {
 		f := content.InRequest(a.run.s.Kind, body, content.LastMessage)

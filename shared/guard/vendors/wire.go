@@ -35,18 +35,18 @@ type row struct {
 	// ready derives further credentials.
 	ready func(c *check) *judge.Failure
 	// form encodes a body that is not JSON.
-	form  func(a *ask) []byte
-	sign  func(ctx context.Context, a *ask, req *http.Request, body []byte) error
-	judge func(a *ask, said answer)
+	form  func(a *vendorCall) []byte
+	sign  func(ctx context.Context, a *vendorCall, req *http.Request, body []byte) error
+	judge func(a *vendorCall, resp answer)
 	// values are further values for its body and its address, by name.
-	values map[string]func(a *ask) any
+	values map[string]func(a *vendorCall) any
 }
 
 // afterResponse reports whether the check runs after the response.
 func (r *run) afterResponse() bool { return r.s.Phase == guard.After }
 
 // lookup returns a credential or parameter as text; "" if there is none.
-func (a *ask) lookup(name string) string {
+func (a *vendorCall) lookup(name string) string {
 	for one := range strings.SplitSeq(name, "/") {
 		v := a.run.creds[one]
 		if v == nil {
@@ -90,9 +90,11 @@ func inURL(before, value string) (string, bool) {
 	return strings.ReplaceAll(url.PathEscape(value), ":", "%3A"), value != "." && value != ".."
 }
 
-func (a *ask) address(template string) (string, *judge.Failure) { return a.expand(template, inURL) }
+func (a *vendorCall) address(template string) (string, *judge.Failure) {
+	return a.expand(template, inURL)
+}
 
-func (a *ask) expand(template string, write escape) (string, *judge.Failure) {
+func (a *vendorCall) expand(template string, write escape) (string, *judge.Failure) {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(template, "{")
@@ -122,7 +124,7 @@ func (a *ask) expand(template string, write escape) (string, *judge.Failure) {
 }
 
 // fill returns a template in which values replace the variables.
-func (a *ask) fill(template any) any {
+func (a *vendorCall) fill(template any) any {
 	switch t := template.(type) {
 	case string:
 		if name, ok := strings.CutPrefix(t, "$"); ok {
@@ -159,7 +161,7 @@ func (a *ask) fill(template any) any {
 //	model, provider, trace, user
 //	?a|b          a before the request, b after the response
 //	.name         a parameter; .name|default, a string or JSON
-func (a *ask) value(name string) any {
+func (a *vendorCall) value(name string) any {
 	if words, ok := strings.CutPrefix(name, "?"); ok {
 		before, after, _ := strings.Cut(words, "|")
 		if a.run.afterResponse() {
@@ -233,7 +235,7 @@ type message struct {
 
 // conversation returns the messages of the request; if it is not a conversation, one message of
 // the user.
-func (a *ask) conversation() []message {
+func (a *vendorCall) conversation() []message {
 	var body struct {
 		System       json.RawMessage `json:"system"`
 		Instructions json.RawMessage `json:"instructions"`
@@ -290,7 +292,7 @@ func textOf(parts json.RawMessage) string {
 }
 
 // withAnswer returns the conversation, followed by the response.
-func (a *ask) withAnswer() any {
+func (a *vendorCall) withAnswer() any {
 	list := a.conversation()
 	if a.run.afterResponse() {
 		list = append(list, message{"assistant", a.text})
@@ -300,7 +302,7 @@ func (a *ask) withAnswer() any {
 
 // parted returns the judged text with each of its parts as a message; places are the numbers of
 // these parts.
-func (a *ask) parted() (list []message, places []int) {
+func (a *vendorCall) parted() (list []message, places []int) {
 	role := "user"
 	if a.run.afterResponse() {
 		role = "assistant"

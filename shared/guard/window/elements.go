@@ -195,8 +195,8 @@ const growthFraction = 16
 // same when it is judged separately. So everything that was sent is at any time a text that the
 // judge has passed or changed, and contains nothing that the judge forbids, whatever its
 // length.
-func (g *texts) grow(l *line, come []byte) error {
-	all := append(l.seen[:len(l.seen):len(l.seen)], come...)
+func (g *texts) grow(l *line, added []byte) error {
+	all := append(l.seen[:len(l.seen):len(l.seen)], added...)
 	now, denied := g.judge(string(all))
 	if g.denied = denied; denied != nil {
 		return nil
@@ -205,11 +205,11 @@ func (g *texts) grow(l *line, come []byte) error {
 	if l.passed = 0; now == string(all) {
 		l.passed = len(all)
 		// What passed separately the last time need not be judged again.
-		if cut := passed - len(l.seen); cut > 0 && cut <= g.cut(come) && strings.HasPrefix(now, l.sent) {
+		if cut := passed - len(l.seen); cut > 0 && cut <= g.cut(added) && strings.HasPrefix(now, l.sent) {
 			return g.releaseGrown(l, cut, now[:passed])
 		}
 	}
-	for cut := g.cut(come); cut > 0; cut = g.end(come, cut/2) {
+	for cut := g.cut(added); cut > 0; cut = g.end(added, cut/2) {
 		head, denied := g.judge(string(all[:len(l.seen)+cut]))
 		if denied == nil && strings.HasPrefix(now, head) && strings.HasPrefix(head, l.sent) {
 			return g.releaseGrown(l, cut, head)
@@ -278,7 +278,7 @@ func JudgeComplete(dec chat.StreamDecoder, judge Verdict) chat.StreamDecoder {
 type whole struct {
 	decoderBase
 	judge    Verdict
-	kept     []chat.Delta
+	buffered []chat.Delta
 	into     chat.Collector
 	released bool
 }
@@ -326,7 +326,7 @@ func (h *whole) delta(d *chat.Delta) error {
 		return h.emit(d)
 	}
 	h.into.Add(d)
-	h.kept = append(h.kept, clone(d))
+	h.buffered = append(h.buffered, clone(d))
 	return nil
 }
 
@@ -334,17 +334,17 @@ func (h *whole) delta(d *chat.Delta) error {
 func (h *whole) release() error {
 	h.released = true
 	now, denied := h.judge(h.into.Response())
-	kept := h.kept
-	h.kept = nil
+	buffered := h.buffered
+	h.buffered = nil
 	if h.denied = denied; denied != nil || h.emit == nil {
 		return nil
 	}
 	if now != nil {
 		return now.Replay(h.emit)
 	}
-	cited := texted(kept)
-	for i := range kept {
-		d := &kept[i]
+	cited := texted(buffered)
+	for i := range buffered {
+		d := &buffered[i]
 		if d.Kind == chat.DeltaCitation && !cited[[2]int{d.Choice, d.Block}] {
 			continue // the entire response has no field for it, so it was not judged
 		}

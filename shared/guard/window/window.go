@@ -209,31 +209,31 @@ func (g *texts) text(d *chat.Delta) error {
 
 // advance judges the text that arrived and forwards what passed.
 func (g *texts) advance(l *line) error {
-	come := l.text
+	added := l.text
 	if g.words {
-		if come = come[:g.end(come, len(come))]; len(come) == 0 {
+		if added = added[:g.end(added, len(added))]; len(added) == 0 {
 			l.next = l.count + g.size
 			return nil
 		}
 	}
 	if g.grown {
-		return g.grow(l, come)
+		return g.grow(l, added)
 	}
-	now, denied := g.judgeNew(l, come)
+	now, denied := g.judgeNew(l, added)
 	if g.denied = denied; denied != nil {
 		return nil
 	}
-	cut := g.cut(come)
+	cut := g.cut(added)
 	if now == nil {
 		if cut > 0 {
 			err := g.release(l, cut, nil)
-			l.clean = len(come) - cut
+			l.clean = len(added) - cut
 			return err
 		}
-		l.clean = len(come)
+		l.clean = len(added)
 	} else {
-		for ; cut > 0; cut = g.end(come, cut/2) {
-			rest, denied := g.judge(string(come[cut:]))
+		for ; cut > 0; cut = g.end(added, cut/2) {
+			rest, denied := g.judge(string(added[cut:]))
 			if denied == nil && strings.HasSuffix(*now, rest) {
 				head := (*now)[:len(*now)-len(rest)]
 				return g.release(l, cut, &head)
@@ -246,9 +246,9 @@ func (g *texts) advance(l *line) error {
 
 // judgeNew judges the beginning of a line's text. Text that was judged and unchanged is judged
 // again only as far as a match can reach back from the new text. A nil result means unchanged.
-func (g *texts) judgeNew(l *line, come []byte) (now *string, denied *fault.Fault) {
-	if from := g.overlap(l, come); from > 0 {
-		text := string(come[from:])
+func (g *texts) judgeNew(l *line, added []byte) (now *string, denied *fault.Fault) {
+	if from := g.overlap(l, added); from > 0 {
+		text := string(added[from:])
 		switch now, denied := g.judge(text); {
 		case denied != nil:
 			return nil, denied
@@ -256,7 +256,7 @@ func (g *texts) judgeNew(l *line, come []byte) (now *string, denied *fault.Fault
 			return nil, nil
 		}
 	}
-	text := string(come)
+	text := string(added)
 	changed, denied := g.judge(text)
 	if denied != nil || changed == text {
 		return nil, denied
@@ -265,20 +265,20 @@ func (g *texts) judgeNew(l *line, come []byte) (now *string, denied *fault.Fault
 }
 
 // overlap returns where the text begins that must be judged with the new text of a line.
-func (g *texts) overlap(l *line, come []byte) int {
+func (g *texts) overlap(l *line, added []byte) int {
 	if g.reach == 0 || l.clean == 0 {
 		return 0
 	}
-	at := min(l.clean, len(come))
+	at := min(l.clean, len(added))
 	for range g.reach {
 		if at == 0 {
 			return 0
 		}
-		_, n := utf8.DecodeLastRune(come[:at])
+		_, n := utf8.DecodeLastRune(added[:at])
 		at -= n
 	}
 	if g.words {
-		return g.end(come, at)
+		return g.end(added, at)
 	}
 	return at
 }

@@ -80,7 +80,7 @@ func (b *body) receive(p []byte) (int, error) {
 	c.awaits = true
 	n, err := c.net.Read(p)
 	c.awaits = false
-	b.patience.came += int64(n)
+	b.patience.received += int64(n)
 	if state := c.state.Load(); state&what == receiving {
 		b.patience.waited += since(state, c.s.clock.now())
 		c.state.CompareAndSwap(state, busy)
@@ -193,12 +193,12 @@ const (
 // patience is the remaining waiting time for a body. Only waiting counts, not the time
 // between the handler's reads.
 type patience struct {
-	came   int64 // bytes
-	waited time.Duration
+	received int64 // bytes
+	waited   time.Duration
 }
 
 // left returns how long the next read may wait, at most most.
 func (p *patience) left(most time.Duration) time.Duration {
-	earned := time.Duration(min(p.came/slowest, 1<<30)) * time.Second
+	earned := time.Duration(min(p.received/slowest, 1<<30)) * time.Second
 	return max(0, min(most, most+earned-p.waited))
 }

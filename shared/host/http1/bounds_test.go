@@ -155,13 +155,13 @@ func TestPatience(t *testing.T) {
 		want time.Duration
 	}{
 		{patience{}, 30 * time.Second},
-		{patience{came: 1}, 30 * time.Second},
+		{patience{received: 1}, 30 * time.Second},
 		{patience{waited: 10 * time.Second}, 20 * time.Second},
 		{patience{waited: 40 * time.Second}, 0},
-		{patience{came: 10 * slowest, waited: 10 * time.Second}, 30 * time.Second},
-		{patience{came: 10 * slowest, waited: 25 * time.Second}, 15 * time.Second},
-		{patience{came: 1 << 40, waited: time.Hour}, 30 * time.Second},
-		{patience{came: 1 << 62, waited: 1 << 62}, 0},
+		{patience{received: 10 * slowest, waited: 10 * time.Second}, 30 * time.Second},
+		{patience{received: 10 * slowest, waited: 25 * time.Second}, 15 * time.Second},
+		{patience{received: 1 << 40, waited: time.Hour}, 30 * time.Second},
+		{patience{received: 1 << 62, waited: 1 << 62}, 0},
 	} {
 		if got := c.p.left(30 * time.Second); got != c.want {
 			t.Errorf("%+v: %v, want %v", c.p, got, c.want)

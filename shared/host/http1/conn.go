@@ -42,9 +42,9 @@ type conn struct {
 	stalled atomic.Uint64 // the tick at which a write began to wait, plus one; 0 if none waits
 
 	// The methods as values, created once.
-	came  func(fd uintptr) bool
-	peek  func(fd uintptr) // called by the watcher
-	ended bool             // its result
+	receiveFunc func(fd uintptr) bool
+	peek        func(fd uintptr) // called by the watcher
+	ended       bool             // its result
 }
 
 // newConn returns nil if the socket does not support raw access.
@@ -54,7 +54,7 @@ func newConn(s *Server, tcp *net.TCPConn, t *ticket) *conn {
 		return nil
 	}
 	c := &conn{s: s, net: sock, ticket: t, spare: t.spare, remote: tcp.RemoteAddr().String()}
-	c.came = c.receive
+	c.receiveFunc = c.receive
 	c.peek = func(fd uintptr) { c.ended = socket.Ended(fd) }
 	sock.BeforeWaiting(c.startBodyWait)
 	sock.WhenFull(c.startWriteWait)
@@ -139,7 +139,7 @@ func (c *conn) await() bool {
 		waits = idle
 	}
 	state := c.enter(waits)
-	return c.net.Sys().Read(c.came) == nil && c.in != nil && c.state.CompareAndSwap(state, busy)
+	return c.net.Sys().Read(c.receiveFunc) == nil && c.in != nil && c.state.CompareAndSwap(state, busy)
 }
 
 // request returns the next request.

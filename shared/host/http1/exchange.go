@@ -82,7 +82,7 @@ type exchange struct {
 	status    int             // 0 before the head
 	length    int64           // of the body, as declared; -1 if not declared
 	written   int64           // bytes of the body written by the handler
-	said      headerInfo
+	info      headerInfo
 	committed bool // the head is complete
 	chunked   bool
 	last      bool // the connection closes after this response
@@ -116,7 +116,7 @@ func (x *exchange) serve() bool {
 	c.state.Store(busy)
 	c.current.Store(nil)
 	x.ended = true
-	x.keepHeader()
+	x.recycleHeader()
 	if x.a != nil {
 		x.a.free()
 		x.a = nil
@@ -181,9 +181,9 @@ func (x *exchange) Header() http.Header {
 // maxReusedFields limits the size of a header map that is reused for the next response.
 const maxReusedFields = 32
 
-// keepHeader reuses the emptied header map for the next response: a map of more than
+// recycleHeader reuses the emptied header map for the next response: a map of more than
 // eight fields grows while it is filled, which costs more than its content.
-func (x *exchange) keepHeader() {
+func (x *exchange) recycleHeader() {
 	if h := x.header; h != nil && len(h) <= maxReusedFields {
 		clear(h)
 		x.c.header = h
@@ -209,9 +209,9 @@ func (x *exchange) WriteHeader(status int) {
 	}
 	x.status = status
 	x.a.out = appendStatus(x.a.out, status)
-	x.a.out = x.said.appendHeader(x.a.out, x.header)
-	if x.said.length != "" {
-		if n, err := strconv.ParseInt(x.said.length, 10, 64); err == nil && n >= 0 {
+	x.a.out = x.info.appendHeader(x.a.out, x.header)
+	if x.info.length != "" {
+		if n, err := strconv.ParseInt(x.info.length, 10, 64); err == nil && n >= 0 {
 			x.length = n
 		}
 	}
@@ -294,7 +294,7 @@ func (x *exchange) finish() {
 	}
 	if x.chunked {
 		x.a.out = append(x.a.out, "0\r\n"...)
-		x.a.out = x.said.appendTrailers(x.a.out, x.header)
+		x.a.out = x.info.appendTrailers(x.a.out, x.header)
 		x.a.out = append(x.a.out, "\r\n"...)
 	}
 	_ = x.push()

@@ -123,13 +123,13 @@ func (x *exchange) inform(status int) {
 // returned.
 func (x *exchange) commit(p []byte) {
 	x.committed = true
-	s := &x.said
+	s := &x.info
 	allowed := x.bodyAllowed()
 	if x.done && !s.trailer && !s.hasCoding && allowed && !s.hasLength && (!x.head || len(p) > 0) {
 		x.length = int64(len(p))
 	}
-	keep := !x.c.s.closing.Load()
-	x.last = x.wantsClose || s.connection == "close" || !keep
+	keepAlive := !x.c.s.closing.Load()
+	x.last = x.wantsClose || s.connection == "close" || !keepAlive
 	large := false
 	if x.body.x != nil && !x.last && !x.duplex {
 		var clean bool
@@ -153,7 +153,7 @@ func (x *exchange) commit(p []byte) {
 	out = x.appendFraming(out, allowed)
 	// The handler's value applies unless it would keep a connection open that must be
 	// closed.
-	if s.connection != "" && !large && (!x.last || keep && field.Lists(s.connection, "close")) {
+	if s.connection != "" && !large && (!x.last || keepAlive && field.Lists(s.connection, "close")) {
 		out = appendField(out, "Connection", s.connection)
 	} else if x.last {
 		out = append(out, "Connection: close\r\n"...)
@@ -163,7 +163,7 @@ func (x *exchange) commit(p []byte) {
 
 // appendFraming appends the fields that delimit the body.
 func (x *exchange) appendFraming(out []byte, allowed bool) []byte {
-	s := &x.said
+	s := &x.info
 	if !allowed {
 		return out
 	}
@@ -189,16 +189,16 @@ func (x *exchange) appendFraming(out []byte, allowed bool) []byte {
 func (s *headerInfo) announce(values []string) {
 	for _, v := range values {
 		for name := range strings.SplitSeq(v, ",") {
-			if name = http.CanonicalHeaderKey(trimEnds(name)); mayTrail(name) {
+			if name = http.CanonicalHeaderKey(trimEnds(name)); allowedTrailer(name) {
 				s.trailers = append(s.trailers, name)
 			}
 		}
 	}
 }
 
-// mayTrail reports whether a field is allowed as a trailer (RFC 9110, 6.5.1): not one
+// allowedTrailer reports whether a field is allowed as a trailer (RFC 9110, 6.5.1): not one
 // that determines how the message or the request is interpreted.
-func mayTrail(name string) bool {
+func allowedTrailer(name string) bool {
 	switch name {
 	case "", "Authorization", "Cache-Control", "Connection", "Content-Encoding", "Content-Length", "Content-Range", "Content-Type", "Expect",
 		"Host", "Keep-Alive", "Max-Forwards", "Pragma", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Range", "Realm",

@@ -186,12 +186,12 @@ func (b *timedBody) Read(p []byte) (n int, err error) {
 	b.waiting = false
 	if b.most <= 0 || len(p) == 0 {
 		n, err = b.ReadCloser.Read(p)
-		b.patience.came += int64(n)
+		b.patience.received += int64(n)
 	} else {
 		began := time.Now()
 		_ = b.conn.SetReadDeadline(began.Add(b.patience.left(b.most)))
 		n, err = b.ReadCloser.Read(p)
-		b.patience.came += int64(n)
+		b.patience.received += int64(n)
 		b.patience.waited += time.Since(began)
 		if err != nil {
 			_ = b.conn.SetReadDeadline(time.Time{}) // net/http keeps reading to detect a disconnected client
@@ -211,7 +211,7 @@ func (b *timedBody) settle() bool {
 		b.mu.Lock()
 	}
 	defer b.mu.Unlock()
-	if b.end == nil && !b.waiting && b.length-b.patience.came < maxDiscard {
+	if b.end == nil && !b.waiting && b.length-b.patience.received < maxDiscard {
 		b.soon(func() { _, b.end = io.CopyN(io.Discard, b.ReadCloser, maxDiscard) })
 	}
 	return b.end == io.EOF || errors.Is(b.end, http.ErrBodyReadAfterClose)
@@ -290,7 +290,7 @@ func (b *streamBody) Read(p []byte) (n int, err error) {
 	began := time.Now()
 	_ = b.control.SetReadDeadline(began.Add(b.patience.left(b.most)))
 	n, err = b.ReadCloser.Read(p)
-	b.patience.came += int64(n)
+	b.patience.received += int64(n)
 	b.patience.waited += time.Since(began)
 	if err == nil {
 		_ = b.control.SetReadDeadline(time.Time{}) // the handler may take its time

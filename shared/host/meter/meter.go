@@ -70,13 +70,13 @@ func (m *Meter) Sink(to usage.Sink) usage.Sink { return watchedSink{to, m.reques
 // watchedSink is a sink with observed records.
 type watchedSink struct {
 	usage.Sink
-	told func(*usage.Record)
+	notify func(*usage.Record)
 }
 
 // Emit implements usage.Sink.
 func (w watchedSink) Emit(ctx context.Context, r *usage.Record) error {
 	if !r.Unconfirmed { // a record without a request
-		w.told(r)
+		w.notify(r)
 	}
 	return w.Sink.Emit(ctx, r)
 }

@@ -27,11 +27,11 @@ const EnvMetricsAddr = "GATEWAY_METRICS_ADDR"
 // Totals are sums since the start of a process, for Prometheus. They are safe for
 // concurrent use.
 type Totals struct {
-	mu     sync.Mutex
-	counts map[string]int64
-	others map[string]func() int64 // counters of other packages
-	models series
-	asked  requests
+	mu       sync.Mutex
+	counts   map[string]int64
+	others   map[string]func() int64 // counters of other packages
+	models   series
+	requests requests
 }
 
 // AddCounter adds a counter, which is read for each response.
@@ -46,7 +46,7 @@ func (t *Totals) AddCounter(name string, count func() int64) {
 
 // NewTotals returns empty totals, with the additional labels in EnvLabels.
 func NewTotals() *Totals {
-	return &Totals{counts: map[string]int64{metric.Failures: 0}, models: series{most: maxInAll}, asked: requests{further: extraLabels(os.Getenv(EnvLabels))}}
+	return &Totals{counts: map[string]int64{metric.Failures: 0}, models: series{most: maxInAll}, requests: requests{further: extraLabels(os.Getenv(EnvLabels))}}
 }
 
 // Sink counts the records sent to a sink.
@@ -56,7 +56,7 @@ func (t *Totals) request(r *usage.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.models.add(r)
-	t.asked.add(r)
+	t.requests.add(r)
 	if gatewayFailure(r) {
 		t.counts[metric.Failures]++
 	}
@@ -138,7 +138,7 @@ func (t *Totals) text() []byte {
 		name := prometheusName(n) + "_total"
 		fmt.Fprintf(&b, "# HELP %s %s\n# TYPE %s counter\n%s %d\n", name, counted[n], name, name, counts[n])
 	}
-	t.asked.write(&b)
+	t.requests.write(&b)
 	return b.Bytes()
 }
 

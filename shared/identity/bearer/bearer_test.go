@@ -47,7 +47,7 @@ func TestFailedSignatureFetchesAReplacedKey(t *testing.T) {
 	defer s.Close()
 	clock := start
 	c := NewChecker(func() time.Time { return clock })
-	r := &Rules{JWKSURI: s.URL, KeepSet: time.Hour, Algorithms: []string{"RS256"}, NeedExpiry: true}
+	r := &Rules{JWKSURI: s.URL, KeySetTTL: time.Hour, Algorithms: []string{"RS256"}, NeedExpiry: true}
 	exp := start.Add(time.Hour).Unix()
 	step := func(what, raw, want string, times int) {
 		t.Helper()
@@ -61,9 +61,9 @@ func TestFailedSignatureFetchesAReplacedKey(t *testing.T) {
 	step("over", signed(t, second, golangjwt.MapClaims{"exp": start.Unix()}), "The token has expired", 0)
 	step("the first", of(first), "", 1)
 	step("of another key, soon after", of(second), unfit, 1)
-	clock = clock.Add(askAgain)
+	clock = clock.Add(refetchInterval)
 	step("of another key", of(second), unfit, 2)
-	clock = clock.Add(askAgain)
+	clock = clock.Add(refetchInterval)
 	served = second
 	step("it was replaced", of(second), "", 3)
 	step("the first is over", of(first), unfit, 3)

@@ -71,16 +71,16 @@ func (r *ClaimRules) Judge(t *Token) (f Failings, err error) {
 
 // Matches reports whether a value equals one of the wanted values (exact), contains one of them
 // (contains) or all of them (containsAll), or matches one as a pattern (regex).
-func Matches(how, said string, wanted []string, pattern Pattern) (bool, error) {
+func Matches(how, value string, wanted []string, pattern Pattern) (bool, error) {
 	switch how {
 	case "contains":
-		return slices.ContainsFunc(wanted, func(w string) bool { return strings.Contains(said, w) }), nil
+		return slices.ContainsFunc(wanted, func(w string) bool { return strings.Contains(value, w) }), nil
 	case "containsAll":
-		return len(wanted) > 0 && !slices.ContainsFunc(wanted, func(w string) bool { return !strings.Contains(said, w) }), nil
+		return len(wanted) > 0 && !slices.ContainsFunc(wanted, func(w string) bool { return !strings.Contains(value, w) }), nil
 	case "regex":
 		var failed error
 		for _, w := range wanted {
-			fits, err := pattern(w, said)
+			fits, err := pattern(w, value)
 			if fits {
 				return true, failed
 			}
@@ -90,7 +90,7 @@ func Matches(how, said string, wanted []string, pattern Pattern) (bool, error) {
 		}
 		return false, failed
 	}
-	return slices.Contains(wanted, said), nil
+	return slices.Contains(wanted, value), nil
 }
 
 // fits reports whether a claim satisfies the rule. If the claim is a list, one of its entries
@@ -148,7 +148,7 @@ type Rules struct {
 	ClientID     string        // the gateway's client id at the endpoint; may be empty
 	ClientSecret string        // may be empty
 	Remember     time.Duration // how long introspection responses are cached; zero means not at all
-	KeepSet      time.Duration
+	KeySetTTL    time.Duration
 	Tolerance    time.Duration // for clock differences
 	MaxAge       time.Duration // since iat; zero means no limit
 	NeedExpiry   bool          // a token must have an expiry
@@ -188,7 +188,7 @@ func (c *Checker) Check(ctx context.Context, client *http.Client, r *Rules, raw 
 	case client == nil && r.Inline == nil:
 		return nil, "", errNoClient
 	case r.Introspect != "":
-		return c.answers.ask(ctx, client, r, raw)
+		return c.answers.introspect(ctx, client, r, raw)
 	}
 	return c.keys.verify(ctx, client, r, raw, c.now())
 }
@@ -274,8 +274,8 @@ type answer struct {
 	until time.Time
 }
 
-// ask returns whether a token is valid according to the introspection endpoint.
-func (a *answers) ask(ctx context.Context, client *http.Client, r *Rules, raw string) (*Token, string, error) {
+// introspect returns whether a token is valid according to the introspection endpoint.
+func (a *answers) introspect(ctx context.Context, client *http.Client, r *Rules, raw string) (*Token, string, error) {
 	key := answerKey(sha256.Sum256([]byte(r.Introspect + "\x00" + r.Kind + "\x00" + r.ClientID + "\x00" + r.ClientSecret + "\x00" + raw)))
 	now := a.now()
 	t := a.recall(key, now)
@@ -289,7 +289,7 @@ func (a *answers) ask(ctx context.Context, client *http.Client, r *Rules, raw st
 		}
 		h, _ := headOf(raw) // an opaque token has none
 		t = &Token{h, claims}
-		a.keep(key, t, now, r.Remember)
+		a.store(key, t, now, r.Remember)
 	}
 	for _, c := range []struct {
 		claim, why string
@@ -319,7 +319,7 @@ func (a *answers) recall(key answerKey, now time.Time) *Token {
 	return nil
 }
 
-func (a *answers) keep(key answerKey, t *Token, now time.Time, age time.Duration) {
+func (a *answers) store(key answerKey, t *Token, now time.Time, age time.Duration) {
 	if age <= 0 {
 		return
 	}
@@ -332,7 +332,7 @@ func (a *answers) keep(key answerKey, t *Token, now time.Time, age time.Duration
 }
 
 func introspect(ctx context.Context, client *http.Client, r *Rules, raw string) (map[string]any, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	body := url.Values{"token": {raw}}.Encode()
 	if strings.HasPrefix(r.Kind, "application/json") {

@@ -23,9 +23,9 @@ import (
 
 // Limits of key sets.
 const (
-	maxSet   = 256 << 10 // bytes
-	maxSets  = 1000      // addresses cached per process
-	askAgain = 10 * time.Second
+	maxSet          = 256 << 10 // bytes
+	maxSets         = 1000      // addresses cached per process
+	refetchInterval = 10 * time.Second
 )
 
 // keys caches the key sets of addresses.
@@ -146,10 +146,10 @@ func expired(raw string, now time.Time, tolerance time.Duration) bool {
 	_, rest, _ := strings.Cut(raw, ".")
 	payload, _, _ := strings.Cut(rest, ".")
 	text, err := base64.RawURLEncoding.DecodeString(payload)
-	var said struct {
+	var claims struct {
 		Exp float64 `json:"exp"`
 	}
-	return err == nil && json.Unmarshal(text, &said) == nil && said.Exp > 0 && said.Exp < 1<<40 && !now.Before(time.Unix(int64(said.Exp), 0).Add(tolerance))
+	return err == nil && json.Unmarshal(text, &claims) == nil && claims.Exp > 0 && claims.Exp < 1<<40 && !now.Before(time.Unix(int64(claims.Exp), 0).Add(tolerance))
 }
 
 // badTime returns the name of a time in a token that is not a number, or "".
@@ -215,13 +215,13 @@ func (k *keys) find(ctx context.Context, client *http.Client, r *Rules, s *KeySe
 		return pick(s.keys, kid, alg), s.err
 	}
 	now := k.now()
-	old := s.keys == nil || now.Sub(s.read) >= r.KeepSet
+	old := s.keys == nil || now.Sub(s.read) >= r.KeySetTTL
 	if !old {
 		if public := pick(s.keys, kid, alg); public != nil && (used == nil || !used.Equal(public)) {
 			return public, nil
 		}
 	}
-	if s.tried.IsZero() || now.Sub(s.tried) >= askAgain {
+	if s.tried.IsZero() || now.Sub(s.tried) >= refetchInterval {
 		s.tried = now
 		var got []jwk.Key
 		if got, s.err = fetch(ctx, client, r.JWKSURI); s.err == nil {
@@ -254,11 +254,11 @@ func pick(set []jwk.Key, kid, alg string) crypto.PublicKey {
 	return nil
 }
 
-// askTime is the timeout of a request to a host of the customer.
-const askTime = 5 * time.Second
+// fetchTimeout is the timeout of a request to a host of the customer.
+const fetchTimeout = 5 * time.Second
 
 func fetch(ctx context.Context, client *http.Client, uri string) ([]jwk.Key, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, uri, nil)
 	if err != nil {

@@ -19,11 +19,11 @@ import (
 
 // Times and limits of key sets.
 const (
-	keepSet    = 24 * time.Hour  // age at which a set is fetched again
-	askAgain   = time.Minute     // interval of fetching for a missing key, and after a failure
-	askTimeout = 5 * time.Second // of one request
-	maxSet     = 256 << 10       // bytes
-	maxSets    = 10_000          // organisations with cached sets per process
+	keySetTTL       = 24 * time.Hour  // age at which a set is fetched again
+	refetchInterval = time.Minute     // interval of fetching for a missing key, and after a failure
+	fetchTimeout    = 5 * time.Second // of one request
+	maxSet          = 256 << 10       // bytes
+	maxSets         = 10_000          // organisations with cached sets per process
 )
 
 // Settings locate an organisation's keys: at an address or inline.
@@ -82,9 +82,9 @@ type keySet struct {
 	keys map[string]*rsa.PublicKey
 	read time.Time // when the address last responded
 
-	asking sync.Mutex // held during a fetch; others wait for the same response
-	tried  time.Time  // time of the last fetch
-	failed error      // error of the last fetch
+	fetching sync.Mutex // held during a fetch; others wait for the same response
+	tried    time.Time  // time of the last fetch
+	failed   error      // error of the last fetch
 }
 
 func (s *keySet) now() (map[string]*rsa.PublicKey, time.Time) {
@@ -137,28 +137,28 @@ func (v *Verifier) key(ctx context.Context, s *keySet, at Settings, h header) (*
 		}
 		return find(keys, h)
 	}
-	if keys != nil && v.now().Sub(read) < keepSet {
+	if keys != nil && v.now().Sub(read) < keySetTTL {
 		if k, err := find(keys, h); err == nil {
 			return k, nil
 		}
 	}
-	failed := v.ask(ctx, s, at.URL, read)
+	failed := v.refresh(ctx, s, at.URL, read)
 	if keys, _ = s.now(); keys == nil {
 		return nil, fault.New(fault.ServiceUnavailable, "x-gateway-api-key", "The organization's keys for tokens cannot be read from their address").WithCause(failed)
 	}
 	return find(keys, h)
 }
 
-// ask fetches the set, unless it was fetched within the last minute or while the caller waited;
+// refresh fetches the set, unless it was fetched within the last minute or while the caller waited;
 // read is the age of the set that the caller used. It returns the error of the last fetch.
-func (v *Verifier) ask(ctx context.Context, s *keySet, address string, read time.Time) error {
-	s.asking.Lock()
-	defer s.asking.Unlock()
+func (v *Verifier) refresh(ctx context.Context, s *keySet, address string, read time.Time) error {
+	s.fetching.Lock()
+	defer s.fetching.Unlock()
 	if _, last := s.now(); !last.Equal(read) {
 		return nil
 	}
 	now := v.now()
-	if !s.tried.IsZero() && now.Sub(s.tried) < askAgain {
+	if !s.tried.IsZero() && now.Sub(s.tried) < refetchInterval {
 		return s.failed
 	}
 	s.tried = now
@@ -170,7 +170,7 @@ func (v *Verifier) ask(ctx context.Context, s *keySet, address string, read time
 }
 
 func (v *Verifier) fetch(ctx context.Context, address string) (map[string]*rsa.PublicKey, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {

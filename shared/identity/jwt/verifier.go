@@ -269,8 +269,8 @@ func errWorkspace() error {
 // reasonOf translates the library's errors; the result quotes nothing of the token.
 func reasonOf(err error) error {
 	for _, c := range []struct {
-		is  error
-		say string
+		is      error
+		message string
 	}{
 		{golangjwt.ErrTokenSignatureInvalid, "its signature does not match the signing key"},
 		{golangjwt.ErrTokenExpired, "it has expired"},
@@ -279,7 +279,7 @@ func reasonOf(err error) error {
 		{golangjwt.ErrTokenUsedBeforeIssued, "it was issued in the future (iat)"},
 	} {
 		if errors.Is(err, c.is) {
-			return invalid("%s", c.say)
+			return invalid("%s", c.message)
 		}
 	}
 	return invalid("it cannot be read: exp, nbf and iat must be numbers, and the signature base64url without padding")
@@ -332,8 +332,8 @@ func (v *Verifier) reportRejection(ctx context.Context, org, token string, by id
 	const every, most = time.Minute, 1000
 	sum, now := sha256.Sum256([]byte(token)), v.now()
 	v.mu.Lock()
-	last, told := v.refused[sum]
-	if told = told && now.Sub(last) < every; !told {
+	last, reported := v.refused[sum]
+	if reported = reported && now.Sub(last) < every; !reported {
 		if len(v.refused) >= most {
 			for s, at := range v.refused {
 				if now.Sub(at) >= every {
@@ -342,12 +342,12 @@ func (v *Verifier) reportRejection(ctx context.Context, org, token string, by id
 			}
 		}
 		// Limits the reports caused by many different tokens from one sender.
-		if told = len(v.refused) >= most; !told {
+		if reported = len(v.refused) >= most; !reported {
 			v.refused[sum] = now
 		}
 	}
 	v.mu.Unlock()
-	if !told {
+	if !reported {
 		v.Refused(ctx, org, Refusal{Masked: identity.Mask(token), Reason: f.Message, Status: f.Status(), By: by})
 	}
 }

@@ -78,10 +78,10 @@ const credentialKind = "INVITE"
 // maxToken limits the input of the hash.
 const maxToken = 256
 
-// Ask prepares a new invite: it claims its address, adds it to the pending invites and returns
+// PrepareInvite prepares a new invite: it claims its address, adds it to the pending invites and returns
 // its token. If the address belongs to a user or a pending invite, it returns a fault.Conflict
 // at email.
-func Ask(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err error) {
+func PrepareInvite(tx *resource.Tx, rec *resource.Record, form *Invite) (token string, err error) {
 	address, ok := notice.Address(form.Email)
 	if !ok {
 		return "", fault.Invalid("email", "is not an e-mail address")

@@ -109,14 +109,14 @@ func (i *Invite) keyScopes() []string {
 // rank returns the rank of the inviting principal.
 func (i *Invite) rank() identity.Rank { return cmp.Or(i.Rank, identity.RankOwner) }
 
-// HandIfAsked is Hand for a user who joins a workspace by an invitation, if the invitation
+// HandIfRequested is Hand for a user who joins a workspace by an invitation, if the invitation
 // names scopes or the settings require a key. Without a sealer the caller shows the raw key.
 // With one only its user can collect it.
-func HandIfAsked(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, workspace string, user *resource.Record, i *Invite) (*resource.Record, string, error) {
+func HandIfRequested(tx *resource.Tx, r *resource.Resources, sealer seal.Sealer, workspace string, user *resource.Record, i *Invite) (*resource.Record, string, error) {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: workspace}
-	asked, err := Creates(tx, sc)
+	creates, err := Creates(tx, sc)
 	scopes := i.keyScopes()
-	if err != nil || !asked && len(scopes) == 0 {
+	if err != nil || !creates && len(scopes) == 0 {
 		return nil, "", err
 	}
 	return Hand(tx, r, sealer, sc, user, scopes, i.rank(), user.ID)

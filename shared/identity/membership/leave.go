@@ -60,7 +60,7 @@ func Leave(tx *resource.Tx, r *resource.Resources, member *resource.Record, acto
 	}
 	if ok {
 		drop := func(id string) bool { return id == member.Scope.Workspace }
-		u.Workspaces, u.Given = slices.DeleteFunc(u.Workspaces, drop), slices.DeleteFunc(u.Given, drop)
+		u.Workspaces, u.GroupWorkspaces = slices.DeleteFunc(u.Workspaces, drop), slices.DeleteFunc(u.GroupWorkspaces, drop)
 		if err := Save(tx, &user, u, actor); err != nil {
 			return false, err
 		}

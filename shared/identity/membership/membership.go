@@ -55,8 +55,8 @@ type User struct {
 	Provisioned *Provisioned `json:"provisioned,omitempty"`
 	// Groups are the sorted ids of the user's groups; Given are the sorted workspaces of these
 	// groups.
-	Groups []string `json:"groups,omitempty"`
-	Given  []string `json:"given,omitempty"`
+	Groups          []string `json:"groups,omitempty"`
+	GroupWorkspaces []string `json:"given,omitempty"`
 	// Stopped marks a user that an identity provider has deactivated, Returning one with a
 	// reactivation in progress. The record of a deactivated user is archived.
 	Stopped   bool `json:"stopped,omitempty"`

@@ -139,8 +139,8 @@ func (o Open) Settled(ctx context.Context, r *resource.Resources, org store.Scop
 	return nil
 }
 
-// given is what groups grant a user in a workspace.
-type given struct {
+// groupGrant is what groups grant a user in a workspace.
+type groupGrant struct {
 	role   string
 	groups []string
 }
@@ -184,7 +184,7 @@ func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more
 			return false, err
 		}
 	}
-	for _, ws := range slices.Clone(u.Given) {
+	for _, ws := range slices.Clone(u.GroupWorkspaces) {
 		if _, stays := want[ws]; stays {
 			continue
 		}
@@ -199,12 +199,12 @@ func (s *Settling) Settle(tx *resource.Tx, user *resource.Record, u *User) (more
 
 // wanted returns what the groups of a user grant, by workspace; mapped contains all mappings,
 // as group and workspace.
-func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[string]given, mapped map[[2]string]bool, err error) {
+func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[string]groupGrant, mapped map[[2]string]bool, err error) {
 	rows, err := s.Resources.List(tx.Context(), org, KindMapping)
 	if err != nil {
 		return nil, nil, err
 	}
-	want, mapped = map[string]given{}, map[[2]string]bool{}
+	want, mapped = map[string]groupGrant{}, map[[2]string]bool{}
 	for i := range rows {
 		f := rows[i].Fields
 		group, ws, role := f[FieldGroup], f[FieldWorkspace], f[FieldRole]
@@ -235,7 +235,7 @@ func (s *Settling) wanted(tx *resource.Tx, org store.Scope, u *User) (want map[s
 }
 
 // grant sets a membership to what the groups grant, in addition to manual roles.
-func (s *Settling) grant(tx *resource.Tx, user *resource.Record, u *User, ws string, g given) error {
+func (s *Settling) grant(tx *resource.Tx, user *resource.Record, u *User, ws string, g groupGrant) error {
 	sc := store.Scope{Org: user.Scope.Org, Workspace: ws}
 	rec, there, err := tx.Get(sc, KindMember, user.ID)
 	if err != nil {
@@ -253,7 +253,7 @@ func (s *Settling) grant(tx *resource.Tx, user *resource.Record, u *User, ws str
 		if Above(form.Own, role) {
 			role = form.Own
 		}
-		if slices.Equal(form.Groups, g.groups) && form.Role == role && slices.Contains(u.Given, ws) {
+		if slices.Equal(form.Groups, g.groups) && form.Role == role && slices.Contains(u.GroupWorkspaces, ws) {
 			return nil
 		}
 		s.RowsLeft -= rowsOfJoin
@@ -273,11 +273,11 @@ func (s *Settling) grant(tx *resource.Tx, user *resource.Record, u *User, ws str
 	if err := saveMember(tx, &rec, &Membership{Email: u.Email, Role: g.role, Groups: g.groups}, s.Actor); err != nil {
 		return err
 	}
-	asked, err := Creates(tx, sc)
+	creates, err := Creates(tx, sc)
 	if err != nil {
 		return err
 	}
-	if asked {
+	if creates {
 		s.RowsLeft -= identity.RowsOfKey
 		if _, _, err := Hand(tx, s.Resources, s.Sealer, sc, user, nil, s.Rank, s.Actor); err != nil {
 			return err
@@ -287,11 +287,11 @@ func (s *Settling) grant(tx *resource.Tx, user *resource.Record, u *User, ws str
 }
 
 func (s *Settling) mark(tx *resource.Tx, user *resource.Record, u *User, ws string) error {
-	if slices.Contains(u.Given, ws) {
+	if slices.Contains(u.GroupWorkspaces, ws) {
 		return nil
 	}
-	u.Given = append(u.Given, ws)
-	slices.Sort(u.Given)
+	u.GroupWorkspaces = append(u.GroupWorkspaces, ws)
+	slices.Sort(u.GroupWorkspaces)
 	return Save(tx, user, u, s.Actor)
 }
 
@@ -304,7 +304,7 @@ func (s *Settling) revoke(tx *resource.Tx, user *resource.Record, u *User, ws st
 		return err
 	}
 	if !there {
-		u.Given = slices.DeleteFunc(u.Given, func(id string) bool { return id == ws })
+		u.GroupWorkspaces = slices.DeleteFunc(u.GroupWorkspaces, func(id string) bool { return id == ws })
 		return Save(tx, user, u, s.Actor)
 	}
 	form, err := DecodeMembership(rec)
@@ -324,6 +324,6 @@ func (s *Settling) revoke(tx *resource.Tx, user *resource.Record, u *User, ws st
 	if err := saveMember(tx, &rec, form, s.Actor); err != nil {
 		return err
 	}
-	u.Given = slices.DeleteFunc(u.Given, func(id string) bool { return id == ws })
+	u.GroupWorkspaces = slices.DeleteFunc(u.GroupWorkspaces, func(id string) bool { return id == ws })
 	return Save(tx, user, u, s.Actor)
 }

@@ -36,10 +36,10 @@ var errNone = errors.New("signing: there is no key")
 
 // Keys are the keys of an installation. It is safe for concurrent use.
 type Keys struct {
-	table  store.Table
-	sealer seal.Sealer
-	now    func() time.Time
-	given  func() ([]*Key, error)
+	table      store.Table
+	sealer     seal.Sealer
+	now        func() time.Time
+	configured func() ([]*Key, error)
 
 	mu    sync.Mutex
 	known ring
@@ -53,14 +53,14 @@ type Options struct {
 	Table  store.Table // of mutable rows
 	Sealer seal.Sealer // if nil, there are no keys but Given
 	Now    func() time.Time
-	// Given is an RSA private key in PEM, which signs tokens instead of a key from the tables.
+	// ConfiguredKey is an RSA private key in PEM, which signs tokens instead of a key from the tables.
 	// Further keys may follow it; those are only published.
-	Given string
+	ConfiguredKey string
 }
 
 // New returns the keys. They are read on first use.
 func New(o Options) *Keys {
-	return &Keys{table: o.Table, sealer: o.Sealer, now: o.Now, given: sync.OnceValues(func() ([]*Key, error) { return readGiven(o.Given) })}
+	return &Keys{table: o.Table, sealer: o.Sealer, now: o.Now, configured: sync.OnceValues(func() ([]*Key, error) { return parseConfigured(o.ConfiguredKey) })}
 }
 
 // unavailable returns the fault for a request that needs a key.
@@ -70,12 +70,12 @@ func unavailable(err error) *fault.Fault {
 
 // For returns the active key of an algorithm, or a 503 fault if there is none.
 func (k *Keys) For(ctx context.Context, alg string) (*Key, error) {
-	given, err := k.given()
+	configured, err := k.configured()
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	if alg == RS256 && len(given) > 0 {
-		return given[0], nil
+	if alg == RS256 && len(configured) > 0 {
+		return configured[0], nil
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -97,7 +97,7 @@ func (k *Keys) For(ctx context.Context, alg string) (*Key, error) {
 // later, or signed something that may still be in use. An installation without keys returns a
 // 503 fault.
 func (k *Keys) Set(ctx context.Context) (json.RawMessage, error) {
-	all, err := k.given()
+	all, err := k.configured()
 	if err != nil {
 		return nil, unavailable(err)
 	}
@@ -231,12 +231,12 @@ func (m *Minter) Token(ctx context.Context, user string, claims map[string]any, 
 	if err != nil {
 		return "", err
 	}
-	said, err := json.Marshal([]any{user, claims, lasts, key.ID}) // map keys are encoded in order
+	encoded, err := json.Marshal([]any{user, claims, lasts, key.ID}) // map keys are encoded in order
 	if err != nil {
 		return "", err
 	}
-	of, now := sha256.Sum256(said), m.Now()
-	if token, ok := m.kept(of, now); ok {
+	of, now := sha256.Sum256(encoded), m.Now()
+	if token, ok := m.cached(of, now); ok {
 		return token, nil
 	}
 	all := maps.Clone(claims)
@@ -253,11 +253,11 @@ func (m *Minter) Token(ctx context.Context, user string, claims map[string]any, 
 		return "", err
 	}
 	token := protected + "." + b64(payload) + "." + signature
-	m.keep(&minted{of, token, now.Add(lasts - min(lasts/10, 30*time.Second))})
+	m.cache(&minted{of, token, now.Add(lasts - min(lasts/10, 30*time.Second))})
 	return token, nil
 }
 
-func (m *Minter) kept(of [sha256.Size]byte, now time.Time) (string, bool) {
+func (m *Minter) cached(of [sha256.Size]byte, now time.Time) (string, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.known[of]
@@ -274,7 +274,7 @@ func (m *Minter) kept(of [sha256.Size]byte, now time.Time) (string, bool) {
 	return t.token, true
 }
 
-func (m *Minter) keep(t *minted) {
+func (m *Minter) cache(t *minted) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known == nil {

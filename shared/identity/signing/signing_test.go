@@ -58,7 +58,7 @@ func (in *installation) later(d time.Duration) { in.mu.Lock(); in.at = in.at.Add
 
 // process is what a process of the installation has.
 func (in *installation) process(given string) *signing.Keys {
-	return signing.New(signing.Options{Table: in.table, Sealer: in.sealer, Now: in.now, Given: given})
+	return signing.New(signing.Options{Table: in.table, Sealer: in.sealer, Now: in.now, ConfiguredKey: given})
 }
 
 func setOf(t *testing.T, k *signing.Keys) (set jose.JSONWebKeySet) {

@@ -124,11 +124,11 @@ func rounds(v *requestState, w *bridge, o *outgoing, name string) error {
 
 // conclude makes a call. If the server requests input, conclude sends the questions to the
 // client; otherwise it passes a result that the guardrails allow to answer.
-func conclude(v *requestState, ask func() (json.RawMessage, error), answer func(result json.RawMessage) error) error {
-	result, err := ask()
+func conclude(v *requestState, request func() (json.RawMessage, error), answer func(result json.RawMessage) error) error {
+	result, err := request()
 	if h := (*heldCall)(nil); errors.As(err, &h) {
-		asked, _ := json.Marshal(h.questions) // decoded from JSON
-		judged, denied := v.call.Judge(asked)
+		questions, _ := json.Marshal(h.questions) // decoded from JSON
+		judged, denied := v.call.Judge(questions)
 		if denied {
 			h.drop()
 			answerDenied(v)

@@ -245,7 +245,7 @@ func refreshCredentials(v *requestState, up *mcp.Upstream) bool {
 	if i.AuthType != mcp.AuthClientCredentials && len(i.SecretMappings) == 0 {
 		return false
 	}
-	v.host.opener.Forget(i.Record)
+	v.host.opener.EvictToken(i.Record)
 	if v.call.Secrets != nil {
 		v.call.Secrets.Doubt(v.call.Context, v.facts.Server.Record.Scope, i.SecretMappings)
 	}
@@ -257,9 +257,9 @@ func refreshCredentials(v *requestState, up *mcp.Upstream) bool {
 // definition of the tool.
 func headerParams(v *requestState, p *peer, tool string) ([]protocolversion.HeaderParam, error) {
 	p.mu.Lock()
-	marks, heard := p.marks[tool]
+	marks, known := p.marks[tool]
 	p.mu.Unlock()
-	if heard {
+	if known {
 		return marks, nil
 	}
 	c, err := v.facts.Shape(v.call.Context, v.call.View, tool)

@@ -141,7 +141,7 @@ func (w *bridge) holds() bool {
 
 // handleServerRequest handles a request of a server. It returns false if the client does not
 // support it.
-func (w *bridge) handleServerRequest(ctx *idleTimeout, m *serverMessage, asking map[string]json.RawMessage, questions map[string]serverrequest.Question) bool {
+func (w *bridge) handleServerRequest(ctx *idleTimeout, m *serverMessage, requests map[string]json.RawMessage, questions map[string]serverrequest.Question) bool {
 	q := serverrequest.Question{Method: m.Method, Params: m.Params}
 	if w.kind != toPooled || w.declared == nil || !serverrequest.Known(m.Method) || !serverrequest.Allowed(w.declared, q) {
 		return false
@@ -149,12 +149,12 @@ func (w *bridge) handleServerRequest(ctx *idleTimeout, m *serverMessage, asking 
 	if w.holds() {
 		name := "question-" + rand.Text()
 		q.Params = bytes.Clone(q.Params)
-		asking[name], questions[name] = bytes.Clone(m.ID), q
+		requests[name], questions[name] = bytes.Clone(m.ID), q
 		return true
 	}
 	ctx.timer.Stop()
 	defer ctx.reset()
-	result, err := askClientGuarded(w.v, ctx, q)
+	result, err := requestInputGuarded(w.v, ctx, q)
 	if err != nil {
 		return false
 	}

@@ -90,7 +90,7 @@ type Call struct {
 // Pipeline counts, guards and records requests. It must not retain bodies and events. See
 // relay/routes.
 type Pipeline interface {
-	Still() (*identity.Principal, *resource.View, error)
+	Reauthenticate() (*identity.Principal, *resource.View, error)
 	Forwards() http.Header
 	Count(server, tool string) error
 	Guard(name string, call []byte) (changed []byte, denied bool, err error)

@@ -67,7 +67,7 @@ func collectInput(v *requestState, w *bridge, o *outgoing, result json.RawMessag
 	defer cancellable(v, w, cancel)()
 	responses := map[string]json.RawMessage{}
 	for name, q := range questions {
-		if responses[name], err = askClient(v, ctx, q); errors.Is(err, errNoInput) {
+		if responses[name], err = requestInput(v, ctx, q); errors.Is(err, errNoInput) {
 			unable(v, "The client did not provide the requested input.")
 			return false, nil
 		}
@@ -100,8 +100,8 @@ func sendURLElicitation(v *requestState, questions map[string]serverrequest.Ques
 	return nil
 }
 
-// askClientGuarded is askClient with guardrails in both directions.
-func askClientGuarded(v *requestState, ctx context.Context, q serverrequest.Question) (json.RawMessage, error) {
+// requestInputGuarded is requestInput with guardrails in both directions.
+func requestInputGuarded(v *requestState, ctx context.Context, q serverrequest.Question) (json.RawMessage, error) {
 	if q.Params != nil {
 		params, denied := v.call.Judge(q.Params)
 		if denied {
@@ -109,7 +109,7 @@ func askClientGuarded(v *requestState, ctx context.Context, q serverrequest.Ques
 		}
 		q.Params = params
 	}
-	result, err := askClient(v, ctx, q)
+	result, err := requestInput(v, ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +125,9 @@ func askClientGuarded(v *requestState, ctx context.Context, q serverrequest.Ques
 	return result, nil
 }
 
-// askClient sends a question on the stream of the request and waits for the client's response,
+// requestInput sends a question on the stream of the request and waits for the client's response,
 // which arrives as a separate request.
-func askClient(v *requestState, ctx context.Context, q serverrequest.Question) (json.RawMessage, error) {
+func requestInput(v *requestState, ctx context.Context, q serverrequest.Question) (json.RawMessage, error) {
 	id := "gateway-" + rand.Text()
 	answer := make(chan json.RawMessage, 1)
 	waitKey := runningKey(v, wire.AppendJSONString(nil, id))

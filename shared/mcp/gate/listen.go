@@ -327,15 +327,15 @@ func set(v *requestState, w *bridge) error {
 		sendError(v, &mcp.Error{Code: mcp.CodeInvalidParams, Message: "params must have a uri, or a level of debug, info, notice, warning, error, critical, alert or emergency"})
 		return nil
 	}
-	kept := true
+	watched := true
 	fits := v.host.settings.change(sessionKey(v), w.session.Expires, v.call.Now(), func(at *setting) {
 		if about.Type == mcp.Resource {
-			kept = at.watch(about.Key, v.req.Method == "resources/subscribe")
+			watched = at.watch(about.Key, v.req.Method == "resources/subscribe")
 			return
 		}
 		at.level = level
 	})
-	if !fits || !kept {
+	if !fits || !watched {
 		sendError(v, &mcp.Error{Code: mcp.CodeInternal, Message: "too many resource subscriptions or sessions with settings"})
 		return nil
 	}

@@ -161,10 +161,10 @@ func (p *peer) claimProbe(ctx context.Context) (first, known bool) {
 		p.probing = make(chan struct{})
 		return true, false
 	}
-	asking := p.probing
+	probing := p.probing
 	p.mu.Unlock()
 	select {
-	case <-asking:
+	case <-probing:
 	case <-ctx.Done():
 	}
 	p.mu.Lock()

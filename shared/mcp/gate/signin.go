@@ -98,15 +98,15 @@ func signIn(v *requestState) {
 	}
 	v.record.Decision = "sign-in"
 	name := v.facts.Server.Record.Name
-	ask := map[string]string{"mode": "url", "url": address, "elicitationId": rand.Text(), "message": "Sign in at " + name + " to continue"}
+	elicitation := map[string]string{"mode": "url", "url": address, "elicitationId": rand.Text(), "message": "Sign in at " + name + " to continue"}
 	switch {
 	case v.req == nil || !v.req.IsRequest() || !v.urlElicitation:
 		sendSignInRequired(v, name, address)
 	case v.req.Era != protocolversion.Stateless:
-		data, _ := json.Marshal(map[string]any{"elicitations": []any{ask}}) // only strings
+		data, _ := json.Marshal(map[string]any{"elicitations": []any{elicitation}}) // only strings
 		sendError(v, &mcp.Error{Code: protocolversion.CodeSignIn, Message: "the user must sign in at the server first", Data: data})
 	case inputMethods[v.req.Method]:
-		raw, _ := json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": map[string]any{signInRequest: map[string]any{"method": "elicitation/create", "params": ask}}}) // only strings
+		raw, _ := json.Marshal(map[string]any{"resultType": "input_required", "inputRequests": map[string]any{signInRequest: map[string]any{"method": "elicitation/create", "params": elicitation}}}) // only strings
 		sendResult(v, raw)
 	default:
 		sendSignInRequired(v, name, address)

@@ -156,7 +156,7 @@ func forwardMessages(v *requestState, messages <-chan []byte, take func(*serverM
 
 // recheckAccess authorizes the caller again, with current data.
 func recheckAccess(v *requestState) error {
-	who, view, err := v.call.Still()
+	who, view, err := v.call.Reauthenticate()
 	if err != nil {
 		return err
 	}

@@ -181,8 +181,8 @@ func callMember(v *requestState, s *session) error {
 // stored in a row per session, so that any process can read them. The list of a client without
 // a session never changes, as the protocol demands; such clients call what the search returned.
 
-// maxKeptFound is the number of names stored per session; the latest are kept.
-const maxKeptFound = 100
+// maxStoredFound is the number of names stored per session; the latest are kept.
+const maxStoredFound = 100
 
 // partitionFound is the partition of the rows, with the id of the virtual server.
 const partitionFound = "MCP_FOUND"
@@ -227,7 +227,7 @@ func (b *virtualServer) saveFound(offers []listedTool) {
 	for i := range offers {
 		names = append(names, offers[i].name)
 	}
-	names = names[max(0, len(names)-maxKeptFound):]
+	names = names[max(0, len(names)-maxStoredFound):]
 	raw, _ := json.Marshal(names) // only strings
 	row := store.Row{Key: b.foundKey(), Item: store.Item{"org": b.state.call.Caller.Scope.Org, "names": raw}, Expires: time.Unix(b.session.Expires, 0)}
 	if err := b.state.call.Usage.Put(b.state.call.Context, row); err != nil {

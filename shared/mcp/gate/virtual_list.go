@@ -372,11 +372,11 @@ func (h *Host) rulesOf(j *mcp.JWTValidation) *bearer.Rules {
 func rejectToken(v *requestState, code fault.Code, j *mcp.JWTValidation, why string) (bool, error) {
 	f := fault.New(code, strings.ToLower(j.Header()), why)
 	v.record.Code, v.record.Decision = int64(f.Status()), "token"
-	said, name := "unauthorized", "invalid_token"
+	reason, name := "unauthorized", "invalid_token"
 	if f.Status() == http.StatusForbidden {
-		said, name = "forbidden", "insufficient_scope"
+		reason, name = "forbidden", "insufficient_scope"
 	}
-	raw, err := json.Marshal(map[string]string{"error": said, "error_description": why, "field": f.Field, "trace_id": v.call.TraceID})
+	raw, err := json.Marshal(map[string]string{"error": reason, "error_description": why, "field": f.Field, "trace_id": v.call.TraceID})
 	if err != nil {
 		return false, err
 	}

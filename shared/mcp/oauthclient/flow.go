@@ -158,9 +158,9 @@ func Take(ctx context.Context, keys store.Table, s seal.Sealer, state, binding s
 	return f, nil
 }
 
-// ErrForgotten is returned when the authorization server no longer recognizes the gateway,
+// ErrUnknownClient is returned when the authorization server no longer recognizes the gateway,
 // which must register again.
-var ErrForgotten = upstream.Fail(http.StatusUnauthorized, "the authorization server no longer recognizes the gateway: try again")
+var ErrUnknownClient = upstream.Fail(http.StatusUnauthorized, "the authorization server no longer recognizes the gateway: try again")
 
 // Finish checks the authorization response and exchanges its code.
 func (f *Flow) Finish(ctx context.Context, via http.RoundTripper, answer url.Values, now time.Time) (*StoredTokens, error) {
@@ -183,7 +183,7 @@ func (f *Flow) Finish(ctx context.Context, via http.RoundTripper, answer url.Val
 	held := &StoredTokens{Target: f.Target, Token: a.Token, Resource: a.Resource, Client: f.Client, Requested: f.Requested}
 	err := held.request(ctx, via, form, now)
 	if held.refused == "invalid_client" || held.refused == "unauthorized_client" {
-		return nil, ErrForgotten
+		return nil, ErrUnknownClient
 	}
 	return held, err
 }

@@ -99,16 +99,16 @@ func usable(redirects []string) []string {
 	if len(redirects) > MaxRedirects {
 		return redirects
 	}
-	var kept []string
+	var valid []string
 	for _, r := range redirects {
 		if wrongRedirect(r) == "" {
-			kept = append(kept, r)
+			valid = append(valid, r)
 		}
 	}
-	if len(kept) == 0 {
+	if len(valid) == 0 {
 		return redirects
 	}
-	return kept
+	return valid
 }
 
 // wrongRedirect returns why a redirect URI is invalid, or "". URIs other than https must refer

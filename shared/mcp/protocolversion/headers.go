@@ -161,8 +161,8 @@ func formatInteger(s string) (string, bool) {
 func CheckParams(h http.Header, marks []HeaderParam, arguments json.RawMessage) *Rejection {
 	for i := range marks {
 		m := &marks[i]
-		want, given := m.value(arguments)
-		if !given {
+		want, present := m.value(arguments)
+		if !present {
 			continue
 		}
 		got, ok := DecodeHeader(one(h, m.Header))
@@ -179,7 +179,7 @@ func CheckParams(h http.Header, marks []HeaderParam, arguments json.RawMessage) 
 // SetParams sets the headers of a tool call.
 func SetParams(h http.Header, marks []HeaderParam, arguments json.RawMessage) {
 	for i := range marks {
-		if v, given := marks[i].value(arguments); given {
+		if v, present := marks[i].value(arguments); present {
 			h[marks[i].Header] = []string{EncodeHeader(v)}
 		}
 	}

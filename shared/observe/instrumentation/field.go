@@ -18,7 +18,7 @@ const (
 	kind      // the sender's own word for the operation
 	provider
 	system // provider, in names that frameworks use for themselves as well
-	asked
+	requestedModel
 	model
 	finish
 	response // id

@@ -85,7 +85,7 @@ func (x *Reading) Read(t *otlp.ReceivedSpan) {
 	}
 	r.events(t.Events)
 	x.Sender = r.name
-	x.RequestedModel, x.Model, x.ResponseID = r.text(asked), r.text(model), r.text(response)
+	x.RequestedModel, x.Model, x.ResponseID = r.text(requestedModel), r.text(model), r.text(response)
 	x.Provider = r.provider()
 	x.Finish = r.firstText(finish)
 	x.Agent, x.URL, x.LoggedHere = r.text(agent), r.text(url), r.text(ours) != ""

@@ -95,7 +95,7 @@ func readAll(b []byte, read func([]byte, *ReceivedSpan) error) (out []ReceivedSp
 				return err
 			}
 			return within(scope, 2, func(one []byte) error {
-				if len(out) == MaxTold {
+				if len(out) == MaxRecords {
 					return errMany
 				}
 				out = append(out, from)
@@ -318,10 +318,10 @@ func Text(attrs []Attr, key string) string {
 
 // Limits of a request. A request that exceeds one of them is rejected completely.
 const (
-	MaxTold   = 1000 // spans or log records of a request
-	maxAttrs  = 512  // of one thing
-	maxEvents = 256  // of a span
-	maxNested = 16   // nesting of lists and maps
+	MaxRecords = 1000 // spans or log records of a request
+	maxAttrs   = 512  // of one thing
+	maxEvents  = 256  // of a span
+	maxNested  = 16   // nesting of lists and maps
 
 	usualAttrs = 16 // initial capacity of attributes
 )
@@ -331,7 +331,7 @@ var (
 	errAttrs  = fmt.Errorf("has more than %d attributes in one place", maxAttrs)
 	errEvents = fmt.Errorf("has more than %d events in a span", maxEvents)
 	errNested = fmt.Errorf("nests values deeper than %d", maxNested)
-	errMany   = fmt.Errorf("has more than %d entries; make the exporter's batches smaller", MaxTold)
+	errMany   = fmt.Errorf("has more than %d entries; make the exporter's batches smaller", MaxRecords)
 )
 
 func at(nanoseconds uint64) time.Time {

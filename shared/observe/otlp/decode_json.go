@@ -91,7 +91,7 @@ func (r *jsonReader) scope(out []ReceivedSpan, entries string, read func(*jsonRe
 			})
 		case entries:
 			r.list(func() {
-				if len(out) == MaxTold {
+				if len(out) == MaxRecords {
 					r.dec.FailWith(errMany)
 					return
 				}

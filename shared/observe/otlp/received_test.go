@@ -113,7 +113,7 @@ func TestRequestsThatCannotBeRead(t *testing.T) {
 		deep, deepJSON = list(deep), `{"arrayValue":{"values":[`+deepJSON+`]}}`
 	}
 	many := &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{}}}}}
-	for range MaxTold + 1 {
+	for range MaxRecords + 1 {
 		many.ResourceSpans[0].ScopeSpans[0].Spans = append(many.ResourceSpans[0].ScopeSpans[0].Spans, &tracepb.Span{})
 	}
 	wide := &tracepb.Span{}
@@ -136,7 +136,7 @@ func TestRequestsThatCannotBeRead(t *testing.T) {
 	for name, raw := range map[string]string{
 		"nothing": ``, "text": `"x"`, "list": `[]`, "null": `null`, "type": `{"resourceSpans":{}}`, "number": `{"resourceSpans":[{"scopeSpans":[{"spans":[{"startTimeUnixNano":"soon"}]}]}]}`,
 		"deep":  `{"resourceSpans":[{"scopeSpans":[{"spans":[{"attributes":[{"key":"k","value":` + deepJSON + `}]}]}]}]}`,
-		"many":  `{"resourceSpans":[{"scopeSpans":[{"spans":[` + strings.Repeat(`{},`, MaxTold) + `{}]}]}]}`,
+		"many":  `{"resourceSpans":[{"scopeSpans":[{"spans":[` + strings.Repeat(`{},`, MaxRecords) + `{}]}]}]}`,
 		"twice": `{"resourceSpans":[],"resourceSpans":[]}`, "no UTF-8": "{\"resourceSpans\":[\"\xff\"]}",
 	} {
 		if got, err := ReadJSONTraces([]byte(raw)); err == nil {
@@ -162,7 +162,7 @@ func FuzzReadRequests(f *testing.F) {
 	f.Add(Traces(origin, []Span{{Name: "n", Start: from, End: from, Attrs: []Attr{{"k", "v"}}, Events: []Event{{At: from, Name: "e"}}}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, read := range []func([]byte) ([]ReceivedSpan, error){ReadTraces, ReadLogs, ReadJSONTraces, ReadJSONLogs} {
-			if got, err := read(b); err == nil && len(got) > MaxTold {
+			if got, err := read(b); err == nil && len(got) > MaxRecords {
 				t.Errorf("%d entries", len(got))
 			}
 		}

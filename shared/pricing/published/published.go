@@ -30,7 +30,7 @@ import (
 // Times.
 const (
 	lookEvery  = time.Minute      // between looks into the store
-	keep       = time.Hour        // how long a sheet is valid before it is fetched again
+	sheetTTL   = time.Hour        // how long a sheet is valid before it is fetched again
 	retryAfter = 5 * time.Minute  // after the address failed
 	lease      = time.Minute      // for the process that fetches
 	fetchTime  = 30 * time.Second // for one fetch
@@ -81,7 +81,7 @@ func (p *Prices) current() *pricing.Book {
 		ctx, cancel := context.WithTimeout(context.Background(), firstTime)
 		defer cancel()
 		due, err := p.Look(ctx)
-		if p.told(err); due && p.o.Fetch {
+		if p.logFault(err); due && p.o.Fetch {
 			go p.refresh()
 		}
 	})
@@ -97,14 +97,14 @@ func (p *Prices) refresh() {
 	defer cancel()
 	if !p.o.Fetch {
 		_, err := p.Look(ctx)
-		p.told(err)
+		p.logFault(err)
 		return
 	}
-	p.told(p.Refresh(ctx))
+	p.logFault(p.Refresh(ctx))
 }
 
-// told logs a fault, once until it changes.
-func (p *Prices) told(err error) {
+// logFault logs a fault, once until it changes.
+func (p *Prices) logFault(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -148,18 +148,18 @@ func (p *Prices) look(ctx context.Context) (r row, err error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), pricing.MaxSheet+1))
 	if err != nil {
-		return r, errors.Join(errKept, err)
+		return r, errors.Join(errStoredSheet, err)
 	}
 	sheet, err := pricing.ParseSheet(text)
 	if err != nil {
-		return r, errors.Join(errKept, err)
+		return r, errors.Join(errStoredSheet, err)
 	}
 	p.take(sheet)
 	return r, nil
 }
 
-// errKept is returned if the store has a sheet that this version cannot read.
-var errKept = errors.New("published prices: the stored value is not a price sheet")
+// errStoredSheet is returned if the store has a sheet that this version cannot read.
+var errStoredSheet = errors.New("published prices: the stored value is not a price sheet")
 
 // take puts a sheet into force.
 func (p *Prices) take(sheet *pricing.Sheet) {
@@ -173,7 +173,7 @@ func (p *Prices) Refresh(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r, err := p.look(ctx)
-	if unread := errors.Is(err, errKept); !unread && (err != nil || !r.due(p.o.URL, p.o.Now())) {
+	if unread := errors.Is(err, errStoredSheet); !unread && (err != nil || !r.due(p.o.URL, p.o.Now())) {
 		return err
 	}
 	if mine, err := p.write(ctx, &r, store.Item{"due": p.o.Now().Add(lease).UnixMilli()}); err != nil || !mine {
@@ -184,7 +184,7 @@ func (p *Prices) Refresh(ctx context.Context) error {
 	if wrong != nil {
 		next["fault"] = wrong.Error()
 	} else {
-		next = store.Item{"due": p.o.Now().Add(keep).UnixMilli(), "sheet": packed, "version": sheet.Version(), "fetched": p.o.Now().UnixMilli(), "fault": ""}
+		next = store.Item{"due": p.o.Now().Add(sheetTTL).UnixMilli(), "sheet": packed, "version": sheet.Version(), "fetched": p.o.Now().UnixMilli(), "fault": ""}
 	}
 	mine, err := p.write(ctx, &r, next)
 	if err != nil || wrong != nil {

@@ -177,11 +177,11 @@ func TestAModelGetsAPriceAndSaysThatItLosesIt(t *testing.T) {
 		t.Error("it has a price already")
 	}
 	h.src.say(200, sheet("one", 7))
-	h.pass(keep)
+	h.pass(sheetTTL)
 	h.refresh(p, "")
 	h.expect(p, "priced", 7)
 	h.src.say(200, "prices\tnone\t1\nopenai\tnewest\tunpriced\n")
-	h.pass(keep)
+	h.pass(sheetTTL)
 	h.refresh(p, "")
 	if _, ok := p.Book().Current().Price("openai", "newest", pricing.Options{}); ok {
 		t.Error("it still has a price")
@@ -212,7 +212,7 @@ func TestOneProcessFetches(t *testing.T) {
 		h.refresh(p, "")
 		h.expect(p, "one of many", 7)
 	}
-	h.pass(keep)
+	h.pass(sheetTTL)
 	r := row{there: true}
 	var err error
 	if r.item, _, err = h.table.Get(context.Background(), key(), true); err != nil {
@@ -254,7 +254,7 @@ func TestQuestionsRefreshBesideThemselves(t *testing.T) {
 	}
 	until(7)
 	h.src.say(200, sheet("two", 8))
-	h.pass(keep + lookEvery)
+	h.pass(sheetTTL + lookEvery)
 	until(8)
 }
 
@@ -262,7 +262,7 @@ func TestQuestionsRefreshBesideThemselves(t *testing.T) {
 func TestWhatIsNoSheetInTheStoreIsFetchedAnew(t *testing.T) {
 	h := newHouse(t)
 	h.src.say(200, sheet("one", 7))
-	row := store.Row{Key: key(), Item: store.Item{"url": h.src.URL, "rev": int64(4), "due": time.Unix(0, h.now.Load()).Add(keep).UnixMilli(), "sheet": []byte("no sheet"), "version": "x"}}
+	row := store.Row{Key: key(), Item: store.Item{"url": h.src.URL, "rev": int64(4), "due": time.Unix(0, h.now.Load()).Add(sheetTTL).UnixMilli(), "sheet": []byte("no sheet"), "version": "x"}}
 	if err := h.table.Put(context.Background(), row); err != nil {
 		t.Fatal(err)
 	}

@@ -60,10 +60,10 @@ var Process Calls
 
 // Count adds one call: its service and action (for S3 the HTTP method), with the bytes that
 // were sent and received.
-func (c *Calls) Count(service, action string, sent, came int64) {
+func (c *Calls) Count(service, action string, sent, received int64) {
 	switch service {
 	case "DynamoDB":
-		c.table(action, sent, came)
+		c.table(action, sent, received)
 	case "SQS":
 		c.queue.Add(max(1, ceil(sent, 64<<10)))
 	case "KMS":
@@ -79,10 +79,10 @@ func (c *Calls) Count(service, action string, sent, came int64) {
 	}
 }
 
-func (c *Calls) table(action string, sent, came int64) {
+func (c *Calls) table(action string, sent, received int64) {
 	switch action {
 	case "GetItem", "BatchGetItem", "Query", "TransactGetItems":
-		c.reads.Add(max(1, ceil(came, 4<<10)))
+		c.reads.Add(max(1, ceil(received, 4<<10)))
 	case "TransactWriteItems":
 		c.writes.Add(max(2, 2*ceil(sent, 1<<10)))
 	default:
@@ -111,7 +111,7 @@ var Event = Used{Queue: 1}
 
 // Request returns the cost of a request that a function with so many MB served in a time: the
 // ingress, its calls, its record's message, and its time in milliseconds, rounded up.
-func Request(u Used, memory int64, took time.Duration) pricing.NanoDollars {
+func Request(u Used, memory int64, duration time.Duration) pricing.NanoDollars {
 	p := table()
 	sum := p["edge.request"] + p["api.request"] + p["lambda.request"]
 	for name, n := range map[string]int64{
@@ -119,7 +119,7 @@ func Request(u Used, memory int64, took time.Duration) pricing.NanoDollars {
 	} {
 		sum += p[name] * picoDollars(n)
 	}
-	ms := ceil(int64(max(took, 0)), int64(time.Millisecond))
+	ms := ceil(int64(max(duration, 0)), int64(time.Millisecond))
 	sum += p["lambda.time"] * picoDollars(ms*memory) / (1000 * 1024)
 	return pricing.NanoDollars((sum + 500) / 1000)
 }

@@ -72,7 +72,7 @@ func (m *Model) SetHeaders(h http.Header) {
 		return
 	}
 	for i := range m.headers {
-		if _, said := h[m.headers[i].name]; !said {
+		if _, present := h[m.headers[i].name]; !present {
 			h[m.headers[i].name] = m.headers[i].values
 		}
 	}

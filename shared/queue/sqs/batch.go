@@ -82,7 +82,7 @@ func (q *Queue) sendBatch(ctx context.Context, entries []types.SendMessageBatchR
 		for _, i := range o.refused {
 			rejected = append(rejected, positions[i])
 		}
-		entries, positions = keep(entries, positions, o.retry)
+		entries, positions = retryBatch(entries, positions, o.retry)
 		if len(entries) > 0 && try+1 < entryTries && pause(ctx, try) {
 			continue
 		}
@@ -93,8 +93,8 @@ func (q *Queue) sendBatch(ctx context.Context, entries []types.SendMessageBatchR
 	}
 }
 
-// keep makes the next batch of the entries at the given indexes, with new ids.
-func keep(entries []types.SendMessageBatchRequestEntry, positions, at []int) ([]types.SendMessageBatchRequestEntry, []int) {
+// retryBatch makes the next batch of the entries at the given indexes, with new ids.
+func retryBatch(entries []types.SendMessageBatchRequestEntry, positions, at []int) ([]types.SendMessageBatchRequestEntry, []int) {
 	var e []types.SendMessageBatchRequestEntry
 	var p []int
 	for n, i := range at {

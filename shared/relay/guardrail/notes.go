@@ -60,7 +60,7 @@ func (n *Notes) Ended(l *Live) {
 }
 
 func note(r *chain.Result, phase guard.Phase, target string) Noted {
-	n := Noted{Hook: r.ID, Phase: usage.GuardBefore, Path: target, Verdict: r.Verdict, Denied: r.Deny, Async: r.Async, Transformed: r.Transformed, TookMS: r.Time}
+	n := Noted{Hook: r.ID, Phase: usage.GuardBefore, Path: target, Verdict: r.Verdict, Denied: r.Deny, Async: r.Async, Transformed: r.Transformed, LatencyMS: r.Time}
 	if phase == guard.After {
 		n.Phase = usage.GuardAfter
 	}

@@ -199,7 +199,7 @@ func (s *ConfigBreakers) Release(path string) {
 // Publish writes the changes that other processes have not seen. wait sleeps between two rounds;
 // nil does not wait.
 func (s *ConfigBreakers) Publish(wait func(time.Duration)) {
-	for s.Untold() && s.telling.CompareAndSwap(false, true) {
+	for s.HasPending() && s.telling.CompareAndSwap(false, true) {
 		s.io.Lock()
 		told := s.round()
 		s.io.Unlock()
@@ -208,7 +208,7 @@ func (s *ConfigBreakers) Publish(wait func(time.Duration)) {
 			return // the next request of the config tries again
 		}
 		// Concurrent callers have left their changes to this loop.
-		if wait != nil && s.Untold() {
+		if wait != nil && s.HasPending() {
 			wait(mergeTime)
 		}
 	}

@@ -190,7 +190,7 @@ func TestWhatTheStoreRefusedIsToldLater(t *testing.T) {
 		s.Record(breakersPath, fiveFailures, 500, false)
 	}
 	refuse()
-	if state(all[0]) != route.Closed || !s.Untold() {
+	if state(all[0]) != route.Closed || !s.HasPending() {
 		t.Fatal("four failures are to be told")
 	}
 	s.Record(breakersPath, fiveFailures, 500, false)
@@ -199,7 +199,7 @@ func TestWhatTheStoreRefusedIsToldLater(t *testing.T) {
 		t.Fatal("the process that opened it forgot it, or the other knows by magic")
 	}
 	s.Publish(nil)
-	if state(all[1]) != route.Open || s.Untold() {
+	if state(all[1]) != route.Open || s.HasPending() {
 		t.Error("the opening was never told")
 	}
 	now.Add(30_000)

@@ -239,4 +239,4 @@ func (watching) Record(string, *route.Breaker, int, bool) {}
 // looking reads sticky picks and does not change them.
 type looking struct{ route.Sticky }
 
-func (looking) Keep(route.StickyKey, int, time.Duration) {}
+func (looking) Store(route.StickyKey, int, time.Duration) {}

@@ -39,7 +39,7 @@ func (w *words) opens(s *LiveSession, asks *wires.Demands) error {
 	switch {
 	case now.Holds() && asks.Unheld:
 		return fault.New(fault.InvalidRequest, "x-gateway-config", unheld)
-	case now.Judges() && asks.Unsaid:
+	case now.Judges() && asks.NoOutputTranscript:
 		return fault.New(fault.InvalidRequest, "setup.outputAudioTranscription", "Guardrails check the content of this session: request outputAudioTranscription, or text")
 	}
 	return nil
@@ -49,7 +49,7 @@ const unheld = "Guardrails check responses before they are sent, which a Live se
 
 // sounds rejects audio that cannot be judged.
 func (w *words) sounds(s *LiveSession) error {
-	if s.Opening.Demands.Unheard && s.Judges().JudgesInput() {
+	if s.Opening.Demands.NoInputTranscript && s.Judges().JudgesInput() {
 		return fault.New(fault.InvalidRequest, "setup.inputAudioTranscription", "Guardrails check the content of this session: request inputAudioTranscription before sending audio")
 	}
 	return nil

@@ -34,7 +34,7 @@ func (b *Bodies) Answer(p []byte) {
 	if b.answer == nil {
 		b.answer = buffer.New()
 	}
-	if !b.answer.Keep(p, MaxBody) {
+	if !b.answer.AppendMax(p, MaxBody) {
 		b.of.Truncated = true
 	}
 }

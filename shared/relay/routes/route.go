@@ -211,8 +211,8 @@ type Challenger interface {
 
 // Walk holds the pipeline's operations for a protocol.
 type Walk interface {
-	// Still re-reads the caller and its settings during a long response.
-	Still() (*identity.Principal, *resource.View, error)
+	// Reauthenticate re-reads the caller and its settings during a long response.
+	Reauthenticate() (*identity.Principal, *resource.View, error)
 	// Forwards returns the client's headers without the gateway's credential.
 	Forwards() http.Header
 	// Count counts a call of a tool against the rates of its caller and the policies;
@@ -223,9 +223,9 @@ type Walk interface {
 	// Mine reports which of the objects that an upstream stores under ids the caller's workspace
 	// created, in the order of the ids. place is the upstream.
 	Mine(place string, ids ...string) ([]bool, error)
-	// Keep records that the caller's workspace created objects there; it does not change another
+	// RecordOwnership records that the caller's workspace created objects there; it does not change another
 	// owner.
-	Keep(place string, ids ...string) error
+	RecordOwnership(place string, ids ...string) error
 	// Guard has the guardrails judge a call of the route's type. denied: it must not be made.
 	// changed is the call as they changed it; nil: unchanged.
 	Guard(name string, call []byte) (changed []byte, denied bool, err error)

@@ -41,10 +41,10 @@ func (r *Workspace) Choose(place uint64, rule Rule, c Class, list []Candidate, n
 	}
 	explore := rule.Explore > 0 && !look && r.due(place, rule.Explore)
 	at, reason := choose(&rule, views, explore, number)
-	if reason != usage.ChosenToExplore && explore {
+	if reason != usage.ReasonExplore && explore {
 		r.explore[place] = 1 // the next request explores
 	}
-	made.Chosen, made.Reason, made.Figures = list[at].Index, reason, figures(list, views, at)
+	made.Index, made.Reason, made.Figures = list[at].Index, reason, figures(list, views, at)
 	if t := r.targets[list[at].Key]; t != nil && t.failures > 0 && !look {
 		t.avoid(now) // this request tries it; others wait for its answer
 	}
@@ -93,7 +93,7 @@ func (r *Workspace) view(v *view, rule *Rule, c Class, of *Candidate, now int64)
 	v.weight, v.usable = of.Weight, of.Weight > 0
 	if t := r.targets[of.Key]; t != nil {
 		l := &t.classes[c%Classes]
-		v.n, v.busy, v.retryAt, v.last = int32(l.n), int32(t.inFlight), t.retryAt, t.chosen
+		v.n, v.busy, v.retryAt, v.last = int32(l.n), int32(t.inFlight), t.retryAt, t.lastUsed
 		if t.retryAt > now {
 			v.avoided, v.usable = true, false
 		}
@@ -133,21 +133,21 @@ func choose(rule *Rule, list []view, explore bool, number func() uint32) (int, s
 	}
 	switch {
 	case usable == 0:
-		return leftAlone(list), usage.ChosenAllFail
+		return leftAlone(list), usage.ReasonAllFailing
 	case few > 0:
 		for i := range list {
 			list[i].in = list[i].usable && list[i].n+list[i].busy == fewest
 		}
-		return among(rule, list, number), usage.ChosenTooFew
+		return among(rule, list, number), usage.ReasonTooFew
 	case best < 0:
 		for i := range list {
 			list[i].in = list[i].usable
 		}
-		return among(rule, list, number), usage.ChosenUnknown
+		return among(rule, list, number), usage.ReasonUnknown
 	}
 	if explore {
 		if at := oldest(list, best); at >= 0 {
-			return at, usage.ChosenToExplore
+			return at, usage.ReasonExplore
 		}
 	}
 	most := list[best].least
@@ -162,9 +162,9 @@ func choose(rule *Rule, list []view, explore bool, number func() uint32) (int, s
 		}
 	}
 	if equals == 1 {
-		return best, usage.ChosenBest
+		return best, usage.ReasonBest
 	}
-	return among(rule, list, number), usage.ChosenTie
+	return among(rule, list, number), usage.ReasonTie
 }
 
 // leftAlone returns, of failing candidates, the one that may be retried first.
@@ -219,10 +219,10 @@ func among(rule *Rule, list []view, number func() uint32) int {
 const maxFigures = 10
 
 // figures are those of the candidates: of all, or of the first ones and the chosen one.
-func figures(list []Candidate, views []view, chosen int) []usage.Figure {
+func figures(list []Candidate, views []view, selected int) []usage.Figure {
 	out := make([]usage.Figure, 0, min(len(list), maxFigures))
 	for i := range list {
-		if len(out) == maxFigures-1 && i < chosen || len(out) == maxFigures {
+		if len(out) == maxFigures-1 && i < selected || len(out) == maxFigures {
 			continue
 		}
 		v := &views[i]

@@ -9,8 +9,8 @@ import (
 // recent contains the latest latencies of one class at one target, in microseconds. A nil one
 // takes none.
 type recent struct {
-	n    int // observations, of which the last ones are stored
-	took [64]uint32
+	n         int // observations, of which the last ones are stored
+	latencies [64]uint32
 }
 
 // leastRecent is the number of latencies that a percentile needs.
@@ -20,7 +20,7 @@ func (r *recent) add(d time.Duration) {
 	if r == nil {
 		return
 	}
-	r.took[r.n%len(r.took)] = uint32(min(d.Microseconds(), math.MaxUint32))
+	r.latencies[r.n%len(r.latencies)] = uint32(min(d.Microseconds(), math.MaxUint32))
 	r.n++
 }
 
@@ -29,7 +29,7 @@ func (r *recent) percentile(p float64) (time.Duration, bool) {
 	if r.n < leastRecent {
 		return 0, false
 	}
-	sorted := r.took
+	sorted := r.latencies
 	s := sorted[:min(r.n, len(sorted))]
 	slices.Sort(s)
 	at := int(math.Ceil(p/100*float64(len(s)))) - 1
@@ -53,13 +53,13 @@ func (r *Workspace) Percentile(k Key, c Class, p float64, look bool) (time.Durat
 
 // Exceeded notes a call that was cancelled after a time. It counts as a latency of that time if
 // it took longer than the mean; otherwise it says nothing.
-func (r *Workspace) Exceeded(k Key, c Class, took time.Duration) {
+func (r *Workspace) Exceeded(k Key, c Class, duration time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := &r.target(k).classes[c%Classes]
-	if l.n > 0 && float64(took) > l.mean {
-		l.observe(took, r.now().UnixNano())
-		l.recent.add(took)
+	if l.n > 0 && float64(duration) > l.mean {
+		l.observe(duration, r.now().UnixNano())
+		l.recent.add(duration)
 	}
 }
 

@@ -97,7 +97,7 @@ type target struct {
 	failures int     // in a row
 	errors   float64 // share of failures, exponentially weighted
 	retryAt  int64   // Unix nanoseconds until which it is avoided; 0: it is not
-	chosen   int64   // time of the last request, in Unix nanoseconds
+	lastUsed int64   // time of the last request, in Unix nanoseconds
 	classes  [Classes]latency
 }
 
@@ -179,7 +179,7 @@ func (r *Workspace) target(k Key) *target {
 	t, ok := r.targets[k]
 	if !ok {
 		if len(r.targets) >= maxTargets {
-			r.forget()
+			r.evict()
 		}
 		t = new(target)
 		r.targets[k] = t
@@ -187,8 +187,8 @@ func (r *Workspace) target(k Key) *target {
 	return t
 }
 
-// forget evicts idle targets until a tenth of the capacity is free. The lock is held.
-func (r *Workspace) forget() {
+// evict evicts idle targets until a tenth of the capacity is free. The lock is held.
+func (r *Workspace) evict() {
 	for k, t := range r.targets {
 		if len(r.targets) <= maxTargets*9/10 {
 			return
@@ -205,7 +205,7 @@ func (r *Workspace) Begin(k Key) {
 	defer r.mu.Unlock()
 	t := r.target(k)
 	t.inFlight++
-	t.chosen = r.now().UnixNano()
+	t.lastUsed = r.now().UnixNano()
 }
 
 // End counts a request that is over.
@@ -219,7 +219,7 @@ func (r *Workspace) End(k Key) {
 
 // Observe counts the response of a target: a failure, a success with its latency, or a
 // response that says nothing of its target, such as 400.
-func (r *Workspace) Observe(k Key, c Class, status int, took time.Duration) {
+func (r *Workspace) Observe(k Key, c Class, status int, duration time.Duration) {
 	success, failure := Success(status), Failure(status)
 	if !success && !failure {
 		return
@@ -233,9 +233,9 @@ func (r *Workspace) Observe(k Key, c Class, status int, took time.Duration) {
 		return
 	}
 	t.succeed()
-	if took > 0 {
-		t.classes[c%Classes].observe(took, now)
-		t.classes[c%Classes].recent.add(took)
+	if duration > 0 {
+		t.classes[c%Classes].observe(duration, now)
+		t.classes[c%Classes].recent.add(duration)
 	}
 }
 
@@ -276,8 +276,8 @@ func (r *Workspace) Prices(list []Candidate, c Class, at time.Time, used *pricin
 	missing := room[:0]
 	r.mu.Lock()
 	for i := range list {
-		p, kept := r.rates[list[i].rateKey(c)]
-		if !kept || now >= p.until || now < p.until-int64(ratesAge) {
+		p, ok := r.rates[list[i].rateKey(c)]
+		if !ok || now >= p.until || now < p.until-int64(ratesAge) {
 			missing = append(missing, i)
 			continue
 		}
@@ -288,14 +288,14 @@ func (r *Workspace) Prices(list []Candidate, c Class, at time.Time, used *pricin
 		p := &rate{until: now + int64(ratesAge)}
 		p.price, p.ok = find(i)
 		list[i].Cost, list[i].Priced = p.price.Cost(*used), p.ok
-		r.keepRate(list[i].rateKey(c), p)
+		r.storeRate(list[i].rateKey(c), p)
 	}
 }
 
 // rateKey is the key of a candidate's price for a class of requests.
 func (c *Candidate) rateKey(class Class) Key { return c.Key*Classes + Key(class%Classes) }
 
-func (r *Workspace) keepRate(k Key, p *rate) {
+func (r *Workspace) storeRate(k Key, p *rate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.rates == nil || len(r.rates) >= maxRates {

@@ -175,13 +175,13 @@ func TestCostTakesTheCheapestWithAPrice(t *testing.T) {
 	list[1].Cost, list[1].Priced = 7, true
 	list[2].Cost, list[2].Priced = 6, true
 	at, made := w.room.Choose(1, Rule{By: usage.ByCost}, 0, list, w.rnd.Uint32, false)
-	if at != 2 || made.Reason != usage.ChosenBest || made.Figures[0].Value != -1 || made.Figures[2].Value != 6 {
+	if at != 2 || made.Reason != usage.ReasonBest || made.Figures[0].Value != -1 || made.Figures[2].Value != 6 {
 		t.Errorf("%d %+v", at, made)
 	}
 	for i := range list {
 		list[i].Priced = false
 	}
-	if _, made = w.room.Choose(1, Rule{By: usage.ByCost}, 0, list, w.rnd.Uint32, false); made.Reason != usage.ChosenUnknown {
+	if _, made = w.room.Choose(1, Rule{By: usage.ByCost}, 0, list, w.rnd.Uint32, false); made.Reason != usage.ReasonUnknown {
 		t.Errorf("%+v", made)
 	}
 }
@@ -229,10 +229,10 @@ func TestTheExploreShareIsExact(t *testing.T) {
 		explored, asked := 0, 0
 		for range 500 {
 			_, _, made := w.ask(rule, list, func(at int) (time.Duration, int) { return time.Duration(at+1) * 10 * time.Millisecond, 200 })
-			if made.Reason != usage.ChosenTooFew {
+			if made.Reason != usage.ReasonTooFew {
 				asked++
 			}
-			if made.Reason == usage.ChosenToExplore {
+			if made.Reason == usage.ReasonExplore {
 				explored++
 			}
 		}
@@ -261,7 +261,7 @@ func TestChoicesHold(t *testing.T) {
 			if list[at].Weight <= 0 {
 				t.Fatalf("target %d has no weight", at)
 			}
-			if !slices.ContainsFunc(made.Figures, func(f usage.Figure) bool { return f.Index == made.Chosen }) || len(made.Figures) > maxFigures || made.Reason == "" {
+			if !slices.ContainsFunc(made.Figures, func(f usage.Figure) bool { return f.Index == made.Index }) || len(made.Figures) > maxFigures || made.Reason == "" {
 				t.Fatalf("%+v", made)
 			}
 			k := list[at].Key

@@ -27,7 +27,7 @@ type Alternative struct {
 	Slug     *string     `json:"virtual_key"`
 	Provider *string     `json:"provider"`
 	Model    *string     `json:"model" doc:"null: that of each request."`
-	Chosen   int64       `json:"chosen" doc:"Requests routed to it."`
+	Routed   int64       `json:"chosen" doc:"Requests routed to it."`
 	Priced   int64       `json:"priced_requests" doc:"Requests with a known cost at this target."`
 	Cost     float64     `json:"cost" doc:"Total of all of these, in US cents."`
 	Unit     string      `json:"cost_unit" enum:"cents"`
@@ -59,12 +59,12 @@ type seen struct {
 
 // ending is when something is known that began earlier.
 type ending struct {
-	at     time.Time
-	key    measure.Key
-	class  measure.Class
-	status int
-	took   time.Duration
-	busy   bool // the target has a request less; else a response is known
+	at      time.Time
+	key     measure.Key
+	class   measure.Class
+	status  int
+	latency time.Duration
+	busy    bool // the target has a request less; else a response is known
 }
 
 func (f *figures) begin() {
@@ -82,7 +82,7 @@ func (f *figures) until(now time.Time) {
 		if f.now = e.at; e.busy {
 			f.room.End(e.key)
 		} else {
-			f.room.Observe(e.key, e.class, e.status, e.took)
+			f.room.Observe(e.key, e.class, e.status, e.latency)
 		}
 	}
 	f.now = now
@@ -142,7 +142,7 @@ func (r *Run) compare(ctx context.Context, c *course) error {
 		a := &c.rec.Attempts[i]
 		key := keyOf(Target{a.ProviderSlug, a.Provider, a.Model})
 		status := statusOf(a)
-		heap.Push(&f.ends, ending{at: c.rec.Start.Add(a.Start + a.Latency), key: key, class: classOf(c.rec), status: status, took: a.Latency})
+		heap.Push(&f.ends, ending{at: c.rec.Start.Add(a.Start + a.Latency), key: key, class: classOf(c.rec), status: status, latency: a.Latency})
 		if measure.Success(status) && a.Latency > 0 {
 			f.see(key).add(a.Latency)
 			c.before = a.Latency
@@ -175,7 +175,7 @@ func (r *Run) compare(ctx context.Context, c *course) error {
 		}
 		alt.key = keyOf(t)
 		if c.is == t {
-			alt.Chosen++
+			alt.Routed++
 		}
 		cost, ok, err := r.costAt(ctx, c, t, used)
 		if err != nil {
@@ -254,7 +254,7 @@ func milliseconds(d time.Duration) *float64 {
 // time counts a latency, if it is known.
 func (t *Total) time(d time.Duration) {
 	if d > 0 {
-		t.took, t.timed = t.took+d, t.timed+1
+		t.latency, t.timed = t.latency+d, t.timed+1
 	}
 }
 

@@ -52,7 +52,7 @@ func TestStrategiesByFiguresAreSimulated(t *testing.T) {
 			t.Fatalf("%s: %+v %+v", c.mode, got.Unjudged, got.Alternatives)
 		}
 		for _, alt := range got.Alternatives {
-			if *alt.Model == c.want && alt.Chosen < c.least || alt.Priced != 200 || alt.Latency == nil || *alt.Latency != float64(took[*alt.Model].Milliseconds()) {
+			if *alt.Model == c.want && alt.Routed < c.least || alt.Priced != 200 || alt.Latency == nil || *alt.Latency != float64(took[*alt.Model].Milliseconds()) {
 				t.Errorf("%s: %+v", c.mode, alt)
 			}
 			if p95 := *alt.P95; p95 < *alt.Latency || p95 > *alt.Latency*1.1 {
@@ -75,7 +75,7 @@ func TestChoicesByFiguresAreReproduced(t *testing.T) {
 		path := fmt.Sprintf("config.targets[%d]", chosen)
 		rec := usage.Record{ID: fmt.Sprintf("%026d", i), Start: noon.Add(time.Duration(i) * time.Second), Workspace: "w", RequestModel: "gpt-4o", Model: "gpt-4o", Provider: "openai", OptionIndex: path, ConfigID: "c", ConfigVersion: 2,
 			ClientStatus: 200, Priced: true, Attempts: []usage.Attempt{{Provider: "openai", Model: "gpt-4o", OptionIndex: path, Status: 200, Latency: time.Second}},
-			Measured: []usage.Measured{{Path: "config", By: route.ModeLatency, Chosen: chosen, Reason: usage.ChosenBest}}}
+			Measured: []usage.Measured{{Path: "config", By: route.ModeLatency, Index: chosen, Reason: usage.ReasonBest}}}
 		if err := run.Take(context.Background(), &rec, Bodies{}); err != nil {
 			t.Fatal(err)
 		}

@@ -155,7 +155,7 @@ func (r *Run) follow(ctx context.Context, c *course, tried []try) error {
 			}
 			continue
 		}
-		if err := r.ask(ctx, c, t, used); err != nil {
+		if err := r.callTarget(ctx, c, t, used); err != nil {
 			return err
 		}
 	}
@@ -171,8 +171,8 @@ func (c *course) answer() pricing.Usage {
 	return c.rec.Usage
 }
 
-// ask makes a target give the answer that another one gave.
-func (r *Run) ask(ctx context.Context, c *course, t try, used pricing.Usage) error {
+// callTarget makes a target give the answer that another one gave.
+func (r *Run) callTarget(ctx context.Context, c *course, t try, used pricing.Usage) error {
 	made := call{t.Target, t.path, used, 0}
 	if !used.Known() {
 		c.unjudged(UsageUnknown)
@@ -244,8 +244,8 @@ func (p *past) Number(path string) uint32 {
 // Remembered returns the target to which an earlier request with the same values was sent.
 func (p *past) Remembered(path string) (int, bool) {
 	for i := len(p.rec.Draws) - 1; i >= 0; i-- {
-		if d := &p.rec.Draws[i]; d.Path == path && d.Sticky == usage.StickyKept {
-			return d.Chosen, true
+		if d := &p.rec.Draws[i]; d.Path == path && d.Sticky == usage.StickyReused {
+			return d.Index, true
 		}
 	}
 	return 0, false
@@ -255,7 +255,7 @@ func (p *past) Remembered(path string) (int, bool) {
 func (p *past) Measured(path, by string) (int, bool) {
 	for i := len(p.rec.Measured) - 1; p.same && i >= 0; i-- {
 		if m := &p.rec.Measured[i]; m.Path == path && m.By == by {
-			return m.Chosen, true
+			return m.Index, true
 		}
 	}
 	return 0, false
@@ -266,22 +266,22 @@ func (p *past) Measured(path, by string) (int, bool) {
 func (p *past) outcome(path string, t Target) route.Outcome {
 	rec := p.rec
 	o := route.Outcome{Status: http.StatusOK}
-	asked := false
+	called := false
 	for i := range rec.Attempts {
 		a := &rec.Attempts[i]
-		if (Target{a.ProviderSlug, a.Provider, a.Model}) != t || asked && a.OptionIndex != path {
+		if (Target{a.ProviderSlug, a.Provider, a.Model}) != t || called && a.OptionIndex != path {
 			continue
 		}
-		if asked = a.OptionIndex == path; asked || o.Status == http.StatusOK {
+		if called = a.OptionIndex == path; called || o.Status == http.StatusOK {
 			o.Status = statusOf(a)
 		}
 	}
 	for i := range rec.Skips {
 		if s := &rec.Skips[i]; s.Path == path && s.Reason == usage.SkipRejected {
-			o.Status, o.Refused, asked = s.Status, true, true
+			o.Status, o.Refused, called = s.Status, true, true
 		}
 	}
-	if asked && path == rec.OptionIndex {
+	if called && path == rec.OptionIndex {
 		// No further target could be called once the answer had begun, or the client had gone.
 		o.Final = rec.ClientGone || rec.Stream && rec.Success()
 		o.Exception = fault.Code(rec.ErrorCode) == fault.InternalError

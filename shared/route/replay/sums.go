@@ -44,9 +44,9 @@ type Total struct {
 	USD      json.Number `json:"cost_usd" doc:"Exact value of cost in US dollars."`
 	Latency  *float64    `json:"latency_ms" doc:"Mean time to the response of the target, over the requests with a known time; for a target other than the recorded one, its mean until then. null: none is known."`
 
-	cost  pricing.NanoDollars
-	took  time.Duration
-	timed int64
+	cost    pricing.NanoDollars
+	latency time.Duration
+	timed   int64
 }
 
 // ModelSum is the sum of the calls to a provider's model, before and after.
@@ -278,7 +278,7 @@ func (r *Run) Result() *Result {
 	for _, t := range []*Total{&out.Before, &out.After} {
 		t.Cost, t.Unit, t.USD = cents(t.cost), pricing.CostUnit, t.cost.USD()
 		if t.timed > 0 {
-			t.Latency = milliseconds(t.took / time.Duration(t.timed))
+			t.Latency = milliseconds(t.latency / time.Duration(t.timed))
 		}
 	}
 	out.Alternatives = r.figures.alternatives()

@@ -231,9 +231,9 @@ func (r *Ring) Succeed(id string) {
 // row is the stored state of a credential, in Unix milliseconds.
 type row struct{ refused, tested int64 }
 
-// keepFor is the lifetime of a row. A credential that was rejected and never tested may be called
+// rowTTL is the lifetime of a row. A credential that was rejected and never tested may be called
 // once after it.
-const keepFor = 365 * 24 * time.Hour
+const rowTTL = 365 * 24 * time.Hour
 
 func partition(sc store.Scope, integration string) store.Partition {
 	return sc.Partition("ROTATION", integration)
@@ -257,7 +257,7 @@ func read(ctx context.Context, table store.Table, at store.Partition) (map[strin
 func write(ctx context.Context, table store.Table, at store.Partition, id string, s row, now time.Time) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTime)
 	defer cancel()
-	return table.Put(ctx, store.Row{Key: at.Key(id), Item: store.Item{"refused": s.refused, "tested": s.tested}, Expires: now.Add(keepFor)})
+	return table.Put(ctx, store.Row{Key: at.Key(id), Item: store.Item{"refused": s.refused, "tested": s.tested}, Expires: now.Add(rowTTL)})
 }
 
 // Refusals returns when credentials of an integration were refused, by their label. Others are

@@ -40,7 +40,7 @@ type Provider struct {
 	Prices        map[string]*pricing.Custom // own prices by model
 	Adjust        *pricing.Adjustments
 	urls          sync.Map // address -> *url.URL
-	kept          atomic.Int64
+	cachedURLs    atomic.Int64
 
 	record resource.Record // of the integration, with its sealed secrets
 	moves  bool            // a secret manager contains the address, so that none is cached
@@ -319,9 +319,9 @@ func (s *Provider) KnownURL(op provider.Operation, model string, stream bool) *u
 	return nil
 }
 
-// KeepURL caches the parsed address of an operation. It must not be changed.
-func (s *Provider) KeepURL(op provider.Operation, model string, stream bool, u *url.URL) {
-	if !s.moves && s.kept.Add(1) <= maxURLs {
+// CacheURL caches the parsed address of an operation. It must not be changed.
+func (s *Provider) CacheURL(op provider.Operation, model string, stream bool, u *url.URL) {
+	if !s.moves && s.cachedURLs.Add(1) <= maxURLs {
 		s.urls.Store(address{op, model, stream}, u)
 	}
 }

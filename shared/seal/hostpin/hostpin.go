@@ -86,15 +86,15 @@ func (ch *Change) details() (bad []fault.Detail) {
 		if !a.Moved() {
 			continue
 		}
-		var kept []string
+		var retained []string
 		for _, name := range ch.Retained {
 			if a.receives(name) {
-				kept = append(kept, name)
+				retained = append(retained, name)
 			}
 		}
-		if len(kept) > 0 {
-			slices.Sort(kept)
-			list := strings.Join(slices.Compact(kept), ", ")
+		if len(retained) > 0 {
+			slices.Sort(retained)
+			list := strings.Join(slices.Compact(retained), ", ")
 			bad = append(bad, fault.Detail{Field: a.Field, Message: fmt.Sprintf("decides where the stored %s is sent; send %s again in the same call, or null to remove it", list, list)})
 		}
 	}

@@ -99,11 +99,11 @@ type URLCheck func(raw, field string) (*url.URL, error)
 
 // edit is a change of auth_config in progress.
 type edit struct {
-	r     *Reference
-	given map[string]any
-	has   func(secret string) bool
-	check URLCheck
-	bad   []fault.Detail
+	r       *Reference
+	changes map[string]any
+	has     func(secret string) bool
+	check   URLCheck
+	bad     []fault.Detail
 }
 
 // SetAuth merges given into the reference's auth_config, field by field: null or "" removes
@@ -111,24 +111,24 @@ type edit struct {
 // those to be sealed, nil for one to be removed; has reports which are sealed already. Fields
 // that the chosen method does not use are dropped if they were stored, and rejected if they
 // were given. Fields that start with masked_ come from reads, and are ignored.
-func (r *Reference) SetAuth(given map[string]any, has func(secret string) bool, check URLCheck) (secrets map[string]*string, bad []fault.Detail) {
+func (r *Reference) SetAuth(changes map[string]any, has func(secret string) bool, check URLCheck) (secrets map[string]*string, bad []fault.Detail) {
 	m, ok := managers[r.ManagerType]
 	if !ok {
 		return nil, []fault.Detail{{Field: "manager_type", Message: "must be aws_sm, azure_kv or hashicorp_vault"}}
 	}
-	e := &edit{r: r, given: given, has: has, check: check}
+	e := &edit{r: r, changes: changes, has: has, check: check}
 	plain := maps.Clone(r.Auth)
 	if plain == nil {
 		plain = map[string]string{}
 	}
-	chosen := plain[m.choice]
-	if v, there := given[m.choice]; there {
-		chosen, _ = v.(string)
+	selected := plain[m.choice]
+	if v, there := changes[m.choice]; there {
+		selected, _ = v.(string)
 	}
 	names := make([]string, len(m.modes))
 	at := -1
 	for i := range m.modes {
-		if names[i] = m.modes[i].name; names[i] == chosen {
+		if names[i] = m.modes[i].name; names[i] == selected {
 			at = i
 		}
 	}
@@ -137,13 +137,13 @@ func (r *Reference) SetAuth(given map[string]any, has func(secret string) bool, 
 		return nil, e.bad
 	}
 	e.refuseOthers(m.choice, &m.modes[at])
-	next := map[string]string{m.choice: chosen}
+	next := map[string]string{m.choice: selected}
 	secrets = map[string]*string{}
 	for i := range m.modes[at].fields {
 		e.field(&m.modes[at].fields[i], plain, next, secrets)
 	}
 	for _, name := range Secrets() {
-		if _, told := secrets[name]; !told && has(name) && !m.modes[at].knows(name) {
+		if _, present := secrets[name]; !present && has(name) && !m.modes[at].knows(name) {
 			secrets[name] = nil
 		}
 	}
@@ -167,7 +167,7 @@ func (m *mode) pinned(was, now map[string]string, sent map[string]*string, has f
 		if f.Place {
 			ch.Addresses = append(ch.Addresses, hostpin.Address{Field: at, Was: was[f.Name], Now: now[f.Name], Open: true})
 		}
-		if _, given := sent[f.Name]; f.Secret && !given && has(f.Name) {
+		if _, present := sent[f.Name]; f.Secret && !present && has(f.Name) {
 			ch.Retained = append(ch.Retained, at)
 		}
 	}
@@ -184,8 +184,8 @@ func (e *edit) fail(name, format string, args ...any) {
 
 // refuseOthers refuses members that the chosen way does not know.
 func (e *edit) refuseOthers(choice string, m *mode) {
-	for _, name := range slices.Sorted(maps.Keys(e.given)) {
-		if name != choice && !m.knows(name) && !strings.HasPrefix(name, maskedPrefix) && e.given[name] != nil {
+	for _, name := range slices.Sorted(maps.Keys(e.changes)) {
+		if name != choice && !m.knows(name) && !strings.HasPrefix(name, maskedPrefix) && e.changes[name] != nil {
 			e.fail(name, "is not a field of %s %s", choice, m.name)
 		}
 	}
@@ -193,15 +193,15 @@ func (e *edit) refuseOthers(choice string, m *mode) {
 
 // field decides the new value of one member.
 func (e *edit) field(f *Field, plain, next map[string]string, secrets map[string]*string) {
-	v, given := e.given[f.Name]
+	v, present := e.changes[f.Name]
 	text, isText := v.(string)
 	switch {
-	case given && v != nil && !isText:
+	case present && v != nil && !isText:
 		e.fail(f.Name, "must be a string")
 		return
-	case !given && f.Secret && e.has(f.Name):
+	case !present && f.Secret && e.has(f.Name):
 		return
-	case !given:
+	case !present:
 		text = plain[f.Name]
 	}
 	switch {

@@ -92,7 +92,7 @@ func (r *Resolver) fromAWS(ctx context.Context, auth map[string]string, path str
 	if err := r.identities.SignAWS(ctx, auth, req, body, "secretsmanager", region); err != nil {
 		return nil, proofFailed(err)
 	}
-	status, answer, err := r.ask(req, who)
+	status, answer, err := r.call(req, who)
 	if err != nil {
 		return nil, err
 	}
@@ -252,7 +252,7 @@ func (r *Resolver) fromAzure(ctx context.Context, auth map[string]string, path s
 	}
 	req.Header.Set("Authorization", "Bearer "+bearer)
 	req.Header.Set("Accept", "application/json")
-	status, answer, err := r.ask(req, who)
+	status, answer, err := r.call(req, who)
 	if err != nil {
 		return nil, err
 	}

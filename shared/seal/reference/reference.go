@@ -71,7 +71,7 @@ const (
 	notAgain    = time.Second      // after a failure when there is no value
 	timeout     = 10 * time.Second // for one resolution
 	patience    = time.Second      // for a request that could use a stale value
-	maxKept     = 4096             // cached values
+	maxCached   = 4096             // cached values
 	maxAnswer   = 512 << 10        // bytes of a manager's answer
 	doubtsApart = 30 * time.Second
 )
@@ -120,7 +120,7 @@ type Resolver struct {
 	host       host
 
 	mu     sync.Mutex
-	kept   map[place]*entry
+	cached map[place]*entry
 	flight map[place]*call
 	tokens map[[sha256.Size]byte]*vaultToken
 }
@@ -150,7 +150,7 @@ type call struct {
 func New(transport http.RoundTripper, identities Identities, now func() time.Time) *Resolver {
 	return &Resolver{
 		transport: transport, identities: identities, now: now, host: environment(),
-		kept: map[place]*entry{}, flight: map[place]*call{}, tokens: map[[sha256.Size]byte]*vaultToken{},
+		cached: map[place]*entry{}, flight: map[place]*call{}, tokens: map[[sha256.Size]byte]*vaultToken{},
 	}
 }
 
@@ -160,7 +160,7 @@ func New(transport http.RoundTripper, identities Identities, now func() time.Tim
 func (r *Resolver) Value(ctx context.Context, s *Source) (*Value, time.Time, error) {
 	at, now := place{s.Org, s.ID}, r.now()
 	r.mu.Lock()
-	e := r.kept[at]
+	e := r.cached[at]
 	if e != nil && e.print != s.Print {
 		e = nil
 	}
@@ -197,10 +197,10 @@ func (r *Resolver) Doubt(s *Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
-	if e := r.kept[place{s.Org, s.ID}]; e != nil && e.print == s.Print && now.Sub(e.fetched) >= doubtsApart && e.next.After(now) {
+	if e := r.cached[place{s.Org, s.ID}]; e != nil && e.print == s.Print && now.Sub(e.fetched) >= doubtsApart && e.next.After(now) {
 		next := *e
 		next.next = now
-		r.kept[place{s.Org, s.ID}] = &next
+		r.cached[place{s.Org, s.ID}] = &next
 	}
 }
 
@@ -220,15 +220,15 @@ func (r *Resolver) run(ctx context.Context, at place, s *Source, c *call) {
 	if err != nil {
 		e = r.failed(at, s, err, now)
 	}
-	if old := r.kept[at]; old == nil || old.print == s.Print || r.flight[at] == nil {
-		r.keep(at, e)
+	if old := r.cached[at]; old == nil || old.print == s.Print || r.flight[at] == nil {
+		r.cache(at, e)
 	}
 	c.value, c.until, c.err = e.value, e.next, e.failed
 }
 
 // failed returns the entry after a failure: a value that may still be used, or the failure.
 func (r *Resolver) failed(at place, s *Source, err error, now time.Time) *entry {
-	if old := r.kept[at]; old != nil && old.print == s.Print && old.value != nil && now.Before(old.until) && passes(err) {
+	if old := r.cached[at]; old != nil && old.print == s.Print && old.value != nil && now.Before(old.until) && passes(err) {
 		stale := *old
 		stale.next = now.Add(again)
 		return &stale
@@ -236,15 +236,15 @@ func (r *Resolver) failed(at place, s *Source, err error, now time.Time) *entry 
 	return &entry{print: s.Print, failed: named(s, err), fetched: now, next: now.Add(notAgain)}
 }
 
-// keep remembers an entry; if there are too many, any one is removed.
-func (r *Resolver) keep(at place, e *entry) {
-	if _, known := r.kept[at]; !known && len(r.kept) >= maxKept {
-		for other := range r.kept {
-			delete(r.kept, other)
+// cache remembers an entry; if there are too many, any one is removed.
+func (r *Resolver) cache(at place, e *entry) {
+	if _, known := r.cached[at]; !known && len(r.cached) >= maxCached {
+		for other := range r.cached {
+			delete(r.cached, other)
 			break
 		}
 	}
-	r.kept[at] = e
+	r.cached[at] = e
 }
 
 func (r *Resolver) fetch(ctx context.Context, s *Source) (*Value, error) {
@@ -317,8 +317,8 @@ func named(s *Source, err error) error {
 	return fault.Newf(code, "secret_mappings", "The secret reference %s %s", name, f.why).WithCause(cause)
 }
 
-// ask sends a request to a manager and reads its answer.
-func (r *Resolver) ask(req *http.Request, who string) (int, []byte, error) {
+// call sends a request to a manager and reads its answer.
+func (r *Resolver) call(req *http.Request, who string) (int, []byte, error) {
 	resp, err := r.transport.RoundTrip(req)
 	if err != nil {
 		if egress.Refused(err) {

@@ -103,7 +103,7 @@ func (v *vault) call(ctx context.Context, token, path string, body any) (int, *v
 	if ns := v.auth[vaultNamespace]; ns != "" {
 		req.Header.Set("X-Vault-Namespace", ns)
 	}
-	status, answer, err := v.r.ask(req, vaultName)
+	status, answer, err := v.r.call(req, vaultName)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -177,7 +177,7 @@ func (v *vault) login(ctx context.Context, key [sha256.Size]byte) (string, error
 			return t.token, nil
 		}
 		if status, a, err := v.call(ctx, t.token, "auth/token/renew-self", struct{}{}); err == nil && status == http.StatusOK && a.Auth != nil {
-			return v.keep(key, a, t.token)
+			return v.storeToken(key, a, t.token)
 		}
 	}
 	path, proof, err := v.proof()
@@ -191,11 +191,11 @@ func (v *vault) login(ctx context.Context, key [sha256.Size]byte) (string, error
 	if status != http.StatusOK {
 		return "", refused("cannot be read: Vault rejects the %s login with %d", v.auth[vaultAuthType], status)
 	}
-	return v.keep(key, a, "")
+	return v.storeToken(key, a, "")
 }
 
-// keep remembers a token. was is the one that was prolonged.
-func (v *vault) keep(key [sha256.Size]byte, a *vaultAnswer, was string) (string, error) {
+// storeToken remembers a token. was is the one that was prolonged.
+func (v *vault) storeToken(key [sha256.Size]byte, a *vaultAnswer, was string) (string, error) {
 	if a.Auth == nil || a.Auth.Token == "" && was == "" || visible(nil, a.Auth.Token) != "" || a.Auth.Seconds < 0 {
 		return "", passing(nil, "cannot be read: Vault returned a login without a token")
 	}

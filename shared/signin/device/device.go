@@ -61,7 +61,7 @@ type By struct {
 
 // States of a request.
 const (
-	stateAsked   = "asked"
+	statePending = "asked"
 	stateAllowed = "allowed"
 	stateDenied  = "denied"
 	stateTaken   = "taken"
@@ -151,7 +151,7 @@ func Begin(ctx context.Context, s store.Store, r *Request, now time.Time) (code 
 }
 
 func (r *Request) item() store.Item {
-	it := store.Item{"state": stateAsked, "wants": r.Wants, "code": r.UserCode, "since": r.Since.UnixMilli(), "until": r.Until.UnixMilli(), "interval": int64(Interval / time.Second), "hash": r.hash}
+	it := store.Item{"state": statePending, "wants": r.Wants, "code": r.UserCode, "since": r.Since.UnixMilli(), "until": r.Until.UnixMilli(), "interval": int64(Interval / time.Second), "hash": r.hash}
 	for name, v := range map[string]string{"client": r.Client, "name": r.ClientName, "ws": r.Workspace, "ip": r.ClientIP, "agent": r.Agent} {
 		if v != "" {
 			it[name] = v
@@ -186,7 +186,7 @@ func Find(ctx context.Context, s store.Store, typed string, now time.Time) (*Req
 	if it, err = get(ctx, s, key(kindDevice, it.String("device"))); err != nil {
 		return nil, err
 	}
-	if it.String("state") != stateAsked || it.String("code") != code || now.UnixMilli() >= it.Int("until") {
+	if it.String("state") != statePending || it.String("code") != code || now.UnixMilli() >= it.Int("until") {
 		return nil, ErrUnknown
 	}
 	return decode(it), nil
@@ -223,18 +223,18 @@ func (r *Request) Allow(tx *resource.Tx, by By, workspace string) {
 		}
 	}
 	set = append(set, store.Assign{Path: store.At("ends"), Value: by.Ends.UnixMilli()}, store.Assign{Path: store.At("shown"), Value: by.Authenticated.UnixMilli()}, store.Assign{Path: store.At("allowed"), Value: tx.Now().UnixMilli()})
-	r.stageState(tx, stateAsked, stateAllowed, set...)
+	r.stageState(tx, statePending, stateAllowed, set...)
 }
 
 // Deny stages that a user denies the request.
-func (r *Request) Deny(tx *resource.Tx) { r.stageState(tx, stateAsked, stateDenied) }
+func (r *Request) Deny(tx *resource.Tx) { r.stageState(tx, statePending, stateDenied) }
 
 // Take stages that the device receives its credential, which can happen only once.
 func (r *Request) Take(tx *resource.Tx) { r.stageState(tx, stateAllowed, stateTaken) }
 
-// Ask handles a poll of a device. It returns a request that was allowed but not taken. Every
+// Poll handles a poll of a device. It returns a request that was allowed but not taken. Every
 // other result is one of this package's errors.
-func Ask(ctx context.Context, s store.Store, code, client string, now time.Time) (*Request, error) {
+func Poll(ctx context.Context, s store.Store, code, client string, now time.Time) (*Request, error) {
 	if len(code) != codeLength {
 		return nil, ErrUnknown
 	}

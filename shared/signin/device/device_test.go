@@ -36,7 +36,7 @@ func TestPollIsPendingUntilTheUserDecides(t *testing.T) {
 	}
 	ask := func(want error) *Request {
 		t.Helper()
-		got, err := Ask(ctx, s, code, "c", *now)
+		got, err := Poll(ctx, s, code, "c", *now)
 		if !errors.Is(err, want) {
 			t.Fatalf("%v, want %v", err, want)
 		}
@@ -49,7 +49,7 @@ func TestPollIsPendingUntilTheUserDecides(t *testing.T) {
 	*now = now.Add(16 * time.Second)
 	ask(ErrPending)
 	for _, of := range []struct{ code, client string }{{code, "d"}, {code + "x", "c"}, {"", "c"}, {strings.Repeat("A", codeLength), "c"}} {
-		if _, err := Ask(ctx, s, of.code, of.client, *now); !errors.Is(err, ErrUnknown) {
+		if _, err := Poll(ctx, s, of.code, of.client, *now); !errors.Is(err, ErrUnknown) {
 			t.Errorf("%v: %v", of, err)
 		}
 	}
@@ -104,11 +104,11 @@ func TestRequestsEnd(t *testing.T) {
 	if err := r.Change(ctx, store.Scope{Org: "o"}, func(tx *resource.Tx) error { refused.Deny(tx); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Ask(ctx, s, code, "c", *now); !errors.Is(err, ErrDenied) {
+	if _, err := Poll(ctx, s, code, "c", *now); !errors.Is(err, ErrDenied) {
 		t.Error(err)
 	}
 	*now = now.Add(Life)
-	if _, err := Ask(ctx, s, oldCode, "c", *now); !errors.Is(err, ErrExpired) {
+	if _, err := Poll(ctx, s, oldCode, "c", *now); !errors.Is(err, ErrExpired) {
 		t.Error(err)
 	}
 	if _, err := Find(ctx, s, old.UserCode, *now); !errors.Is(err, ErrUnknown) {

@@ -315,7 +315,7 @@ func (c *Client) person(ctx context.Context, p *coreos.Provider, d *discoveryFie
 		return nil, errors.New("the provider did not authenticate the user again (auth_time)")
 	}
 	if cl.Email == "" && p.UserInfoEndpoint() != "" {
-		if err := c.ask(ctx, p, token, &cl); err != nil {
+		if err := c.fetchUserinfo(ctx, p, token, &cl); err != nil {
 			return nil, err
 		}
 	}
@@ -335,8 +335,8 @@ func (c *Client) person(ctx context.Context, p *coreos.Provider, d *discoveryFie
 	return out, nil
 }
 
-// ask requests userinfo if the ID token lacks required claims.
-func (c *Client) ask(ctx context.Context, p *coreos.Provider, token *oauth2.Token, cl *claims) error {
+// fetchUserinfo requests userinfo if the ID token lacks required claims.
+func (c *Client) fetchUserinfo(ctx context.Context, p *coreos.Provider, token *oauth2.Token, cl *claims) error {
 	info, err := p.UserInfo(ctx, oauth2.StaticTokenSource(token))
 	if err != nil {
 		return errors.New("the provider returned no user information")

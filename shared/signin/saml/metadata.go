@@ -200,10 +200,10 @@ func Use(ctx context.Context, s store.Store, org string, p *Person) error {
 // Times for fetched metadata: when they are fetched again, how long they are used if that
 // fails, and how soon an unknown key causes another fetch.
 const (
-	freshFor  = time.Hour
-	keptFor   = 24 * time.Hour
-	againFrom = time.Minute
-	fetchTime = 10 * time.Second
+	freshFor    = time.Hour
+	metadataTTL = 24 * time.Hour
+	againFrom   = time.Minute
+	fetchTime   = 10 * time.Second
 )
 
 // Source fetches the published metadata of an identity provider. They are cached in the store
@@ -242,7 +242,7 @@ func (s *Source) Get(ctx context.Context, now time.Time, renew bool) (*Provider,
 	if err != nil {
 		return nil, err
 	}
-	row := store.Row{Key: s.key(), Expires: now.Add(keptFor), Item: store.Item{"provider": string(raw), "at": now.UnixMilli()}}
+	row := store.Row{Key: s.key(), Expires: now.Add(metadataTTL), Item: store.Item{"provider": string(raw), "at": now.UnixMilli()}}
 	if err := s.Store.Table(store.Keys).Put(ctx, row); err != nil {
 		return nil, fault.Unavailable(err)
 	}
@@ -256,7 +256,7 @@ func (s *Source) stored(ctx context.Context, now time.Time) (*Provider, time.Tim
 	}
 	at := time.UnixMilli(it.Int("at"))
 	p := &Provider{}
-	if !ok || now.Sub(at) >= keptFor || json.Unmarshal([]byte(it.String("provider")), p) != nil || !p.Until.IsZero() && !now.Before(p.Until) {
+	if !ok || now.Sub(at) >= metadataTTL || json.Unmarshal([]byte(it.String("provider")), p) != nil || !p.Until.IsZero() && !now.Before(p.Until) {
 		return nil, time.Time{}, nil
 	}
 	return p, at, nil

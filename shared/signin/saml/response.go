@@ -57,8 +57,8 @@ func (m *Message) Claimed() string {
 	return textOrEmpty(only(only(m.root, nsAssertion, "Assertion"), nsAssertion, "Issuer"))
 }
 
-// Asked returns the request id that a response refers to, or "".
-func (m *Message) Asked() string { return attribute(m.root, "InResponseTo") }
+// InResponseTo returns the request id that a response refers to, or "".
+func (m *Message) InResponseTo() string { return attribute(m.root, "InResponseTo") }
 
 const success = "urn:oasis:names:tc:SAML:2.0:status:Success"
 

@@ -116,7 +116,7 @@ func isPrimary(v any) bool {
 
 // remove removes an attribute, or the values that the operation names, as some providers send.
 func (c *change) remove() error {
-	if !c.o.given || c.o.value == nil || !c.a.multi {
+	if !c.o.hasValue || c.o.value == nil || !c.a.multi {
 		delete(c.in, c.a.name)
 		return nil
 	}

@@ -164,7 +164,7 @@ func (p *reader) term(depth int) (*Filter, error) {
 // ofValue parses a comparison with a sub-attribute of the values that a condition in brackets
 // selects: emails[type eq "work"].value eq "a@b.c". It is outside of the grammar of RFC 7644;
 // Microsoft Entra ID and its validator send it.
-func (p *reader) ofValue(chosen *Filter) (*Filter, error) {
+func (p *reader) ofValue(selected *Filter) (*Filter, error) {
 	p.at++
 	if p.terms++; p.terms > maxTerms {
 		return nil, invalid(TooMany, p.field, "must have at most %d comparisons", maxTerms)
@@ -174,7 +174,7 @@ func (p *reader) ofValue(chosen *Filter) (*Filter, error) {
 		return nil, err
 	}
 	f, err := p.comparison(path)
-	return &Filter{op: "and", left: chosen, right: f}, err
+	return &Filter{op: "and", left: selected, right: f}, err
 }
 
 func (p *reader) comparison(path attrPath) (*Filter, error) {

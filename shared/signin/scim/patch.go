@@ -15,11 +15,11 @@ const maxPath = 1024
 
 // operation is an operation of a PATCH: RFC 7644, 3.5.2.
 type operation struct {
-	op    string // add, replace, remove
-	at    string // path in the body, for faults
-	path  string
-	given bool // it has a value
-	value any
+	op       string // add, replace, remove
+	at       string // path in the body, for faults
+	path     string
+	hasValue bool // it has a value
+	value    any
 }
 
 // target is the target of an operation.
@@ -87,7 +87,7 @@ func operations(body map[string]any) ([]operation, error) {
 		}
 		for k, v := range m {
 			if strings.EqualFold(k, "value") {
-				o.value, o.given = v, true
+				o.value, o.hasValue = v, true
 			}
 		}
 		switch {
@@ -95,7 +95,7 @@ func operations(body map[string]any) ([]operation, error) {
 			return nil, invalid(InvalidSyntax, at+".op", "must be add, replace or remove")
 		case o.op == "remove" && o.path == "":
 			return nil, invalid(NoTarget, at+".path", "is required to remove something")
-		case o.op != "remove" && !o.given:
+		case o.op != "remove" && !o.hasValue:
 			return nil, invalid(InvalidValue, at+".value", "is required")
 		}
 		out[i] = o
@@ -197,7 +197,7 @@ func (s *Schema) members(resource map[string]any, o *operation) error {
 				continue // as in a PUT, read-only and unknown attributes are ignored
 			}
 		}
-		if err := s.apply(resource, &operation{op: o.op, at: o.at, path: k, given: true, value: values[k]}); err != nil {
+		if err := s.apply(resource, &operation{op: o.op, at: o.at, path: k, hasValue: true, value: values[k]}); err != nil {
 			return err
 		}
 	}
@@ -218,7 +218,7 @@ func (s *Schema) extension(resource map[string]any, o *operation) error {
 		if find(s.Extension.attributes, k) == nil {
 			continue
 		}
-		if err := s.apply(resource, &operation{op: o.op, at: o.at, path: s.Extension.URN + ":" + k, given: true, value: values[k]}); err != nil {
+		if err := s.apply(resource, &operation{op: o.op, at: o.at, path: s.Extension.URN + ":" + k, hasValue: true, value: values[k]}); err != nil {
 			return err
 		}
 	}

@@ -215,9 +215,9 @@ func Text(resource map[string]any, path string) string {
 }
 
 // Bool returns a boolean of a resource; given reports whether it is present.
-func Bool(resource map[string]any, name string) (yes, given bool) {
-	yes, given = member(resource, name).(bool)
-	return yes, given
+func Bool(resource map[string]any, name string) (yes, present bool) {
+	yes, present = member(resource, name).(bool)
+	return yes, present
 }
 
 // Primary returns the primary value, or else the first.

@@ -213,7 +213,7 @@ func All() []*Schema { return []*Schema{&Users, &enterprise, &Groups} }
 func Select(resource map[string]any, only, without []string) {
 	always := []string{"id", "schemas"}
 	if len(only) > 0 {
-		keep(resource, only, always)
+		filterAttributes(resource, only, always)
 		return
 	}
 	for _, name := range without {
@@ -225,7 +225,7 @@ func Select(resource map[string]any, only, without []string) {
 	}
 }
 
-func keep(resource map[string]any, only, always []string) {
+func filterAttributes(resource map[string]any, only, always []string) {
 	for k, v := range resource {
 		if slices.ContainsFunc(always, func(a string) bool { return strings.EqualFold(a, k) }) {
 			continue
@@ -251,7 +251,7 @@ func keep(resource map[string]any, only, always []string) {
 		default:
 			for _, e := range each(v) {
 				if m, ok := e.(map[string]any); ok {
-					keep(m, subs, nil)
+					filterAttributes(m, subs, nil)
 				}
 			}
 		}

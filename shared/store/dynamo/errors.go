@@ -204,14 +204,14 @@ func (t *table) GetMany(ctx context.Context, keys []store.Key) (map[store.Key]st
 	if err := t.known(); err != nil {
 		return nil, err
 	}
-	asked := make(map[store.Key]bool, len(keys))
+	requested := make(map[store.Key]bool, len(keys))
 	var unique []attributes
 	for _, k := range keys {
 		if err := k.Validate(); err != nil {
 			return nil, err
 		}
-		if !asked[k] {
-			asked[k] = true
+		if !requested[k] {
+			requested[k] = true
 			unique = append(unique, encodeKey(k))
 		}
 	}

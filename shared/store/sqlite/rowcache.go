@@ -440,7 +440,7 @@ func (c *rowCache) evict() {
 
 // exclusive brings the database up to date and runs a write that bypasses the memory; no
 // update runs meanwhile. forget removes the rows that it may have changed.
-func (c *rowCache) exclusive(write func() error, forget func()) error {
+func (c *rowCache) exclusive(write func() error, evict func()) error {
 	c.flushing.Lock()
 	defer c.flushing.Unlock()
 	if err := c.flushPending(); err != nil {
@@ -454,7 +454,7 @@ func (c *rowCache) exclusive(write func() error, forget func()) error {
 	}
 	err := write()
 	c.version++
-	forget()
+	evict()
 	c.evict()
 	return err
 }

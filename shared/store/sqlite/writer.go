@@ -75,14 +75,14 @@ func (s *Store) do(ctx context.Context, o *op) error {
 
 // writer is the goroutine that owns the writing connection.
 type writer struct {
-	s       *Store
-	c       *conn
-	group   []*op
-	changes []change
-	buf     []byte
-	touched []touched
-	pages   int // pages written since the write-ahead log last began again, roughly
-	asked   int // pages at the last request for a checkpoint
+	s              *Store
+	c              *conn
+	group          []*op
+	changes        []change
+	buf            []byte
+	touched        []touched
+	pages          int // pages written since the write-ahead log last began again, roughly
+	requestedPages int // pages at the last request for a checkpoint
 }
 
 type touched struct {
@@ -148,7 +148,7 @@ func (w *writer) commit(first *op) {
 		close(o.done)
 		w.group[i] = nil
 	}
-	w.askCheckpoint()
+	w.requestCheckpoint()
 }
 
 func (w *writer) take(o *op) {
@@ -270,12 +270,12 @@ func (s *Store) deleteExpired(ctx context.Context, sw *sweep) error {
 	return s.do(ctx, &op{sweep: sw})
 }
 
-// askCheckpoint is called by the writer after each commit.
-func (w *writer) askCheckpoint() {
-	if w.pages-w.asked < checkpointPages {
+// requestCheckpoint is called by the writer after each commit.
+func (w *writer) requestCheckpoint() {
+	if w.pages-w.requestedPages < checkpointPages {
 		return
 	}
-	w.asked = w.pages
+	w.requestedPages = w.pages
 	if w.pages < restartPages {
 		select {
 		case w.s.checkpoint <- struct{}{}:
@@ -290,6 +290,6 @@ func (w *writer) askCheckpoint() {
 	defer w.s.moving.Unlock()
 	// The row has three numbers: blocked, pages in the log, pages that have moved.
 	if n, err := w.c.numbers("PRAGMA wal_checkpoint(PASSIVE)"); err == nil && n[1] == n[2] {
-		w.pages, w.asked = 0, 0
+		w.pages, w.requestedPages = 0, 0
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // CheckFamily runs what every family has to pass: its document and its router
 // agree, and no route lets the wrong caller in.
-func CheckFamily(t *testing.T, h *House) {
+func CheckFamily(t *testing.T, h *Installation) {
 	t.Run("document matches router", func(t *testing.T) { documentMatchesRouter(t, h) })
 	t.Run("wrong callers are refused", func(t *testing.T) { wrongCallersAreRefused(t, h) })
 }
@@ -51,7 +51,7 @@ func concrete(path, id string) string {
 
 // documentMatchesRouter proves that the router serves what the document says,
 // each method of each path, and nothing that it does not say.
-func documentMatchesRouter(t *testing.T, h *House) {
+func documentMatchesRouter(t *testing.T, h *Installation) {
 	t.Helper()
 	doc := documented(t, h.Families)
 	ids := map[string]operation{}
@@ -96,7 +96,7 @@ func documentMatchesRouter(t *testing.T, h *House) {
 // wrongCallersAreRefused calls every route that needs a credential without one, with an invalid
 // one, with an expired one, without scopes, and for resources that belong to another tenant or
 // do not exist.
-func wrongCallersAreRefused(t *testing.T, h *House) {
+func wrongCallersAreRefused(t *testing.T, h *Installation) {
 	t.Helper()
 	for _, f := range h.Families {
 		for _, r := range f.Routes {
@@ -133,7 +133,7 @@ func wrongCallersAreRefused(t *testing.T, h *House) {
 }
 
 // checkOnlyItsScopes proves that a key with every other scope is refused.
-func checkOnlyItsScopes(t *testing.T, h *House, r *admin.Route, at string, body any) {
+func checkOnlyItsScopes(t *testing.T, h *Installation, r *admin.Route, at string, body any) {
 	t.Helper()
 	c := h.Caller(AdminKey)
 	c.Scopes = allBut(r.Scopes)
@@ -150,7 +150,7 @@ func (a allBut) Has(scope string) bool { return !slices.Contains(a, scope) }
 // checkForeignWorkspace proves that a workspace of another organization and one
 // that does not exist get the same refusal, and so does another workspace than
 // the key's.
-func checkForeignWorkspace(t *testing.T, h *House, r *admin.Route, at string, body any) {
+func checkForeignWorkspace(t *testing.T, h *Installation, r *admin.Route, at string, body any) {
 	t.Helper()
 	if r.Where != admin.InWorkspace && r.Where != admin.InEither {
 		return
@@ -180,7 +180,7 @@ func checkForeignWorkspace(t *testing.T, h *House, r *admin.Route, at string, bo
 
 // ForeignIsMissing proves for an item of Org's first workspace that callers who
 // may not reach it get the same bytes as for an id that does not exist.
-func ForeignIsMissing(t *testing.T, h *House, method, collection, id string, body any) {
+func ForeignIsMissing(t *testing.T, h *Installation, method, collection, id string, body any) {
 	t.Helper()
 	for key, query := range map[string]string{
 		WorkspaceB: "", OtherAdmin: "?workspace_id=" + h.Three, AdminKey: "?workspace_id=" + h.Two,
@@ -195,7 +195,7 @@ func ForeignIsMissing(t *testing.T, h *House, method, collection, id string, bod
 
 // BadBodies are bodies that no route takes. valid is a body that the route would
 // take; each is refused with 400 or 413 in the error form, never with 500.
-func BadBodies(t *testing.T, h *House, method, path, key, valid string) {
+func BadBodies(t *testing.T, h *Installation, method, path, key, valid string) {
 	t.Helper()
 	deep := strings.Repeat(`{"a":`, 80) + "1" + strings.Repeat("}", 80)
 	with := func(member string) string { return strings.Replace(valid, "{", "{"+member+",", 1) }

@@ -111,8 +111,8 @@ func (d *Document) Takes(method, path string, body []byte) string {
 	return ""
 }
 
-// Tells reports whether the document contains the operation.
-func (d *Document) Tells(method, path string) bool {
+// Contains reports whether the document contains the operation.
+func (d *Document) Contains(method, path string) bool {
 	return d.at([]string{"paths", path, strings.ToLower(method)}) != nil
 }
 
@@ -146,7 +146,7 @@ func (d *Document) schema(c *jsonschema.Compiler, at []string) (*jsonschema.Sche
 }
 
 // checkAnswer holds an answer against the document of the families.
-func (h *House) checkAnswer(r *http.Request, a *Answer) {
+func (h *Installation) checkAnswer(r *http.Request, a *Answer) {
 	h.t.Helper()
 	path, ok := h.Handler.Pattern(r.Method, r.URL.EscapedPath())
 	if !ok {

@@ -53,8 +53,8 @@ const (
 	UnknownKey  = "key-not-there" // refused with 401
 )
 
-// House is a test installation in a temporary folder.
-type House struct {
+// Installation is a test installation in a temporary folder.
+type Installation struct {
 	// Repeats makes the handler recognize calls that repeat one of the last minute.
 	Repeats *atomic.Bool
 
@@ -89,13 +89,13 @@ func (l ScopeList) Has(scope string) bool {
 }
 
 // New returns a House that serves the families.
-func New(t testing.TB, families ...admin.Family) *House {
+func New(t testing.TB, families ...admin.Family) *Installation {
 	t.Helper()
 	return Build(t, func(admin.Deps) []admin.Family { return families })
 }
 
 // Build is New for families that need the stores.
-func Build(t testing.TB, make func(admin.Deps) []admin.Family) *House {
+func Build(t testing.TB, make func(admin.Deps) []admin.Family) *Installation {
 	t.Helper()
 	s, err := sqlite.Open(filepath.Join(t.TempDir(), "store.db"), sqlite.Options{})
 	if err != nil {
@@ -106,21 +106,21 @@ func Build(t testing.TB, make func(admin.Deps) []admin.Family) *House {
 }
 
 // Over is New over a store and resources of the test's own.
-func Over(t testing.TB, s store.Store, r *resource.Resources, families ...admin.Family) *House {
+func Over(t testing.TB, s store.Store, r *resource.Resources, families ...admin.Family) *Installation {
 	t.Helper()
 	return build(t, s, r, func(admin.Deps) []admin.Family { return families })
 }
 
-func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.Deps) []admin.Family) *House {
+func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.Deps) []admin.Family) *Installation {
 	t.Helper()
 	var err error
-	h := &House{Store: s, Resources: r, t: t, queue: &memoryQueue{}, document: &lazyDocument{}, governed: new(atomic.Bool), Repeats: new(atomic.Bool), callersMu: new(sync.RWMutex)}
+	h := &Installation{Store: s, Resources: r, t: t, queue: &memoryQueue{}, document: &lazyDocument{}, governed: new(atomic.Bool), Repeats: new(atomic.Bool), callersMu: new(sync.RWMutex)}
 	h.Resources.BeforeCommit(audit.Follow)
 	sender := audit.NewSender(h.Resources, h.queue)
 	if t, ok := t.(*testing.T); ok {
 		t.Cleanup(func() {
 			if !t.Failed() {
-				h.trailTells()
+				h.checkAuditLog()
 			}
 		})
 	}
@@ -137,13 +137,13 @@ func build(t testing.TB, s store.Store, r *resource.Resources, make func(admin.D
 }
 
 // For returns the same installation, reporting to another test.
-func (h *House) For(t testing.TB) *House {
+func (h *Installation) For(t testing.TB) *Installation {
 	c := *h
 	c.t = t
 	return &c
 }
 
-func (h *House) workspace(org, slug, name string) string {
+func (h *Installation) workspace(org, slug, name string) string {
 	h.t.Helper()
 	rec := resource.Record{Scope: store.Scope{Org: org}, Kind: tenant.KindWorkspace, Slug: slug, Name: name, Status: "active", Body: []byte("{}")}
 	err := h.Resources.Change(context.Background(), rec.Scope, func(tx *resource.Tx) error { return tx.Create(&rec) })
@@ -153,7 +153,7 @@ func (h *House) workspace(org, slug, name string) string {
 	return rec.ID
 }
 
-func (h *House) makeCallers() map[string]admin.Caller {
+func (h *Installation) makeCallers() map[string]admin.Caller {
 	one := store.Scope{Org: Org, Workspace: h.One}
 	service := func(sc store.Scope, scopes admin.Scopes) admin.Caller {
 		kind := "workspace-service"
@@ -179,12 +179,12 @@ func (h *House) makeCallers() map[string]admin.Caller {
 }
 
 // Caller is the caller of a key.
-func (h *House) Caller(key string) admin.Caller {
+func (h *Installation) Caller(key string) admin.Caller {
 	c, _ := h.caller(key)
 	return c
 }
 
-func (h *House) caller(key string) (c admin.Caller, known bool) {
+func (h *Installation) caller(key string) (c admin.Caller, known bool) {
 	h.callersMu.RLock()
 	defer h.callersMu.RUnlock()
 	c, known = h.callers[key]
@@ -192,13 +192,13 @@ func (h *House) caller(key string) (c admin.Caller, known bool) {
 }
 
 // SetCaller gives a key another caller.
-func (h *House) SetCaller(key string, c admin.Caller) {
+func (h *Installation) SetCaller(key string, c admin.Caller) {
 	h.callersMu.Lock()
 	defer h.callersMu.Unlock()
 	h.callers[key] = c
 }
 
-func (h *House) authenticate(_ context.Context, r *http.Request, _ string) (admin.Caller, error) {
+func (h *Installation) authenticate(_ context.Context, r *http.Request, _ string) (admin.Caller, error) {
 	key := r.Header.Get("x-gateway-api-key")
 	if key == ExpiredKey {
 		return admin.Caller{}, fault.New(fault.KeyExpired, "x-gateway-api-key", "This API key has expired")
@@ -220,7 +220,7 @@ type Answer struct {
 
 // Do makes a call. body is sent as it is when it is a string or bytes, as JSON
 // otherwise; nil sends none. A path without a version gets /v1.
-func (h *House) Do(method, path, key string, body any) Answer {
+func (h *Installation) Do(method, path, key string, body any) Answer {
 	h.t.Helper()
 	var send io.Reader
 	switch b := body.(type) {
@@ -249,7 +249,7 @@ func (h *House) Do(method, path, key string, body any) Answer {
 
 // Send makes a call from a request. Each answer is held against the document of
 // the families.
-func (h *House) Send(r *http.Request) Answer {
+func (h *Installation) Send(r *http.Request) Answer {
 	h.t.Helper()
 	w := httptest.NewRecorder()
 	h.Handler.ServeHTTP(w, r)
@@ -367,7 +367,7 @@ func (a Answer) Text(path ...string) string {
 }
 
 // Audit gives the audit log of Org, oldest first.
-func (h *House) Audit() []audit.Entry {
+func (h *Installation) Audit() []audit.Entry {
 	h.t.Helper()
 	ctx := context.Background()
 	if failed, err := audit.NewWorker(h.Store).Handle(ctx, h.queue.take()); err != nil || len(failed) > 0 {

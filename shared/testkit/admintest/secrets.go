@@ -25,7 +25,7 @@ import (
 )
 
 // SecretReference makes a secret reference of Org that is open to all workspaces.
-func (h *House) SecretReference(slug string) {
+func (h *Installation) SecretReference(slug string) {
 	h.t.Helper()
 	rec := resource.Record{Scope: store.Scope{Org: Org}, Kind: reference.Kind, Slug: slug, Name: slug, Status: "active",
 		Body: []byte(`{"manager_type":"hashicorp_vault","auth_config":{"vault_auth_type":"token","vault_addr":"https://vault.example.com"},"secret_path":"kv/` + slug + `","allow_all_workspaces":true}`)}
@@ -36,7 +36,7 @@ func (h *House) SecretReference(slug string) {
 
 // VaultReference stores a secret reference of Org to a member of the secret that
 // NewVault has.
-func (h *House) VaultReference(slug, address string) (of resource.Ref) {
+func (h *Installation) VaultReference(slug, address string) (of resource.Ref) {
 	h.t.Helper()
 	org := store.Scope{Org: Org}
 	err := h.Resources.Change(context.Background(), org, func(tx *resource.Tx) error {
@@ -80,7 +80,7 @@ func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.ahead.Lo
 func (c *Clock) Later(d time.Duration) { c.ahead.Add(int64(d)) }
 
 // Users are the kinds and names of what uses a record.
-func (h *House) Users(of resource.Ref) (names []string) {
+func (h *Installation) Users(of resource.Ref) (names []string) {
 	h.t.Helper()
 	all, err := h.Resources.Users(context.Background(), of)
 	if err != nil {
@@ -92,9 +92,9 @@ func (h *House) Users(of resource.Ref) (names []string) {
 	return names
 }
 
-// trailTells compares each record that a test leaves with the state rebuilt from the audit log
+// checkAuditLog compares each record that a test leaves with the state rebuilt from the audit log
 // alone, with secrets masked.
-func (h *House) trailTells() {
+func (h *Installation) checkAuditLog() {
 	h.t.Helper()
 	h.Audit()
 	ctx, reader := context.Background(), audit.NewReader(h.Store, time.Now)
@@ -108,7 +108,7 @@ func (h *House) trailTells() {
 			for _, row := range page.Rows {
 				kind, id, ok := strings.Cut(row.Key.SK(), "#")
 				if ok && row.Item["row"] != nil && row.Item["rev"] != nil && !strings.Contains(id, "#") {
-					h.trailTellsOf(ctx, reader, sc, resource.Kind(kind), id)
+					h.checkAuditLogOf(ctx, reader, sc, resource.Kind(kind), id)
 				}
 			}
 			if page.Next == "" {
@@ -119,7 +119,7 @@ func (h *House) trailTells() {
 	}
 }
 
-func (h *House) trailTellsOf(ctx context.Context, reader *audit.Reader, sc store.Scope, kind resource.Kind, id string) {
+func (h *Installation) checkAuditLogOf(ctx context.Context, reader *audit.Reader, sc store.Scope, kind resource.Kind, id string) {
 	h.t.Helper()
 	rec, ok, err := h.Resources.Get(ctx, sc, kind, id)
 	if err != nil || !ok {
@@ -140,7 +140,7 @@ func (h *House) trailTellsOf(ctx context.Context, reader *audit.Reader, sc store
 
 // Govern stores settings of Org and lets the roles of users go by them from here on,
 // as in an installation.
-func (h *House) Govern(s tenant.Settings) {
+func (h *Installation) Govern(s tenant.Settings) {
 	h.t.Helper()
 	h.governed.Store(true)
 	sc := store.Scope{Org: Org}
@@ -153,7 +153,7 @@ func (h *House) Govern(s tenant.Settings) {
 }
 
 // rights is what the stored settings say about a caller's role.
-func (h *House) rights(ctx context.Context, c *admin.Caller, scope string) (allowed, decided bool, err error) {
+func (h *Installation) rights(ctx context.Context, c *admin.Caller, scope string) (allowed, decided bool, err error) {
 	if !h.governed.Load() {
 		return false, false, nil
 	}
@@ -168,7 +168,7 @@ func (h *House) rights(ctx context.Context, c *admin.Caller, scope string) (allo
 }
 
 // lenient reports whether the stored settings ignore unknown members.
-func (h *House) lenient(ctx context.Context, org string) (lenient bool, err error) {
+func (h *Installation) lenient(ctx context.Context, org string) (lenient bool, err error) {
 	if !h.governed.Load() {
 		return false, nil
 	}
@@ -196,7 +196,7 @@ var changing = regexp.MustCompile(`(?:pp|pg|col|default)-(?:[a-z0-9-]*-)?[0-9a-f
 // Golden makes the calls, which must all be answered with 200, and holds the
 // answers against testdata/file, with ID, SLUG and TIME in place of what changes;
 // update writes the file first.
-func (h *House) Golden(update bool, file string, calls ...Call) {
+func (h *Installation) Golden(update bool, file string, calls ...Call) {
 	h.t.Helper()
 	var out bytes.Buffer
 	for _, c := range calls {

@@ -20,8 +20,8 @@ type responsesItem struct {
 	Summary   []struct{ Type, Text string }
 }
 
-// said returns all the text of an item.
-func (it *responsesItem) said() string {
+// text returns all the text of an item.
+func (it *responsesItem) text() string {
 	s := it.Arguments + it.Input
 	for _, p := range it.Content {
 		s += p.Text + p.Refusal
@@ -126,7 +126,7 @@ func CheckResponses(t *testing.T, stream []byte) {
 			state = "ended"
 			checkResponsesEnd(t, &ev, items, e.Data)
 		case "response.output_item.added":
-			if ev.OutputIndex == nil || *ev.OutputIndex != len(items) || ev.Item == nil || ev.Item.ID == "" || ev.Item.said() != "" {
+			if ev.OutputIndex == nil || *ev.OutputIndex != len(items) || ev.Item == nil || ev.Item.ID == "" || ev.Item.text() != "" {
 				t.Fatalf("item %d expected: %s", len(items), e.Data)
 			}
 			for _, it := range items {
@@ -170,7 +170,7 @@ func (it *responsesOpen) event(t *testing.T, ev *responsesEvent, data string) {
 	switch {
 	case what == "output_item" && how == "done":
 		it.done = true
-		if it.open || ev.Item == nil || ev.Item.ID != it.item.ID || ev.Item.said() != it.text {
+		if it.open || ev.Item == nil || ev.Item.ID != it.item.ID || ev.Item.text() != it.text {
 			t.Errorf("the item was %q: %s", it.text, data)
 		}
 		if c := ev.Item; c.Type == "function_call" && c.Status == "completed" && !json.Valid([]byte(c.Arguments)) {
@@ -227,10 +227,10 @@ func checkResponsesEnd(t *testing.T, ev *responsesEvent, items []*responsesOpen,
 		return
 	}
 	for i, it := range items {
-		var given, held any
-		_ = json.Unmarshal(it.whole, &given)
+		var whole, held any
+		_ = json.Unmarshal(it.whole, &whole)
 		_ = json.Unmarshal(ev.Response.Output[i], &held)
-		if !it.done || !reflect.DeepEqual(given, held) {
+		if !it.done || !reflect.DeepEqual(whole, held) {
 			t.Errorf("item %d was given as %s and is held as %s", i, it.whole, ev.Response.Output[i])
 		}
 	}

@@ -290,7 +290,7 @@ func framedEvents(t *testing.T, in []byte) (out []byte) {
 }
 
 // pass sends an answer through the filter of a dialect that both sides speak.
-func (g *pair) pass(o *chat.Options, asked bool) {
+func (g *pair) pass(o *chat.Options, includeUsage bool) {
 	if body := g.in["upstream_response.json"]; body != nil {
 		if g.c.Status >= 400 {
 			g.failure(g.provider.DecodeError(g.c.Status, http.Header{}, body), o)
@@ -301,7 +301,7 @@ func (g *pair) pass(o *chat.Options, asked bool) {
 	}
 	in := g.in["upstream_response.sse"]
 	for i, size := range []int{len(in), 1, 13} {
-		f := g.client.NewStreamFilter(&chat.FilterOptions{Strict: !g.c.Lenient, IncludeUsage: asked, Injected: g.c.Injected})
+		f := g.client.NewStreamFilter(&chat.FilterOptions{Strict: !g.c.Lenient, IncludeUsage: includeUsage, Injected: g.c.Injected})
 		var out []byte
 		buffer := make([]byte, size) // used for each read, as a connection's is
 		for rest := in; len(rest) > 0; {

@@ -122,7 +122,7 @@ func (v *Vault) serve(w http.ResponseWriter, r *http.Request) {
 		}
 		v.calls["renew"]++
 		v.Tokens[token] = v.now().Add(v.Lease)
-		v.given(w, token)
+		v.respondToken(w, token)
 	case r.Method == "GET":
 		v.read(w, r, path)
 	default:
@@ -150,10 +150,10 @@ func (v *Vault) login(w http.ResponseWriter, r *http.Request, in any, good func(
 	v.made++
 	token := fmt.Sprintf("hvs.made-%d", v.made)
 	v.Tokens[token] = v.now().Add(v.Lease)
-	v.given(w, token)
+	v.respondToken(w, token)
 }
 
-func (v *Vault) given(w http.ResponseWriter, token string) {
+func (v *Vault) respondToken(w http.ResponseWriter, token string) {
 	reply(w, 200, map[string]any{"request_id": "r", "data": nil, "auth": map[string]any{"client_token": token, "lease_duration": int(v.Lease / time.Second), "renewable": true, "policies": []string{"default"}}})
 }
 

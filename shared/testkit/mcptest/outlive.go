@@ -37,13 +37,13 @@ func Outlive(t *testing.T, h *Holder, clients []*Client, wait func(func() error)
 		if err := c.Begin(); err != nil {
 			return err
 		}
-		return c.Say("before " + c.Name)
+		return c.CallTool("before " + c.Name)
 	}).Wait()
 	if t.Failed() {
 		t.FailNow()
 	}
 	cut := each(func(c *Client) error {
-		if err := c.Say("hold " + c.Name); err == nil {
+		if err := c.CallTool("hold " + c.Name); err == nil {
 			return fmt.Errorf("a call was answered that nobody answered")
 		}
 		return nil
@@ -59,14 +59,14 @@ func Outlive(t *testing.T, h *Holder, clients []*Client, wait func(func() error)
 	h.GoOn()
 	launch()
 	each(func(c *Client) error {
-		if err := c.Say("hold " + c.Name); err != nil { // the client aborts
+		if err := c.CallTool("hold " + c.Name); err != nil { // the client aborts
 			return err
 		}
-		return c.Say("after " + c.Name)
+		return c.CallTool("after " + c.Name)
 	}).Wait()
 	for _, c := range clients {
 		for text, want := range map[string]int{"before ": 1, "hold ": 2, "after ": 1} {
-			if n := h.Came(text + c.Name); n != want {
+			if n := h.Calls(text + c.Name); n != want {
 				t.Errorf("%s%s came %d times, not %d", text, c.Name, n, want)
 			}
 		}
@@ -126,9 +126,9 @@ func countCalls(page []byte, seen map[string]int) (more bool, _ error) {
 // calls whose text begins with "hold" until GoOn.
 type Holder struct {
 	*httptest.Server
-	held atomic.Int32
-	on   chan struct{}
-	came sync.Map // number of calls by text: *atomic.Int32
+	held  atomic.Int32
+	on    chan struct{}
+	calls sync.Map // number of calls by text: *atomic.Int32
 }
 
 // NewHolder starts a Holder.
@@ -138,7 +138,7 @@ func NewHolder(t testing.TB) *Holder {
 	sdk.AddTool(s, &sdk.Tool{Name: "say"}, func(_ context.Context, r *sdk.CallToolRequest, a struct {
 		Text string `json:"text"`
 	}) (*sdk.CallToolResult, any, error) {
-		n, _ := h.came.LoadOrStore(a.Text, new(atomic.Int32))
+		n, _ := h.calls.LoadOrStore(a.Text, new(atomic.Int32))
 		n.(*atomic.Int32).Add(1)
 		if strings.HasPrefix(a.Text, "hold") {
 			h.held.Add(1)
@@ -160,9 +160,9 @@ func (h *Holder) Held() int { return int(h.held.Load()) }
 // GoOn releases delayed calls and stops delaying.
 func (h *Holder) GoOn() { close(h.on) }
 
-// Came returns the number of calls with a text.
-func (h *Holder) Came(text string) int {
-	n, ok := h.came.Load(text)
+// Calls returns the number of calls with a text.
+func (h *Holder) Calls(text string) int {
+	n, ok := h.calls.Load(text)
 	if !ok {
 		return 0
 	}
@@ -224,8 +224,8 @@ func (c *Client) Begin() error {
 	return nil
 }
 
-// Say calls the tool of a Holder. It returns an error if there is no valid response.
-func (c *Client) Say(text string) error {
+// CallTool calls the tool of a Holder. It returns an error if there is no valid response.
+func (c *Client) CallTool(text string) error {
 	c.calls++
 	trace := fmt.Sprintf("%s-%d", c.Name, c.calls)
 	_, status, answer, err := c.send(trace, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"say","arguments":{"text":%q}}}`, c.calls, text))

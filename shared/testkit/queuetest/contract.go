@@ -365,10 +365,10 @@ func atMostTen(t *testing.T, h Harness) {
 		all = append(all, queue.Outgoing{Body: fmt.Append(nil, i)})
 	}
 	send(t, q, all...)
-	for ask, most := range map[int]int{0: 1, 1: 1, 3: 3, 10: 10, 11: 10} {
-		got, err := q.Receive(bg, ask, tick, long)
+	for requested, most := range map[int]int{0: 1, 1: 1, 3: 3, 10: 10, 11: 10} {
+		got, err := q.Receive(bg, requested, tick, long)
 		if err != nil || len(got) == 0 || len(got) > most {
-			t.Errorf("asked for %d: %d messages, %v", ask, len(got), err)
+			t.Errorf("asked for %d: %d messages, %v", requested, len(got), err)
 		}
 	}
 }

@@ -141,9 +141,9 @@ func roundTrip(t *testing.T, h Harness) {
 	s := seal.New(h.Open(t), nil)
 	for _, n := range []int{0, 1, 15, 2048, 300_000} {
 		plain := bytes.Repeat([]byte("canary"), n/6+1)[:n]
-		kept := bytes.Clone(plain)
+		original := bytes.Clone(plain)
 		sealed, err := s.Seal(bg, place, plain)
-		if err != nil || !bytes.Equal(plain, kept) {
+		if err != nil || !bytes.Equal(plain, original) {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
 		if n > 6 && bytes.Contains(sealed, []byte("canary")) || bytes.Contains(sealed, []byte("org-1")) {

@@ -282,7 +282,7 @@ func (s *Server) take(in *receiveRequest) ([]received, *failure) {
 
 // attributes returns the requested ones, as SQS does.
 func (in *receiveRequest) attributes(m *message) map[string]string {
-	asked := append(slices.Clone(in.MessageSystemAttributeNames), in.AttributeNames...)
+	names := append(slices.Clone(in.MessageSystemAttributeNames), in.AttributeNames...)
 	out := map[string]string{}
 	for name, value := range map[string]string{
 		"ApproximateReceiveCount":          strconv.Itoa(m.receives),
@@ -291,7 +291,7 @@ func (in *receiveRequest) attributes(m *message) map[string]string {
 		"SenderId":                         "AIDAEXAMPLE",
 		"MessageGroupId":                   m.group,
 	} {
-		if value != "" && (slices.Contains(asked, name) || slices.Contains(asked, "All")) {
+		if value != "" && (slices.Contains(names, name) || slices.Contains(names, "All")) {
 			out[name] = value
 		}
 	}

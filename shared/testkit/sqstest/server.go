@@ -164,17 +164,17 @@ func bury(s *Server, q *store) {
 		return
 	}
 	dead := s.queues[q.opt.DeadLetter]
-	kept := q.messages[:0]
+	remaining := q.messages[:0]
 	for _, m := range q.messages {
 		if m.receives >= q.opt.MaxReceives && !m.visible.After(s.now()) {
 			m.receipt = ""
 			dead.messages = append(dead.messages, m)
 			continue
 		}
-		kept = append(kept, m)
+		remaining = append(remaining, m)
 	}
-	clear(q.messages[len(kept):])
-	q.messages = kept
+	clear(q.messages[len(remaining):])
+	q.messages = remaining
 }
 
 var queueName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)

@@ -69,7 +69,7 @@ func TestOneAddress(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	one.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
-	if w.Code != 404 || w.Header().Get(StandInHeader) == "" {
+	if w.Code != 404 || w.Header().Get(EmulatorHeader) == "" {
 		t.Errorf("unsigned: %d %v", w.Code, w.Header())
 	}
 }

@@ -174,9 +174,9 @@ func (s *Services) String() string {
 	return fmt.Sprintf("DynamoDB %s, SQS %s, S3 %s, KMS %s", s.front.URL, s.SQS.URL(), s.s3.URL, s.KMS.URL())
 }
 
-// StandInHeader is a header in the responses of One. Tests use it to verify what serves an
+// EmulatorHeader is a header in the responses of One. Tests use it to verify what serves an
 // endpoint.
-const StandInHeader = "X-Stand-In"
+const EmulatorHeader = "X-Stand-In"
 
 var scope = regexp.MustCompile(`Credential=[^/]+/\d{8}/[a-z0-9-]+/([a-z0-9]+)/aws4_request`)
 
@@ -198,7 +198,7 @@ func (s *Services) One() (http.Handler, error) {
 		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set(StandInHeader, "dynoxide")
+		w.Header().Set(EmulatorHeader, "dynoxide")
 		m := scope.FindStringSubmatch(r.Header.Get("Authorization"))
 		if m == nil || services[m[1]] == nil {
 			http.Error(w, fmt.Sprintf("no service stands in for %q", m), http.StatusNotFound)

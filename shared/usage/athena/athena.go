@@ -280,17 +280,17 @@ func (a *attempt) row(bytes int64) store.Row {
 // reject callers who load a page of graphs.
 func (h *hourly) unseen() int64 { return h.most / 50 }
 
-// asking groups the queries of one request, in a context.
-type asking struct{ admitted atomic.Bool }
+// requestQueries groups the queries of one request, in a context.
+type requestQueries struct{ admitted atomic.Bool }
 
-type askingKey struct{}
+type requestQueriesKey struct{}
 
 // Question implements report.SQLEngine.
 func (e *Engine) Question(ctx context.Context) context.Context {
-	if ctx.Value(askingKey{}) != nil {
+	if ctx.Value(requestQueriesKey{}) != nil {
 		return ctx
 	}
-	return context.WithValue(ctx, askingKey{}, new(asking))
+	return context.WithValue(ctx, requestQueriesKey{}, new(requestQueries))
 }
 
 // admit admits or rejects an attempt. The limit may be exceeded by queries that are
@@ -300,9 +300,9 @@ func (h *hourly) admit(ctx context.Context, a *attempt, now time.Time) error {
 	if h.table == nil {
 		return nil
 	}
-	question, _ := ctx.Value(askingKey{}).(*asking)
+	question, _ := ctx.Value(requestQueriesKey{}).(*requestQueries)
 	if question == nil {
-		question = new(asking)
+		question = new(requestQueries)
 	}
 	_, known, err := h.table.Get(ctx, a.rows().Key(a.token), true)
 	if err == nil && !known && !question.admitted.Load() {

@@ -83,11 +83,11 @@ func (w *Worker) handle(ctx context.Context, m queue.Message) error {
 		return err // it becomes a dead letter
 	}
 	t := &task{Worker: w, sc: s.scope(), id: s.Export, holder: uuid.NewString()}
-	took, err := t.take(ctx, s.Attempt)
+	taken, err := t.take(ctx, s.Attempt)
 	if errors.Is(err, errHeld) && m.Attempt == 1 {
 		return nil // a duplicate of the holder's message
 	}
-	if err != nil || !took {
+	if err != nil || !taken {
 		return err
 	}
 	err = func() error {
@@ -161,13 +161,13 @@ func (s *Runs) days(ctx context.Context, sc store.Scope) (int, error) {
 	if s.WorkspaceRetention == nil {
 		return least, nil
 	}
-	kept, err := s.WorkspaceRetention(ctx, sc)
+	retention, err := s.WorkspaceRetention(ctx, sc)
 	if err != nil {
 		return 0, err
 	}
-	all := []int{kept.Days(sc.Workspace)}
+	all := []int{retention.Days(sc.Workspace)}
 	if sc.Workspace == "" {
-		all = append(slices.Collect(maps.Values(kept.Of)), kept.Standard)
+		all = append(slices.Collect(maps.Values(retention.Of)), retention.Standard)
 	}
 	for _, days := range all {
 		if days > 0 && (least == 0 || days < least) {

@@ -53,12 +53,12 @@ func (f *Feedback) Weighted() float64 { return float64(f.Value) * f.Weight }
 
 // Store reads and writes feedback.
 type Store struct {
-	store  store.Store
-	table  store.Table
-	now    func() time.Time
-	keep   time.Duration
-	kept   RetentionFunc
-	marked sync.Map // scopes with a row of notedWorkspaces that this process has written
+	store       store.Store
+	table       store.Table
+	now         func() time.Time
+	retention   time.Duration
+	retentionOf RetentionFunc
+	marked      sync.Map // scopes with a row of notedWorkspaces that this process has written
 }
 
 // RetentionFunc returns the current log retention of workspaces.
@@ -66,8 +66,8 @@ type RetentionFunc func(context.Context, store.Scope) (usage.WorkspaceRetention,
 
 // New returns a Store. keep is the maximum retention of feedback; 0 means forever. kept
 // may be nil if no workspace has a shorter retention.
-func New(s store.Store, now func() time.Time, keep time.Duration, kept RetentionFunc) *Store {
-	return &Store{store: s, table: s.Table(store.Usage), now: now, keep: keep, kept: kept}
+func New(s store.Store, now func() time.Time, retention time.Duration, retentionOf RetentionFunc) *Store {
+	return &Store{store: s, table: s.Table(store.Usage), now: now, retention: retention, retentionOf: retentionOf}
 }
 
 // partition returns the partition of a workspace.
@@ -120,8 +120,8 @@ func (s *Store) puts(sc store.Scope, f *Feedback, conds ...store.Cond) ([]store.
 		return nil, fmt.Errorf("feedback: encode: %w", err)
 	}
 	var expires time.Time
-	if s.keep > 0 {
-		expires = f.Created.Add(s.keep)
+	if s.retention > 0 {
+		expires = f.Created.Add(s.retention)
 	}
 	traceHash, at := hash(f.Trace), timeKey(f.Created)
 	byID, byTrace, byTime := keys(sc, f.ID, traceHash, at)

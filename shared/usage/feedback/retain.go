@@ -32,14 +32,14 @@ func (s *Store) markWorkspace(ctx context.Context, sc store.Scope) error {
 // first returns the start of a workspace's visible feedback; older feedback may not be
 // deleted yet.
 func (s *Store) first(ctx context.Context, sc store.Scope) (time.Time, error) {
-	if s.kept == nil {
+	if s.retentionOf == nil {
 		return time.Time{}, nil
 	}
-	kept, err := s.kept(ctx, sc)
+	retention, err := s.retentionOf(ctx, sc)
 	if err != nil {
 		return time.Time{}, err
 	}
-	first := kept.Cutoff(sc.Workspace, s.now())
+	first := retention.Cutoff(sc.Workspace, s.now())
 	if first == math.MinInt64 {
 		return time.Time{}, nil
 	}
@@ -66,7 +66,7 @@ func scanKey() store.Key { return store.System("FEEDBACK-LOOK").Key("look") }
 // the last call.
 func (s *Store) scan(ctx context.Context, at Places, most int) error {
 	item, _, err := s.table.Get(ctx, scanKey(), true)
-	if err != nil || s.kept == nil || s.now().UnixMilli() < item.Int("rest") {
+	if err != nil || s.retentionOf == nil || s.now().UnixMilli() < item.Int("rest") {
 		return err
 	}
 	orgs, err := at.Organizations(ctx, item.String("org"), most)
@@ -91,8 +91,8 @@ func (s *Store) scan(ctx context.Context, at Places, most int) error {
 
 // markAll marks the workspaces of an organization with separate retention.
 func (s *Store) markAll(ctx context.Context, at Places, org string) error {
-	kept, err := s.kept(ctx, store.Scope{Org: org})
-	if err != nil || !kept.HasOverrides() {
+	retention, err := s.retentionOf(ctx, store.Scope{Org: org})
+	if err != nil || !retention.HasOverrides() {
 		return err
 	}
 	list, err := at.Workspaces(ctx, org)

@@ -53,7 +53,7 @@ func ofMarks[S, P any](draw func(f *Filter, marks []Feedback) (S, []P)) feedback
 
 // feedbacks are the graphs of feedback, by the end of their path.
 var feedbacks = map[string]feedbackDrawing{
-	"feedbacks":           ofMarks(given),
+	"feedbacks":           ofMarks(feedbackSums),
 	"feedbacks/weighted":  ofMarks(weighted),
 	"feedbacks/scores":    ofMarks(scores),
 	"feedbacks/ai-models": ofMarks(byModel),
@@ -85,7 +85,7 @@ func samples(f *Filter, marks []Feedback) (buckets, []Sample) {
 	return b, list
 }
 
-func given(f *Filter, marks []Feedback) (Sum, []TotalPoint) {
+func feedbackSums(f *Filter, marks []Feedback) (Sum, []TotalPoint) {
 	b, list := samples(f, marks)
 	points := make([]TotalPoint, len(list))
 	for i := range list {
@@ -225,7 +225,7 @@ func (r *Reader) RateByMetadata(ctx context.Context, sc store.Scope, f *Filter, 
 	for trace := range of {
 		traces = append(traces, trace)
 	}
-	if only.KeepTraces(traces); only.Nothing {
+	if only.RestrictTraces(traces); only.Nothing {
 		return nil, nil
 	}
 	leave, err := r.src.budget.admit(ctx, 2*modelWeight*int64(len(of)))

@@ -41,7 +41,7 @@ type Filter struct {
 
 	TotalTokens, PromptTokens, CompletionTokens Range
 	Cost                                        Range // nano-dollars
-	Feedback                                    Range // see KeepTraces; no record matches limits
+	Feedback                                    Range // see RestrictTraces; no record matches limits
 
 	Statuses      []int
 	ProviderSlugs []string // saved providers ("virtual keys")
@@ -65,14 +65,14 @@ type Filter struct {
 	Metadata      map[string]string // all pairs must match
 }
 
-// KeepTraces further restricts f to records of these traces.
-func (f *Filter) KeepTraces(traces []string) {
+// RestrictTraces further restricts f to records of these traces.
+func (f *Filter) RestrictTraces(traces []string) {
 	if len(f.TraceIDs) > 0 {
-		asked := make(map[string]struct{}, len(f.TraceIDs))
+		requested := make(map[string]struct{}, len(f.TraceIDs))
 		for _, t := range f.TraceIDs {
-			asked[t] = struct{}{}
+			requested[t] = struct{}{}
 		}
-		traces = slices.DeleteFunc(traces, func(t string) bool { _, ok := asked[t]; return !ok })
+		traces = slices.DeleteFunc(traces, func(t string) bool { _, ok := requested[t]; return !ok })
 	}
 	f.TraceIDs = traces
 	f.Nothing = f.Nothing || len(traces) == 0

@@ -143,10 +143,10 @@ func (sc *scan) run(ctx context.Context, parts []segment.Part) error {
 }
 
 // retryMerged repeats a query if a merge has replaced segments that it was reading.
-func retryMerged(ask func() error) error {
-	err := ask()
+func retryMerged(attempt func() error) error {
+	err := attempt()
 	if errors.Is(err, segment.ErrGone) {
-		err = ask()
+		err = attempt()
 	}
 	return err
 }

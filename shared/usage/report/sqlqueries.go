@@ -169,14 +169,14 @@ func (e *sqlQueries) sum(ctx context.Context, p *plan, f *coverage, q *query, b 
 	}
 	sum.fromSQL = true
 	var rows, bins [][]*string
-	g, asking := errgroup.WithContext(e.engine.Question(ctx))
+	g, groupCtx := errgroup.WithContext(e.engine.Question(ctx))
 	g.Go(func() (err error) {
-		rows, err = e.engine.Query(asking, p.org, stats)
+		rows, err = e.engine.Query(groupCtx, p.org, stats)
 		return err
 	})
 	if sum.latencies {
 		g.Go(func() (err error) {
-			bins, err = e.engine.Query(asking, p.org, latencies)
+			bins, err = e.engine.Query(groupCtx, p.org, latencies)
 			return err
 		})
 	}
@@ -260,11 +260,11 @@ func (e *sqlQueries) ranked(ctx context.Context, sc store.Scope, q *GroupQuery, 
 	if q.MetadataKey == "" && sum.groups[""] != nil {
 		nearby--
 	}
-	asked := s.ranked(q, names, wanted)
-	if !sendable(asked) {
+	querySQL := s.ranked(q, names, wanted)
+	if !sendable(querySQL) {
 		return nil, 0, false, nil
 	}
-	rows, err := e.engine.Query(ctx, p.org, asked)
+	rows, err := e.engine.Query(ctx, p.org, querySQL)
 	if err != nil {
 		return nil, 0, false, err
 	}
@@ -307,14 +307,14 @@ func (e *sqlQueries) pageBins(ctx context.Context, s *statement, page []Group) e
 	for i := range page {
 		names[i], at[page[i].Value] = page[i].Value, &page[i]
 	}
-	asked := s.bins(names, len(names))
-	if half := len(page) / 2; len(asked) > maxText && half > 0 {
+	querySQL := s.bins(names, len(names))
+	if half := len(page) / 2; len(querySQL) > maxText && half > 0 {
 		if err := e.pageBins(ctx, s, page[:half]); err != nil {
 			return err
 		}
 		return e.pageBins(ctx, s, page[half:])
 	}
-	rows, err := e.engine.Query(ctx, s.plan.org, asked)
+	rows, err := e.engine.Query(ctx, s.plan.org, querySQL)
 	if err != nil {
 		return err
 	}

@@ -156,12 +156,12 @@ func (t *Tail) segment(ctx context.Context, p *plan, m *segment.Manifest, ended 
 		if err != nil {
 			return nil, 0, err
 		}
-		keep := min(len(rows), max(most-len(out), 0))
-		more += len(rows) - keep
-		if keep == 0 {
+		count := min(len(rows), max(most-len(out), 0))
+		more += len(rows) - count
+		if count == 0 {
 			continue
 		}
-		records, err := t.r.src.records(ctx, m, g, rows[:keep], false)
+		records, err := t.r.src.records(ctx, m, g, rows[:count], false)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -188,14 +188,14 @@ func (t *Tail) rows(ctx context.Context, p *plan, f *segment.File, group int, en
 	if err != nil || m.never {
 		return nil, err
 	}
-	ids, starts, took := v.Dims[segment.ID], v.Ints[segment.Start], v.Ints[segment.Duration]
+	ids, starts, durations := v.Dims[segment.ID], v.Ints[segment.Start], v.Ints[segment.Duration]
 	for i, start := range starts {
-		if start < p.from || start+took[i] < ended || !m.match(i) {
+		if start < p.from || start+durations[i] < ended || !m.match(i) {
 			continue
 		}
 		id := segment.HashID(ids.At(i))
 		if _, twice := t.returned[id]; !twice {
-			t.returned[id] = start + took[i]
+			t.returned[id] = start + durations[i]
 			rows = append(rows, i)
 		}
 	}

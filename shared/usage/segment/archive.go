@@ -115,15 +115,15 @@ func (a *Archive) Cut(ctx context.Context, sc store.Scope) (Cut, error) {
 	if a.o.WorkspaceRetention == nil {
 		return cut, nil
 	}
-	kept, err := a.o.WorkspaceRetention(ctx, sc)
-	if err != nil || !kept.HasOverrides() {
+	retention, err := a.o.WorkspaceRetention(ctx, sc)
+	if err != nil || !retention.HasOverrides() {
 		return cut, err
 	}
 	now := a.o.Clock()
-	cut.standard = kept.Cutoff("", now)
+	cut.standard = retention.Cutoff("", now)
 	cut.least, cut.most = cut.standard, cut.standard
-	for ws := range kept.Of {
-		first := kept.Cutoff(ws, now)
+	for ws := range retention.Of {
+		first := retention.Cutoff(ws, now)
 		if first == cut.standard {
 			continue
 		}

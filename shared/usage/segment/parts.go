@@ -68,17 +68,17 @@ func partition(list []Manifest, order func(x, y *Manifest) int) []Part {
 	slices.SortFunc(byMin, func(x, y int) int { return compare(list[x].Min, list[y].Min) })
 	var open []int // segments that may overlap with later ones
 	for _, i := range byMin {
-		kept := open[:0]
+		remaining := open[:0]
 		for _, j := range open {
 			if list[j].Max/sameTime < list[i].Min/sameTime {
 				continue
 			}
-			kept = append(kept, j)
+			remaining = append(remaining, j)
 			second := max(i, j)
 			parts[second].rivals = append(parts[second].rivals, &list[min(i, j)])
 			parts[min(i, j)].rival = true
 		}
-		open = append(kept, i)
+		open = append(remaining, i)
 	}
 	return parts
 }

@@ -94,8 +94,8 @@ func (a thinner) thinAll(ctx context.Context, now time.Time) error {
 // thinOrg thins the days of an organization that expired for some workspace since the
 // last call, and the days that received late records.
 func (a thinner) thinOrg(ctx context.Context, org string, now time.Time) error {
-	kept, err := a.archive.o.WorkspaceRetention(ctx, store.Scope{Org: org})
-	if err != nil || !kept.HasOverrides() {
+	retention, err := a.archive.o.WorkspaceRetention(ctx, store.Scope{Org: org})
+	if err != nil || !retention.HasOverrides() {
 		return err
 	}
 	late, err := a.lateDays(ctx, org)
@@ -106,7 +106,7 @@ func (a thinner) thinOrg(ctx context.Context, org string, now time.Time) error {
 	if err != nil || !free {
 		return err
 	}
-	sum := sha256.Sum256([]byte(ruleText(&kept)))
+	sum := sha256.Sum256([]byte(ruleText(&retention)))
 	rules := hex.EncodeToString(sum[:8])
 	if p.rules == rules && p.pass == 0 && len(late) == 0 && p.done/secondsOfDay == now.Unix()/secondsOfDay {
 		return nil // days expire at midnight
@@ -120,11 +120,11 @@ func (a thinner) thinOrg(ctx context.Context, org string, now time.Time) error {
 	if mine, err := a.saveProgress(ctx, &p, now.Add(thinLease)); err != nil || !mine {
 		return err
 	}
-	if mine, err := a.pass(ctx, org, &kept, &p, now); err != nil || !mine {
+	if mine, err := a.pass(ctx, org, &retention, &p, now); err != nil || !mine {
 		return err
 	}
 	for _, row := range late {
-		if err := a.thinDay(ctx, org, row.Item.Int("hour"), &kept, now); err != nil {
+		if err := a.thinDay(ctx, org, row.Item.Int("hour"), &retention, now); err != nil {
 			return err
 		}
 		err := a.archive.table.Delete(ctx, row.Key, store.IfEqual(store.At("note"), row.Item.Int("note")))
@@ -141,9 +141,9 @@ const secondsOfDay = 24 * hourSeconds
 
 // pass thins the days that expired between the start of the last pass and of this one.
 // mine is false if another process has taken the lease.
-func (a thinner) pass(ctx context.Context, org string, kept *usage.WorkspaceRetention, p *progress, now time.Time) (mine bool, err error) {
+func (a thinner) pass(ctx context.Context, org string, retention *usage.WorkspaceRetention, p *progress, now time.Time) (mine bool, err error) {
 	then, last := time.Unix(p.pass, 0), time.Unix(p.done, 0)
-	all := append(slices.Collect(maps.Values(kept.Of)), kept.Standard)
+	all := append(slices.Collect(maps.Values(retention.Of)), retention.Standard)
 	due := func(day int64) bool {
 		return slices.ContainsFunc(all, func(days int) bool {
 			return expiredAfter(day, days, then) && (p.done == 0 || !expiredAfter(day, days, last))
@@ -157,7 +157,7 @@ func (a thinner) pass(ctx context.Context, org string, kept *usage.WorkspaceRete
 		if !due(day) {
 			continue
 		}
-		if err := a.thinDay(ctx, org, day, kept, then); err != nil {
+		if err := a.thinDay(ctx, org, day, retention, then); err != nil {
 			return false, err
 		}
 		p.at = day + 24

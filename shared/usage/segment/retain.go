@@ -18,8 +18,8 @@ import (
 const oneDay = 24 * time.Hour
 
 // expired reports whether the retention of a day, given by its first hour, has ended.
-func expired(day int64, keep time.Duration, now time.Time) bool {
-	return keep > 0 && !now.Before(time.Unix((day+24)*hourSeconds, 0).Add(keep))
+func expired(day int64, retention time.Duration, now time.Time) bool {
+	return retention > 0 && !now.Before(time.Unix((day+24)*hourSeconds, 0).Add(retention))
 }
 
 // bodiesExpired reports whether the bodies of a segment are deleted or due for deletion.
@@ -53,21 +53,21 @@ type expirer struct {
 // Retain deletes expired data; call it about once an hour. If it runs out of time, the
 // next call continues.
 func (a *Archive) Retain(ctx context.Context) error {
-	e, keep := expirer{a, a.o.Clock()}, a.o.Retention
+	e, retention := expirer{a, a.o.Clock()}, a.o.Retention
 	return errors.Join(
-		e.eachExpired(ctx, "B", keep.Bodies, e.bodies),
-		e.eachExpired(ctx, "R", keep.Records, e.records),
+		e.eachExpired(ctx, "B", retention.Bodies, e.bodies),
+		e.eachExpired(ctx, "R", retention.Records, e.records),
 		e.journal(ctx),
 		thinner{a}.thinAll(ctx, e.now),
 	)
 }
 
 // eachExpired calls expire for the marks of expired days.
-func (a expirer) eachExpired(ctx context.Context, sort string, keep time.Duration, expire func(context.Context, string, int64) error) error {
-	if keep == 0 {
+func (a expirer) eachExpired(ctx context.Context, sort string, retention time.Duration, expire func(context.Context, string, int64) error) error {
+	if retention == 0 {
 		return nil
 	}
-	last := a.now.Add(-keep-oneDay).Unix() / hourSeconds
+	last := a.now.Add(-retention-oneDay).Unix() / hourSeconds
 	q := store.Query{Partition: dueRows(), From: sort + "#", To: fmt.Sprintf("%s#%08d#~", sort, last)}
 	for {
 		page, err := a.archive.table.Query(ctx, q)
@@ -76,7 +76,7 @@ func (a expirer) eachExpired(ctx context.Context, sort string, keep time.Duratio
 		}
 		for _, row := range page.Rows {
 			org, day := row.Item.String("org"), row.Item.Int("hour")
-			if !expired(day, keep, a.now) {
+			if !expired(day, retention, a.now) {
 				continue
 			}
 			if err := expire(ctx, org, day); err != nil {

@@ -150,8 +150,8 @@ func (a thinner) afterLoss(ctx context.Context, m, next *Manifest, made bool) er
 const maxThin = 3
 
 // thinDay thins the segments of an organization's day.
-func (a thinner) thinDay(ctx context.Context, org string, day int64, kept *usage.WorkspaceRetention, now time.Time) error {
-	gone := func(workspace string) bool { return expiredAfter(day, kept.Days(workspace), now) }
+func (a thinner) thinDay(ctx context.Context, org string, day int64, retention *usage.WorkspaceRetention, now time.Time) error {
+	gone := func(workspace string) bool { return expiredAfter(day, retention.Days(workspace), now) }
 	var err error
 	for range maxThin {
 		var list []Manifest
@@ -181,9 +181,9 @@ func expiredAfter(day int64, days int, now time.Time) bool {
 }
 
 // ruleText returns a text that identifies the rules.
-func ruleText(kept *usage.WorkspaceRetention) string {
-	parts := []string{fmt.Sprint(kept.Standard)}
-	for ws, days := range kept.Of {
+func ruleText(retention *usage.WorkspaceRetention) string {
+	parts := []string{fmt.Sprint(retention.Standard)}
+	for ws, days := range retention.Of {
 		parts = append(parts, fmt.Sprintf("%s=%d", ws, days))
 	}
 	slices.Sort(parts[1:])

@@ -93,7 +93,7 @@ func repair(r *usage.Record) error {
 		&r.KeyID, &r.KeyType, &r.UserID, &r.EndUser, &r.TraceID, &r.SpanID, &r.ParentSpanID, &r.Endpoint, &r.RequestModel, &r.Model, &r.Provider, &r.ProviderSlug,
 		&r.IntegrationID, &r.ConfigSlug, &r.PromptSlug, &r.Mode, &r.OptionIndex, &r.CacheStatus, &r.FinishReason, &r.ErrorCode, &r.Agent.Session, &r.Agent.ID, &r.Agent.Parent,
 	} {
-		*text = mended(*text)
+		*text = validUTF8(*text)
 	}
 	for key, value := range r.Metadata {
 		if utf8.ValidString(key) && utf8.ValidString(value) {
@@ -101,7 +101,7 @@ func repair(r *usage.Record) error {
 		}
 		copied := make(map[string]string, len(r.Metadata)) // the record's own map may be in use elsewhere
 		for key, value := range r.Metadata {
-			copied[mended(key)] = mended(value)
+			copied[validUTF8(key)] = validUTF8(value)
 		}
 		r.Metadata = copied
 		break
@@ -109,7 +109,7 @@ func repair(r *usage.Record) error {
 	return nil
 }
 
-func mended(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+func validUTF8(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
 // byStart orders rows by Start to the microsecond, then by id.
 func byStart(x, y *usage.Record) int {
@@ -127,18 +127,18 @@ const sameTime = 1000
 // deduplicate removes, from sorted records, those with the id of an earlier record of the
 // same millisecond.
 func deduplicate(records []*usage.Record) []*usage.Record {
-	kept := records[:0]
+	unique := records[:0]
 next:
 	for _, r := range records {
 		at := r.Start.UnixMicro() / sameTime
-		for i := len(kept) - 1; i >= 0 && kept[i].Start.UnixMicro()/sameTime == at; i-- {
-			if kept[i].ID == r.ID {
+		for i := len(unique) - 1; i >= 0 && unique[i].Start.UnixMicro()/sameTime == at; i-- {
+			if unique[i].ID == r.ID {
 				continue next
 			}
 		}
-		kept = append(kept, r)
+		unique = append(unique, r)
 	}
-	return kept
+	return unique
 }
 
 // batch holds the reusable buffers of one ingestion.

@@ -27,22 +27,22 @@ type Session struct {
 	client, provider wire.Walk
 	within           wire.Walk // of the provider's content
 
-	mu      sync.Mutex
-	most    int64 // tokens that a turn may make; 0 means no limit is stated
-	turns   int
-	open    bool // a turn is open
-	over    bool // the turn has ended, and its usage is still to come
-	used    pricing.Usage
-	prompt  int64 // tokens that the turn has read
-	made    int64 // bytes of the model's answer
-	sound   bool  // the response is audio
-	history int64 // tokens that the last turn read and made
-	since   int64 // most tokens that the client has added
-	booked  pricing.Usage
-	read    int64  // prompt of the turn that was booked last
-	last    string // its id
-	growths int    // how often its usage has grown since
-	asks    bool   // the client requested the open turn, and the model has sent nothing yet
+	mu        sync.Mutex
+	most      int64 // tokens that a turn may make; 0 means no limit is stated
+	turns     int
+	open      bool // a turn is open
+	over      bool // the turn has ended, and its usage is still to come
+	used      pricing.Usage
+	prompt    int64 // tokens that the turn has read
+	made      int64 // bytes of the model's answer
+	sound     bool  // the response is audio
+	history   int64 // tokens that the last turn read and made
+	since     int64 // most tokens that the client has added
+	booked    pricing.Usage
+	read      int64  // prompt of the turn that was booked last
+	last      string // its id
+	growths   int    // how often its usage has grown since
+	requested bool   // the client requested the open turn, and the model has sent nothing yet
 }
 
 // New reads a session.
@@ -113,7 +113,7 @@ func inside(field string, err error) error {
 
 // config reads what the setup says about answers.
 func (s *Session) config(setup []byte, in *wire.Walk) (a live.Demands, err error) {
-	a.Unheard = either(setup, in, setupKeys, "inputAudioTranscription", "input_audio_transcription") == nil
+	a.NoInputTranscript = either(setup, in, setupKeys, "inputAudioTranscription", "input_audio_transcription") == nil
 	written := either(setup, in, setupKeys, "outputAudioTranscription", "output_audio_transcription") != nil
 	raw := either(setup, in, setupKeys, "generationConfig", "generation_config")
 	voice := true // models that speak do so if the setup does not say otherwise
@@ -135,7 +135,7 @@ func (s *Session) config(setup []byte, in *wire.Walk) (a live.Demands, err error
 			voice = !slices.Equal(kinds, []string{"TEXT"})
 		}
 	}
-	a.Unsaid = voice && !written
+	a.NoOutputTranscript = voice && !written
 	return a, nil
 }
 
@@ -167,14 +167,14 @@ func (s *Session) Client(message []byte) (h live.Content, err error) {
 			return h, err
 		}
 	}
-	s.said(len(message), false)
+	s.countInput(len(message), false)
 	if raw := either(message, w, clientKeys, "clientContent", "client_content"); raw != nil {
 		var in wire.Walk
 		if err := contentKeys.Walk(raw, &in); err != nil {
 			return h, inside("clientContent", err)
 		}
 		if done := either(raw, &in, contentKeys, "turnComplete", "turn_complete"); string(done) == "true" {
-			h.Steps = s.asked()
+			h.Steps = s.beginRequestedTurn()
 		}
 	}
 	return h, nil
@@ -188,12 +188,12 @@ func (s *Session) realtime(input []byte) (sound bool, err error) {
 	}
 	words := either(input, &in, inputKeys, "text")
 	if words != nil {
-		s.said(len(words), false)
+		s.countInput(len(words), false)
 		if either(input, &in, inputKeys, "audio", "video", "mediaChunks", "media_chunks") == nil {
 			return false, nil
 		}
 	}
-	s.said(len(input)-len(words), true)
+	s.countInput(len(input)-len(words), true)
 	return true, nil
 }
 
@@ -208,8 +208,8 @@ func alone(message []byte, w *wire.Walk) bool {
 	return n == 1
 }
 
-// said counts the client's additions to the conversation.
-func (s *Session) said(n int, sound bool) {
+// countInput counts the client's additions to the conversation.
+func (s *Session) countInput(n int, sound bool) {
 	per := bytesOfText
 	if sound {
 		per = bytesOfSound
@@ -219,15 +219,15 @@ func (s *Session) said(n int, sound bool) {
 	s.mu.Unlock()
 }
 
-// asked begins the turn that the client requests, unless one is open.
-func (s *Session) asked() []live.Step {
+// beginRequestedTurn begins the turn that the client requests, unless one is open.
+func (s *Session) beginRequestedTurn() []live.Step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.open {
 		return nil
 	}
 	step := s.begin()
-	s.asks = true
+	s.requested = true
 	return []live.Step{step}
 }
 
@@ -236,7 +236,7 @@ func (s *Session) id() string { return "turn " + strconv.Itoa(s.turns) }
 // begin begins a turn. The lock is held.
 func (s *Session) begin() live.Step {
 	s.turns++
-	s.asks = false
+	s.requested = false
 	s.open, s.over, s.used, s.prompt, s.made, s.sound = true, false, pricing.Usage{}, 0, 0, false
 	return live.Step{Do: live.Begins, ID: s.id(), Input: s.history + s.since, Output: s.most}
 }

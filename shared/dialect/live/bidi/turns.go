@@ -25,8 +25,8 @@ const (
 	keyTurn = iota
 	keyComplete
 	keyInterrupted
-	keyHeard
-	keySpoken
+	keyInputTranscription
+	keyOutputTranscription
 )
 
 // Provider implements live.Wire. A message that cannot be read is forwarded and ignored.
@@ -95,10 +95,10 @@ func (m *part) read(s *Session, content []byte, h *live.Content) {
 		}
 		return t.Text
 	}
-	spoken := transcript(keySpoken)
-	m.speaks = spoken != ""
-	h.Text += spoken
-	h.Voice = transcript(keyHeard)
+	output := transcript(keyOutputTranscription)
+	m.speaks = output != ""
+	h.Text += output
+	h.Voice = transcript(keyInputTranscription)
 }
 
 // words are the fields of a turn with what the model says, writes as code and has computed, and
@@ -120,7 +120,7 @@ func (s *Session) take(m *part) (steps []live.Step) {
 		steps = append(steps, s.begin())
 	}
 	if makes {
-		s.asks = false
+		s.requested = false
 	}
 	if m.turn != nil {
 		s.made += int64(len(m.turn))
@@ -129,7 +129,7 @@ func (s *Session) take(m *part) (steps []live.Step) {
 	if m.usage.Known() {
 		// The client may ask again before the provider has repeated the usage of the turn
 		// before.
-		if !s.open || s.asks && !m.complete && s.tellsAgain(m) {
+		if !s.open || s.requested && !m.complete && s.repeatsUsage(m) {
 			return append(steps, s.late(m)...)
 		}
 		s.used, s.prompt = m.usage, m.prompt
@@ -154,7 +154,7 @@ func finish(m *part) string {
 // late handles usage that does not belong to the open turn, if there is one. It restates the usage of the turn
 // before, if it has the same prompt, or belongs to a turn without content.
 func (s *Session) late(m *part) []live.Step {
-	if s.tellsAgain(m) {
+	if s.repeatsUsage(m) {
 		more := grown(s.booked, m.usage)
 		if !more.Known() {
 			return nil
@@ -168,9 +168,9 @@ func (s *Session) late(m *part) []live.Step {
 	return []live.Step{begins, s.end(s.used, "completed")}
 }
 
-// tellsAgain reports whether usage restates that of the turn that was booked last. The
+// repeatsUsage reports whether usage restates that of the turn that was booked last. The
 // lock is held.
-func (s *Session) tellsAgain(m *part) bool { return m.prompt == s.read && s.booked.Known() }
+func (s *Session) repeatsUsage(m *part) bool { return m.prompt == s.read && s.booked.Known() }
 
 // grown is how much more b has than a; classes that have not grown are unknown.
 func grown(a, b pricing.Usage) (more pricing.Usage) {

@@ -39,9 +39,9 @@ func (s *Session) nested(event []byte) []live.Step {
 	return nil
 }
 
-// saidBy are the members of a response's output that hold what the model says, or has tools
+// outputFields are the members of a response's output that hold what the model says, or has tools
 // do.
-var saidBy = map[string]bool{"text": false, "refusal": false, "arguments": true, "input": true, "code": false}
+var outputFields = map[string]bool{"text": false, "refusal": false, "arguments": true, "input": true, "code": false}
 
 // made is what a response within the session has made, once it has ended.
 func made(event []byte) string {
@@ -53,7 +53,7 @@ func made(event []byte) string {
 	if response == nil || !bytes.Contains(response, outputWord) {
 		return ""
 	}
-	return strings.Join(live.Texts(response, saidBy), "\n")
+	return strings.Join(live.Texts(response, outputFields), "\n")
 }
 
 var outputWord = []byte(`"output"`)

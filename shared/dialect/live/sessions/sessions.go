@@ -101,8 +101,8 @@ func text(body []byte, w *wire.Walk, key int, name string) (string, error) {
 	return wire.ScanString(raw, name)
 }
 
-// said returns a string value; "" for others.
-func said(raw []byte) string {
+// readString returns a string value; "" for others.
+func readString(raw []byte) string {
 	if len(raw) == 0 {
 		return ""
 	}
@@ -141,7 +141,7 @@ func (s *Session) Opens(first []byte) (o live.Opening, err error) {
 	if o.Model == "" {
 		return o, fault.Invalid("session.model", "is required: the model of the session")
 	}
-	o.Demands, s.all, err = asks(session, &in)
+	o.Demands, s.all, err = readDemands(session, &in)
 	o.Demands.Unheld = true // the session continues without pauses
 	return o, err
 }
@@ -157,10 +157,10 @@ func within(field string, err error) error {
 	return f
 }
 
-// asks reads which models will work for a session: the models of its delegation, and
+// readDemands reads which models will work for a session: the models of its delegation, and
 // those triggered by its transcripts. told is the number of bytes of instructions for
 // those that generate responses: prompts and tools.
-func asks(session []byte, in *wire.Walk) (a live.Demands, told int64, err error) {
+func readDemands(session []byte, in *wire.Walk) (a live.Demands, bytes int64, err error) {
 	add := func(owner []byte, field string) error {
 		var w wire.Walk
 		if err := ownerKeys.Walk(owner, &w); err != nil {
@@ -176,7 +176,7 @@ func asks(session []byte, in *wire.Walk) (a live.Demands, told int64, err error)
 			}
 			var b wire.Walk
 			if name == "responses" {
-				told += int64(len(backend))
+				bytes += int64(len(backend))
 			}
 			if err := backendKeys.Walk(backend, &b); err != nil {
 				return within(field+"."+name, err)
@@ -193,21 +193,21 @@ func asks(session []byte, in *wire.Walk) (a live.Demands, told int64, err error)
 	}
 	if owner := member(session, in, 1); owner != nil {
 		if err := add(owner, "session.delegation"); err != nil {
-			return a, told, err
+			return a, bytes, err
 		}
 	}
 	if list := member(session, in, 2); list != nil {
 		var triggers []json.RawMessage
 		if json.Unmarshal(list, &triggers) != nil {
-			return a, told, fault.Invalid("session.triggers", "must be a list of objects")
+			return a, bytes, fault.Invalid("session.triggers", "must be a list of objects")
 		}
 		for _, t := range triggers {
 			if err := add(t, "session.triggers"); err != nil {
-				return a, told, err
+				return a, bytes, err
 			}
 		}
 	}
-	return a, told, nil
+	return a, bytes, nil
 }
 
 // Opening implements live.Wire. The time of the session begins.
@@ -251,9 +251,9 @@ func (s *Session) Client(message []byte) (h live.Content, err error) {
 		if member(session, &in, 0) != nil {
 			return h, fault.Invalid("session.model", "cannot be changed")
 		}
-		var told int64
-		h.Demands, told, err = asks(session, &in)
-		s.reads(told)
+		var bytes int64
+		h.Demands, bytes, err = readDemands(session, &in)
+		s.reads(bytes)
 	default:
 		s.reads(int64(len(message)))
 	}
@@ -269,10 +269,10 @@ func (s *Session) Provider(message []byte) (h live.Content) {
 	kind, _ := text(message, w, keyType, "type") // "" is no known type
 	switch kind {
 	case "session.input_transcript.delta":
-		h.Voice = said(member(message, w, keyDelta))
+		h.Voice = readString(member(message, w, keyDelta))
 		s.reads(int64(len(h.Voice)))
 	case "session.output_transcript.delta":
-		h.Text = said(member(message, w, keyDelta))
+		h.Text = readString(member(message, w, keyDelta))
 		s.reads(int64(len(h.Text)))
 	case "session.usage.updated":
 		h.Complete = true
@@ -296,13 +296,13 @@ func (s *Session) Provider(message []byte) (h live.Content) {
 
 // secondsOf reads how long a session has lasted so far, in started seconds.
 func secondsOf(usage []byte) (n int64, ok bool) {
-	var told struct {
+	var decoded struct {
 		Seconds *float64 `json:"seconds"`
 	}
-	if usage == nil || json.Unmarshal(usage, &told) != nil || told.Seconds == nil {
+	if usage == nil || json.Unmarshal(usage, &decoded) != nil || decoded.Seconds == nil {
 		return 0, false
 	}
-	if up := math.Ceil(*told.Seconds); up >= 0 && up <= pricing.MaxUnits {
+	if up := math.Ceil(*decoded.Seconds); up >= 0 && up <= pricing.MaxUnits {
 		return int64(up), true
 	}
 	return 0, false
@@ -322,7 +322,7 @@ func (s *Session) lasted(n int64) []live.Step {
 // closed ends the time.
 func (s *Session) closed(usage, reason []byte) []live.Step {
 	n, known := secondsOf(usage)
-	why := said(reason)
+	why := readString(reason)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.timed {

@@ -35,7 +35,7 @@ func Find(text string) (count [kinds]int, clean string) {
 		return count, text
 	}
 	var b strings.Builder
-	kept := 0
+	copied := 0
 	for i := at; i < len(text); {
 		c, size := rune(text[i]), 1
 		if c >= utf8.RuneSelf {
@@ -43,15 +43,15 @@ func Find(text string) (count [kinds]int, clean string) {
 		}
 		if k, bad := kind(text, i, c, size); bad {
 			count[k]++
-			b.WriteString(text[kept:i])
-			kept = i + size
+			b.WriteString(text[copied:i])
+			copied = i + size
 		}
 		i += size
 	}
-	if kept == 0 {
+	if copied == 0 {
 		return count, text
 	}
-	b.WriteString(text[kept:])
+	b.WriteString(text[copied:])
 	return count, b.String()
 }
 

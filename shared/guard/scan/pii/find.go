@@ -91,14 +91,14 @@ func (f *finder) spans(set Set) []mask.Span {
 		return nil
 	}
 	sort.SliceStable(f.out, func(i, j int) bool { return f.out[i].start < f.out[j].start })
-	kept := f.out[:0]
+	merged := f.out[:0]
 	for _, one := range f.out {
-		n := len(kept)
-		if n == 0 || one.start >= kept[n-1].end {
-			kept = append(kept, one)
+		n := len(merged)
+		if n == 0 || one.start >= merged[n-1].end {
+			merged = append(merged, one)
 			continue
 		}
-		last := &kept[n-1]
+		last := &merged[n-1]
 		wins, gives := *last, one
 		if weaker(last.kind) && (!weaker(one.kind) || one.end-one.start > last.end-last.start) {
 			wins, gives = one, *last
@@ -113,7 +113,7 @@ func (f *finder) spans(set Set) []mask.Span {
 		*last = wins
 	}
 	var out []mask.Span
-	for _, one := range kept {
+	for _, one := range merged {
 		if set.has(one.kind) {
 			out = append(out, mask.Span{Start: one.start, End: one.end, Label: Labels[one.kind]})
 		}
@@ -308,10 +308,10 @@ func (n *numeral) network4(from int) bool {
 
 // Meanings of words before a number.
 const (
-	sayPhone uint16 = 1 << iota
-	sayAmerican
-	sayNational
-	sayTax
+	hintPhone uint16 = 1 << iota
+	hintAmerican
+	hintNational
+	hintTax
 )
 
 // reach is the distance in bytes of a word before a number.
@@ -320,10 +320,10 @@ const reach = 48
 var sayings = sync.OnceValue(func() *lexicon.Set {
 	m := map[uint64]uint16{}
 	for list, what := range map[string]uint16{
-		"phone telephone tel mobile cell call fax whatsapp telegram sms text ring telefon telefono telefone handy mobil movil celular portable numero rufnummer telefonnummer dial hotline reach cellphone landline voicemail": sayPhone,
-		"ssn social": sayAmerican | sayNational,
-		"id identity identification identifier national personal citizen personnummer personnumer cpr bsn burgerservicenummer sofinummer nif nhs nino insurance egn teudat zehut mynumber steuer identifikationsnummer steueridentifikationsnummer idnr steuerid contribuinte pesel cpf dni nie passport ausweis medical patient sin aadhaar henkilotunnus hetu resident egn": sayNational,
-		"tax tfn taxpayer pan tin itin": sayTax | sayNational | sayAmerican,
+		"phone telephone tel mobile cell call fax whatsapp telegram sms text ring telefon telefono telefone handy mobil movil celular portable numero rufnummer telefonnummer dial hotline reach cellphone landline voicemail": hintPhone,
+		"ssn social": hintAmerican | hintNational,
+		"id identity identification identifier national personal citizen personnummer personnumer cpr bsn burgerservicenummer sofinummer nif nhs nino insurance egn teudat zehut mynumber steuer identifikationsnummer steueridentifikationsnummer idnr steuerid contribuinte pesel cpf dni nie passport ausweis medical patient sin aadhaar henkilotunnus hetu resident egn": hintNational,
+		"tax tfn taxpayer pan tin itin": hintTax | hintNational | hintAmerican,
 	} {
 		for _, w := range strings.Fields(list) {
 			m[lexicon.Hash(w)] |= what
@@ -332,26 +332,26 @@ var sayings = sync.OnceValue(func() *lexicon.Set {
 	return lexicon.NewSet(m)
 })
 
-func (n *numeral) says(what uint16) bool {
+func (n *numeral) hasHint(what uint16) bool {
 	if !n.read {
 		n.read = true
-		n.said = saysBefore(n.text, n.groups[0].start, n.before)
+		n.hints = hintsBefore(n.text, n.groups[0].start, n.before)
 	}
-	return n.said&what != 0
+	return n.hints&what != 0
 }
 
-// saysBefore returns the meaning of the words before a position, back to the last match.
-func saysBefore(text string, at, from int) uint16 {
+// hintsBefore returns the meaning of the words before a position, back to the last match.
+func hintsBefore(text string, at, from int) uint16 {
 	from = max(from, at-reach)
 	for from < at && text[from] >= 0x80 && text[from] < 0xC0 {
 		from++
 	}
-	var said uint16
+	var hints uint16
 	r := lexicon.Reader{Text: text[from:at]}
 	set := sayings()
 	for w := (lexicon.Word{}); r.Next(&w); {
 		v, _ := set.Find(w.Hash)
-		said |= v
+		hints |= v
 	}
-	return said
+	return hints
 }

@@ -46,7 +46,7 @@ func (f *finder) paper(word string, start int) {
 	case 9:
 		ok = (form(word, "00000000a") || form(word, "a0000000a")) && spanish(word[:8], word[8]) || form(word, "a0000000a") && singapore(word) || form(word, "aa000000a") && british(word)
 	case 10:
-		ok = form(word, "aaaaa0000a") && word == strings.ToUpper(word) && word[3] == 'P' && saysBefore(f.text, start, f.done)&(sayNational|sayTax) != 0
+		ok = form(word, "aaaaa0000a") && word == strings.ToUpper(word) && word[3] == 'P' && hintsBefore(f.text, start, f.done)&(hintNational|hintTax) != 0
 	case 11:
 		ok = f.finnish(start) > 0
 		if ok {

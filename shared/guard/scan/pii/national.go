@@ -140,7 +140,7 @@ func (c *candidate) national() bool {
 		if !row.check(d) {
 			continue
 		}
-		if c.whole() && row.strong || !c.whole() && !row.firm || c.says(sayNational) {
+		if c.whole() && row.strong || !c.whole() && !row.firm || c.hasHint(hintNational) {
 			return true
 		}
 	}

@@ -13,7 +13,7 @@ type numeral struct {
 	text   string
 	groups []group
 	before int    // where the preceding words may begin
-	said   uint16 // meaning of those words
+	hints  uint16 // meaning of those words
 	read   bool
 }
 
@@ -289,9 +289,9 @@ func (c *candidate) ssn() bool {
 	case "3-2-4":
 		return true
 	case "3_2_4":
-		return c.issued() || c.says(sayAmerican)
+		return c.issued() || c.hasHint(hintAmerican)
 	case "9", "3.2.4":
-		return c.says(sayAmerican)
+		return c.hasHint(hintAmerican)
 	}
 	return false
 }
@@ -331,7 +331,7 @@ func (c *candidate) phone() bool {
 	if c.from == 0 && c.d[0] == '0' && c.d[1] != '0' && n >= 9 && n <= 12 && !c.whole() && first >= 2 && first <= 5 && c.to-c.from <= 4 {
 		return true
 	}
-	return c.says(sayPhone) && !c.date(shape)
+	return c.hasHint(hintPhone) && !c.date(shape)
 }
 
 // date reports whether the groups are a date.

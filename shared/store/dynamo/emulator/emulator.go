@@ -25,10 +25,10 @@ var ErrMissing = errors.New(Binary + " is missing (it runs on Linux with an x64 
 
 // Server is one emulator. Its data is in memory and ends with it.
 type Server struct {
-	addr  string
-	cmd   *exec.Cmd
-	ended chan struct{}
-	said  said
+	addr   string
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	output startupOutput
 }
 
 // Start runs the emulator that is installed below root, the directory of go.mod. Only an
@@ -73,7 +73,7 @@ func launch(path string) (*Server, error) {
 	_, port, _ := net.SplitHostPort(s.addr)
 	l.Close()
 	s.cmd = exec.Command(path, "serve", "--host", "127.0.0.1", "--port", port)
-	s.cmd.Stdout, s.cmd.Stderr = &s.said, &s.said
+	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	apart(s.cmd)
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
@@ -91,22 +91,22 @@ func launch(path string) (*Server, error) {
 		}
 		select {
 		case <-s.ended:
-			return nil, fmt.Errorf("it ended: %s", s.said.text())
+			return nil, fmt.Errorf("it ended: %s", s.output.text())
 		case <-deadline:
 			s.Close()
-			return nil, fmt.Errorf("it does not respond: %s", s.said.text())
+			return nil, fmt.Errorf("it does not respond: %s", s.output.text())
 		case <-time.After(2 * time.Millisecond):
 		}
 	}
 }
 
-// said buffers the output of the process while it starts.
-type said struct {
+// startupOutput buffers the output of the process while it starts.
+type startupOutput struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
-func (s *said) Write(p []byte) (int, error) {
+func (s *startupOutput) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.b.Len() < 4096 {
@@ -115,7 +115,7 @@ func (s *said) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (s *said) text() string {
+func (s *startupOutput) text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.b.String()

@@ -58,15 +58,15 @@ func (w *World) persist(op *Operation, path string, body map[string]any, place P
 		if err == nil || !errors.As(err, &refused) || refused.Status != 400 || n == tries {
 			return answer, err
 		}
-		mended, failed := w.mend(op, refused, body, added, place)
-		if failed != nil || !mended {
+		repaired, failed := w.repair(op, refused, body, added, place)
+		if failed != nil || !repaired {
 			return nil, errors.Join(err, failed)
 		}
 	}
 }
 
-// mend adds what a refusal misses and takes out what it does not want.
-func (w *World) mend(op *Operation, refused *Refused, body map[string]any, added map[string]bool, place Place) (mended bool, err error) {
+// repair adds what a refusal misses and takes out what it does not want.
+func (w *World) repair(op *Operation, refused *Refused, body map[string]any, added map[string]bool, place Place) (repaired bool, err error) {
 	for field := range refused.Fields() {
 		top, _, _ := strings.Cut(field, ".")
 		top, _, _ = strings.Cut(top, "[")
@@ -80,13 +80,13 @@ func (w *World) mend(op *Operation, refused *Refused, body map[string]any, added
 			if body[top], err = w.filled(s, top, Sample(s, top, w.made), place); err != nil {
 				return false, err
 			}
-			added[top], mended = true, true
+			added[top], repaired = true, true
 		case top == field && !contains(texts(op.Body["required"]), top) && top != workspaceID:
 			delete(body, top)
-			added[top], mended = true, true
+			added[top], repaired = true, true
 		}
 	}
-	return mended, nil
+	return repaired, nil
 }
 
 func contains(all []string, one string) bool {
@@ -181,7 +181,7 @@ func (w *World) Delete(t *Thing) error {
 	}
 	_, err = w.Call(op, path, body)
 	if err == nil {
-		w.Forget(t)
+		w.Invalidate(t)
 	}
 	return err
 }

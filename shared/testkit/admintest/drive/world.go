@@ -143,8 +143,8 @@ func (w *World) inWorkspace(t *Thing) bool {
 // After numbers names from n on, so that two worlds have none in common.
 func (w *World) After(n int) { w.made = n }
 
-// Forget makes the next Need make another thing.
-func (w *World) Forget(t *Thing) {
+// Invalidate makes the next Need make another thing.
+func (w *World) Invalidate(t *Thing) {
 	maps.DeleteFunc(w.things, func(_ string, o *Thing) bool { return o == t })
 }
 
@@ -154,9 +154,9 @@ func (w *World) Adopt(collection string, place Place, names ...string) {
 	w.things[fmt.Sprint(collection, place)] = &Thing{Place: place, Variables: map[string]string{}, Key: names[0], Names: names, adopted: true}
 }
 
-// ForgetIn clears the resources of a collection and of the collections below it, so that the
+// InvalidateIn clears the resources of a collection and of the collections below it, so that the
 // next Need creates new ones.
-func (w *World) ForgetIn(collection string) {
+func (w *World) InvalidateIn(collection string) {
 	maps.DeleteFunc(w.things, func(at string, t *Thing) bool { return strings.HasPrefix(at, collection) && !t.adopted })
 }
 
