@@ -1,6 +1,7 @@
 package mockprovider
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 )
@@ -15,14 +16,11 @@ func message(x *exchange) *apiError {
 	if e != nil {
 		return e
 	}
-	if e := x.settle(q.seed); e != nil {
+	id, done, e := x.begin("msg_", q.seed, q.stream)
+	if done {
 		return e
 	}
-	m := &messageAnswer{q: q, x: x, id: x.newID("msg_", q.seed)}
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, m.id, q.stream), true
-	if done, e := x.misbehave(); done {
-		return e
-	}
+	m := &messageAnswer{q: q, x: x, id: id}
 	m.answer = q.answer(0)
 	m.usage = x.s.caches.charge(x.model, q.prompt, q.cache.marks, x.s.opts.CacheMinTokens, x.s.opts.Now())
 	if c := int64(q.st.cached); c > 0 {
@@ -47,7 +45,7 @@ func countTokens(x *exchange) *apiError {
 	if e != nil {
 		return e
 	}
-	return listed(x, append(strconv.AppendInt([]byte(`{"input_tokens":`), q.prompt, 10), '}'))
+	return listed(x, fill(`{"input_tokens":$}`, q.prompt))
 }
 
 // messageAnswer writes a message, complete or as events.
@@ -57,7 +55,6 @@ type messageAnswer struct {
 	id     string
 	answer answer
 	usage  Usage
-	buf    []byte
 	index  int // of the next block of a stream
 }
 
@@ -78,63 +75,47 @@ func (m *messageAnswer) stopReason() string {
 	return "end_turn"
 }
 
-func (m *messageAnswer) head(b []byte) []byte {
-	b = appendString(append(b, `{"id":`...), m.id)
-	b = appendString(append(b, `,"type":"message","role":"assistant","model":`...), m.x.model)
-	return append(b, `,"content":[`...)
-}
-
 // inputUsage writes the token classes of the prompt, without the closing bracket.
-func (m *messageAnswer) inputUsage(b []byte, whole bool) []byte {
+func (m *messageAnswer) inputUsage(whole bool) []byte {
 	u := m.usage
-	b = strconv.AppendInt(append(b, `{"input_tokens":`...), u.Input, 10)
-	b = strconv.AppendInt(append(b, `,"cache_creation_input_tokens":`...), u.CacheWrite5m+u.CacheWrite1h, 10)
-	b = strconv.AppendInt(append(b, `,"cache_read_input_tokens":`...), u.CacheRead, 10)
+	b := fill(`{"input_tokens":$,"cache_creation_input_tokens":$,"cache_read_input_tokens":$`, u.Input, u.CacheWrite5m+u.CacheWrite1h, u.CacheRead)
 	if whole {
-		b = strconv.AppendInt(append(b, `,"cache_creation":{"ephemeral_5m_input_tokens":`...), u.CacheWrite5m, 10)
-		b = strconv.AppendInt(append(b, `,"ephemeral_1h_input_tokens":`...), u.CacheWrite1h, 10)
-		b = append(b, `},"service_tier":"standard"`...)
+		b = append(b, fill(`,"cache_creation":{"ephemeral_5m_input_tokens":$,"ephemeral_1h_input_tokens":$},"service_tier":"standard"`, u.CacheWrite5m, u.CacheWrite1h)...)
 	}
 	return append(b, ',')
 }
 
+// object writes a message with its content; usage is "" or its field.
+func (m *messageAnswer) object(content []json.RawMessage, stop, matched any, usage []byte) []byte {
+	return fill(`{"id":$,"type":"message","role":"assistant","model":$,"content":$,"stop_reason":$,"stop_sequence":$$}`, m.id, m.x.model, list(content), stop, matched, usage)
+}
+
 func (m *messageAnswer) body() []byte {
 	a := &m.answer
-	b := m.head(make([]byte, 0, 2048))
-	first := true
-	comma := func() {
-		if !first {
-			b = append(b, ',')
-		}
-		first = false
-	}
+	var content []json.RawMessage
 	if len(a.thinking) > 0 {
-		comma()
-		b = m.thinkingBlock(b)
+		content = append(content, m.thinkingBlock())
 	}
 	if len(a.text) > 0 {
-		comma()
-		b = append(appendString(append(b, `{"type":"text","text":`...), strings.Join(a.text, "")), '}')
+		content = append(content, fill(`{"type":"text","text":$}`, strings.Join(a.text, "")))
 	}
 	for i := range a.calls {
-		comma()
-		args := a.calls[i].args
-		if _, err := parseJSON(args); err != nil {
-			args = "{}" // cut off by max_tokens, or left out
-		}
-		b = appendString(append(b, `{"type":"tool_use","id":`...), m.callID(i))
-		b = appendString(append(b, `,"name":`...), a.calls[i].name)
-		b = append(append(append(b, `,"input":`...), args...), '}')
+		content = append(content, fill(`{"type":"tool_use","id":$,"name":$,"input":$}`, m.callID(i), a.calls[i].name, wholeArgs(&a.calls[i])))
 	}
-	b = appendString(append(b, `],"stop_reason":`...), m.stopReason())
-	b = appendNullable(append(b, `,"stop_sequence":`...), a.matched)
+	usage := []byte{}
 	if !m.q.st.noUsage {
-		b = m.inputUsage(append(b, `,"usage":`...), true)
-		b = strconv.AppendInt(append(b, `"output_tokens":`...), m.usage.Output+m.usage.Reasoning, 10)
-		b = strconv.AppendInt(append(b, `,"output_tokens_details":{"thinking_tokens":`...), m.usage.Reasoning, 10)
-		b = append(b, `}}`...)
+		usage = fill(`,"usage":$"output_tokens":$,"output_tokens_details":{"thinking_tokens":$}}`, m.inputUsage(true), m.usage.Output+m.usage.Reasoning, m.usage.Reasoning)
 	}
-	return append(b, '}')
+	return m.object(content, m.stopReason(), orNull(a.matched), usage)
+}
+
+// wholeArgs are the arguments of a call; {} if they were cut off by the limit of tokens, or
+// omitted.
+func wholeArgs(c *call) json.RawMessage {
+	if !json.Valid([]byte(c.args)) {
+		return json.RawMessage("{}")
+	}
+	return json.RawMessage(c.args)
 }
 
 func (m *messageAnswer) callID(i int) string {
@@ -143,47 +124,37 @@ func (m *messageAnswer) callID(i int) string {
 
 // thinkingBlock writes thinking in the form that is shown: text and signature, the
 // signature only, or redacted data.
-func (m *messageAnswer) thinkingBlock(b []byte) []byte {
+func (m *messageAnswer) thinkingBlock() []byte {
 	thinking := strings.Join(m.answer.thinking, "")
 	switch {
 	case m.q.st.redacted:
-		b = appendString(append(b, `{"type":"redacted_thinking","data":`...), seal(signRedacted, thinking))
+		return fill(`{"type":"redacted_thinking","data":$}`, seal(signRedacted, thinking))
 	case m.q.omitted:
-		b = appendString(append(b, `{"type":"thinking","thinking":"","signature":`...), seal(signOmitted, thinking))
-	default:
-		b = appendString(append(b, `{"type":"thinking","thinking":`...), thinking)
-		b = appendString(append(b, `,"signature":`...), sign(thinking))
+		return fill(`{"type":"thinking","thinking":"","signature":$}`, seal(signOmitted, thinking))
 	}
-	return append(b, '}')
+	return fill(`{"type":"thinking","thinking":$,"signature":$}`, thinking, sign(thinking))
 }
 
 // stream sends the events: message_start, the blocks one after the other,
 // message_delta, message_stop.
 func (m *messageAnswer) stream() {
 	s := m.x.startStream(m.id, m.usage)
-	b := m.head(append(m.buf, `{"type":"message_start","message":`...))
-	b = append(b, `],"stop_reason":null,"stop_sequence":null`...)
+	usage := []byte{}
 	if !m.q.st.noUsage {
-		b = append(m.inputUsage(append(b, `,"usage":`...), true), `"output_tokens":1}`...)
+		usage = fill(`,"usage":$"output_tokens":1}`, m.inputUsage(true))
 	}
-	m.buf = append(b, `}}`...)
-	if !s.event("message_start", m.buf) || !m.blocks(s) {
+	if !s.event("message_start", fill(`{"type":"message_start","message":$}`, m.object(nil, nil, nil, usage))) || !m.blocks(s) {
 		return
 	}
 	s.finish()
-	b = appendString(append(m.buf[:0], `{"type":"message_delta","delta":{"stop_reason":`...), m.stopReason())
-	b = append(appendNullable(append(b, `,"stop_sequence":`...), m.answer.matched), '}')
 	if !m.q.st.noUsage {
-		b = append(b, `,"usage":`...)
-		if m.q.st.noRestate {
-			b = append(b, '{')
-		} else {
-			b = m.inputUsage(b, false)
+		input := []byte("{")
+		if !m.q.st.noRestate {
+			input = m.inputUsage(false)
 		}
-		b = append(strconv.AppendInt(append(b, `"output_tokens":`...), m.usage.Output+m.usage.Reasoning, 10), '}')
+		usage = fill(`,"usage":$"output_tokens":$}`, input, m.usage.Output+m.usage.Reasoning)
 	}
-	m.buf = append(b, '}')
-	if s.event("message_delta", m.buf) {
+	if s.event("message_delta", fill(`{"type":"message_delta","delta":{"stop_reason":$,"stop_sequence":$}$}`, m.stopReason(), orNull(m.answer.matched), usage)) {
 		s.last("message_stop", []byte(`{"type":"message_stop"}`))
 	}
 }
@@ -261,21 +232,14 @@ func (m *messageAnswer) thoughts(s *stream) bool {
 }
 
 func (m *messageAnswer) start(s *stream, block string) bool {
-	b := strconv.AppendInt(append(m.buf[:0], `{"type":"content_block_start","index":`...), int64(m.index), 10)
-	m.buf = append(append(append(b, `,"content_block":`...), block...), '}')
-	return s.event("content_block_start", m.buf)
+	return s.event("content_block_start", fill(`{"type":"content_block_start","index":$,"content_block":$}`, m.index, json.RawMessage(block)))
 }
 
 func (m *messageAnswer) delta(s *stream, head, content string) bool {
-	b := strconv.AppendInt(append(m.buf[:0], `{"type":"content_block_delta","index":`...), int64(m.index), 10)
-	b = appendString(append(append(b, `,"delta":`...), head...), content)
-	m.buf = append(b, `}}`...)
-	return s.event("content_block_delta", m.buf)
+	return s.event("content_block_delta", fill(`{"type":"content_block_delta","index":$,"delta":$$}}`, m.index, json.RawMessage(head), content))
 }
 
 func (m *messageAnswer) stop(s *stream) bool {
-	b := strconv.AppendInt(append(m.buf[:0], `{"type":"content_block_stop","index":`...), int64(m.index), 10)
-	m.buf = append(b, '}')
 	m.index++
-	return s.event("content_block_stop", m.buf)
+	return s.event("content_block_stop", fill(`{"type":"content_block_stop","index":$}`, m.index-1))
 }

@@ -24,7 +24,7 @@ const (
 // azureOperations are found below a deployment.
 var azureOperations = map[string]func(*exchange) *apiError{
 	"/chat/completions": chatCompletion, "/completions": completion, "/embeddings": embeddings,
-	"/images/generations": func(x *exchange) *apiError { return imageMade(x, "", "") },
+	"/images/generations": imageMade,
 }
 
 var azureVersion = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}(-preview)?$`)

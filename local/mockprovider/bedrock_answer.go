@@ -2,6 +2,7 @@ package mockprovider
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strconv"
 	"strings"
 )
@@ -16,14 +17,11 @@ func converse(x *exchange, stream bool) *apiError {
 	if e != nil {
 		return e
 	}
-	if e := x.settle(q.seed); e != nil {
-		return bedrockInvalid(e.message)
-	}
-	m := &converseAnswer{q: q, x: x, id: x.newID("aws-", q.seed)}
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, m.id, stream), true
-	if done, e := x.misbehave(); done {
+	id, done, e := x.begin("aws-", q.seed, stream)
+	if done {
 		return e
 	}
+	m := &converseAnswer{q: q, x: x, id: id}
 	m.answer = q.answer(0)
 	m.usage = x.s.caches.charge(x.model, q.prompt, q.cache.marks, x.s.opts.CacheMinTokens, x.s.opts.Now())
 	if c := int64(q.st.cached); c > 0 {
@@ -83,7 +81,7 @@ func bedrockCount(x *exchange) *apiError {
 		}
 		prompt = q.prompt
 	}
-	return bedrockPlain(x, append(strconv.AppendInt([]byte(`{"inputTokens":`), prompt, 10), '}'), Usage{})
+	return bedrockPlain(x, fill(`{"inputTokens":$}`, prompt), Usage{})
 }
 
 // converseAnswer writes a response, complete or as events.
@@ -113,19 +111,22 @@ func (m *converseAnswer) stopReason() string {
 	return "end_turn"
 }
 
-func (m *converseAnswer) usageObject(b []byte) []byte {
+func (m *converseAnswer) usageObject() json.RawMessage {
 	u := m.usage
 	write := u.CacheWrite5m + u.CacheWrite1h
-	b = strconv.AppendInt(append(b, `{"inputTokens":`...), u.Input, 10)
-	b = strconv.AppendInt(append(b, `,"outputTokens":`...), u.Output+u.Reasoning, 10)
-	b = strconv.AppendInt(append(b, `,"totalTokens":`...), u.prompt()+u.Output+u.Reasoning, 10)
-	b = strconv.AppendInt(append(b, `,"cacheReadInputTokens":`...), u.CacheRead, 10)
-	b = strconv.AppendInt(append(b, `,"cacheWriteInputTokens":`...), write, 10)
+	b := fill(`{"inputTokens":$,"outputTokens":$,"totalTokens":$,"cacheReadInputTokens":$,"cacheWriteInputTokens":$`, u.Input, u.Output+u.Reasoning, u.prompt()+u.Output+u.Reasoning, u.CacheRead, write)
 	if write > 0 {
-		b = strconv.AppendInt(append(b, `,"cacheDetails":[{"ttl":"1h","inputTokens":`...), u.CacheWrite1h, 10)
-		b = append(strconv.AppendInt(append(b, `},{"ttl":"5m","inputTokens":`...), u.CacheWrite5m, 10), `}]`...)
+		b = append(b, fill(`,"cacheDetails":[{"ttl":"1h","inputTokens":$},{"ttl":"5m","inputTokens":$}]`, u.CacheWrite1h, u.CacheWrite5m)...)
 	}
 	return append(b, '}')
+}
+
+// reported is the field of usage; empty without it.
+func (m *converseAnswer) reported() json.RawMessage {
+	if m.q.st.noUsage {
+		return json.RawMessage{}
+	}
+	return fill(`,"usage":$`, m.usageObject())
 }
 
 func (m *converseAnswer) callID(i int) string {
@@ -134,44 +135,25 @@ func (m *converseAnswer) callID(i int) string {
 
 func (m *converseAnswer) body() []byte {
 	a := &m.answer
-	b := []byte(`{"output":{"message":{"role":"assistant","content":[`)
-	comma := func() {
-		if b[len(b)-1] != '[' {
-			b = append(b, ',')
-		}
-	}
+	var content []json.RawMessage
 	if len(a.thinking) > 0 {
-		comma()
-		said := strings.Join(a.thinking, "")
+		thinking := strings.Join(a.thinking, "")
 		switch {
 		case m.q.st.redacted:
-			b = append(appendString(append(b, `{"reasoningContent":{"redactedContent":`...), seal(signRedacted, said)), `}}`...)
+			content = append(content, fill(`{"reasoningContent":{"redactedContent":$}}`, seal(signRedacted, thinking)))
 		case m.q.omitted:
-			b = append(appendString(append(b, `{"reasoningContent":{"reasoningText":{"text":"","signature":`...), seal(signOmitted, said)), `}}}`...)
+			content = append(content, fill(`{"reasoningContent":{"reasoningText":{"text":"","signature":$}}}`, seal(signOmitted, thinking)))
 		default:
-			b = appendString(append(b, `{"reasoningContent":{"reasoningText":{"text":`...), said)
-			b = append(appendString(append(b, `,"signature":`...), sign(said)), `}}}`...)
+			content = append(content, fill(`{"reasoningContent":{"reasoningText":{"text":$,"signature":$}}}`, thinking, sign(thinking)))
 		}
 	}
 	if len(a.text) > 0 {
-		comma()
-		b = append(appendString(append(b, `{"text":`...), strings.Join(a.text, "")), '}')
+		content = append(content, fill(`{"text":$}`, strings.Join(a.text, "")))
 	}
 	for i := range a.calls {
-		comma()
-		args := a.calls[i].args
-		if _, err := parseJSON(args); err != nil {
-			args = "{}"
-		}
-		b = appendString(append(b, `{"toolUse":{"toolUseId":`...), m.callID(i))
-		b = appendString(append(b, `,"name":`...), a.calls[i].name)
-		b = append(append(append(b, `,"input":`...), args...), `}}`...)
+		content = append(content, fill(`{"toolUse":{"toolUseId":$,"name":$,"input":$}}`, m.callID(i), a.calls[i].name, wholeArgs(&a.calls[i])))
 	}
-	b = appendString(append(b, `]}},"stopReason":`...), m.stopReason())
-	if !m.q.st.noUsage {
-		b = m.usageObject(append(b, `,"usage":`...))
-	}
-	return append(b, `,"metrics":{"latencyMs":1}}`...)
+	return fill(`{"output":{"message":{"role":"assistant","content":$}},"stopReason":$$,"metrics":{"latencyMs":1}}`, list(content), m.stopReason(), m.reported())
 }
 
 // stream sends messageStart, the blocks, messageStop and metadata.
@@ -181,26 +163,18 @@ func (m *converseAnswer) stream() {
 		return
 	}
 	m.x.row.close(200, m.usage, m.x.gone(), "")
-	if m.q.st.noDone || !s.event("messageStop", append(appendString([]byte(`{"stopReason":`), m.stopReason()), '}')) {
-		return
+	if !m.q.st.noDone && s.event("messageStop", fill(`{"stopReason":$}`, m.stopReason())) {
+		s.event("metadata", fill(`{"metrics":{"latencyMs":1}$}`, m.reported()))
 	}
-	b := []byte(`{"metrics":{"latencyMs":1}`)
-	if !m.q.st.noUsage {
-		b = m.usageObject(append(b, `,"usage":`...))
-	}
-	s.event("metadata", append(b, '}'))
 }
 
 func (m *converseAnswer) delta(s *binaryStream, head, content, tail string) bool {
-	b := strconv.AppendInt([]byte(`{"contentBlockIndex":`), int64(m.index), 10)
-	b = append(appendString(append(append(b, `,"delta":`...), head...), content), tail...)
-	return s.event("contentBlockDelta", append(b, '}'))
+	return s.event("contentBlockDelta", fill(`{"contentBlockIndex":$,"delta":$$$}`, m.index, json.RawMessage(head), content, json.RawMessage(tail)))
 }
 
 func (m *converseAnswer) stop(s *binaryStream) bool {
-	b := append(strconv.AppendInt([]byte(`{"contentBlockIndex":`), int64(m.index), 10), '}')
 	m.index++
-	return s.event("contentBlockStop", b)
+	return s.event("contentBlockStop", fill(`{"contentBlockIndex":$}`, m.index-1))
 }
 
 // blocks sends all content blocks and reports whether the stream continues. Only tool calls
@@ -224,9 +198,7 @@ func (m *converseAnswer) blocks(s *binaryStream) bool {
 	for i := range a.calls {
 		c := &a.calls[i]
 		s.output++
-		b := strconv.AppendInt([]byte(`{"contentBlockIndex":`), int64(m.index), 10)
-		b = appendString(append(b, `,"start":{"toolUse":{"toolUseId":`...), m.callID(i))
-		if !s.event("contentBlockStart", append(appendString(append(b, `,"name":`...), c.name), `}}}`...)) {
+		if !s.event("contentBlockStart", fill(`{"contentBlockIndex":$,"start":{"toolUse":{"toolUseId":$,"name":$}}}`, m.index, m.callID(i), c.name)) {
 			return false
 		}
 		if c.args != "{}" {

@@ -229,14 +229,11 @@ func claudeInvoked(x *exchange, v value, stream bool) *apiError {
 			return bedrockInvalid(e.message)
 		}
 	}
-	if e := x.settle(q.seed); e != nil {
-		return bedrockInvalid(e.message)
-	}
-	m := &messageAnswer{q: q, x: x, id: x.newID("msg_bdrk_", q.seed)}
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, m.id, stream), true
-	if done, e := x.misbehave(); done {
+	id, done, e := x.begin("msg_bdrk_", q.seed, stream)
+	if done {
 		return e
 	}
+	m := &messageAnswer{q: q, x: x, id: id}
 	m.answer = q.answer(0)
 	m.usage = Usage{Input: q.prompt}
 	m.usage.Output, m.usage.Reasoning = m.answer.generated()

@@ -142,12 +142,8 @@ func inferenceProfile(x *exchange) *apiError {
 
 // bedrockPlain opens a row of the bill and sends a complete body.
 func bedrockPlain(x *exchange, body []byte, u Usage) *apiError {
-	id := x.newID("aws-", seedOf(string(x.body)))
-	if e := x.settle(seedOf(string(x.body))); e != nil {
-		return e
-	}
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, id, false), true
-	if done, e := x.misbehave(); done {
+	id, done, e := begin(x, "aws-", string(x.body))
+	if done {
 		return e
 	}
 	x.w.Header()["X-Amzn-Requestid"] = []string{id}

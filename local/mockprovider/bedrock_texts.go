@@ -133,11 +133,7 @@ func invokedAnswers(x *exchange, prompt, maxTokens value, n int, stream bool) ([
 	}
 	j := job{model: x.model, st: &x.st, seed: seedOf(prompt.s), prompt: tokensOf(prompt.s), lastUser: last}
 	j.maxTokens, _ = maxTokens.integer()
-	if e := x.settle(j.seed); e != nil {
-		return nil, Usage{}, bedrockInvalid(e.message)
-	}
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, x.newID("aws-", j.seed), stream), true
-	if done, e := x.misbehave(); done {
+	if _, done, e := x.begin("aws-", j.seed, stream); done {
 		return nil, Usage{}, e
 	}
 	u := Usage{Input: j.prompt}

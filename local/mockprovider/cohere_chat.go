@@ -24,12 +24,8 @@ func cohereChat(x *exchange) *apiError {
 	if e != nil {
 		return e
 	}
-	if e := x.settle(q.seed); e != nil {
-		return e
-	}
-	id := x.newID("", q.seed)
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, id, q.stream), true
-	if done, e := x.misbehave(); done {
+	id, done, e := x.begin("", q.seed, q.stream)
+	if done {
 		return e
 	}
 	c := &cohereAnswer{q: q, x: x, id: id, answer: q.answer(0)}
@@ -342,13 +338,9 @@ func cohereGenerate(x *exchange) *apiError {
 	}
 	j := job{model: x.model, st: &x.st, seed: seedOf(prompt.s), prompt: tokensOf(prompt.s), lastUser: prompt.s}
 	j.maxTokens, _ = v.get("max_tokens").integer()
-	if e := x.settle(j.seed); e != nil {
-		return e
-	}
 	stream := v.get("stream").yes
-	id := x.newID("", j.seed)
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, id, stream), true
-	if done, e := x.misbehave(); done {
+	id, done, e := x.begin("", j.seed, stream)
+	if done {
 		return e
 	}
 	a := j.answer(0)

@@ -101,11 +101,8 @@ func cohereRerank(x *exchange) *apiError {
 
 // opened opens the row of a plain answer and applies the faults that come before it.
 func opened(x *exchange, seed uint32) (done bool, e *apiError) {
-	if e := x.settle(seed); e != nil {
-		return true, e
-	}
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, x.newID("", seed), false), true
-	return x.misbehave()
+	_, done, e = x.begin("", seed, false)
+	return done, e
 }
 
 // rankable reads the query and the documents.

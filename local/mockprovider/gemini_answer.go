@@ -1,6 +1,7 @@
 package mockprovider
 
 import (
+	"encoding/json"
 	"net/url"
 	"strconv"
 	"strings"
@@ -25,14 +26,11 @@ func generateContent(x *exchange, vertex, stream bool) *apiError {
 	if e != nil {
 		return e
 	}
-	if e := x.settle(q.seed); e != nil {
+	id, done, e := x.begin("resp-", q.seed, stream)
+	if done {
 		return e
 	}
-	g := &geminiAnswer{q: q, x: x, id: x.newID("resp-", q.seed)}
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, g.id, stream), true
-	if done, e := x.misbehave(); done {
-		return e
-	}
+	g := &geminiAnswer{q: q, x: x, id: id}
 	g.usage.Input = q.prompt
 	if c := int64(q.st.cached); c > 0 {
 		g.usage.CacheRead = min(c, q.prompt)
@@ -76,7 +74,7 @@ func geminiCountTokens(x *exchange, vertex bool) *apiError {
 	if e != nil {
 		return e
 	}
-	return listed(x, append(strconv.AppendInt([]byte(`{"totalTokens":`), q.prompt, 10), '}'))
+	return listed(x, fill(`{"totalTokens":$}`, q.prompt))
 }
 
 func (g *geminiAnswer) finish(a *answer) string {
@@ -105,15 +103,14 @@ func textPart(s string) string    { return `{"text":` + quoted(s) + `}` }
 func (g *geminiAnswer) callParts(a *answer, choice int) []string {
 	var out []string
 	for i := range a.calls {
-		b := []byte(`{"functionCall":{`)
+		id, args := json.RawMessage{}, json.RawMessage{}
 		if generation(g.q.model) == 30 {
-			b = append(appendString(append(b, `"id":`...), "fc-"+g.id+"-"+strconv.Itoa(choice)+"-"+strconv.Itoa(i)), ',')
+			id = fill(`"id":$,`, "fc-"+g.id+"-"+strconv.Itoa(choice)+"-"+strconv.Itoa(i))
 		}
-		b = appendString(append(b, `"name":`...), a.calls[i].name)
 		if a.calls[i].args != "" {
-			b = append(append(b, `,"args":`...), a.calls[i].args...)
+			args = fill(`,"args":$`, json.RawMessage(a.calls[i].args))
 		}
-		part := string(append(b, `}}`...))
+		part := string(fill(`{"functionCall":{$"name":$$}}`, id, a.calls[i].name, args))
 		if i == 0 && generation(g.q.model) >= 25 {
 			part = g.sign(part)
 		}
@@ -123,91 +120,66 @@ func (g *geminiAnswer) callParts(a *answer, choice int) []string {
 }
 
 // candidate writes one candidate with its parts; finish "" means that it has not ended.
-func (g *geminiAnswer) candidate(b []byte, choice int, parts []string, finish string, tokens []string) []byte {
-	b = append(b, `{"content":{"parts":[`...)
-	b = append(b, strings.Join(parts, ",")...)
-	b = append(b, `],"role":"model"}`...)
+func (g *geminiAnswer) candidate(choice int, parts []string, finish string, tokens []string) json.RawMessage {
+	b := fill(`{"content":{"parts":[$],"role":"model"}`, json.RawMessage(strings.Join(parts, ",")))
 	if finish != "" {
-		b = appendString(append(b, `,"finishReason":`...), finish)
+		b = append(b, fill(`,"finishReason":$`, finish)...)
 	}
 	if g.q.logprobs && len(tokens) > 0 {
-		b = g.logprobs(b, tokens)
+		b = append(b, g.logprobs(tokens)...)
 	}
-	return append(strconv.AppendInt(append(b, `,"index":`...), int64(choice), 10), '}')
+	return append(b, fill(`,"index":$}`, choice)...)
 }
 
-func (g *geminiAnswer) logprobs(b []byte, tokens []string) []byte {
-	one := func(b []byte, t string, rank int) []byte {
-		b = appendString(append(b, `{"token":`...), t)
-		return append(strconv.AppendFloat(append(b, `,"logProbability":-`...), float64(rank)/10, 'f', -1, 64), '}')
+func (g *geminiAnswer) logprobs(tokens []string) []byte {
+	one := func(t string, rank int) json.RawMessage {
+		return fill(`{"token":$,"logProbability":$}`, t, -float64(rank)/10)
 	}
-	b = append(b, `,"logprobsResult":{"chosenCandidates":[`...)
-	for i, t := range tokens {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = one(b, t, 1)
-	}
-	b = append(b, `],"topCandidates":[`...)
-	for i, t := range tokens {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, `{"candidates":[`...)
+	var chosen, top []json.RawMessage
+	for _, t := range tokens {
+		chosen = append(chosen, one(t, 1))
+		var others []json.RawMessage
 		for k := range g.q.top {
 			if k > 0 {
-				b = append(b, ',')
 				t = vocabulary[(int(seedOf(t))+k)&31]
 			}
-			b = one(b, t, k+1)
+			others = append(others, one(t, k+1))
 		}
-		b = append(b, `]}`...)
+		top = append(top, fill(`{"candidates":$}`, list(others)))
 	}
-	return append(b, `]}`...)
+	return fill(`,"logprobsResult":{"chosenCandidates":$,"topCandidates":$}`, list(chosen), list(top))
 }
 
 // tail writes usage and names, and closes the object. whole: the counts are final.
 func (g *geminiAnswer) tail(b []byte, u Usage, whole bool) []byte {
 	if !g.q.st.noUsage {
-		b = strconv.AppendInt(append(b, `,"usageMetadata":{"promptTokenCount":`...), u.prompt(), 10)
-		total := u.prompt()
+		b = append(b, fill(`,"usageMetadata":{"promptTokenCount":$`, u.prompt())...)
 		if u.CacheRead > 0 {
-			b = strconv.AppendInt(append(b, `,"cachedContentTokenCount":`...), u.CacheRead, 10)
-			b = strconv.AppendInt(append(b, `,"cacheTokensDetails":[{"modality":"TEXT","tokenCount":`...), u.CacheRead, 10)
-			b = append(b, `}]`...)
+			b = append(b, fill(`,"cachedContentTokenCount":$,"cacheTokensDetails":[{"modality":"TEXT","tokenCount":$}]`, u.CacheRead, u.CacheRead)...)
 		}
 		if u.Output > 0 || whole {
-			b = strconv.AppendInt(append(b, `,"candidatesTokenCount":`...), u.Output, 10)
-			total += u.Output
+			b = append(b, fill(`,"candidatesTokenCount":$`, u.Output)...)
 		}
 		if u.Reasoning > 0 {
-			b = strconv.AppendInt(append(b, `,"thoughtsTokenCount":`...), u.Reasoning, 10)
-			total += u.Reasoning
+			b = append(b, fill(`,"thoughtsTokenCount":$`, u.Reasoning)...)
 		}
-		b = strconv.AppendInt(append(b, `,"totalTokenCount":`...), total, 10)
-		b = strconv.AppendInt(append(b, `,"promptTokensDetails":[{"modality":"TEXT","tokenCount":`...), u.prompt(), 10)
-		b = append(b, `}]}`...)
+		b = append(b, fill(`,"totalTokenCount":$,"promptTokensDetails":[{"modality":"TEXT","tokenCount":$}]}`, u.prompt()+u.Output+u.Reasoning, u.prompt())...)
 	}
-	b = appendString(append(b, `,"modelVersion":`...), g.x.model)
-	return append(appendString(append(b, `,"responseId":`...), g.id), '}')
+	return append(b, fill(`,"modelVersion":$,"responseId":$}`, g.x.model, g.id)...)
 }
 
 // blocked is the answer to a prompt that was blocked.
 func (g *geminiAnswer) blocked() []byte {
-	b := appendString([]byte(`{"promptFeedback":{"blockReason":`), strings.TrimPrefix(g.q.st.finish, "prompt-"))
-	return g.tail(append(b, '}'), g.usage, false)
+	return g.tail(fill(`{"promptFeedback":{"blockReason":$}`, strings.TrimPrefix(g.q.st.finish, "prompt-")), g.usage, false)
 }
 
 func (g *geminiAnswer) body() []byte {
 	if len(g.answers) == 0 {
 		return g.blocked()
 	}
-	b := []byte(`{"candidates":[`)
+	var candidates []json.RawMessage
 	for i := range g.answers {
 		a := &g.answers[i]
-		if i > 0 {
-			b = append(b, ',')
-		}
 		var parts []string
 		if g.q.thoughts && len(a.thinking) > 0 {
 			parts = append(parts, thoughtPart(strings.Join(a.thinking, "")))
@@ -220,9 +192,9 @@ func (g *geminiAnswer) body() []byte {
 			parts = append(parts, t)
 		}
 		parts = append(parts, g.callParts(a, i)...)
-		b = g.candidate(b, i, parts, g.finish(a), a.text)
+		candidates = append(candidates, g.candidate(i, parts, g.finish(a), a.text))
 	}
-	return g.tail(append(b, ']'), g.usage, true)
+	return g.tail(fill(`{"candidates":$`, list(candidates)), g.usage, true)
 }
 
 // geminiPiece is a chunk that is still to be sent.
@@ -262,8 +234,7 @@ func (g *geminiAnswer) pieces() []geminiPiece {
 }
 
 func (g *geminiAnswer) chunk(p geminiPiece, u Usage, last bool) []byte {
-	b := g.candidate([]byte(`{"candidates":[`), p.choice, p.parts, p.finish, p.tokens)
-	return g.tail(append(b, ']'), u, last)
+	return g.tail(fill(`{"candidates":[$]`, g.candidate(p.choice, p.parts, p.finish, p.tokens)), u, last)
 }
 
 // chunks writes the events of the stream as one list.

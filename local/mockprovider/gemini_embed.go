@@ -69,13 +69,8 @@ func laterEmbedding(model string) bool {
 
 // embedded answers with vectors, and with the faults that were ordered.
 func embedded(x *exchange, body []byte, tokens int64) *apiError {
-	seed := seedOf(string(x.body))
-	if e := x.settle(seed); e != nil {
-		return e
-	}
-	id := x.newID("embd-", seed)
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, id, false), true
-	if done, e := x.misbehave(); done {
+	id, done, e := begin(x, "embd-", string(x.body))
+	if done {
 		return e
 	}
 	x.plain(id, body, Usage{Input: tokens})

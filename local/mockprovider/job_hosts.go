@@ -1,44 +1,33 @@
 package mockprovider
 
 import (
+	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+	"sync"
 )
 
+// Hosts of jobs: objects.txtar describes their objects. Jobs make progress when they are read.
+
 // jobHostShape serves the files, batches and fine-tuning jobs of hosts that speak OpenAI's
-// chat, each below /hosts/{name}. Jobs make progress when they are read.
+// chat, each below /hosts/{name}.
 var jobHostShape = &shape{name: "job-hosts", match: jobHostMatch, authenticate: jobHostKey}
 
 const jobHosts = "/hosts/"
 
 // jobHostRoutes are the routes of hosts that differ from OpenAI's; other paths are the same.
-// {id} matches one segment.
-var jobHostRoutes map[string][]operation
-
-func init() { // the handlers refer to the table for their links
-	jobHostRoutes = map[string][]operation{
-		"groq":  {{"GET", "/batches/{id}", plainBatch}},
-		"azure": {}, "fireworks": fireworksRoutes(), "cohere": cohereJobRoutes(),
-		"mistral": {
-			{"POST", "/batch/jobs", hostBatchMade("mistral")}, {"GET", "/batch/jobs", hostList("mistral", "batch")},
-			{"GET", "/batch/jobs/{id}", hostBatch("mistral")}, {"POST", "/batch/jobs/{id}/cancel", hostStopped("mistral", "batch")},
-			{"POST", "/fine_tuning/jobs", hostTuningMade("mistral")}, {"GET", "/fine_tuning/jobs", hostList("mistral", "tune")},
-			{"GET", "/fine_tuning/jobs/{id}", hostTuning("mistral")}, {"POST", "/fine_tuning/jobs/{id}/cancel", hostStopped("mistral", "tune")},
-		},
-		"together": {
-			{"POST", "/files/upload", togetherUpload},
-			{"POST", "/batches", hostBatchMade("together")}, {"GET", "/batches", hostList("together", "batch")},
-			{"GET", "/batches/{id}", hostBatch("together")}, {"POST", "/batches/{id}/cancel", hostStopped("together", "batch")},
-			{"POST", "/fine-tunes", hostTuningMade("together")}, {"GET", "/fine-tunes", hostList("together", "tune")},
-			{"GET", "/fine-tunes/{id}", hostTuning("together")}, {"POST", "/fine-tunes/{id}/cancel", hostStopped("together", "tune")},
-		},
+var jobHostRoutes = sync.OnceValue(func() map[string][]operation {
+	return map[string][]operation{
+		"groq": {}, "azure": {}, "mistral": routesOf("mistral"),
+		"together":  append(routesOf("together"), operation{"POST", "/files/upload", togetherUpload}),
+		"fireworks": append(routesOf("fireworks"), fireworksDatasets...),
+		"cohere":    routesOf("cohere"),
 	}
-}
+})
 
 // jobHostKey looks for the key where the host wants it.
 func jobHostKey(x *exchange) *apiError {
@@ -54,7 +43,7 @@ func jobHostMatch(x *exchange) func(*exchange) *apiError {
 		return nil
 	}
 	host, path, _ := strings.Cut(rest, "/")
-	routes, ok := jobHostRoutes[host]
+	routes, ok := jobHostRoutes()[host]
 	if !ok {
 		return nil
 	}
@@ -64,53 +53,18 @@ func jobHostMatch(x *exchange) func(*exchange) *apiError {
 		if host == "azure" && !azureVersion.MatchString(version.Get("api-version")) {
 			return &apiError{status: http.StatusNotFound, code: "404", message: "Resource not found"}
 		}
-		for _, o := range routes {
-			if id, ok := segmentOf(o.path, path); ok && o.method == x.r.Method {
-				return o.handle(x, id, "")
-			}
+		if strings.HasPrefix(path, "/files") || strings.HasPrefix(path, "/batches") {
+			routes = append(slices.Clone(routes), operations()...)
 		}
-		for _, o := range operations {
-			if id, ok := segmentOf(o.path, path); ok && o.method == x.r.Method && (strings.HasPrefix(path, "/files") || strings.HasPrefix(path, "/batches")) {
-				return o.handle(x, id, "")
-			}
+		if handle, _ := routed(x, routes, path); handle != nil {
+			return handle(x)
 		}
 		return &apiError{status: http.StatusNotFound, message: "Not Found"}
 	}
 }
 
-// segmentOf matches a path that has at most one variable.
-func segmentOf(pattern, path string) (id string, ok bool) {
-	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
-	if len(want) != len(got) {
-		return "", false
-	}
-	for i := range want {
-		if want[i] == "{id}" && got[i] != "" {
-			id = got[i]
-		} else if want[i] != got[i] {
-			return "", false
-		}
-	}
-	return id, true
-}
-
-// plainBatch is a batch of a host that does not report usage.
-func plainBatch(x *exchange, id, sub string) *apiError {
-	w := httptest.NewRecorder()
-	y := *x
-	y.w = w
-	if e := batchOne(&y, id, sub); e != nil {
-		return e
-	}
-	body := w.Body.String()
-	if at := strings.Index(body, `,"model":`); at > 0 {
-		body = body[:at] + body[strings.Index(body, `,"metadata":`):]
-	}
-	return listed(x, []byte(body))
-}
-
 // togetherUpload accepts a file with its name and type.
-func togetherUpload(x *exchange, _, _ string) *apiError {
+func togetherUpload(x *exchange) *apiError {
 	u, e := parseForm(x, "file")
 	if e != nil {
 		return e
@@ -118,282 +72,304 @@ func togetherUpload(x *exchange, _, _ string) *apiError {
 	if !slices.Contains([]string{"batch-api", "fine-tune"}, u.fields["purpose"]) || u.fields["file_name"] == "" || u.fields["file_type"] != "jsonl" {
 		return badRequest("purpose", "invalid_value", "purpose, file_name and file_type are required")
 	}
-	id, done, e := begin(x, "file-", u.name)
-	if done {
+	return storeFile(x, u, "file-", &resource{kind: "file", purpose: u.fields["purpose"], content: u.files["file"]})
+}
+
+// collectionShape is a shape with the routes of a host of objects.txtar; trim returns the
+// path for them, or "" for paths of other shapes.
+func collectionShape(name string, trim func(string) string, authenticate func(*exchange) *apiError, refuse func(*exchange, *apiError), more ...operation) *shape {
+	routes := sync.OnceValue(func() []operation { return append(more, routesOf(name)...) })
+	return &shape{name: name + "-jobs", authenticate: authenticate, refuse: refuse, match: func(x *exchange) func(*exchange) *apiError {
+		path := trim(x.path)
+		if path == "" {
+			return nil
+		}
+		handle, known := routed(x, routes(), path)
+		if !known {
+			return nil
+		}
+		if handle == nil {
+			return func(*exchange) *apiError { return &apiError{status: http.StatusNotFound, message: "Not found"} }
+		}
+		return handle
+	}}
+}
+
+func withoutVersion(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path, "/v1"), "/v1")
+}
+
+// messageBatchShape serves Anthropic's Message Batches, bedrockJobsShape the control plane of
+// Bedrock, and vertexJobsShape batch prediction and tuning of Vertex AI.
+var (
+	messageBatchShape = collectionShape("anthropic", withoutVersion, messageBatchKey, nil, operation{"GET", "/messages/batches/{id}/results", messageBatchResults})
+	bedrockJobsShape  = collectionShape("aws", bedrockPath, awsAuthenticate, bedrockRefuse)
+	vertexJobsShape   = collectionShape("vertex", withoutVersion, vertexAuthenticate, geminiRefuse)
+)
+
+func messageBatchKey(x *exchange) *apiError {
+	if e := x.authenticate(); e != nil {
 		return e
 	}
-	n := keep(x, &thing{id: id, kind: "file", name: u.name, purpose: u.fields["purpose"], content: u.files["file"]})
-	x.plain(id, appendFile(nil, n), Usage{})
+	if x.r.Header.Get("Anthropic-Version") == "" {
+		return badRequest("", "", "anthropic-version: header is required")
+	}
 	return nil
 }
 
-func hostBatchMade(host string) func(*exchange, string, string) *apiError {
-	return func(x *exchange, _, _ string) *apiError {
-		v, e := parseBody(x)
-		if e != nil {
-			return e
-		}
-		var file, model string
-		switch host {
-		case "mistral":
-			if e := known(v, "", "input_files", "endpoint", "model", "metadata", "timeout_hours"); e != nil {
-				return e
+func vertexAuthenticate(x *exchange) *apiError {
+	key, _ := strings.CutPrefix(x.r.Header.Get("Authorization"), "Bearer ")
+	if key == VertexToken || strings.HasPrefix(key, "mock-") && key != "mock-denied" {
+		return nil
+	}
+	return &apiError{status: http.StatusUnauthorized, typ: "UNAUTHENTICATED", message: "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential."}
+}
+
+func jobBehaviors() map[string]behavior {
+	resourceName := func(_ *exchange, n *resource) any { return fireworksAccount + n.kind + "/" + n.id }
+	jobState := func(_ *exchange, n *resource) any { return "JOB_STATE_" + collections()[n.kind].state(n) }
+	return map[string]behavior{
+		"message_batch": {check: checkMessageBatch, finish: runMessageBatch, values: map[string]func(*exchange, *resource) any{
+			"results": func(_ *exchange, n *resource) any {
+				return "https://api.anthropic.com/v1/messages/batches/" + n.id + "/results"
+			},
+		}},
+		"invocation": {check: checkInvocation, finish: runInvocations},
+		"customization": {check: checkCustomization, values: map[string]func(*exchange, *resource) any{
+			"base": func(_ *exchange, n *resource) any { return "arn:aws:bedrock:us-east-1::foundation-model/" + n.model },
+		}},
+		"batchPredictionJobs": {check: checkPrediction, finish: runPredictions, values: map[string]func(*exchange, *resource) any{
+			"directory": func(_ *exchange, n *resource) any {
+				return n.body.at("outputConfig.gcsDestination.outputUriPrefix").s + "/prediction-model-1"
+			},
+		}},
+		"tuningJobs": {check: func(x *exchange, n *resource) *apiError {
+			if size := n.body.at("supervisedTuningSpec.hyperParameters.adapterSize"); size.given() && !strings.HasPrefix(size.s, "ADAPTER_SIZE_") {
+				return invalid("Invalid value at 'tuning_job.supervised_tuning_spec.hyper_parameters.adapter_size'")
 			}
-			if len(v.get("input_files").arr) != 1 || v.get("model").s == "" {
-				return badRequest("model", "", "model and input_files are required")
+			return nil
+		}},
+		"mistral-batch":  {finish: runHostBatch},
+		"together-batch": {finish: runHostBatch},
+		"mistral-tune":   {check: checkTuning}, "together-tune": {check: checkTuning},
+		"batchInferenceJobs":       {check: checkFireworks, finish: runFireworks, values: map[string]func(*exchange, *resource) any{"resource-name": resourceName, "job-state": jobState}},
+		"supervisedFineTuningJobs": {check: checkFireworks, values: map[string]func(*exchange, *resource) any{"resource-name": resourceName, "job-state": jobState}},
+		"cohere-dataset":           {create: createDataset, values: map[string]func(*exchange, *resource) any{"validation": datasetState, "parts": datasetParts}},
+		"embed-job": {check: func(x *exchange, n *resource) *apiError {
+			if x.s.objects.get("cohere-dataset", n.name).reads < 2 {
+				return badRequest("dataset_id", "", "the dataset is not validated")
 			}
-			file, model = v.get("input_files").arr[0].s, v.get("model").s
-		case "together":
-			if e := known(v, "", "input_file_id", "endpoint", "completion_window"); e != nil {
-				return e
+			return nil
+		}, finish: runEmbedJob},
+	}
+}
+
+var batchRowName = named{64, regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)}
+
+func checkMessageBatch(_ *exchange, n *resource) *apiError {
+	ids := map[string]bool{}
+	for i, r := range n.body.get("requests").arr {
+		id := r.get("custom_id").s
+		if !batchRowName.matches(id) || ids[id] {
+			return invalid("requests.%d.custom_id: String should match pattern '^[a-zA-Z0-9_-]{1,64}$' and be unique", i)
+		}
+		if ids[id] = true; r.get("params").get("stream").yes {
+			return invalid("requests.%d.params.stream: Extra inputs are not permitted", i)
+		}
+	}
+	return nil
+}
+
+var jobName = regexp.MustCompile(`^[a-zA-Z0-9](-*[a-zA-Z0-9+.\-])*$`)
+
+// checkAWSJob checks the name, the role and the output of a job.
+func checkAWSJob(n *resource, output string) *apiError {
+	if !jobName.MatchString(n.body.get("jobName").s) || !strings.Contains(n.body.get("roleArn").s, ":role/") {
+		return bedrockInvalid("jobName and roleArn are required")
+	}
+	if n.output = output; !strings.HasPrefix(output, "s3:/"+mockBucket) {
+		return bedrockInvalid("the model, the input and the output must be there")
+	}
+	return nil
+}
+
+// checkInvocation checks that modelInvocationType fits the model: the rows of models that embed
+// are not conversations.
+func checkInvocation(_ *exchange, n *resource) *apiError {
+	if (n.body.get("modelInvocationType").s == "Converse") == strings.Contains(n.model, "embed") {
+		return bedrockInvalid("The modelInvocationType does not go with the model")
+	}
+	return checkAWSJob(n, n.body.at("outputDataConfig.s3OutputDataConfig.s3Uri").s)
+}
+
+func checkCustomization(x *exchange, n *resource) *apiError {
+	for _, m := range n.body.get("hyperParameters").obj {
+		if m.v.kind != text {
+			return bedrockInvalid("hyperParameters must be strings")
+		}
+	}
+	for row := range jsonLines(x.s.objects.get("object", n.name).content) {
+		if !row.get("prompt").given() && (!row.get("schemaVersion").given() || !row.get("messages").given()) {
+			return bedrockInvalid("a line of the input is not valid")
+		}
+	}
+	return checkAWSJob(n, n.body.at("outputDataConfig.s3Uri").s)
+}
+
+// vertexModelOf returns the publisher and the model of the path of a publisher's model.
+func vertexModelOf(path string) (publisher, model string) {
+	parts := strings.Split(path, "/")
+	if len(parts) != 4 || parts[0] != "publishers" || parts[2] != "models" {
+		return "", ""
+	}
+	return parts[1], parts[3]
+}
+
+var (
+	embeddingLine = parseRules("... content!:s requestId!:s")
+	claudeLine    = parseRules("... custom_id!:s request!{... anthropic_version!=vertex-2023-10-16 -model}")
+	geminiLine    = parseRules("... requestId!:s request!:o")
+)
+
+func checkPrediction(x *exchange, n *resource) *apiError {
+	publisher, model := vertexModelOf(n.model)
+	excluded := n.body.at("instanceConfig.excludedFields")
+	rules := geminiLine
+	switch n.output = n.body.at("outputConfig.gcsDestination.outputUriPrefix").s; {
+	case model == "" || !strings.HasPrefix(n.output, "gs:/"+gcsBucket):
+		return invalid("List of found errors: the model or the output is not valid")
+	case publisher == "anthropic" && n.body.get("instanceConfig").given():
+		return invalid("instanceConfig is not supported for partner models")
+	case publisher == "google" && (len(excluded.arr) != 1 || excluded.arr[0].s != "requestId"):
+		return invalid("the field requestId is not excluded")
+	case strings.Contains(model, "embedding"):
+		rules = embeddingLine
+	case publisher == "anthropic":
+		rules = claudeLine
+	}
+	for row := range jsonLines(x.s.objects.get("object", n.name).content) {
+		if v := rules.check(row, ""); v != nil {
+			return invalid("a line of the input is not valid at %s: %s", v.at, row.s)
+		}
+	}
+	return nil
+}
+
+func checkTuning(x *exchange, n *resource) *apiError {
+	if x.s.objects.get("file", n.name).purpose != "fine-tune" {
+		return notFound("File", n.name)
+	}
+	return nil
+}
+
+func checkFireworks(_ *exchange, n *resource) *apiError {
+	if !strings.HasPrefix(n.model, "accounts/") {
+		return badRequest("model", "", "invalid model")
+	}
+	return nil
+}
+
+// The account mock-account of Fireworks: datasets, which are uploaded and downloaded without a
+// key at separate addresses, and jobs, which are stopped by deleting them.
+const fireworksAccount = "accounts/mock-account/"
+
+var fireworksDatasets = []operation{
+	{"POST", "/datasets", createFireworksDataset},
+	{"POST", "/datasets/{id}:getUploadEndpoint", datasetEndpoint},
+	{"POST", "/datasets/{id}:validateUpload", validateDataset},
+	{"GET", "/datasets/{id}:getDownloadEndpoint", downloadDataset},
+}
+
+func createFireworksDataset(x *exchange) *apiError {
+	v, e := parseBody(x)
+	if e = firstFault(e, openAIError(parseRules("datasetId!!:s dataset!{... userUploaded!:o}").check(v, ""))); e != nil {
+		return e
+	}
+	id := fireworksAccount + "datasets/" + v.get("datasetId").s
+	if x.s.objects.get("dataset", id) != nil {
+		return badRequest("datasetId", "", "the dataset exists")
+	}
+	keep(x, &resource{id: id, kind: "dataset"})
+	return listed(x, fill(`{"name":$,"state":"UPLOADING"}`, id))
+}
+
+// fireworksDataset is the dataset that the path names.
+func fireworksDataset(x *exchange) (*resource, *apiError) {
+	n := x.s.objects.get("dataset", fireworksAccount+"datasets/"+x.vars[0])
+	if n == nil {
+		return nil, notFound("Dataset", x.vars[0])
+	}
+	return n, nil
+}
+
+func datasetEndpoint(x *exchange) *apiError {
+	_, e := fireworksDataset(x)
+	v, bad := parseBody(x)
+	if e = firstFault(e, bad); e != nil {
+		return e
+	}
+	name := x.vars[0] + ".jsonl"
+	if size, ok := v.get("filenameToSize").get(name).integer(); !ok || size < 1 {
+		return badRequest("filenameToSize", "", "filenameToSize is required")
+	}
+	return listed(x, fill(`{"filenameToSignedUrls":{$:$}}`, name, signedURL(x, x.vars[0])))
+}
+
+func validateDataset(x *exchange) *apiError {
+	n, e := fireworksDataset(x)
+	_, bad := parseBody(x)
+	if e = firstFault(e, bad); e != nil {
+		return e
+	}
+	signed := x.s.objects.get("signed", x.vars[0])
+	if signed == nil {
+		return badRequest("", "", "nothing was uploaded")
+	}
+	n.content = signed.content
+	return listed(x, []byte("{}"))
+}
+
+func downloadDataset(x *exchange) *apiError {
+	n, e := fireworksDataset(x)
+	if e != nil {
+		return e
+	}
+	replace(x, &resource{id: x.vars[0], kind: "signed", content: n.content})
+	return listed(x, fill(`{"filenameToSignedUrls":{"README.md":"http://127.0.0.1:1/","BIJOutputSet.jsonl":$}}`, signedURL(x, x.vars[0])))
+}
+
+// signedShape serves the addresses that datasets are uploaded and downloaded at.
+var signedShape = &shape{name: "signed", match: signedMatch, authenticate: func(x *exchange) *apiError {
+	if x.r.Header.Get("Authorization") != "" || !strings.Contains(x.query, "signature=") {
+		return &apiError{status: http.StatusForbidden, message: "the address is signed and takes no key"}
+	}
+	return nil
+}}
+
+func signedMatch(x *exchange) func(*exchange) *apiError {
+	name, ok := strings.CutPrefix(x.path, "/signed/")
+	if !ok {
+		return nil
+	}
+	return func(x *exchange) *apiError {
+		if x.r.Method == http.MethodPut {
+			size := strconv.Itoa(len(x.body))
+			if x.r.Header.Get("X-Goog-Content-Length-Range") != size+","+size {
+				return &apiError{status: http.StatusBadRequest, message: "the length is not the one that was announced"}
 			}
-			file = v.get("input_file_id").s
+			keep(x, &resource{id: name, kind: "signed", content: x.body})
+			return nil
 		}
-		in := x.s.things.get("file", file)
-		if in == nil || !slices.Contains(batchEndpoints, v.get("endpoint").s) {
-			return notFound("File", file)
+		n := x.s.objects.get("signed", name)
+		if n == nil {
+			return &apiError{status: http.StatusNotFound, message: "No such object"}
 		}
-		for line := range strings.Lines(string(in.content)) {
-			row, err := parseJSON(strings.TrimSpace(line))
-			if err != nil || row.get("custom_id").kind != text || row.get("body").kind != object || row.get("body").get("model").given() != (host == "together") || len(row.obj) != 2 {
-				return badRequest("input_file_id", "", "a row is not valid: "+line)
-			}
-		}
-		id, done, e := begin(x, "job-", file)
-		if done {
-			return e
-		}
-		n := keep(x, &thing{id: id, kind: host + "-batch", name: file, model: model, body: v})
-		b := appendHostBatch(nil, n)
-		if host == "together" {
-			b = append(append([]byte(`{"job":`), b...), '}')
-		}
-		x.plain(id, b, Usage{})
+		_, _ = x.w.Write(n.content)
 		return nil
 	}
 }
 
-func hostBatch(host string) func(*exchange, string, string) *apiError {
-	return func(x *exchange, id, _ string) *apiError {
-		n := x.s.things.get(host+"-batch", id)
-		if n == nil {
-			return notFound("Batch", id)
-		}
-		return listed(x, changed(x, n, func(n *thing) {
-			if n.reads++; n.reads == 2 && !n.stopped {
-				runHostBatch(x, n)
-			}
-		}, appendHostBatch))
-	}
-}
-
-func hostStopped(host, kind string) func(*exchange, string, string) *apiError {
-	return func(x *exchange, id, _ string) *apiError {
-		n := x.s.things.get(host+"-"+kind, id)
-		if n == nil {
-			return notFound("Job", id)
-		}
-		if len(x.body) > 0 {
-			return badRequest("", "", "This request takes no body.")
-		}
-		return listed(x, changed(x, n, func(n *thing) { n.stopped, n.reads = true, 0 }, appendHostThing))
-	}
-}
-
-func appendHostThing(b []byte, n *thing) []byte {
-	if strings.HasSuffix(n.kind, "-batch") {
-		return appendHostBatch(b, n)
-	}
-	return appendHostTuning(b, n)
-}
-
-func hostList(host, kind string) func(*exchange, string, string) *apiError {
-	return func(x *exchange, _, _ string) *apiError {
-		page, _, _ := x.s.things.page(host+"-"+kind, "", "", maxThings, nil)
-		if host == "mistral" {
-			q, _ := url.ParseQuery(x.query)
-			number, err := strconv.Atoi(q.Get("page"))
-			size, err2 := strconv.Atoi(q.Get("page_size"))
-			if err != nil || err2 != nil || number < 0 || size < 1 {
-				return badRequest("page", "", "page and page_size must be numbers")
-			}
-			page = page[min(number*size, len(page)):min((number+1)*size, len(page))]
-		}
-		b := []byte("[")
-		x.s.things.jobs.Lock()
-		for i, n := range page {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendHostThing(b, n)
-		}
-		x.s.things.jobs.Unlock()
-		b = append(b, ']')
-		if host == "mistral" || kind == "tune" {
-			b = append(append([]byte(`{"object":"list","data":`), b...), '}')
-		}
-		return listed(x, b)
-	}
-}
-
-// hostState is the host's word for the state of a batch.
-func (n *thing) hostState() string {
-	words := map[string][5]string{
-		"mistral-batch":  {"QUEUED", "RUNNING", "SUCCESS", "CANCELLATION_REQUESTED", "CANCELLED"},
-		"together-batch": {"VALIDATING", "IN_PROGRESS", "COMPLETED", "CANCELLING", "CANCELLED"},
-		"mistral-tune":   {"QUEUED", "RUNNING", "SUCCESS", "CANCELLED", "CANCELLED"},
-		"together-tune":  {"pending", "running", "completed", "cancelled", "cancelled"},
-	}[n.kind]
-	if n.stopped {
-		return words[3+min(n.reads, 1)]
-	}
-	return words[min(n.reads, 2)]
-}
-
-func (n *thing) at(d int64) string {
-	return `"` + time.Unix(n.created+d, 0).UTC().Format("2006-01-02T15:04:05.000000Z") + `"`
-}
-
-func appendHostBatch(b []byte, n *thing) []byte {
-	state := n.hostState()
-	ended := state == "SUCCESS" || state == "COMPLETED" || state == "CANCELLED"
-	b = appendString(append(b, `{"id":`...), n.id)
-	b = append(b, `,"status":"`+state+`"`...)
-	if n.kind == "mistral-batch" {
-		b = appendString(append(b, `,"object":"batch","model":`...), n.model)
-		b = appendInt(b, `,"created_at":`, n.created, "")
-		if n.reads > 0 {
-			b = appendInt(b, `,"started_at":`, n.created+1, "")
-		}
-		if ended {
-			b = appendInt(b, `,"completed_at":`, n.created+2, "")
-		}
-		b = appendNullable(append(b, `,"output_file":`...), n.output)
-		b = appendNullable(append(b, `,"error_file":`...), n.failed)
-		b = appendInt(b, `,"total_requests":`, n.rows, "")
-		b = appendInt(b, `,"succeeded_requests":`, n.good, "")
-		return appendInt(b, `,"failed_requests":`, n.rows-n.good, `,"errors":[]}`)
-	}
-	b = append(b, `,"created_at":`+n.at(0)+`,"job_deadline":`+n.at(86400)...)
-	if ended {
-		b = append(b, `,"completed_at":`+n.at(2)...)
-	}
-	b = appendNullable(append(b, `,"output_file_id":`...), n.output)
-	b = appendNullable(append(b, `,"error_file_id":`...), n.failed)
-	return append(b, `,"progress":50}`...)
-}
-
-// runHostBatch answers the rows of a batch into two files.
-func runHostBatch(x *exchange, n *thing) {
-	in := x.s.things.get("file", n.name)
-	if in == nil {
-		return
-	}
-	var out, failed []byte
-	for line := range strings.Lines(string(in.content)) {
-		v, _ := parseJSON(strings.TrimSpace(line))
-		body := v.get("body").s
-		if n.model != "" {
-			body = `{"model":` + quoted(n.model) + `,` + strings.TrimSpace(body)[1:]
-		}
-		w, e := runRow(x, n.body.get("endpoint").s, body)
-		n.rows++
-		row := appendString([]byte(`{"id":"row","custom_id":`), v.get("custom_id").s)
-		if e != nil {
-			failed = appendInt(append(failed, row...), `,"response":{"status_code":`, int64(e.status), `,"body":{"message":`)
-			failed = append(appendString(failed, e.message), `}},"error":null}`+"\n"...)
-			continue
-		}
-		n.good++
-		out = append(append(append(out, row...), `,"response":{"status_code":200,"body":`...), w...)
-		out = append(out, `},"error":null}`+"\n"...)
-	}
-	if out != nil {
-		n.output = keep(x, &thing{id: x.newID("file-", 3), kind: "file", purpose: "batch_output", content: out}).id
-	}
-	if failed != nil {
-		n.failed = keep(x, &thing{id: x.newID("file-", 4), kind: "file", purpose: "batch_output", content: failed}).id
-	}
-}
-
-// runRow answers one request in OpenAI's format.
-func runRow(x *exchange, endpoint, body string) ([]byte, *apiError) {
-	w, r := httptest.NewRecorder(), x.r.Clone(x.r.Context())
-	r.Header.Set("Content-Type", "application/json")
-	y := &exchange{s: x.s, w: w, r: r, body: []byte(body), path: "/batch" + endpoint, st: unsteered()}
-	run := chatCompletion
-	switch endpoint {
-	case "/v1/embeddings":
-		run = embeddings
-	case "/v1/completions":
-		run = completion
-	}
-	e := run(y)
-	return w.Body.Bytes(), e
-}
-
-func hostTuningMade(host string) func(*exchange, string, string) *apiError {
-	return func(x *exchange, _, _ string) *apiError {
-		v, e := parseBody(x)
-		if e != nil {
-			return e
-		}
-		file := v.get("training_file").s
-		members := []string{"model", "training_file", "validation_file", "suffix", "n_epochs", "batch_size"}
-		if host == "mistral" {
-			members = []string{"model", "training_files", "validation_files", "suffix", "hyperparameters", "auto_start"}
-			if len(v.get("training_files").arr) == 1 {
-				file = v.get("training_files").arr[0].get("file_id").s
-			}
-		}
-		if e := known(v, "", members...); e != nil {
-			return e
-		}
-		in := x.s.things.get("file", file)
-		if in == nil || in.purpose != "fine-tune" || v.get("model").s == "" {
-			return notFound("File", file)
-		}
-		for line := range strings.Lines(string(in.content)) {
-			if row, err := parseJSON(strings.TrimSpace(line)); err != nil || row.get("messages").kind != array {
-				return badRequest("training_file", "", "a line is not valid")
-			}
-		}
-		id, done, e := begin(x, "ft-", file)
-		if done {
-			return e
-		}
-		n := keep(x, &thing{id: id, kind: host + "-tune", name: file, model: v.get("model").s, body: v})
-		x.plain(id, appendHostTuning(nil, n), Usage{})
-		return nil
-	}
-}
-
-func hostTuning(host string) func(*exchange, string, string) *apiError {
-	return func(x *exchange, id, _ string) *apiError {
-		n := x.s.things.get(host+"-tune", id)
-		if n == nil {
-			return notFound("Job", id)
-		}
-		return listed(x, changed(x, n, func(n *thing) { n.reads++ }, appendHostTuning))
-	}
-}
-
-func appendHostTuning(b []byte, n *thing) []byte {
-	state := n.hostState()
-	b = appendString(append(b, `{"id":`...), n.id)
-	b = appendString(append(b, `,"model":`...), n.model)
-	b = append(b, `,"status":"`+state+`"`...)
-	if n.kind == "mistral-tune" {
-		b = appendInt(b, `,"created_at":`, n.created, "")
-		b = appendInt(b, `,"modified_at":`, n.created+2, "")
-		if state == "SUCCESS" {
-			b = append(b, `,"fine_tuned_model":"ft:mock","trained_tokens":42`...)
-		}
-		return append(b, '}')
-	}
-	b = append(b, `,"created_at":`+n.at(0)+`,"updated_at":`+n.at(2)...)
-	if state == "completed" {
-		b = append(b, `,"model_output_name":"ft:mock","token_count":42`...)
-	}
-	return append(b, '}')
+// signedURL is such an address.
+func signedURL(x *exchange, name string) string {
+	return fmt.Sprintf("http://%s/signed/%s?signature=mock", x.r.Host, name)
 }

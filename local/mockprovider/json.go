@@ -1,10 +1,11 @@
 package mockprovider
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -87,282 +88,98 @@ func parseJSON(src string) (value, error) {
 	if !utf8.ValidString(src) {
 		return value{}, &badJSON{what: "invalid UTF-8"}
 	}
+	if !json.Valid([]byte(src)) {
+		bad := &badJSON{at: len(src), what: "not JSON"}
+		var syntax *json.SyntaxError
+		if err := json.Unmarshal([]byte(src), new(json.RawMessage)); errors.As(err, &syntax) {
+			bad.at, bad.what = int(syntax.Offset), err.Error()
+			if strings.Contains(bad.what, "after top-level value") {
+				bad.what = "trailing data"
+			}
+		}
+		return value{}, bad
+	}
 	p := parser{src: src}
-	p.space()
 	v, err := p.value(0)
 	if err != nil {
 		return value{}, err
 	}
-	p.space()
-	if p.at != len(src) {
-		return value{}, p.fail("trailing data")
-	}
 	return v, nil
 }
 
-var literals = [...]member{
-	{"true", value{kind: boolean, yes: true}}, {"false", value{kind: boolean}}, {"null", value{kind: null}},
-}
-
+// parser reads text that is known to be JSON.
 type parser struct {
 	src string
 	at  int
 }
 
-func (p *parser) fail(what string) error { return &badJSON{at: p.at, what: what} }
-
-func (p *parser) space() {
-	for p.at < len(p.src) {
-		switch p.src[p.at] {
-		case ' ', '\t', '\r', '\n':
-			p.at++
-		default:
-			return
-		}
+// skip moves to the next byte that is neither white space nor a separator.
+func (p *parser) skip() byte {
+	for p.at < len(p.src) && strings.IndexByte(" \t\r\n,:", p.src[p.at]) >= 0 {
+		p.at++
 	}
+	return p.src[p.at]
 }
 
-func (p *parser) value(depth int) (value, error) {
-	if p.at >= len(p.src) {
-		return value{}, p.fail("unexpected end")
-	}
+func (p *parser) value(depth int) (v value, err error) {
 	if depth > maxDepth {
-		return value{}, p.fail("too deep")
+		return v, &badJSON{at: p.at, what: "too deep"}
 	}
-	switch c := p.src[p.at]; {
-	case c == '"':
-		s, err := p.str()
-		return value{kind: text, s: s}, err
-	case c == '{':
-		return p.objectValue(depth)
-	case c == '[':
-		return p.arrayValue(depth)
-	case c == '-' || c >= '0' && c <= '9':
-		return p.numberValue()
-	}
-	for _, w := range literals {
-		if strings.HasPrefix(p.src[p.at:], w.name) {
-			p.at += len(w.name)
-			return w.v, nil
-		}
-	}
-	return value{}, p.fail("unexpected character")
-}
-
-func (p *parser) objectValue(depth int) (value, error) {
+	c := p.skip()
 	start := p.at
-	v := value{kind: object}
-	p.at++
-	p.space()
-	if p.at < len(p.src) && p.src[p.at] == '}' {
+	switch c {
+	case '"':
+		return value{kind: text, s: p.str()}, nil
+	case 't', 'n':
+		p.at += 4
+		return value{kind: map[byte]kind{'t': boolean, 'n': null}[c], yes: c == 't'}, nil
+	case 'f':
+		p.at += 5
+		return value{kind: boolean}, nil
+	case '{', '[':
+		v.kind = map[byte]kind{'{': object, '[': array}[c]
+		for p.at++; p.skip() != c+2; { // the closing bracket
+			name := ""
+			if c == '{' {
+				if name = p.str(); v.get(name).kind != absent {
+					return v, &badJSON{duplicate: name, at: p.at}
+				}
+			}
+			m, err := p.value(depth + 1)
+			if err != nil {
+				return v, err
+			}
+			if c == '{' {
+				v.obj = append(v.obj, member{name, m})
+			} else {
+				v.arr = append(v.arr, m)
+			}
+		}
 		p.at++
 		v.s = p.src[start:p.at]
 		return v, nil
 	}
-	for {
-		if p.at >= len(p.src) || p.src[p.at] != '"' {
-			return v, p.fail("expected a key")
-		}
-		name, err := p.str()
-		if err != nil {
-			return v, err
-		}
-		if v.get(name).kind != absent {
-			return v, &badJSON{duplicate: name, at: p.at}
-		}
-		p.space()
-		if p.at >= len(p.src) || p.src[p.at] != ':' {
-			return v, p.fail("expected a colon")
-		}
+	for p.at < len(p.src) && strings.IndexByte("+-.eE0123456789", p.src[p.at]) >= 0 {
 		p.at++
-		p.space()
-		m, err := p.value(depth + 1)
-		if err != nil {
-			return v, err
-		}
-		v.obj = append(v.obj, member{name, m})
-		done, err := p.next('}')
-		if err != nil {
-			return v, err
-		}
-		if done {
-			v.s = p.src[start:p.at]
-			return v, nil
-		}
-	}
-}
-
-func (p *parser) arrayValue(depth int) (value, error) {
-	start := p.at
-	v := value{kind: array}
-	p.at++
-	p.space()
-	if p.at < len(p.src) && p.src[p.at] == ']' {
-		p.at++
-		v.s = p.src[start:p.at]
-		return v, nil
-	}
-	for {
-		m, err := p.value(depth + 1)
-		if err != nil {
-			return v, err
-		}
-		v.arr = append(v.arr, m)
-		done, err := p.next(']')
-		if err != nil {
-			return v, err
-		}
-		if done {
-			v.s = p.src[start:p.at]
-			return v, nil
-		}
-	}
-}
-
-// next reads a comma, or the closing bracket.
-func (p *parser) next(closing byte) (done bool, err error) {
-	p.space()
-	if p.at >= len(p.src) {
-		return false, p.fail("unexpected end")
-	}
-	switch p.src[p.at] {
-	case closing:
-		p.at++
-		return true, nil
-	case ',':
-		p.at++
-		p.space()
-		return false, nil
-	}
-	return false, p.fail("expected a comma")
-}
-
-func (p *parser) digits() bool {
-	start := p.at
-	for p.at < len(p.src) && p.src[p.at] >= '0' && p.src[p.at] <= '9' {
-		p.at++
-	}
-	return p.at > start
-}
-
-func (p *parser) numberValue() (value, error) {
-	start := p.at
-	if p.src[p.at] == '-' {
-		p.at++
-	}
-	zero := p.at < len(p.src) && p.src[p.at] == '0'
-	if zero {
-		p.at++
-	} else if !p.digits() {
-		return value{}, p.fail("bad number")
-	}
-	if p.at < len(p.src) && p.src[p.at] == '.' {
-		p.at++
-		if !p.digits() {
-			return value{}, p.fail("bad number")
-		}
-	}
-	if p.at < len(p.src) && (p.src[p.at] == 'e' || p.src[p.at] == 'E') {
-		p.at++
-		if p.at < len(p.src) && (p.src[p.at] == '+' || p.src[p.at] == '-') {
-			p.at++
-		}
-		if !p.digits() {
-			return value{}, p.fail("bad number")
-		}
 	}
 	return value{kind: number, s: p.src[start:p.at]}, nil
 }
 
-func (p *parser) str() (string, error) {
+func (p *parser) str() string {
+	start, escaped := p.at, false
+	for p.at++; p.src[p.at] != '"'; p.at++ {
+		if p.src[p.at] == '\\' {
+			escaped = true
+			p.at++
+		}
+	}
 	p.at++
-	start := p.at
-	for ; p.at < len(p.src); p.at++ {
-		switch c := p.src[p.at]; {
-		case c == '"':
-			s := p.src[start:p.at]
-			p.at++
-			return s, nil
-		case c == '\\':
-			return p.escaped(start)
-		case c < 0x20:
-			return "", p.fail("control character in a string")
-		}
+	if !escaped {
+		return p.src[start+1 : p.at-1]
 	}
-	return "", p.fail("unexpected end of a string")
-}
-
-func (p *parser) escaped(start int) (string, error) {
-	var b strings.Builder
-	b.WriteString(p.src[start:p.at])
-	for p.at < len(p.src) {
-		c := p.src[p.at]
-		switch {
-		case c == '"':
-			p.at++
-			return b.String(), nil
-		case c < 0x20:
-			return "", p.fail("control character in a string")
-		case c != '\\':
-			run := p.at
-			for p.at < len(p.src) && p.src[p.at] != '"' && p.src[p.at] != '\\' && p.src[p.at] >= 0x20 {
-				p.at++
-			}
-			b.WriteString(p.src[run:p.at])
-			continue
-		}
-		p.at++
-		if p.at >= len(p.src) {
-			break
-		}
-		if p.src[p.at] == 'u' {
-			r, err := p.hex()
-			if err != nil {
-				return "", err
-			}
-			b.WriteRune(r)
-			continue
-		}
-		i := strings.IndexByte(`"\/bfnrt`, p.src[p.at])
-		if i < 0 {
-			return "", p.fail("bad escape")
-		}
-		b.WriteByte("\"\\/\b\f\n\r\t"[i])
-		p.at++
-	}
-	return "", p.fail("unexpected end of a string")
-}
-
-// hex reads uXXXX and, for a surrogate, its other half; half a pair is U+FFFD.
-func (p *parser) hex() (rune, error) {
-	one := func() (rune, error) {
-		if p.at+5 > len(p.src) {
-			return 0, p.fail("bad escape")
-		}
-		n, err := strconv.ParseUint(p.src[p.at+1:p.at+5], 16, 16)
-		if err != nil {
-			return 0, p.fail("bad escape")
-		}
-		p.at += 5
-		return rune(n), nil
-	}
-	r, err := one()
-	if err != nil || !utf16.IsSurrogate(r) {
-		return r, err
-	}
-	if strings.HasPrefix(p.src[p.at:], `\u`) {
-		back := p.at
-		p.at++
-		low, err := one()
-		if err != nil {
-			return 0, err
-		}
-		if whole := utf16.DecodeRune(r, low); whole != utf8.RuneError {
-			return whole, nil
-		}
-		p.at = back
-	}
-	return utf8.RuneError, nil
+	var s string
+	_ = json.Unmarshal([]byte(p.src[start:p.at]), &s) // it is valid; half a surrogate pair is U+FFFD
+	return s
 }
 
 // appendString writes s as a JSON string.

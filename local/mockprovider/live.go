@@ -25,7 +25,7 @@ const liveRate = 48_000
 // "say=my_words" (the session says them); "heard=my_words" (the transcript of the client's
 // speech); "lasts=60" (the session counts as so many seconds longer); "silent" (usage is not
 // reported again until the end); "drop" (the connection breaks).
-func liveSession(x *exchange, _, _ string) *apiError {
+func liveSession(x *exchange) *apiError {
 	switch {
 	case x.query != "":
 		return &apiError{status: http.StatusBadRequest, code: "invalid_query", message: "Connect to Live without query parameters."}

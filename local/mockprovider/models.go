@@ -72,14 +72,13 @@ func modelList(x *exchange, known []string) *apiError {
 
 // listed answers a read that costs nothing, with the faults that were ordered.
 func listed(x *exchange, body []byte) *apiError {
-	id := x.newID("", 0)
-	if e := x.settle(0); e != nil {
+	model := x.model
+	x.model = "" // it is not charged
+	id, done, e := x.begin("", 0, false)
+	if done {
 		return e
 	}
-	x.row, x.hasRow = x.s.bill.begin(x.path, "", id, false), true
-	if done, e := x.misbehave(); done {
-		return e
-	}
+	x.model = model
 	x.plain(id, body, Usage{})
 	return nil
 }

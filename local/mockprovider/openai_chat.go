@@ -1,6 +1,7 @@
 package mockprovider
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 )
@@ -18,14 +19,11 @@ func chatCompletion(x *exchange) *apiError {
 	if e != nil {
 		return e
 	}
-	if e := x.settle(q.seed); e != nil {
+	id, done, e := x.begin("chatcmpl-", q.seed, q.stream)
+	if done {
 		return e
 	}
-	c := &chatAnswer{q: q, x: x, id: x.newID("chatcmpl-", q.seed), created: x.s.opts.Now().Unix()}
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, c.id, q.stream), true
-	if done, e := x.misbehave(); done {
-		return e
-	}
+	c := &chatAnswer{q: q, x: x, id: id, created: x.s.opts.Now().Unix()}
 	var u Usage
 	for i := range q.n {
 		a := q.answer(i)
@@ -56,71 +54,54 @@ type chatAnswer struct {
 	created int64
 	answers []answer
 	usage   Usage
-	buf     []byte
 }
 
-func (c *chatAnswer) head(b []byte, what string) []byte {
-	b = appendString(append(b, `{"id":`...), c.id)
-	b = append(append(append(b, `,"object":"`...), what...), `","created":`...)
-	b = strconv.AppendInt(b, c.created, 10)
-	return appendString(append(b, `,"model":`...), c.x.model)
+func (c *chatAnswer) head(what string) []byte {
+	return fill(`{"id":$,"object":$,"created":$,"model":$`, c.id, what, c.created, c.x.model)
 }
 
 const chatTail = `,"service_tier":"default","system_fingerprint":"fp_mock"`
 
 func (c *chatAnswer) body() []byte {
-	b := c.head(make([]byte, 0, 2048), "chat.completion")
-	b = append(b, `,"choices":[`...)
+	var choices []json.RawMessage
 	for i := range c.answers {
-		if i > 0 {
-			b = append(b, ',')
-		}
 		a := &c.answers[i]
-		b = strconv.AppendInt(append(b, `{"index":`...), int64(i), 10)
-		b = c.message(append(b, `,"message":`...), i)
-		b = append(b, `,"logprobs":`...)
+		logprobs := json.RawMessage("null")
 		if c.q.logprobs && len(a.calls) == 0 {
-			b = append(c.logprobs(append(b, `{"content":[`...), a.text), `],"refusal":null}`...)
-		} else {
-			b = append(b, `null`...)
+			logprobs = c.logprobs(a.text)
 		}
-		b = appendString(append(b, `,"finish_reason":`...), c.finish(a))
-		b = append(b, '}')
+		choices = append(choices, fill(`{"index":$,"message":$,"logprobs":$,"finish_reason":$}`, i, c.message(i), logprobs, c.finish(a)))
 	}
-	b = append(b, ']')
+	b := append(c.head("chat.completion"), fill(`,"choices":$`, list(choices))...)
 	if !c.q.st.noUsage {
 		b = appendOpenAIUsage(append(b, `,"usage":`...), c.usage, true)
 	}
 	return append(append(b, chatTail...), '}')
 }
 
-func (c *chatAnswer) message(b []byte, choice int) []byte {
+func (c *chatAnswer) message(choice int) []byte {
 	a := &c.answers[choice]
-	b = append(b, `{"role":"assistant","content":`...)
+	var content, refusal any
 	switch {
 	case len(a.calls) > 0:
-		b = append(b, `null,"refusal":null`...)
 	case a.stop == stopRefused:
-		b = appendString(append(b, `null,"refusal":`...), strings.Join(a.text, ""))
+		refusal = strings.Join(a.text, "")
 	default:
-		b = append(appendString(b, strings.Join(a.text, "")), `,"refusal":null`...)
+		content = strings.Join(a.text, "")
 	}
+	b := fill(`{"role":"assistant","content":$,"refusal":$`, content, refusal)
 	if c.q.st.reasoningShown && len(a.thinking)+int(a.hidden) > 0 {
-		b = appendString(append(b, `,"reasoning_content":`...), c.shown(a))
+		b = append(b, fill(`,"reasoning_content":$`, c.shown(a))...)
 	}
 	if len(a.calls) > 0 && c.q.legacy {
-		b = appendString(append(b, `,"function_call":{"name":`...), a.calls[0].name)
-		b = appendString(append(b, `,"arguments":`...), a.calls[0].args)
-		return append(b, `}}`...)
+		return append(b, fill(`,"function_call":{"name":$,"arguments":$}}`, a.calls[0].name, a.calls[0].args)...)
 	}
+	var calls []json.RawMessage
 	for i := range a.calls {
-		b = append(b, []string{`,`, `,"tool_calls":[`}[btoi(i == 0)]...)
-		b = appendString(append(b, `{"id":`...), c.callID(choice, i))
-		b = appendString(append(b, `,"type":"function","function":{"name":`...), a.calls[i].name)
-		b = append(appendString(append(b, `,"arguments":`...), a.calls[i].args), `}}`...)
-		if i == len(a.calls)-1 {
-			b = append(b, ']')
-		}
+		calls = append(calls, fill(`{"id":$,"type":"function","function":{"name":$,"arguments":$}}`, c.callID(choice, i), a.calls[i].name, a.calls[i].args))
+	}
+	if calls != nil {
+		b = append(b, fill(`,"tool_calls":$`, list(calls))...)
 	}
 	return append(b, `,"annotations":[]}`...)
 }
@@ -161,71 +142,49 @@ func (c *chatAnswer) finish(a *answer) string {
 }
 
 // logprobs writes one object for each piece; the numbers depend only on the piece.
-func (c *chatAnswer) logprobs(b []byte, pieces []string) []byte {
-	for i, p := range pieces {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(appendLogprob(b, p, 1), `,"top_logprobs":[`...)
+func (c *chatAnswer) logprobs(pieces []string) json.RawMessage {
+	var all []json.RawMessage
+	for _, p := range pieces {
+		var top []json.RawMessage
 		for k := range c.q.topLogprobs {
-			if k > 0 {
-				b = append(b, ',')
-			}
 			token := p
 			if k > 0 {
 				token = vocabulary[(int(seedOf(p))+k)&31]
 			}
-			b = append(appendLogprob(b, token, k+1), '}')
+			top = append(top, append(logprobOf(token, k+1), '}'))
 		}
-		b = append(b, `]}`...)
+		all = append(all, append(logprobOf(p, 1), fill(`,"top_logprobs":$}`, list(top))...))
 	}
-	return b
+	return fill(`{"content":$,"refusal":null}`, list(all))
 }
 
-// appendLogprob writes an object, without its closing bracket.
-func appendLogprob(b []byte, token string, rank int) []byte {
-	b = appendString(append(b, `{"token":`...), token)
-	b = append(strconv.AppendInt(append(b, `,"logprob":-`...), int64(rank-1), 10), '.')
-	b = strconv.AppendInt(b, int64(seedOf(token)%90)+10, 10)
-	b = append(b, `,"bytes":[`...)
-	for i := range len(token) {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, int64(token[i]), 10)
+// logprobOf writes an object, without its closing bracket.
+func logprobOf(token string, rank int) []byte {
+	codes := make([]int, len(token))
+	for i := range codes {
+		codes[i] = int(token[i])
 	}
-	return append(b, ']')
+	return fill(`{"token":$,"logprob":-$.$,"bytes":$`, token, rank-1, int64(seedOf(token)%90)+10, codes)
 }
 
 // appendOpenAIUsage writes usage as OpenAI counts it: prompt contains cached, completion
 // contains reasoning.
 func appendOpenAIUsage(b []byte, u Usage, details bool) []byte {
 	out := u.Output + u.Reasoning
-	b = strconv.AppendInt(append(b, `{"prompt_tokens":`...), u.prompt(), 10)
-	b = strconv.AppendInt(append(b, `,"completion_tokens":`...), out, 10)
-	b = strconv.AppendInt(append(b, `,"total_tokens":`...), u.prompt()+out, 10)
+	b = append(b, fill(`{"prompt_tokens":$,"completion_tokens":$,"total_tokens":$`, u.prompt(), out, u.prompt()+out)...)
 	if details {
-		b = strconv.AppendInt(append(b, `,"prompt_tokens_details":{"cached_tokens":`...), u.CacheRead, 10)
-		b = strconv.AppendInt(append(b, `,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":`...), u.Reasoning, 10)
-		b = append(b, `,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}`...)
+		b = append(b, fill(`,"prompt_tokens_details":{"cached_tokens":$,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":$,"audio_tokens":0,"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}`, u.CacheRead, u.Reasoning)...)
 	}
 	return append(b, '}')
 }
 
-// chunk sends one chunk of a choice: delta is its JSON object.
-func (c *chatAnswer) chunk(s *stream, choice int, delta, logprobs, finish string) bool {
-	b := c.head(c.buf[:0], "chat.completion.chunk")
-	b = append(append(b, chatTail...), `,"choices":[{"index":`...)
-	b = strconv.AppendInt(b, int64(choice), 10)
-	b = append(append(b, `,"delta":`...), delta...)
-	b = append(append(b, `,"logprobs":`...), logprobs...)
-	b = appendNullable(append(b, `,"finish_reason":`...), finish)
-	b = append(b, `}]`...)
+// chunk sends one chunk of a choice.
+func (c *chatAnswer) chunk(s *stream, choice int, d delta) bool {
+	b := append(append(c.head("chat.completion.chunk"), chatTail...), fill(`,"choices":[{"index":$,"delta":$,"logprobs":$,"finish_reason":$}]`, choice, json.RawMessage(d.json), json.RawMessage(d.logprobs), orNull(d.finish))...)
 	if c.q.includeUsage && !c.q.st.noUsage {
 		b = append(b, `,"usage":null`...)
 	}
-	c.buf = append(b, '}')
-	return s.event("", c.buf)
+	return s.event("", append(b, '}'))
 }
 
 // stream sends the chunks: the choices alternate, each with its role, its pieces and its
@@ -246,17 +205,15 @@ func (c *chatAnswer) stream() {
 			todo[i] = todo[i][1:]
 			more = true
 			s.spend(d.output, d.reasoning)
-			if !c.chunk(s, i, d.json, d.logprobs, d.finish) {
+			if !c.chunk(s, i, d) {
 				return
 			}
 		}
 	}
 	s.finish()
 	if c.q.includeUsage && !c.q.st.noUsage {
-		b := c.head(c.buf[:0], "chat.completion.chunk")
-		b = append(append(b, chatTail...), `,"choices":[],"usage":`...)
-		c.buf = append(appendOpenAIUsage(b, c.usage, true), '}')
-		if !s.event("", c.buf) {
+		b := append(append(c.head("chat.completion.chunk"), chatTail...), `,"choices":[],"usage":`...)
+		if !s.event("", append(appendOpenAIUsage(b, c.usage, true), '}')) {
 			return
 		}
 	}
@@ -293,7 +250,7 @@ func (c *chatAnswer) deltas(choice int) []delta {
 	for _, p := range a.text {
 		d := delta{json: field + quoted(p) + `}`, logprobs: "null", output: 1}
 		if c.q.logprobs {
-			d.logprobs = string(c.logprobs([]byte(`{"content":[`), []string{p})) + `],"refusal":null}`
+			d.logprobs = string(c.logprobs([]string{p}))
 		}
 		out = append(out, d)
 	}

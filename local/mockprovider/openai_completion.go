@@ -1,6 +1,7 @@
 package mockprovider
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -117,14 +118,11 @@ func completion(x *exchange) *apiError {
 	if e != nil {
 		return e
 	}
-	if e := x.settle(q.seed); e != nil {
+	id, done, e := x.begin("cmpl-", q.seed, q.stream)
+	if done {
 		return e
 	}
-	c := &textAnswer{q: q, x: x, id: x.newID("cmpl-", q.seed), created: x.s.opts.Now().Unix()}
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, c.id, q.stream), true
-	if done, e := x.misbehave(); done {
-		return e
-	}
+	c := &textAnswer{q: q, x: x, id: id, created: x.s.opts.Now().Unix()}
 	c.usage.Input = q.job.prompt
 	for i := range q.prompts {
 		for k := range q.n {
@@ -156,46 +154,29 @@ type textAnswer struct {
 	usage   Usage
 }
 
-func (c *textAnswer) head(b []byte) []byte {
-	b = appendString(append(b, `{"id":`...), c.id)
-	b = strconv.AppendInt(append(b, `,"object":"text_completion","created":`...), c.created, 10)
-	b = appendString(append(b, `,"model":`...), c.x.model)
-	return append(b, `,"system_fingerprint":"fp_mock","choices":[`...)
+func (c *textAnswer) head() []byte {
+	return fill(`{"id":$,"object":"text_completion","created":$,"model":$,"system_fingerprint":"fp_mock","choices":`, c.id, c.created, c.x.model)
 }
 
 // choice writes one choice with some of its pieces.
-func (c *textAnswer) choice(b []byte, i int, pieces []string, finish string) []byte {
-	b = appendString(append(b, `{"text":`...), strings.Join(pieces, ""))
-	b = strconv.AppendInt(append(b, `,"index":`...), int64(i), 10)
-	b = append(b, `,"logprobs":`...)
-	if c.q.top == never {
-		b = append(b, `null`...)
-	} else {
-		b = c.logprobs(b, pieces)
+func (c *textAnswer) choice(i int, pieces []string, finish string) json.RawMessage {
+	logprobs := json.RawMessage("null")
+	if c.q.top != never {
+		logprobs = textLogprobs(pieces)
 	}
-	return append(appendNullable(append(b, `,"finish_reason":`...), finish), '}')
+	return fill(`{"text":$,"index":$,"logprobs":$,"finish_reason":$}`, strings.Join(pieces, ""), i, logprobs, orNull(finish))
 }
 
-func (c *textAnswer) logprobs(b []byte, pieces []string) []byte {
-	tokens, probs, top, offsets := []byte(`[`), []byte(`[`), []byte(`[`), []byte(`[`)
+func textLogprobs(pieces []string) json.RawMessage {
+	var tokens, probs, top, offsets []json.RawMessage
 	at := 0
-	for i, p := range pieces {
-		if i > 0 {
-			tokens, probs, top, offsets = append(tokens, ','), append(probs, ','), append(top, ','), append(offsets, ',')
-		}
-		prob := "-0." + strconv.Itoa(int(seedOf(p)%90)+10)
-		tokens = appendString(tokens, p)
-		probs = append(probs, prob...)
-		top = append(append(appendString(append(top, '{'), p), ':'), prob...)
-		top = append(top, '}')
-		offsets = strconv.AppendInt(offsets, int64(at), 10)
+	for _, p := range pieces {
+		prob := json.RawMessage("-0." + strconv.Itoa(int(seedOf(p)%90)+10))
+		tokens, probs = append(tokens, json.RawMessage(quoted(p))), append(probs, prob)
+		top, offsets = append(top, fill(`{$:$}`, p, prob)), append(offsets, json.RawMessage(strconv.Itoa(at)))
 		at += len(p)
 	}
-	b = append(append(b, `{"tokens":`...), tokens...)
-	b = append(append(b, `],"token_logprobs":`...), probs...)
-	b = append(append(b, `],"top_logprobs":`...), top...)
-	b = append(append(b, `],"text_offset":`...), offsets...)
-	return append(b, `]}`...)
+	return fill(`{"tokens":$,"token_logprobs":$,"top_logprobs":$,"text_offset":$}`, list(tokens), list(probs), list(top), list(offsets))
 }
 
 func (c *textAnswer) finish(a *answer) string {
@@ -209,14 +190,11 @@ func (c *textAnswer) finish(a *answer) string {
 }
 
 func (c *textAnswer) body() []byte {
-	b := c.head(make([]byte, 0, 1024))
+	var choices []json.RawMessage
 	for i := range c.answers {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = c.choice(b, i, c.answers[i].text, c.finish(&c.answers[i]))
+		choices = append(choices, c.choice(i, c.answers[i].text, c.finish(&c.answers[i])))
 	}
-	b = append(b, ']')
+	b := append(c.head(), list(choices)...)
 	if !c.q.st.noUsage {
 		b = appendOpenAIUsage(append(b, `,"usage":`...), c.usage, false)
 	}
@@ -226,7 +204,7 @@ func (c *textAnswer) body() []byte {
 func (c *textAnswer) stream() {
 	s := c.x.startStream(c.id, c.usage)
 	send := func(i int, pieces []string, finish string) bool {
-		b := append(c.choice(c.head(nil), i, pieces, finish), ']')
+		b := append(c.head(), list([]json.RawMessage{c.choice(i, pieces, finish)})...)
 		if c.q.includeUsage && !c.q.st.noUsage {
 			b = append(b, `,"usage":null`...)
 		}
@@ -247,7 +225,7 @@ func (c *textAnswer) stream() {
 	}
 	s.finish()
 	if c.q.includeUsage && !c.q.st.noUsage {
-		b := appendOpenAIUsage(append(c.head(nil), `],"usage":`...), c.usage, false)
+		b := appendOpenAIUsage(append(c.head(), `[],"usage":`...), c.usage, false)
 		if !s.event("", append(b, '}')) {
 			return
 		}

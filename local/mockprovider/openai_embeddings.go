@@ -3,6 +3,7 @@ package mockprovider
 import (
 	"encoding/base64"
 	"encoding/binary"
+	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
@@ -63,31 +64,31 @@ func embeddings(x *exchange) *apiError {
 	if e := checkKinds(v, text, "user"); e != nil {
 		return e
 	}
-	seed := seedOf(in.s)
-	if e := x.settle(seed); e != nil {
+	id, done, e := begin(x, "embd-", in.s)
+	if done {
 		return e
 	}
-	id := x.newID("embd-", seed)
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, id, false), true
-	if done, e := x.misbehave(); done {
-		return e
+	data, _ := vectors(texts, size, `{"object":"embedding","index":$i,"embedding":$v}`, format == "base64")
+	usage := json.RawMessage{}
+	if !x.st.noUsage {
+		usage = fill(`,"usage":{"prompt_tokens":$,"total_tokens":$}`, tokens, tokens)
 	}
-	b := append(make([]byte, 0, len(texts)*size*4+256), `{"object":"list","data":[`...)
+	x.plain(id, fill(`{"object":"list","data":[$],"model":$$}`, data, x.model, usage), Usage{Input: tokens})
+	return nil
+}
+
+// vectors writes the embeddings of texts, each in a format with $i and $v, and counts the
+// tokens of the texts.
+func vectors(texts []string, size int, format string, encoded bool) (list json.RawMessage, tokens int64) {
 	for i, s := range texts {
 		if i > 0 {
-			b = append(b, ',')
+			list = append(list, ',')
 		}
-		b = strconv.AppendInt(append(b, `{"object":"embedding","index":`...), int64(i), 10)
-		b = append(b, `,"embedding":`...)
-		b = append(appendVector(b, embed(s, size), format == "base64"), '}')
+		before, after, _ := strings.Cut(strings.Replace(format, "$i", strconv.Itoa(i), 1), "$v")
+		list = append(appendVector(append(list, before...), embed(s, size), encoded), after...)
+		tokens += tokensOf(s)
 	}
-	b = appendString(append(b, `],"model":`...), x.model)
-	if !x.st.noUsage {
-		b = strconv.AppendInt(append(b, `,"usage":{"prompt_tokens":`...), tokens, 10)
-		b = append(strconv.AppendInt(append(b, `,"total_tokens":`...), tokens, 10), '}')
-	}
-	x.plain(id, append(b, '}'), Usage{Input: tokens})
-	return nil
+	return list, tokens
 }
 
 // embed returns a vector of length 1. Each word changes eight dimensions, in whatever case

@@ -1,211 +1,137 @@
 package mockprovider
 
 import (
-	"net/http"
+	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
-// thing is an object that the mock stores under an id.
-type thing struct {
-	id, kind, parent string
-	created          int64
-	reads            int // a job makes progress when it is read
-	stopped          bool
-	name, purpose    string
-	content          []byte
-	body             value // body of the request that made it
-	output, failed   string
-	rows, good       int64
-	usage            Usage
-	model            string
-	run              *assistantRun // only for a run
-}
+// behaviors are what the kinds of objects.txtar do besides storing objects.
+var behaviors = map[string]behavior{}
 
-// Limits of stored data: objects, and bytes of files. The oldest are dropped first.
-const (
-	maxThings     = 2000
-	maxThingBytes = 64 << 20
-)
-
-// things stores the created objects, oldest first.
-type things struct {
-	mu    sync.Mutex
-	jobs  sync.Mutex // held while a thing changes or is written; taken before mu
-	all   []*thing
-	bytes int
-}
-
-func (t *things) add(n *thing) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.all = append(t.all, n)
-	t.bytes += len(n.content)
-	for len(t.all) > 1 && (len(t.all) > maxThings || t.bytes > maxThingBytes) {
-		t.bytes -= len(t.all[0].content)
-		t.all = t.all[1:]
+func init() { // the functions refer to the table by the collections
+	for _, more := range []map[string]behavior{fileBehaviors(), threadBehaviors(), vectorBehaviors(), conversationBehaviors(), jobBehaviors()} {
+		maps.Copy(behaviors, more)
 	}
 }
 
-func (t *things) get(kind, id string) *thing {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, n := range t.all {
-		if n.kind == kind && n.id == id {
-			return n
+func fileBehaviors() map[string]behavior {
+	return map[string]behavior{
+		"file": {create: upload},
+		"upload": {
+			created: func(_ *exchange, n *resource) { n.state = "pending" },
+			cancel: func(_ *exchange, n *resource) *apiError {
+				if e := pending(n); e != nil {
+					return e
+				}
+				n.state = "cancelled"
+				return nil
+			},
+			values: map[string]func(*exchange, *resource) any{"file": func(x *exchange, n *resource) any {
+				if f := x.s.objects.get("file", n.output); f != nil {
+					return collections()["file"].write(x, f)
+				}
+				return nil
+			}},
+		},
+		"container": {created: func(x *exchange, n *resource) {
+			for _, f := range n.body.get("file_ids").arr {
+				of := x.s.objects.get("file", f.s)
+				keep(x, &resource{id: x.newID("cfile_", seedOf(f.s)), kind: "container_file", parent: n.id, name: of.name, content: of.content})
+			}
+		}},
+		"container_file": {create: createContainerFile, values: map[string]func(*exchange, *resource) any{
+			"path-inside": func(_ *exchange, n *resource) any { return "/mnt/data/" + n.name },
+		}},
+		"eval_run": {check: func(x *exchange, n *resource) *apiError {
+			source := n.body.at("data_source.source")
+			if source.get("type").s != "file_id" {
+				return nil
+			}
+			return refersTo(x, source, "id", "file")
+		}},
+		"batch": {check: func(x *exchange, n *resource) *apiError {
+			if x.s.objects.get("file", n.body.get("input_file_id").s).purpose != "batch" {
+				return badRequest("input_file_id", "invalid_value", "The purpose of the file must be batch.")
+			}
+			return nil
+		}, finish: runBatch, values: map[string]func(*exchange, *resource) any{
+			"detailed": func(x *exchange, _ *resource) any { return !strings.HasPrefix(x.path, jobHosts+"groq/") },
+		}},
+		"job": {check: func(x *exchange, n *resource) *apiError {
+			id := n.body.get("training_file").s
+			if file := x.s.objects.get("file", id); file == nil {
+				return badRequest("training_file", "file_not_found", "invalid training_file: "+id)
+			} else if file.purpose != "fine-tune" {
+				return badRequest("training_file", "invalid_value", "The purpose of the file must be fine-tune.")
+			}
+			return nil
+		}, values: map[string]func(*exchange, *resource) any{"tuned": func(_ *exchange, n *resource) any { return tunedName(n) }}},
+		"event": {listing: func(x *exchange, job string) *apiError {
+			messages := []string{"Job created", "Files validated, job enqueued", "Job started", "Job completed"}
+			of := x.s.objects.get("job", job)
+			return addParts(x, "event", "ftevent-", job, min(of.reads, 3)+1, func(i int, n *resource) { n.name = messages[i] })
+		}},
+		"checkpoint": {listing: func(x *exchange, job string) *apiError {
+			of := x.s.objects.get("job", job)
+			return addParts(x, "checkpoint", "ftckpt_", job, 2*btoi(collections()["job"].state(of) == "succeeded"), func(i int, n *resource) {
+				n.model, n.rows = tunedName(of)+":ckpt-step-"+strconv.Itoa(i+1), int64(i+1)
+			})
+		}},
+	}
+}
+
+func tunedName(n *resource) string { return "ft:" + n.model + ":mock::" + n.id[len(n.id)-4:] }
+
+// addParts makes the parts of a job that are still missing, until there are count of them.
+func addParts(x *exchange, kind, prefix, job string, count int, set func(int, *resource)) *apiError {
+	locked(x, func() []byte {
+		for i := len(x.s.objects.children(kind, job)); i < count; i++ {
+			n := &resource{id: prefix + strings.TrimPrefix(job, "ftjob-") + "n" + strconv.Itoa(i), kind: kind, parent: job}
+			set(i, n)
+			keep(x, n)
 		}
-	}
+		return nil
+	})
 	return nil
-}
-
-func (t *things) remove(kind, id string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	before := len(t.all)
-	t.all = slices.DeleteFunc(t.all, func(n *thing) bool { return n.kind == kind && n.id == id })
-	return len(t.all) < before
-}
-
-// page returns the newest things of a kind after a given one, and whether more follow.
-func (t *things) page(kind, parent, after string, limit int, keep func(*thing) bool) (page []*thing, more, known bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	known = after == ""
-	for i := len(t.all) - 1; i >= 0; i-- {
-		n := t.all[i]
-		if n.kind != kind || n.parent != parent {
-			continue
-		}
-		if !known {
-			known = n.id == after
-			continue
-		}
-		if keep != nil && !keep(n) {
-			continue
-		}
-		if len(page) == limit {
-			return page, true, true
-		}
-		page = append(page, n)
-	}
-	return page, false, known
-}
-
-func (t *things) reset() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.all, t.bytes = nil, 0
-}
-
-// paged answers with a page of things as a list in OpenAI's format.
-func paged(x *exchange, kind, parent string, keep func(*thing) bool, write func([]byte, *thing) []byte) *apiError {
-	q, err := url.ParseQuery(x.query)
-	if err != nil {
-		return badRequest("", "", "bad query")
-	}
-	limit := 20
-	if s := q.Get("limit"); s != "" {
-		if limit, err = strconv.Atoi(s); err != nil || limit < 1 || limit > 10_000 {
-			return badRequest("limit", "invalid_value", "Invalid 'limit'.")
-		}
-	}
-	page, more, known := x.s.things.page(kind, parent, q.Get("after"), limit, keep)
-	if !known {
-		return badRequest("after", "invalid_value", "Invalid 'after': there is no "+q.Get("after"))
-	}
-	b := []byte(`{"object":"list","data":[`)
-	x.s.things.jobs.Lock()
-	for i, n := range page {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = write(b, n)
-	}
-	x.s.things.jobs.Unlock()
-	first, last := "", ""
-	if len(page) > 0 {
-		first, last = page[0].id, page[len(page)-1].id
-	}
-	b = appendNullable(append(b, `],"first_id":`...), first)
-	b = appendNullable(append(b, `,"last_id":`...), last)
-	b = strconv.AppendBool(append(b, `,"has_more":`...), more)
-	return listed(x, append(b, '}'))
 }
 
 var purposes = []string{"assistants", "batch", "fine-tune", "vision", "user_data", "evals"}
 
 // upload serves POST /files.
-func upload(x *exchange, _, _ string) *apiError {
+func upload(x *exchange) *apiError {
 	u, e := parseForm(x, "file")
 	if e != nil {
 		return e
 	}
-	if !slices.Contains(purposes, u.fields["purpose"]) {
-		return badRequest("purpose", "invalid_value", "'"+u.fields["purpose"]+"' is not one of "+strings.Join(purposes, ", "))
+	purpose := u.fields["purpose"]
+	if !slices.Contains(purposes, purpose) {
+		return badRequest("purpose", "invalid_value", "'"+purpose+"' is not one of "+strings.Join(purposes, ", "))
 	}
-	if p := u.fields["purpose"]; (p == "batch" || p == "fine-tune") && !strings.HasSuffix(u.name, ".jsonl") {
+	if (purpose == "batch" || purpose == "fine-tune") && !strings.HasSuffix(u.name, ".jsonl") {
 		return badRequest("file", "invalid_file_format", "Invalid file format. Supported formats: ['jsonl']")
 	}
-	id, done, e := begin(x, "file-", u.name)
+	return storeFile(x, u, "file-", &resource{kind: "file", purpose: purpose, content: u.files["file"]})
+}
+
+// storeFile stores the file of a form and responds with its object.
+func storeFile(x *exchange, u *uploaded, prefix string, n *resource) *apiError {
+	id, done, e := begin(x, prefix, u.name)
 	if done {
 		return e
 	}
-	n := keep(x, &thing{id: id, kind: "file", name: u.name, purpose: u.fields["purpose"], content: u.files["file"]})
-	x.plain(id, appendFile(nil, n), Usage{})
+	n.id, n.name = id, u.name
+	x.plain(id, collections()[n.kind].write(x, keep(x, n)), Usage{})
 	return nil
 }
 
-// changed changes a thing and returns its JSON.
-func changed(x *exchange, n *thing, do func(*thing), write func([]byte, *thing) []byte) []byte {
-	x.s.things.jobs.Lock()
-	defer x.s.things.jobs.Unlock()
-	do(n)
-	return write(nil, n)
-}
-
-// keep stores a new object.
-func keep(x *exchange, n *thing) *thing {
-	n.created = x.s.opts.Now().Unix()
-	x.s.things.add(n)
-	return n
-}
-
-func appendFile(b []byte, n *thing) []byte {
-	b = appendString(append(b, `{"object":"file","id":`...), n.id)
-	b = appendString(append(b, `,"purpose":`...), n.purpose)
-	b = appendString(append(b, `,"filename":`...), n.name)
-	b = appendInt(b, `,"bytes":`, int64(len(n.content)), "")
-	return appendInt(b, `,"created_at":`, n.created, `,"status":"processed","status_details":null}`)
-}
-
-func fileList(x *exchange, _, _ string) *apiError {
-	q, _ := url.ParseQuery(x.query)
-	keep := func(n *thing) bool { return q.Get("purpose") == "" || n.purpose == q.Get("purpose") }
-	return paged(x, "file", "", keep, appendFile)
-}
-
-func fileOne(x *exchange, id, _ string) *apiError {
-	n := x.s.things.get("file", id)
+func fileContent(x *exchange) *apiError {
+	n := x.s.objects.get("file", x.vars[0])
 	if n == nil {
-		return notFound("File", id)
-	}
-	return listed(x, appendFile(nil, n))
-}
-
-func fileGone(x *exchange, id, _ string) *apiError {
-	if !x.s.things.remove("file", id) {
-		return notFound("File", id)
-	}
-	return listed(x, append(appendString([]byte(`{"id":`), id), `,"object":"file","deleted":true}`...))
-}
-
-func fileContent(x *exchange, id, _ string) *apiError {
-	n := x.s.things.get("file", id)
-	if n == nil {
-		return notFound("File", id)
+		return notFound("File", x.vars[0])
 	}
 	if n.purpose == "assistants" {
 		return badRequest("", "", "Not allowed to download files of purpose: assistants")
@@ -213,37 +139,361 @@ func fileContent(x *exchange, id, _ string) *apiError {
 	return sendFile(x, n)
 }
 
-// Handlers of stored responses: those that were not created with store false.
-
-func noResponse(id string) *apiError {
-	return &apiError{status: http.StatusNotFound, message: "Response with id '" + id + "' not found."}
+// pending rejects an upload that accepts no more parts.
+func pending(n *resource) *apiError {
+	if n.state != "pending" {
+		return badRequest("", "", "The upload is "+n.state+"; it takes nothing more.")
+	}
+	return nil
 }
 
-func responseOne(x *exchange, id, _ string) *apiError {
-	n := x.s.things.get("response", id)
+func uploadPart(x *exchange) *apiError {
+	u, e := parseForm(x, "data")
+	if e != nil {
+		return e
+	}
+	n := x.s.objects.get("upload", x.vars[0])
 	if n == nil {
-		return noResponse(id)
+		return notFound("Upload", x.vars[0])
 	}
-	return listed(x, n.content)
+	if e := pending(n); e != nil {
+		return e
+	}
+	part, done, e := begin(x, "part_", n.id)
+	if done {
+		return e
+	}
+	p := keep(x, &resource{id: part, kind: "part", parent: n.id, content: u.files["data"]})
+	x.plain(part, fill(`{"id":$,"object":"upload.part","created_at":$,"upload_id":$}`, part, p.created, n.id), Usage{})
+	return nil
 }
 
-func responseGone(x *exchange, id, _ string) *apiError {
-	if !x.s.things.remove("response", id) {
-		return noResponse(id)
+// completeUpload joins the parts of an upload.
+func completeUpload(x *exchange) *apiError {
+	c := collections()["upload"]
+	v, e := c.body(x, parseRules("part_ids!! md5"))
+	if e != nil {
+		return e
 	}
-	return listed(x, append(appendString([]byte(`{"id":`), id), `,"object":"response","deleted":true}`...))
+	return c.find(x, func(n *resource) ([]byte, *apiError) {
+		if e := pending(n); e != nil {
+			return nil, e
+		}
+		var content []byte
+		for _, p := range v.get("part_ids").arr {
+			part := x.s.objects.child("part", n.id, p.s)
+			if part == nil {
+				return nil, notFound("Part", p.s)
+			}
+			content = append(content, part.content...)
+		}
+		if want, _ := n.body.get("bytes").integer(); want != int64(len(content)) {
+			return nil, badRequest("part_ids", "invalid_value", "The number of bytes uploaded does not match the number that the upload was made with.")
+		}
+		file := keep(x, &resource{id: x.newID("file-", seedOf(n.id)), kind: "file", name: n.body.get("filename").s, purpose: n.body.get("purpose").s, content: content})
+		n.state, n.output = "completed", file.id
+		return c.write(x, n), nil
+	})
 }
 
-func responseInput(x *exchange, id, _ string) *apiError {
-	n := x.s.things.get("response", id)
-	if n == nil {
-		return noResponse(id)
+// createContainerFile accepts a form or the id of a file.
+func createContainerFile(x *exchange) *apiError {
+	c := collections()["container_file"]
+	container, e := c.begin(x, false)
+	if e != nil {
+		return e
 	}
-	b := []byte(`{"object":"list","data":`)
-	if in := n.body.get("input"); in.kind == array {
-		b = append(b, in.s...)
+	u := &uploaded{}
+	n := &resource{kind: "container_file", parent: container}
+	if strings.HasPrefix(x.r.Header.Get("Content-Type"), "multipart/") {
+		if u, e = parseForm(x, "file"); e != nil {
+			return e
+		}
+		n.content = u.files["file"]
 	} else {
-		b = append(appendString(append(b, `[{"id":"msg_mock","type":"message","role":"user","content":[{"type":"input_text","text":`...), in.s), `}]}]`...)
+		v, e := c.body(x, parseRules("file_id!:s"))
+		if e = firstFault(e, refersTo(x, v, "file_id", "file")); e != nil {
+			return e
+		}
+		of := x.s.objects.get("file", v.get("file_id").s)
+		u.name, n.content = of.name, of.content
 	}
-	return listed(x, append(b, `,"first_id":"msg_mock","last_id":"msg_mock","has_more":false}`...))
+	return storeFile(x, u, "cfile_", n)
+}
+
+func containerFileContent(x *exchange) *apiError {
+	n := x.s.objects.child("container_file", x.vars[0], x.vars[1])
+	if n == nil {
+		return notFound("container file", x.vars[1])
+	}
+	return sendFile(x, n)
+}
+
+// pauseJob serves .../pause and .../resume.
+func pauseJob(x *exchange) *apiError {
+	if e := noBody(x); e != nil {
+		return e
+	}
+	c := collections()["job"]
+	return c.find(x, func(n *resource) ([]byte, *apiError) {
+		if state := c.state(n); state == "cancelled" || state == "succeeded" {
+			return nil, c.ended
+		}
+		n.state = ""
+		if strings.HasSuffix(x.path, "/pause") {
+			n.state = "paused"
+		}
+		return c.write(x, n), nil
+	})
+}
+
+// runBatch writes the answers to the rows of the input file into an output file, and bills
+// them at half the price. Rows without a custom_id or a body fail.
+func runBatch(x *exchange, n *resource) {
+	in := x.s.objects.get("file", n.body.get("input_file_id").s)
+	if in == nil || n.stopped {
+		return
+	}
+	var out, failed []byte
+	for line := range strings.Lines(string(in.content)) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		n.rows++
+		v, err := parseJSON(line)
+		id, body := x.newID("batch_req_", seedOf(line)), v.get("body")
+		if err != nil || v.get("custom_id").s == "" || body.kind != object {
+			failed = append(failed, fill(`{"id":$,"custom_id":$,"response":null,"error":{"code":"invalid_row","message":"The row is not valid."}}`+"\n", id, v.get("custom_id").s)...)
+			continue
+		}
+		n.good++
+		if n.model == "" {
+			n.model = body.get("model").s
+		}
+		u := Usage{Input: tokensOf(body.s), Output: 3}
+		n.usage.add(u)
+		out = append(out, fill(`{"id":$,"custom_id":$,"response":{"status_code":200,"request_id":"req_mock","body":{"id":"chatcmpl-mock","object":"chat.completion","created":1,"model":$,`+
+			`"choices":[{"index":0,"message":{"role":"assistant","content":"A batched answer"},"finish_reason":"stop"}],"usage":{"prompt_tokens":$,"completion_tokens":3,"total_tokens":$}}},"error":null}`+"\n",
+			id, v.get("custom_id").s, body.get("model").s, u.Input, u.Input+3)...)
+	}
+	n.output, n.failed = storeRows(x, n.id+"_output.jsonl", out), storeRows(x, n.id+"_error.jsonl", failed)
+	x.s.bill.batched("/v1/batches", n.model, n.id, n.usage)
+}
+
+// storeRows stores a file with results and returns its id; "" if there are none.
+func storeRows(x *exchange, name string, rows []byte) string {
+	if rows == nil {
+		return ""
+	}
+	return keep(x, &resource{id: x.newID("file-", 1), kind: "file", name: name, purpose: "batch_output", content: rows}).id
+}
+
+func conversationBehaviors() map[string]behavior {
+	return map[string]behavior{
+		"chat": {filter: chatFilter, values: map[string]func(*exchange, *resource) any{
+			"opened": func(_ *exchange, n *resource) any { return json.RawMessage(n.content[:len(n.content)-1]) },
+		}},
+		"conversation": {created: func(x *exchange, n *resource) {
+			for _, item := range n.body.get("items").arr {
+				keepItem(x, n.id, item.source("{}"))
+			}
+		}},
+		"item": {create: createItems, values: map[string]func(*exchange, *resource) any{
+			"item": func(_ *exchange, n *resource) any { return writeItem(n) },
+			"conversation": func(x *exchange, n *resource) any {
+				return collections()["conversation"].write(x, x.s.objects.get("conversation", n.parent))
+			},
+		}},
+	}
+}
+
+// store stores a chat if the request sets store.
+func (c *chatAnswer) store(v value) {
+	if v.get("store").yes {
+		keep(c.x, &resource{id: c.id, kind: "chat", model: c.x.model, body: v, content: c.body()})
+	}
+}
+
+// chatFilter applies the parameters metadata[KEY] of a list.
+func chatFilter(x *exchange, n *resource) bool {
+	q, _ := url.ParseQuery(x.query)
+	for name, want := range q {
+		if key, ok := strings.CutPrefix(name, "metadata["); ok && n.body.get("metadata").get(strings.TrimSuffix(key, "]")).s != want[0] {
+			return false
+		}
+	}
+	return true
+}
+
+func storedMessages(x *exchange) *apiError {
+	return collections()["chat"].find(x, func(n *resource) ([]byte, *apiError) {
+		var rows []json.RawMessage
+		for i, m := range n.body.get("messages").arr {
+			b := m.source("{}")
+			rows = append(rows, append(b[:len(b)-1:len(b)-1], fill(`,"id":$}`, n.id+"-"+strconv.Itoa(i))...))
+		}
+		return fill(`{"object":"list","data":$,"first_id":$,"last_id":$,"has_more":false}`, list(rows), n.id+"-0", n.id+"-"+strconv.Itoa(max(0, len(rows)-1))), nil
+	})
+}
+
+// inputTokens counts a request of POST /responses.
+func inputTokens(x *exchange) *apiError {
+	v, e := parseBody(x)
+	if e != nil {
+		return e
+	}
+	q, e := checkResponse(x, v)
+	if e != nil {
+		return e
+	}
+	return listed(x, fill(`{"object":"response.input_tokens","input_tokens":$}`, q.prompt))
+}
+
+// usedByRequest returns a handler that answers a request in the format of POST /responses
+// with an object that contains its usage. The object has an id, a time, the model and usage.
+func usedByRequest(prefix, object string) func(*exchange) *apiError {
+	return func(x *exchange) *apiError {
+		v, e := parseBody(x)
+		if e != nil {
+			return e
+		}
+		q, e := checkResponse(x, v)
+		if e != nil {
+			return e
+		}
+		id, done, e := begin(x, prefix, v.get("input").s)
+		if done {
+			return e
+		}
+		u := Usage{Input: q.prompt, Output: 12}
+		x.plain(id, fill(object, id, x.s.opts.Now().Unix(), x.model, appendResponseUsage(nil, u)), u)
+		return nil
+	}
+}
+
+// cancelResponse serves POST /responses/{id}/cancel.
+func cancelResponse(x *exchange) *apiError {
+	if e := noBody(x); e != nil {
+		return e
+	}
+	return collections()["response"].find(x, func(n *resource) ([]byte, *apiError) {
+		if !n.body.get("background").yes {
+			return nil, badRequest("", "", "Cannot cancel a synchronous response.")
+		}
+		return n.content, nil
+	})
+}
+
+func responseInput(x *exchange) *apiError {
+	return collections()["response"].find(x, func(n *resource) ([]byte, *apiError) {
+		in := n.body.get("input")
+		data := json.RawMessage(in.s)
+		if in.kind != array {
+			data = fill(`[{"id":"msg_mock","type":"message","role":"user","content":[{"type":"input_text","text":$}]}]`, in.s)
+		}
+		return fill(`{"object":"list","data":$,"first_id":"msg_mock","last_id":"msg_mock","has_more":false}`, data), nil
+	})
+}
+
+// remembered checks the earlier response and the conversation that a request names.
+func remembered(x *exchange, v value) *apiError {
+	if id := v.get("previous_response_id"); id.given() && x.s.objects.get("response", id.s) == nil {
+		return badRequest("previous_response_id", "previous_response_not_found", "Previous response with id '"+id.s+"' not found.")
+	}
+	c := v.get("conversation")
+	if !c.given() {
+		return nil
+	}
+	if v.get("previous_response_id").given() {
+		return badRequest("conversation", "mutually_exclusive_parameters", "Mutually exclusive parameters: 'previous_response_id' and 'conversation'.")
+	}
+	if x.s.objects.get("conversation", conversationOf(v)) == nil || c.kind == object && c.get("id").kind != text {
+		return &apiError{status: 404, message: "Conversation with id '" + conversationOf(v) + "' not found."}
+	}
+	return nil
+}
+
+// conversationOf is the id of the conversation of a request; "" without one.
+func conversationOf(v value) string {
+	if c := v.get("conversation"); c.kind == object {
+		return c.get("id").s
+	}
+	return v.get("conversation").s
+}
+
+// continued adds the turn to the conversation of the request.
+func (r *responseAnswer) continued() {
+	id := conversationOf(r.v)
+	if id == "" {
+		return
+	}
+	in := r.v.get("input")
+	if in.kind == text {
+		keepItem(r.x, id, fill(`{"type":"message","role":"user","content":[{"type":"input_text","text":$}]}`, in.s))
+	}
+	for _, item := range in.arr {
+		keepItem(r.x, id, item.source("{}"))
+	}
+	for i := range r.items {
+		keepItem(r.x, id, r.item(&r.items[i], true))
+	}
+}
+
+// keepItem stores an item of a conversation under a new id.
+func keepItem(x *exchange, conversation string, raw json.RawMessage) *resource {
+	v, err := parseJSON(string(raw))
+	if err != nil {
+		return nil
+	}
+	n := &resource{id: v.get("id").s, kind: "item", parent: conversation}
+	if n.id == "" {
+		prefix := map[string]string{"function_call": "fc_", "function_call_output": "fco_", "reasoning": "rs_"}[v.get("type").s]
+		if prefix == "" {
+			prefix = "msg_"
+		}
+		n.id = x.newID(prefix, seedOf(v.s))
+	}
+	n.body = v.with(value{obj: []member{{"id", value{kind: text, s: n.id}}, {"status", value{kind: text, s: "completed"}}}})
+	return keep(x, n)
+}
+
+func writeItem(n *resource) json.RawMessage {
+	b := []byte{'{'}
+	add := func(name string, v any) { b = append(appendJSON(append(appendString(b, name), ':'), v), ',') }
+	for _, m := range n.body.obj {
+		if m.name == "content" && m.v.kind == text {
+			add(m.name, json.RawMessage(fill(`[{"type":"input_text","text":$}]`, m.v.s)))
+			continue
+		}
+		add(m.name, m.v)
+	}
+	if !n.body.get("type").given() {
+		add("type", "message")
+	}
+	b[len(b)-1] = '}'
+	return b
+}
+
+// createItems serves POST /conversations/{id}/items.
+func createItems(x *exchange) *apiError {
+	conversation, e := collections()["item"].begin(x, false)
+	if e != nil {
+		return e
+	}
+	v, e := collections()["item"].body(x, parseRules("items!!:a<20"))
+	if e != nil {
+		return e
+	}
+	row, done, e := begin(x, "", v.s)
+	if done {
+		return e
+	}
+	var rows []json.RawMessage
+	var ids []string
+	for _, item := range v.get("items").arr {
+		n := keepItem(x, conversation, item.source("{}"))
+		ids, rows = append(ids, n.id), append(rows, writeItem(n))
+	}
+	x.plain(row, fill(`{"object":"list","data":$,"first_id":$,"last_id":$,"has_more":false}`, list(rows), ids[0], ids[len(ids)-1]), Usage{})
+	return nil
 }

@@ -2,6 +2,7 @@ package mockprovider
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -25,7 +26,7 @@ var moderationKeys = []string{
 }
 
 // moderation serves POST /moderations. Texts with "kill" in them are flagged.
-func moderation(x *exchange, _, _ string) *apiError {
+func moderation(x *exchange) *apiError {
 	v, e := parseBody(x)
 	if e != nil {
 		return e
@@ -52,40 +53,24 @@ func moderation(x *exchange, _, _ string) *apiError {
 	if done {
 		return e
 	}
-	b := appendString([]byte(`{"id":`), id)
-	b = append(appendString(append(b, `,"model":`...), x.model), `,"results":[`...)
-	for i, s := range texts {
-		if i > 0 {
-			b = append(b, ',')
+	var results []json.RawMessage
+	for _, s := range texts {
+		flagged := strings.Contains(strings.ToLower(s), "kill")
+		categories, scores := map[string]bool{}, map[string]float64{}
+		for _, k := range moderationKeys {
+			categories[k], scores[k] = flagged && k == "violence", 1.5e-07
 		}
-		bad := strings.Contains(strings.ToLower(s), "kill")
-		b = strconv.AppendBool(append(b, `{"flagged":`...), bad)
-		b = append(b, `,"categories":{`...)
-		for j, k := range moderationKeys {
-			if j > 0 {
-				b = append(b, ',')
-			}
-			b = strconv.AppendBool(append(appendString(b, k), ':'), bad && k == "violence")
+		if flagged {
+			scores["violence"] = 0.97
 		}
-		b = append(b, `},"category_scores":{`...)
-		for j, k := range moderationKeys {
-			if j > 0 {
-				b = append(b, ',')
-			}
-			score := "1.5e-07"
-			if bad && k == "violence" {
-				score = "0.97"
-			}
-			b = append(append(appendString(b, k), ':'), score...)
-		}
-		b = append(b, `}}`...)
+		results = append(results, fill(`{"flagged":$,"categories":$,"category_scores":$}`, flagged, categories, scores))
 	}
-	x.plain(id, append(b, `]}`...), Usage{})
+	x.plain(id, fill(`{"id":$,"model":$,"results":$}`, id, x.model, list(results)), Usage{})
 	return nil
 }
 
 // imageMade serves POST /images/generations.
-func imageMade(x *exchange, _, _ string) *apiError {
+func imageMade(x *exchange) *apiError {
 	v, e := parseBody(x)
 	if e != nil {
 		return e
@@ -113,9 +98,9 @@ func imageMade(x *exchange, _, _ string) *apiError {
 }
 
 // imageEdited serves POST /images/edits, imageVaried POST /images/variations.
-func imageEdited(x *exchange, _, _ string) *apiError { return imageForm(x, true) }
+func imageEdited(x *exchange) *apiError { return imageForm(x, true) }
 
-func imageVaried(x *exchange, _, _ string) *apiError { return imageForm(x, false) }
+func imageVaried(x *exchange) *apiError { return imageForm(x, false) }
 
 func imageForm(x *exchange, prompted bool) *apiError {
 	u, e := parseForm(x, "image")
@@ -162,7 +147,7 @@ func images(x *exchange, seed string, n int64, format string, stream bool) *apiE
 		s.end()
 		return nil
 	}
-	b := appendInt(nil, `{"created":`, x.s.opts.Now().Unix(), `,"data":[`)
+	b := fill(`{"created":$,"data":[`, x.s.opts.Now().Unix())
 	for i := range n {
 		if i > 0 {
 			b = append(b, ',')
@@ -179,7 +164,7 @@ func images(x *exchange, seed string, n int64, format string, stream bool) *apiE
 }
 
 // speech serves POST /audio/speech: four bytes of sound for each character.
-func speech(x *exchange, _, _ string) *apiError {
+func speech(x *exchange) *apiError {
 	v, e := parseBody(x)
 	if e != nil {
 		return e
@@ -210,7 +195,7 @@ func speech(x *exchange, _, _ string) *apiError {
 		s := x.startStream(id, Usage{})
 		s.event("", []byte(`{"type":"speech.audio.delta","audio":"`+base64.StdEncoding.EncodeToString(sound(2*n))+`"}`))
 		s.event("", []byte(`{"type":"speech.audio.delta","audio":"`+base64.StdEncoding.EncodeToString(sound(2*n))+`"}`))
-		s.event("", appendInt(appendInt(appendInt(nil, `{"type":"speech.audio.done","usage":{"input_tokens":`, tokensOf(in.s), ""), `,"output_tokens":`, n, ""), `,"total_tokens":`, n+tokensOf(in.s), "}}"))
+		s.event("", fill(`{"type":"speech.audio.done","usage":{"input_tokens":$,"output_tokens":$,"total_tokens":$}}`, tokensOf(in.s), n, n+tokensOf(in.s)))
 		s.end()
 		return nil
 	}
@@ -236,7 +221,7 @@ func sound(n int64) []byte {
 
 // transcription serves POST /audio/transcriptions and /audio/translations: a
 // second of sound has 16,000 bytes.
-func transcription(x *exchange, _, _ string) *apiError {
+func transcription(x *exchange) *apiError {
 	u, e := parseForm(x, "file")
 	if e != nil {
 		return e
@@ -255,25 +240,21 @@ func transcription(x *exchange, _, _ string) *apiError {
 	seconds := int64(len(file)+15_999) / 16_000
 	words := "The sound has " + strconv.Itoa(len(file)) + " bytes."
 	chargeUnits(x, http.StatusOK, seconds*unitPrices[x.model]/60)
-	usage := appendInt([]byte(`{"type":"duration"`), `,"seconds":`, seconds, "}")
+	usage := fill(`{"type":"duration","seconds":$}`, seconds)
 	if u.fields["stream"] == "true" {
 		s := x.startStream(id, Usage{})
 		for _, w := range strings.SplitAfter(words, " ") {
 			s.event("", append(appendString([]byte(`{"type":"transcript.text.delta","delta":`), w), '}'))
 		}
-		b := appendString([]byte(`{"type":"transcript.text.done","text":`), words)
-		s.event("", append(append(append(b, `,"usage":`...), usage...), '}'))
+		s.event("", fill(`{"type":"transcript.text.done","text":$,"usage":$}`, words, usage))
 		s.end()
 		return nil
 	}
 	switch u.fields["response_format"] {
 	case "", "json":
-		b := appendString([]byte(`{"text":`), words)
-		x.plain(id, append(append(append(b, `,"usage":`...), usage...), '}'), Usage{})
+		x.plain(id, fill(`{"text":$,"usage":$}`, words, usage), Usage{})
 	case "verbose_json":
-		b := appendInt([]byte(`{"task":"transcribe","language":"english"`), `,"duration":`, seconds, "")
-		b = appendString(append(b, `,"text":`...), words)
-		x.plain(id, append(b, `,"words":[],"segments":[]}`...), Usage{})
+		x.plain(id, fill(`{"task":"transcribe","language":"english","duration":$,"text":$,"words":[],"segments":[]}`, seconds, words), Usage{})
 	case "text", "srt", "vtt":
 		x.setHeaders("text/plain; charset=utf-8", id)
 		x.w.WriteHeader(http.StatusOK)
@@ -286,7 +267,7 @@ func transcription(x *exchange, _, _ string) *apiError {
 
 // rerank serves POST /rerank of compatible hosts: documents that share words with the query
 // come first.
-func rerank(x *exchange, _, _ string) *apiError {
+func rerank(x *exchange) *apiError {
 	v, e := parseBody(x)
 	if e != nil {
 		return e
@@ -306,25 +287,20 @@ func rerank(x *exchange, _, _ string) *apiError {
 		return e
 	}
 	query := embed(v.get("query").s, 64)
-	b := appendString([]byte(`{"id":`), id)
-	b = append(appendString(append(b, `,"object":"list","model":`...), x.model), `,"results":[`...)
+	var results []json.RawMessage
 	for i, d := range docs.arr {
-		if i > 0 {
-			b = append(b, ',')
-		}
 		var score float32
 		for j, f := range embed(d.s, 64) {
 			score += f * query[j]
 		}
-		b = appendInt(b, `{"index":`, int64(i), `,"relevance_score":`)
-		b = append(strconv.AppendFloat(b, float64(score), 'f', 4, 32), '}')
+		results = append(results, fill(`{"index":$,"relevance_score":$}`, i, json.RawMessage(strconv.FormatFloat(float64(score), 'f', 4, 32))))
 	}
-	x.plain(id, append(b, `],"usage":{"search_units":1}}`...), Usage{})
+	x.plain(id, fill(`{"id":$,"object":"list","model":$,"results":$,"usage":{"search_units":1}}`, id, x.model, list(results)), Usage{})
 	return nil
 }
 
 // ocr serves POST /ocr.
-func ocr(x *exchange, _, _ string) *apiError {
+func ocr(x *exchange) *apiError {
 	v, e := parseBody(x)
 	if e != nil {
 		return e
@@ -339,7 +315,6 @@ func ocr(x *exchange, _, _ string) *apiError {
 	if done {
 		return e
 	}
-	b := appendString([]byte(`{"pages":[{"index":0,"markdown":"# A page","images":[],"dimensions":{"dpi":200,"height":2200,"width":1700}}],"model":`), x.model)
-	x.plain(id, append(b, `,"usage_info":{"pages_processed":1,"doc_size_bytes":100}}`...), Usage{})
+	x.plain(id, fill(`{"pages":[{"index":0,"markdown":"# A page","images":[],"dimensions":{"dpi":200,"height":2200,"width":1700}}],"model":$,"usage_info":{"pages_processed":1,"doc_size_bytes":100}}`, x.model), Usage{})
 	return nil
 }

@@ -6,23 +6,26 @@ import (
 	"mime"
 	"mime/multipart"
 	"net/http"
-	"slices"
-	"strconv"
+	"net/url"
 	"strings"
+	"sync"
 )
 
-// operation is a route of OpenAI other than a conversation. {id}, {sub} and {leaf} match one
-// segment each.
+// operation is a route of OpenAI. {name} matches one segment, or its beginning.
 type operation struct {
 	method, path string
-	handle       func(x *exchange, id, sub string) *apiError
+	handle       func(x *exchange) *apiError
 }
 
-// operations are tried when no other route matches the path.
-var operations []operation
-
-func init() { // the handlers refer to the table for their links
-	operations = slices.Concat(threadOperations(), vectorOperations(), uploadOperations(), keptOperations(), []operation{
+// operations are the routes of OpenAI and Anthropic.
+var operations = sync.OnceValue(func() []operation {
+	return append([]operation{
+		{"POST", "/chat/completions", chatCompletion},
+		{"POST", "/completions", completion},
+		{"POST", "/embeddings", embeddings},
+		{"POST", "/responses", response},
+		{"POST", "/messages", message},
+		{"POST", "/messages/count_tokens", countTokens},
 		{"POST", "/moderations", moderation},
 		{"POST", "/images/generations", imageMade},
 		{"POST", "/images/edits", imageEdited},
@@ -34,75 +37,83 @@ func init() { // the handlers refer to the table for their links
 		{"POST", "/ocr", ocr},
 		{"GET", "/realtime", realtime},
 		{"GET", "/live/sessions", liveSession},
-		{"POST", "/files", upload},
-		{"GET", "/files", fileList},
-		{"GET", "/files/{id}", fileOne},
-		{"DELETE", "/files/{id}", fileGone},
-		{"GET", "/files/{id}/content", fileContent},
-		{"GET", "/responses/{id}", responseOne},
-		{"DELETE", "/responses/{id}", responseGone},
+		{"POST", "/responses/input_tokens", inputTokens},
+		{"POST", "/responses/compact", usedByRequest("resp_", `{"id":$,"object":"response.compaction","created_at":$,"model":$,"output":[{"id":"cmp_1","type":"compaction","encrypted_content":"c2hvcnQ="}],"usage":$}`)},
+		{"POST", "/decisions", usedByRequest("dec_", `{"id":$,"object":"decision","created_at":$,"model":$,"decision":"yes","usage":$}`)},
+		{"POST", "/responses/{id}/cancel", cancelResponse},
 		{"GET", "/responses/{id}/input_items", responseInput},
-		{"POST", "/batches", batchMade},
-		{"GET", "/batches", batchList},
-		{"GET", "/batches/{id}", batchOne},
-		{"POST", "/batches/{id}/cancel", batchStopped},
-		{"POST", "/fine_tuning/jobs", jobMade},
-		{"GET", "/fine_tuning/jobs", jobList},
-		{"GET", "/fine_tuning/jobs/{id}", jobOne},
-		{"POST", "/fine_tuning/jobs/{id}/cancel", jobStopped},
-		{"POST", "/fine_tuning/jobs/{id}/pause", jobPaused},
-		{"POST", "/fine_tuning/jobs/{id}/resume", jobPaused},
-		{"GET", "/fine_tuning/jobs/{id}/events", jobEvents},
-		{"GET", "/fine_tuning/jobs/{id}/checkpoints", jobCheckpoints},
-	})
-}
+		{"GET", "/chat/completions/{id}/messages", storedMessages},
+		{"POST", "/threads/runs", createRun},
+		{"POST", "/threads/{id}/runs/{run}/submit_tool_outputs", submitOutputs},
+		{"POST", "/vector_stores/{id}/search", searchVectors},
+		{"GET", "/vector_stores/{id}/files/{file}/content", vectorFileContent},
+		{"GET", "/vector_stores/{id}/file_batches/{batch}/files", listBatchFiles},
+		{"GET", "/files/{id}/content", fileContent},
+		{"POST", "/uploads/{id}/parts", uploadPart},
+		{"POST", "/uploads/{id}/complete", completeUpload},
+		{"GET", "/containers/{id}/files/{file}/content", containerFileContent},
+		{"POST", "/fine_tuning/jobs/{id}/pause", pauseJob},
+		{"POST", "/fine_tuning/jobs/{id}/resume", pauseJob},
+	}, routesOf("openai")...)
+})
 
-// operationAt finds the handler of the request; known reports whether the path exists with any
-// method.
-func operationAt(x *exchange, path string) (handle func(*exchange) *apiError, known bool) {
-	for _, o := range operations {
-		id, sub, leaf, ok := matchPath(o.path, path)
+// routed finds the operation of a list that serves the request; known reports whether the
+// path exists with any method.
+func routed(x *exchange, list []operation, path string) (handle func(*exchange) *apiError, known bool) {
+	for _, o := range list {
+		vars, ok := matchPath(o.path, path)
 		if !ok {
 			continue
 		}
 		known = true
 		if o.method == x.r.Method {
 			return func(x *exchange) *apiError {
-				x.leaf = leaf
-				return o.handle(x, id, sub)
+				x.vars = vars
+				return o.handle(x)
 			}, true
 		}
 	}
 	return nil, known
 }
 
-func matchPath(pattern, path string) (id, sub, leaf string, ok bool) {
+// matchPath returns the variables of a path in their order.
+func matchPath(pattern, path string) (vars []string, ok bool) {
 	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
-		return "", "", "", false
+		return nil, false
 	}
-	for i := range want {
-		switch {
-		case want[i] == "{id}" && got[i] != "":
-			id = got[i]
-		case want[i] == "{sub}" && got[i] != "":
-			sub = got[i]
-		case want[i] == "{leaf}" && got[i] != "":
-			leaf = got[i]
-		case want[i] != got[i]:
-			return "", "", "", false
+	for i, w := range want {
+		if !strings.HasPrefix(w, "{") {
+			if w != got[i] {
+				return nil, false
+			}
+			continue
+		}
+		_, tail, _ := strings.Cut(w, "}")
+		name, ok := strings.CutSuffix(got[i], tail)
+		if name, err := url.PathUnescape(name); !ok || name == "" || err != nil || tail == "" && strings.Contains(name, ":") && !strings.HasPrefix(name, "arn:") {
+			return nil, false
+		}
+		if name, err := url.PathUnescape(name); err == nil {
+			vars = append(vars, name)
 		}
 	}
-	return id, sub, leaf, true
+	return vars, true
 }
 
 // begin opens the row of an operation and applies the faults that were ordered for it.
 func begin(x *exchange, prefix, seed string) (id string, done bool, e *apiError) {
-	if e := x.settle(seedOf(seed)); e != nil {
+	return x.begin(prefix, seedOf(seed), false)
+}
+
+// begin opens the row of a request and applies the faults that precede its response; done
+// reports whether it has responded, or e is to be sent.
+func (x *exchange) begin(prefix string, seed uint32, stream bool) (id string, done bool, e *apiError) {
+	if e := x.settle(seed); e != nil {
 		return "", true, e
 	}
-	id = x.newID(prefix, seedOf(seed))
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, id, false), true
+	id = x.newID(prefix, seed)
+	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, id, stream), true
 	done, e = x.misbehave()
 	return id, done, e
 }
@@ -165,9 +176,4 @@ func takeFormModel(x *exchange, u *uploaded, standard string) *apiError {
 
 func notFound(kind, id string) *apiError {
 	return &apiError{status: http.StatusNotFound, param: "id", message: "No such " + kind + " object: " + id}
-}
-
-// appendInt writes a number between two texts.
-func appendInt(b []byte, before string, n int64, after string) []byte {
-	return append(strconv.AppendInt(append(b, before...), n, 10), after...)
 }

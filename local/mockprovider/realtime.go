@@ -28,7 +28,7 @@ const whisperSecond = 100_000
 // "no-usage"; "close=4001"; "drop"; "automatic" (in the instructions: each committed buffer
 // gets a response); "big=1000" (bytes of each piece); "say=my_words" (the text of the response,
 // in pieces, with all events of an item; as audio if the session responds with audio).
-func realtime(x *exchange, _, _ string) *apiError {
+func realtime(x *exchange) *apiError {
 	q := x.r.URL.Query()
 	model, intent := q.Get("model"), q.Get("intent")
 	switch {

@@ -1,6 +1,7 @@
 package mockprovider
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 )
@@ -15,15 +16,11 @@ func response(x *exchange) *apiError {
 	if e != nil {
 		return e
 	}
-	if e := x.settle(q.seed); e != nil {
+	id, done, e := x.begin("resp_", q.seed, q.stream)
+	if done {
 		return e
 	}
-	id := x.newID("resp_", q.seed)
 	r := &responseAnswer{q: q, x: x, v: v, id: id, core: strings.TrimPrefix(id, "resp_"), created: x.s.opts.Now().Unix(), answer: q.answer(0)}
-	x.row, x.hasRow = x.s.bill.begin(x.path, x.model, r.id, q.stream), true
-	if done, e := x.misbehave(); done {
-		return e
-	}
 	u := Usage{Input: q.prompt}
 	u.Output, u.Reasoning = r.answer.generated()
 	if q.st.cached > 0 {
@@ -33,7 +30,7 @@ func response(x *exchange) *apiError {
 	r.usage = u
 	r.makeItems()
 	if s := v.get("store"); s.kind != boolean || s.yes {
-		keep(x, &thing{id: r.id, kind: "response", body: v, content: r.object(r.status(), r.list())})
+		keep(x, &resource{id: r.id, kind: "response", body: v, content: r.object(r.status(), r.list())})
 	}
 	r.continued()
 	if q.stream {
@@ -54,8 +51,7 @@ type responseAnswer struct {
 	answer   answer
 	usage    Usage
 	items    []responseItem
-	seq      int
-	buf      []byte
+	seq      int // number of the next event
 }
 
 // responseItem is one output item: head and tail surround the streamed part.
@@ -120,148 +116,97 @@ func (r *responseAnswer) reason() string {
 	return ""
 }
 
-// object writes the response object.
+// object writes the response object; it repeats settings of the request.
 func (r *responseAnswer) object(status string, output []byte) []byte {
-	b := appendString(append(make([]byte, 0, 2048), `{"id":`...), r.id)
-	b = strconv.AppendInt(append(b, `,"object":"response","created_at":`...), r.created, 10)
-	b = appendString(append(b, `,"status":`...), status)
-	b = append(b, `,"background":false,"error":`...)
-	if status == "failed" {
-		b = append(b, `{"code":"server_error","message":"The server had an error while processing your request."}`...)
-	} else {
-		b = append(b, `null`...)
+	var failure, incomplete, usage any
+	switch status {
+	case "failed":
+		failure = json.RawMessage(`{"code":"server_error","message":"The server had an error while processing your request."}`)
+	case "incomplete":
+		incomplete = json.RawMessage(fill(`{"reason":$}`, r.reason()))
 	}
-	b = append(b, `,"incomplete_details":`...)
-	if status == "incomplete" {
-		b = append(appendString(append(b, `{"reason":`...), r.reason()), '}')
-	} else {
-		b = append(b, `null`...)
+	if status != "in_progress" && status != "failed" && !r.q.st.noUsage {
+		usage = json.RawMessage(appendResponseUsage(nil, r.usage))
 	}
-	b = r.echo(b, `,"instructions":`, "instructions", `null`)
-	b = r.echo(b, `,"max_output_tokens":`, "max_output_tokens", `null`)
-	b = appendString(append(b, `,"model":`...), r.x.model)
-	b = append(append(append(b, `,"output":[`...), output...), ']')
-	b = r.echo(b, `,"parallel_tool_calls":`, "parallel_tool_calls", `true`)
-	b = r.echo(b, `,"previous_response_id":`, "previous_response_id", `null`)
-	b = r.echo(b, `,"reasoning":`, "reasoning", `{"effort":null,"summary":null}`)
-	b = appendString(append(b, `,"service_tier":`...), r.q.tier)
-	b = r.echo(b, `,"store":`, "store", `true`)
-	b = r.echo(b, `,"temperature":`, "temperature", `1.0`)
-	b = r.echo(b, `,"text":`, "text", `{"format":{"type":"text"}}`)
-	b = r.echo(b, `,"tool_choice":`, "tool_choice", `"auto"`)
-	b = r.echo(b, `,"tools":`, "tools", `[]`)
-	b = r.echo(b, `,"top_p":`, "top_p", `1.0`)
-	b = r.echo(b, `,"truncation":`, "truncation", `"disabled"`)
-	b = append(b, `,"usage":`...)
-	if status == "in_progress" || status == "failed" || r.q.st.noUsage {
-		b = append(b, `null`...)
-	} else {
-		b = appendResponseUsage(b, r.usage)
-	}
-	b = r.echo(b, `,"user":`, "user", `null`)
-	b = r.echo(b, `,"metadata":`, "metadata", `{}`)
-	return append(b, '}')
-}
-
-// echo writes a setting of the request, without line ends.
-func (r *responseAnswer) echo(b []byte, member, name, none string) []byte {
-	b = append(b, member...)
-	f := r.v.get(name)
-	switch f.kind {
-	case absent, null:
-		return append(b, none...)
-	case text:
-		return appendString(b, f.s)
-	case boolean:
-		return strconv.AppendBool(b, f.yes)
-	}
-	return append(b, strings.NewReplacer("\n", " ", "\r", " ").Replace(f.s)...)
+	echo := func(name, none string) json.RawMessage { return r.v.get(name).source(none) }
+	return fill(`{"id":$,"object":"response","created_at":$,"status":$,"background":false,"error":$,"incomplete_details":$,"instructions":$,"max_output_tokens":$,"model":$,"output":[$],`+
+		`"parallel_tool_calls":$,"previous_response_id":$,"reasoning":$,"service_tier":$,"store":$,"temperature":$,"text":$,"tool_choice":$,"tools":$,"top_p":$,"truncation":$,"usage":$,"user":$,"metadata":$}`,
+		r.id, r.created, status, failure, incomplete, echo("instructions", "null"), echo("max_output_tokens", "null"), r.x.model, output,
+		echo("parallel_tool_calls", "true"), echo("previous_response_id", "null"), echo("reasoning", `{"effort":null,"summary":null}`), r.q.tier, echo("store", "true"), echo("temperature", "1.0"),
+		echo("text", `{"format":{"type":"text"}}`), echo("tool_choice", `"auto"`), echo("tools", "[]"), echo("top_p", "1.0"), echo("truncation", `"disabled"`), usage, echo("user", "null"), echo("metadata", "{}"))
 }
 
 func appendResponseUsage(b []byte, u Usage) []byte {
 	out := u.Output + u.Reasoning
-	b = strconv.AppendInt(append(b, `{"input_tokens":`...), u.prompt(), 10)
-	b = strconv.AppendInt(append(b, `,"input_tokens_details":{"cached_tokens":`...), u.CacheRead, 10)
-	b = strconv.AppendInt(append(b, `},"output_tokens":`...), out, 10)
-	b = strconv.AppendInt(append(b, `,"output_tokens_details":{"reasoning_tokens":`...), u.Reasoning, 10)
-	b = strconv.AppendInt(append(b, `},"total_tokens":`...), u.prompt()+out, 10)
-	return append(b, '}')
+	return append(b, fill(`{"input_tokens":$,"input_tokens_details":{"cached_tokens":$},"output_tokens":$,"output_tokens_details":{"reasoning_tokens":$},"total_tokens":$}`, u.prompt(), u.CacheRead, out, u.Reasoning, u.prompt()+out)...)
 }
 
 // list writes what the output contains.
 func (r *responseAnswer) list() []byte {
-	var b []byte
+	var items []json.RawMessage
 	for i := range r.items {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = r.item(b, &r.items[i], true)
+		items = append(items, r.item(&r.items[i], true))
 	}
-	return b
+	b := list(items)
+	return b[1 : len(b)-1]
 }
 
 // item writes an item, complete or in its initial form.
-func (r *responseAnswer) item(b []byte, it *responseItem, whole bool) []byte {
-	said, status := "", "in_progress"
+func (r *responseAnswer) item(it *responseItem, whole bool) []byte {
+	content, status := "", "in_progress"
 	if whole {
-		said, status = strings.Join(it.pieces, ""), "completed"
+		content, status = strings.Join(it.pieces, ""), "completed"
 		if it.incomplete {
 			status = "incomplete"
 		}
 	}
-	b = appendString(append(b, `{"id":`...), it.id)
-	b = appendString(append(b, `,"type":`...), it.typ)
+	b := fill(`{"id":$,"type":$`, it.id, it.typ)
 	if it.typ == "reasoning" {
-		b = append(b, `,"summary":[`...)
-		if said != "" {
-			b = append(appendString(append(b, `{"type":"summary_text","text":`...), said), '}')
+		var summary []json.RawMessage
+		if content != "" {
+			summary = append(summary, fill(`{"type":"summary_text","text":$}`, content))
 		}
-		b = append(b, ']')
-		if it.encrypted != "" {
-			b = appendString(append(b, `,"encrypted_content":`...), it.encrypted)
+		if b = append(b, fill(`,"summary":$`, list(summary))...); it.encrypted != "" {
+			b = append(b, fill(`,"encrypted_content":$`, it.encrypted)...)
 		}
 		return append(b, '}')
 	}
-	b = appendString(append(b, `,"status":`...), status)
+	b = append(b, fill(`,"status":$`, status)...)
 	switch it.typ {
 	case "message":
-		b = append(b, `,"content":[`...)
+		var parts []json.RawMessage
 		if whole {
-			b = r.part(b, it, said)
+			parts = append(parts, r.part(it, content))
 		}
-		b = append(b, `],"role":"assistant"`...)
+		b = append(b, fill(`,"content":$,"role":"assistant"`, list(parts))...)
 	case "function_call":
-		b = appendString(append(b, `,"arguments":`...), said)
+		b = append(b, fill(`,"arguments":$`, content)...)
 	default:
-		b = appendString(append(b, `,"input":`...), said)
+		b = append(b, fill(`,"input":$`, content)...)
 	}
 	if it.callID != "" {
-		b = appendString(append(b, `,"call_id":`...), it.callID)
-		b = appendString(append(b, `,"name":`...), it.name)
+		b = append(b, fill(`,"call_id":$,"name":$`, it.callID, it.name)...)
 	}
 	return append(b, '}')
 }
 
 // part writes the content part of a message.
-func (r *responseAnswer) part(b []byte, it *responseItem, said string) []byte {
+func (r *responseAnswer) part(it *responseItem, content string) []byte {
 	if it.refusal {
-		return append(appendString(append(b, `{"type":"refusal","refusal":`...), said), '}')
+		return fill(`{"type":"refusal","refusal":$}`, content)
 	}
-	b = append(b, `{"type":"output_text","annotations":[],"logprobs":[`...)
-	if r.q.logprobs && said != "" {
-		b = r.logprobs(b, it.pieces)
+	var logprobs []json.RawMessage
+	if r.q.logprobs && content != "" {
+		logprobs = responseLogprobs(it.pieces)
 	}
-	return append(appendString(append(b, `],"text":`...), said), '}')
+	return fill(`{"type":"output_text","annotations":[],"logprobs":$,"text":$}`, list(logprobs), content)
 }
 
-func (r *responseAnswer) logprobs(b []byte, pieces []string) []byte {
-	for i, p := range pieces {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(appendLogprob(b, p, 1), `,"top_logprobs":[]}`...)
+func responseLogprobs(pieces []string) (out []json.RawMessage) {
+	for _, p := range pieces {
+		out = append(out, append(logprobOf(p, 1), `,"top_logprobs":[]}`...))
 	}
-	return b
+	return out
 }
 
 // emit sends one event; members is the rest of its object. It reports whether the stream
@@ -278,11 +223,8 @@ func (r *responseAnswer) emit(s *stream, typ, members string) bool {
 }
 
 func (r *responseAnswer) frame(typ, members string) []byte {
-	b := appendString(append(r.buf[:0], `{"type":`...), typ)
-	b = strconv.AppendInt(append(b, `,"sequence_number":`...), int64(r.seq), 10)
 	r.seq++
-	r.buf = append(append(b, members...), '}')
-	return r.buf
+	return fill(`{"type":$,"sequence_number":$$}`, typ, r.seq-1, json.RawMessage(members))
 }
 
 // fail ends a stream with an error event; for error-event=failed it ends it with a response
@@ -331,7 +273,7 @@ func (r *responseAnswer) streamItem(s *stream, index int) bool {
 	it := &r.items[index]
 	n := strconv.Itoa(index)
 	of := `,"item_id":` + quoted(it.id) + `,"output_index":` + n
-	item := func(whole bool) string { return `,"output_index":` + n + `,"item":` + string(r.item(nil, it, whole)) }
+	item := func(whole bool) string { return `,"output_index":` + n + `,"item":` + string(r.item(it, whole)) }
 	if !r.emit(s, "response.output_item.added", item(false)) {
 		return false
 	}
@@ -353,10 +295,10 @@ func (r *responseAnswer) streamItem(s *stream, index int) bool {
 		if it.refusal {
 			kind, whole, more = "refusal", `,"refusal":`, ""
 		}
-		ok = r.emit(s, "response.content_part.added", of+`,"part":`+string(r.part(nil, it, ""))) &&
+		ok = r.emit(s, "response.content_part.added", of+`,"part":`+string(r.part(it, ""))) &&
 			r.pieces(s, it, "response."+kind+".delta", of, true, more) &&
 			r.emit(s, "response."+kind+".done", of+whole+quoted(said)+more) &&
-			r.emit(s, "response.content_part.done", of+`,"part":`+string(r.part(nil, it, said)))
+			r.emit(s, "response.content_part.done", of+`,"part":`+string(r.part(it, said)))
 	default:
 		kind, whole := "function_call_arguments", `,"arguments":`
 		if it.typ == "custom_tool_call" {
@@ -376,7 +318,7 @@ func (r *responseAnswer) pieces(s *stream, it *responseItem, typ, of string, pai
 		}
 		own := more
 		if r.q.logprobs && own != "" {
-			own = `,"logprobs":[` + string(r.logprobs(nil, []string{p})) + `]`
+			own = `,"logprobs":` + string(list(responseLogprobs([]string{p})))
 		}
 		if !r.emit(s, typ, of+`,"delta":`+quoted(p)+own) {
 			return false

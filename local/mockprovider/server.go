@@ -44,7 +44,7 @@ type Server struct {
 	history history
 	faults  faultQueue
 	caches  promptCaches
-	things  things
+	objects resources
 	serial  atomic.Int64
 	odd     atomic.Pointer[Odd]
 
@@ -130,7 +130,7 @@ func (s *Server) Reset() {
 	s.history.reset()
 	s.faults.reset()
 	s.caches.reset()
-	s.things.reset()
+	s.objects.reset()
 }
 
 var errBodyTooLarge = errors.New("body too large")
@@ -181,15 +181,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-var handlers = map[string]func(*exchange) *apiError{
-	"/chat/completions":      chatCompletion,
-	"/completions":           completion,
-	"/embeddings":            embeddings,
-	"/responses":             response,
-	"/messages":              message,
-	"/messages/count_tokens": countTokens,
-}
-
 // route answers the request or returns the error to answer with.
 func (x *exchange) route() *apiError {
 	path := x.path
@@ -219,22 +210,16 @@ func (x *exchange) route() *apiError {
 	if path == "/models" || strings.HasPrefix(path, "/models/") {
 		return models(x, strings.TrimPrefix(strings.TrimPrefix(path, "/models"), "/"))
 	}
-	if handle, known := operationAt(x, path); handle != nil {
+	handle, known := routed(x, operations(), path)
+	switch {
+	case handle != nil:
 		return handle(x)
-	} else if known && handlers[path] == nil {
+	case known:
 		return &apiError{status: http.StatusMethodNotAllowed, message: "Not allowed to " + x.r.Method + " on " + x.path + ". (HINT: Perhaps you meant to use a different HTTP method?)"}
+	case x.anthropic:
+		return &apiError{status: http.StatusNotFound, message: "Not found"}
 	}
-	handle := handlers[path]
-	if handle == nil {
-		if x.anthropic {
-			return &apiError{status: http.StatusNotFound, message: "Not found"}
-		}
-		return &apiError{status: http.StatusNotFound, message: "Invalid URL (" + x.r.Method + " " + x.path + ")"}
-	}
-	if x.r.Method != http.MethodPost {
-		return &apiError{status: http.StatusMethodNotAllowed, message: "Not allowed to " + x.r.Method + " on " + x.path + ". (HINT: Perhaps you meant to use a different HTTP method?)"}
-	}
-	return handle(x)
+	return &apiError{status: http.StatusNotFound, message: "Invalid URL (" + x.r.Method + " " + x.path + ")"}
 }
 
 // shape is a provider's wire format other than OpenAI's and Anthropic's. The path selects it.
@@ -248,7 +233,7 @@ type shape struct {
 }
 
 // shapes are tried in this order, before OpenAI's and Anthropic's routes.
-var shapes = []*shape{jobHostShape, signedShape, messageBatchShape, bedrockJobsShape, vertexJobsShape, bedrockShape, nativeShape, geminiShape, cohereShape, federationShape, wiresShape, imageShape, azureShape}
+var shapes = []*shape{jobHostShape, signedShape, bucketShape, messageBatchShape, bedrockJobsShape, vertexJobsShape, bedrockShape, nativeShape, geminiShape, cohereShape, federationShape, wiresShape, imageShape, azureShape}
 
 // exchange is one request and its answer.
 type exchange struct {
@@ -259,7 +244,7 @@ type exchange struct {
 	body      []byte
 	path      string
 	query     string
-	leaf      string // the last variable of an operation's path
+	vars      []string // the variables of an operation's path
 	anthropic bool
 	st        steering
 	model     string

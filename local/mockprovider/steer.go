@@ -42,115 +42,26 @@ func unsteered() steering {
 	}
 }
 
-// switches are the directives that have no value.
-func (st *steering) switches(name string) *bool {
-	switch name {
-	case "drop":
-		return &st.drop
-	case "html":
-		return &st.html
-	case "empty":
-		return &st.empty
-	case "gzip":
-		return &st.gzip
-	case "wrong-length":
-		return &st.wrongLength
-	case "split-utf8":
-		return &st.splitUTF8
-	case "crlf":
-		return &st.crlf
-	case "bom":
-		return &st.bom
-	case "ping":
-		return &st.ping
-	case "multi-data":
-		return &st.multiData
-	case "no-final-blank":
-		return &st.noFinalBlank
-	case "no-done":
-		return &st.noDone
-	case "no-usage":
-		return &st.noUsage
-	case "no-restate":
-		return &st.noRestate
-	case "refuse":
-		return &st.refuse
-	case "echo":
-		return &st.echo
-	case "no-tools":
-		return &st.noTools
-	case "parallel":
-		return &st.parallel
-	case "interleave":
-		return &st.interleave
-	case "empty-args":
-		return &st.emptyArgs
-	case "redacted":
-		return &st.redacted
-	case "reasoning-content":
-		return &st.reasoningShown
-	case "stop-on-cancel":
-		return &st.stopOnCancel
-	case "strict-fields":
-		return &st.strictFields
+// fields returns where the values of directives are stored, by name: *bool for a directive
+// without a value, *int, *time.Duration and *string for the others.
+func (st *steering) fields() map[string]any {
+	return map[string]any{
+		"drop": &st.drop, "html": &st.html, "empty": &st.empty, "gzip": &st.gzip, "wrong-length": &st.wrongLength,
+		"split-utf8": &st.splitUTF8, "crlf": &st.crlf, "bom": &st.bom, "ping": &st.ping, "multi-data": &st.multiData,
+		"no-final-blank": &st.noFinalBlank, "no-done": &st.noDone, "no-usage": &st.noUsage, "no-restate": &st.noRestate,
+		"refuse": &st.refuse, "echo": &st.echo, "no-tools": &st.noTools, "parallel": &st.parallel, "interleave": &st.interleave,
+		"empty-args": &st.emptyArgs, "redacted": &st.redacted, "reasoning-content": &st.reasoningShown,
+		"stop-on-cancel": &st.stopOnCancel, "strict-fields": &st.strictFields,
+		"status": &st.status, "times": &st.times, "after": &st.errorAfter, "huge": &st.huge, "dribble": &st.dribble,
+		"chunks": &st.chunks, "cached": &st.cached, "reasoning": &st.reasoning, "huge-line": &st.hugeLine, "tools": &st.tools,
+		"cut=after": &st.cutAfter, "cut=mid": &st.cutMid, "silence=after": &st.silent, "garbage=after": &st.garbage,
+		"delay": &st.delay, "pace": &st.pace, "for": &st.silenceFor,
+		"retry-after": &st.retryAfter, "type": &st.errType, "code": &st.code, "finish": &st.finish, "error-event": &st.errorEvent,
 	}
-	return nil
 }
 
-// number and duration return the field of a directive with such a value.
-func (st *steering) number(name string) *int {
-	switch name {
-	case "status":
-		return &st.status
-	case "times":
-		return &st.times
-	case "after":
-		return &st.errorAfter
-	case "huge":
-		return &st.huge
-	case "dribble":
-		return &st.dribble
-	case "chunks":
-		return &st.chunks
-	case "cached":
-		return &st.cached
-	case "reasoning":
-		return &st.reasoning
-	case "huge-line":
-		return &st.hugeLine
-	case "tools":
-		return &st.tools
-	}
-	return nil
-}
-
-func (st *steering) duration(name string) *time.Duration {
-	switch name {
-	case "delay":
-		return &st.delay
-	case "pace":
-		return &st.pace
-	case "for":
-		return &st.silenceFor
-	}
-	return nil
-}
-
-func (st *steering) word(name string) *string {
-	switch name {
-	case "retry-after":
-		return &st.retryAfter
-	case "type":
-		return &st.errType
-	case "code":
-		return &st.code
-	case "finish":
-		return &st.finish
-	case "error-event":
-		return &st.errorEvent
-	}
-	return nil
-}
+// standard are the values of numbers that may be omitted.
+var standard = map[string]string{"garbage": "after:0", "huge-line": "1048576", "tools": "1"}
 
 // read reads the directives of one line, without its "mock:".
 func (st *steering) read(line string) error {
@@ -178,56 +89,38 @@ func (st *steering) read(line string) error {
 }
 
 func (st *steering) set(name, val string, hasValue bool) error {
-	bad := fmt.Errorf("mock: bad value in directive %q", name+"="+val)
-	if !hasValue {
-		switch name {
-		case "garbage":
-			st.garbage = 0
-			return nil
-		case "huge-line":
-			st.hugeLine = 1 << 20
-			return nil
-		case "tools":
-			st.tools = 1
-			return nil
-		}
-		if f := st.switches(name); f != nil {
-			*f = true
-			return nil
-		}
-		return fmt.Errorf("mock: unknown directive %q", name)
+	if !hasValue && standard[name] != "" {
+		val, hasValue = standard[name], true
 	}
-	if f := st.word(name); f != nil {
+	fields := st.fields()
+	field := fields[name]
+	if how, after, ok := strings.Cut(val, ":"); ok && fields[name+"="+how] != nil {
+		field, val = fields[name+"="+how], after
+	}
+	var err error
+	switch f := field.(type) {
+	case *bool:
+		*f = true
+		if hasValue {
+			field = nil
+		}
+	case *string:
 		*f = val
-		return nil
-	}
-	if f := st.duration(name); f != nil {
-		d, err := time.ParseDuration(val)
-		if err != nil || d < 0 {
-			return bad
+	case *time.Duration:
+		if *f, err = time.ParseDuration(val); err == nil && *f < 0 {
+			err = strconv.ErrRange
 		}
-		*f = d
-		return nil
+	case *int:
+		if *f, err = strconv.Atoi(val); err == nil && *f < 0 {
+			err = strconv.ErrRange
+		}
 	}
-	f := st.number(name)
-	switch how, after, _ := strings.Cut(val, ":"); {
-	case name == "cut" && how == "after":
-		f, val = &st.cutAfter, after
-	case name == "cut" && how == "mid":
-		f, val = &st.cutMid, after
-	case name == "silence" && how == "after":
-		f, val = &st.silent, after
-	case name == "garbage" && how == "after":
-		f, val = &st.garbage, after
-	}
-	if f == nil {
+	if _, isSwitch := field.(*bool); field == nil || !hasValue && !isSwitch {
 		return fmt.Errorf("mock: unknown directive %q", name)
 	}
-	n, err := strconv.Atoi(val)
-	if err != nil || n < 0 {
-		return bad
+	if err != nil {
+		return fmt.Errorf("mock: bad value in directive %q", name+"="+val)
 	}
-	*f = n
 	return nil
 }
 

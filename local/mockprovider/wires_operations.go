@@ -5,18 +5,6 @@ import (
 	"strings"
 )
 
-// vectors writes the embeddings of texts, each with the given format.
-func vectors(texts []string, format string, encoded bool) (string, int64) {
-	var all []string
-	tokens := int64(0)
-	for i, s := range texts {
-		v := string(appendVector(nil, embed(s, 8), encoded))
-		all = append(all, strings.NewReplacer("$i", fmt.Sprint(i), "$v", v).Replace(format))
-		tokens += tokensOf(s)
-	}
-	return strings.Join(all, ","), tokens
-}
-
 // steered reads the directives of the last text.
 func steered(x *exchange, texts []string) *apiError { return steerBy(&x.st, texts[len(texts)-1]) }
 
@@ -64,8 +52,8 @@ func listOf(x *exchange, texts []string, encoded bool, usage string) *apiError {
 	if e := steered(x, texts); e != nil {
 		return e
 	}
-	list, tokens := vectors(texts, vectorItem, encoded)
-	return embedded(x, []byte(`{"object":"list","data":[`+list+`],"model":`+quoted(x.model)+fmt.Sprintf(usage, tokens)+`}`), tokens)
+	list, tokens := vectors(texts, 8, vectorItem, encoded)
+	return embedded(x, []byte(`{"object":"list","data":[`+string(list)+`],"model":`+quoted(x.model)+fmt.Sprintf(usage, tokens)+`}`), tokens)
 }
 
 func nomicEmbed(x *exchange) *apiError {
@@ -80,7 +68,7 @@ func nomicEmbed(x *exchange) *apiError {
 	if e := steered(x, texts); e != nil {
 		return e
 	}
-	list, tokens := vectors(texts, "$v", false)
+	list, tokens := vectors(texts, 8, "$v", false)
 	return embedded(x, fmt.Appendf(nil, `{"embeddings":[%s],"usage":{"prompt_tokens":%d,"total_tokens":%d},"model":%s}`, list, tokens, tokens, quoted(x.model)), tokens)
 }
 
@@ -96,8 +84,8 @@ func ai21Embed(x *exchange) *apiError {
 	if e := steered(x, texts); e != nil {
 		return e
 	}
-	list, tokens := vectors(texts, `{"embedding":$v}`, false)
-	return embedded(x, []byte(`{"id":"1","results":[`+list+`]}`), tokens)
+	list, tokens := vectors(texts, 8, `{"embedding":$v}`, false)
+	return embedded(x, []byte(`{"id":"1","results":[`+string(list)+`]}`), tokens)
 }
 
 func jinaRerank(x *exchange) *apiError {

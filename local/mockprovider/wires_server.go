@@ -213,6 +213,6 @@ func palmEmbed(x *exchange) *apiError {
 	if e := steered(x, []string{words.s}); e != nil {
 		return e
 	}
-	list, tokens := vectors([]string{words.s}, `{"value":$v}`, false)
-	return embedded(x, []byte(`{"embedding":`+list+`}`), tokens)
+	list, tokens := vectors([]string{words.s}, 8, `{"value":$v}`, false)
+	return embedded(x, []byte(`{"embedding":`+string(list)+`}`), tokens)
 }
