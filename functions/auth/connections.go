@@ -64,6 +64,9 @@ func (f *family) describeConnections() *admin.Collection[sso.Connection] {
 		},
 		Shown:  append([]admin.Shown[sso.Connection]{f.redirectShown()}, bySAML{f}.serviceShown()...),
 		Before: f.checkConnection,
+		Retire: func(_ *admin.Call, tx *resource.Tx, it connection) error {
+			return membership.Vouch(tx, it.Ref(), it.Form.Sponsor, "")
+		},
 		Adjust: ownersWrite,
 	}
 }
@@ -111,7 +114,7 @@ func privateKeys(raw json.RawMessage) []fault.Detail {
 	return nil
 }
 
-func (f *family) checkConnection(c *admin.Call, _ *resource.Tx, ch *joining) error {
+func (f *family) checkConnection(c *admin.Call, tx *resource.Tx, ch *joining) error {
 	if ch.Form.Protocol == "" {
 		ch.Form.Protocol = sso.OIDC
 	}
@@ -128,9 +131,13 @@ func (f *family) checkConnection(c *admin.Call, _ *resource.Tx, ch *joining) err
 		return refused
 	}
 	if ch.Form.IsSAML() {
-		return bySAML{f}.equip(c, ch)
+		if err := (bySAML{f}).equip(c, ch); err != nil {
+			return err
+		}
 	}
-	return nil
+	was := ch.Form.Sponsor
+	ch.Form.Sponsor = c.Caller.Answers()
+	return membership.Vouch(tx, ch.Rec.Ref(), was, ch.Form.Sponsor)
 }
 
 func (f *family) checkOIDC(ch *joining) (bad []fault.Detail) {

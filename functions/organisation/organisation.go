@@ -30,7 +30,13 @@ func New() admin.Family {
 		Object: "organisation-settings", Path: path, Kind: tenant.KindOrganisation, In: "settings",
 		Scope: "organisation_settings", Role: admin.Admin, Title: "settings of the organisation",
 		Standard: tenant.Settings{BlockInlineConfig: true},
-		Sections: sections(), Changed: tenant.CountOpenings, Guard: guard,
+		Sections: sections(), Guard: guard,
+		Changed: func(c *admin.Call, tx *resource.Tx, was, now map[string]json.RawMessage) error {
+			if err := vouch(c, tx, was, now); err != nil {
+				return err
+			}
+			return tenant.CountOpenings(was, now)
+		},
 		Recent: []string{"auth_settings", "session_settings", "scim_settings"},
 		Overrides: &admin.Overrides[tenant.Settings]{
 			Path: workspacePath, Aliases: []string{"/workspaces/{id}/settings"}, Parent: workspaces().AsWorkspace(), Kind: tenant.KindOverrides,
@@ -115,6 +121,34 @@ func guard(c *admin.Call, was, now map[string]json.RawMessage) error {
 		}
 	}
 	return nil
+}
+
+// vouch makes an owner who saved the keys of signed tokens answer for them.
+func vouch(c *admin.Call, tx *resource.Tx, was, now map[string]json.RawMessage) error {
+	const member = "jwks_sponsor"
+	by := ""
+	if raw, ok := was[member]; ok {
+		if err := json.Unmarshal(raw, &by); err != nil {
+			return fmt.Errorf("organization: settings: %w", err)
+		}
+	}
+	sponsor := by
+	given, _ := c.Body.Object("auth_settings")
+	switch {
+	case now["jwks_url"] == nil && now["jwks"] == nil:
+		sponsor = ""
+	case (given.HasValue("jwks_url") || given.HasValue("jwks")) && c.Caller.AtLeast(admin.Owner):
+		sponsor = c.Caller.Answers()
+	}
+	if delete(now, member); sponsor != "" {
+		raw, err := json.Marshal(sponsor)
+		if err != nil {
+			return fmt.Errorf("organization: settings: %w", err)
+		}
+		now[member] = raw
+	}
+	org := c.Organisation()
+	return membership.Vouch(tx, resource.Ref{Scope: org, Kind: tenant.KindOrganisation, ID: org.Org}, by, sponsor)
 }
 
 func rightsOf(members map[string]json.RawMessage) (*tenant.Rights, error) {

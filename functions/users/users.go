@@ -72,7 +72,7 @@ func (f *family) describeUsers() *admin.Collection[membership.User] {
 				r.Body = []admin.Field{{Name: "role", Type: admin.String, Required: true, Enum: []string{membership.Admin, membership.Member}, Doc: "The role in the organization."}}
 				r.BodyMode, r.Doc, r.Do = admin.CompleteBody, "Change the role of a user. For ownership use /admin/users/{id}/ownership.", f.users.At("update", f.setRole)
 			case "delete":
-				r.Doc = "Remove a user with all memberships and keys. The last owner cannot be removed."
+				r.Doc = "Remove a user with all memberships and keys. The last owner cannot be removed, nor an owner who last saved an SSO configuration or auth_settings.jwks_url or jwks (409) until another owner saves or removes it."
 				r.Do = f.users.At("delete", f.remove)
 			}
 		},
@@ -161,8 +161,13 @@ func (f *family) remove(c *admin.Call) (any, error) {
 		if err := byHand(c, tx); err != nil && !begun {
 			return false, err
 		}
-		if it.Form.Role == membership.Owner && !c.Caller.AtLeast(admin.Owner) {
-			return false, admin.Denied()
+		if it.Form.Role == membership.Owner {
+			if !c.Caller.AtLeast(admin.Owner) {
+				return false, admin.Denied()
+			}
+			if err := membership.RefuseVoucher(tx, it.Record); err != nil {
+				return false, err
+			}
 		}
 		begun = true
 		return membership.Remove(tx, c.Resources, it.Record, it.Form, c.Actor())
@@ -185,7 +190,7 @@ const actionAccept = audit.Accept
 func (f *family) ownershipRoutes() []admin.Route {
 	routes := f.users.Below(admin.Route{
 		Method: "PUT", Path: "/admin/users/{id}/ownership", Aliases: []string{"/users/{id}/ownership"}, Name: "setOwnership", Action: audit.Update, Errors: []int{409},
-		Doc:  "Promote a user to owner of the organization, or demote an owner to admin. For owners, and for organization keys created by owners. The last owner cannot be demoted.",
+		Doc:  "Promote a user to owner of the organization, or demote an owner to admin. For owners, and for organization keys created by owners. The last owner cannot be demoted, nor an owner who last saved an SSO configuration or auth_settings.jwks_url or jwks (409) until another owner saves or removes it.",
 		Body: []admin.Field{{Name: "owner", Type: admin.Boolean, Required: true, Doc: "Whether the user is an owner."}},
 		Do:   f.users.At("update", f.setOwnership),
 	})
@@ -217,6 +222,11 @@ func (f *family) setOwnership(c *admin.Call) (any, error) {
 		}
 		if err := c.Caller.Grantor().Grant("owner", membership.OrganisationRights(role)); err != nil {
 			return err
+		}
+		if !owner {
+			if err := membership.RefuseVoucher(tx, it.Record); err != nil {
+				return err
+			}
 		}
 		return membership.SetRole(tx, it.Record, it.Form, role, c.Actor())
 	})

@@ -32,8 +32,8 @@ type Singleton[T any] struct {
 	// Route.Recent.
 	Recent []string
 	// Changed gets the stored fields before and after a change of the organization's, and may
-	// add to the latter; may be nil.
-	Changed func(was, now map[string]json.RawMessage) error
+	// add to the latter and stage other changes; may be nil.
+	Changed func(c *Call, tx *resource.Tx, was, now map[string]json.RawMessage) error
 	// Guard sees the effective members before and after a change by a caller, of the
 	// organization or of one workspace, and refuses what the caller may not give; nil: nothing.
 	Guard     func(c *Call, was, now map[string]json.RawMessage) error
@@ -236,7 +236,7 @@ func (s *Singleton[T]) update(c *Call) (any, error) {
 			}
 		}
 		if s.Changed != nil {
-			if err := s.Changed(was, st.set); err != nil {
+			if err := s.Changed(c, tx, was, st.set); err != nil {
 				return err
 			}
 		}

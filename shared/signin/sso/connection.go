@@ -62,6 +62,9 @@ type Connection struct {
 	Base        string `json:"base,omitempty"`
 	Certificate []byte `json:"certificate,omitempty"` // DER certificate of the gateway's key
 
+	// Sponsor is the owner who answers for the configuration: its creator or the last owner who
+	// saved it. See membership.Vouch.
+	Sponsor string `json:"sponsor,omitempty"`
 	// Masked contains the masks of the sealed secrets.
 	Masked map[string]string `json:"masked,omitempty"`
 }
