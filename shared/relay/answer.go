@@ -68,6 +68,11 @@ func (a *answer) status() int {
 	return a.resp.StatusCode
 }
 
+// succeeded reports whether a provider's status is one of success. Every decision about a
+// provider's response uses it: hosts may respond with another one than 200, and clients get the
+// body as of a 200.
+func succeeded(status int) bool { return status >= 200 && status <= 299 }
+
 // drop releases the connection of an unused answer.
 func (a *answer) drop() {
 	if a.resp == nil || a.whole {
@@ -269,7 +274,7 @@ func errorSpeaker(r *Relay, tg *target.Target) chat.ErrorWriter {
 
 // plainJSON reports whether a response is JSON and not an error.
 func plainJSON(resp *http.Response) bool {
-	return resp.StatusCode >= 200 && resp.StatusCode <= 299 && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
+	return succeeded(resp.StatusCode) && strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json")
 }
 
 // endRawStream writes the error event of a passed-through stream that was truncated between two
@@ -292,7 +297,7 @@ func sendRaw(c *call, resp *http.Response) error {
 		return sendHeld(c, resp)
 	}
 	watch := target.Watch(&c.target, resp)
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+	if !succeeded(resp.StatusCode) {
 		if err := c.mask.Raw(resp); err != nil {
 			return err
 		}
@@ -345,7 +350,7 @@ func sendRaw(c *call, resp *http.Response) error {
 		}
 	}
 	accounting.LearnRaw(&c.bill, meter, resp.StatusCode)
-	if meter.JSON && resp.StatusCode == http.StatusOK {
+	if meter.JSON && succeeded(resp.StatusCode) {
 		settleBatch(c, meter.Retained)
 	}
 	keepBooks(c)

@@ -122,7 +122,7 @@ func events(resp *http.Response) bool {
 // before it is sent, because a guardrail may deny or change it. No client depends on receiving
 // it incrementally.
 func holdsRetold(q *admission.Request, gs *guardrail.State, resp *http.Response) bool {
-	return q.Route.Retold != nil && gs.Outputs() && gs.OnItsWay() && resp.StatusCode == http.StatusOK && events(resp)
+	return q.Route.Retold != nil && gs.Outputs() && gs.OnItsWay() && succeeded(resp.StatusCode) && events(resp)
 }
 
 // readRetold reads a stream that repeats an earlier response.

@@ -89,7 +89,7 @@ func exchange(c *call, body []byte, at *usage.Attempt) answer {
 		return refusal(cut(&c.out, target.Unreachable(&c.target, req.URL.Host, err)))
 	}
 	at.Identify(requestID(c.target.To.Unrouted(resp).Header))
-	if c.req.Route.Shape != routes.Raw && (resp.StatusCode < 200 || resp.StatusCode > 299) {
+	if c.req.Route.Shape != routes.Raw && !succeeded(resp.StatusCode) {
 		// The timeout of the head includes an error's complete body.
 		refused := providerRefused(c.relay, &c.target, &c.log, &c.mask, resp)
 		patience.Stop()

@@ -65,7 +65,7 @@ func guardOutput(c *call, _ *route.Leaf, a answer) answer {
 			c.log.Body(record.Received, nil)
 		}
 	}
-	if c.guards.Outputs() && a.whole && a.status() == http.StatusOK {
+	if c.guards.Outputs() && a.whole && succeeded(a.status()) {
 		out, err := inClientShape(&c.target, &c.log, &c.plain)
 		if err == nil && !ownership.Unmade(out) {
 			accounting.SettleResponse(&c.bill, out, false) // it is charged regardless of the verdict
@@ -78,7 +78,7 @@ func guardOutput(c *call, _ *route.Leaf, a answer) answer {
 			return answer{fault: fault.From(err), failed: a.resp.Header}
 		}
 	}
-	a.soft = a.status() == http.StatusOK && c.guards.Verdict.Failed()
+	a.soft = succeeded(a.status()) && c.guards.Verdict.Failed()
 	return a
 }
 
@@ -298,7 +298,7 @@ func rowsUnread(q *admission.Request, in *body.Body, body []byte) bool {
 // read completely before any of it is sent; otherwise they judge it after it was sent.
 func guardPassed(c *call, a answer) answer {
 	resp := a.resp
-	if c.req.Route.Shape == routes.Socket || c.req.Route.Retold != nil || resp.StatusCode < 200 || resp.StatusCode > 299 || !c.guards.Outputs() {
+	if c.req.Route.Shape == routes.Socket || c.req.Route.Retold != nil || !succeeded(resp.StatusCode) || !c.guards.Outputs() {
 		return a
 	}
 	kind := resp.Header.Get("Content-Type")

@@ -248,7 +248,7 @@ func (r *race) end() {
 
 // usable reports whether an answer ends a race: a successful response.
 func usable(a *answer) bool {
-	return a.fault == nil && !a.soft && (a.cached != nil || a.resp != nil && a.status() >= 200 && a.status() <= 299)
+	return a.fault == nil && !a.soft && (a.cached != nil || a.resp != nil && succeeded(a.status()))
 }
 
 // abandon ends an answer that is not used. A complete one was charged when it was read; of a

@@ -213,7 +213,7 @@ func callJob(r *Relay, tg *target.Target, log *record.Log, mk *target.SecretMask
 		return nil, target.Unreachable(tg, req.URL.Host, err)
 	}
 	at.Identify(requestID(resp.Header))
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
+	if !succeeded(resp.StatusCode) {
 		return nil, jobRefused(tg, log, mk, resp)
 	}
 	if err := egress.Inflate(resp, 0); err != nil {

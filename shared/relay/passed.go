@@ -181,7 +181,7 @@ func again(c *call, of target.Part) (*http.Response, error) {
 	if a.fault != nil {
 		return nil, a.fault
 	}
-	if a.resp.StatusCode < 200 || a.resp.StatusCode > 299 {
+	if !succeeded(a.resp.StatusCode) {
 		a.drop()
 		return nil, fault.Newf(fault.ProviderError, "", "%s rejected a request for a part of the response", c.target.To.Target.Provider.ID)
 	}

@@ -194,7 +194,7 @@ func (v *Verdict) again() { v.failed, v.denied, v.soft = v.failedIn, false, fals
 
 // Status returns the status of a response.
 func (v *Verdict) Status(status int) int {
-	if status == http.StatusOK && v.failed {
+	if status >= 200 && status <= 299 && v.failed {
 		return StatusFailed
 	}
 	return status
