@@ -214,7 +214,7 @@ func (p *piece) text(body []byte) string {
 		return ""
 	}
 	t := inside(raw)
-	if p.class == arguments && len(t) > 0 && (t[0] == '{' || t[0] == '[') {
+	if p.class == arguments {
 		return readable(t)
 	}
 	return string(t)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"gateway/shared/wire"
 )
 
 // Text in base64 is judged however it is written: with an escaped letter, white space or
@@ -116,6 +118,26 @@ func TestInstructionsOfResponsesAreJudged(t *testing.T) {
 		found := InAnswer("", []byte(body), AllMessages)
 		if got := strings.Contains(strings.Join(found.Texts, "\n"), "FORBIDDENWORD"); got != judged {
 			t.Errorf("%s: judged is %q", body, found.Texts)
+		}
+	}
+}
+
+// TestEscapedLettersOfArgumentsAreRead checks that no spelling of the arguments of a call that a
+// client may accept hides a word by escapes.
+func TestEscapedLettersOfArgumentsAreRead(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		`{"a":"\u0068unter2"}`:         `{"a":"hunter2"}`,
+		"\n {\"a\":\"\\u0068unter2\"}": "\n {\"a\":\"hunter2\"}",
+		`[{"\u0068unter2":1}] `:        `[{"hunter2":1}] `,
+		`"\u0068unter2"`:               `"hunter2"`,
+		`print("\u0068unter2")`:        `print("\u0068unter2")`,
+		``:                             ``,
+	} {
+		body := wire.AppendJSONString([]byte(`{"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":`), args)
+		found := InRequest("chatComplete", append(body, `}}]}]}`...), ToolArguments)
+		if len(found.Texts) != 1 || found.Texts[0] != want {
+			t.Errorf("%q: %q, want %q", args, found.Texts, want)
 		}
 	}
 }
