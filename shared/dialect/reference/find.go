@@ -235,10 +235,7 @@ const googleFiles = "generativelanguage.googleapis.com"
 func fileOf(uri string) string {
 	scheme, rest, remote := strings.Cut(uri, "://")
 	if !remote {
-		if id, ok := strings.CutPrefix(uri, "files/"); ok && isFileID(id) {
-			return uri
-		}
-		return ""
+		return relativeFile(uri)
 	}
 	host, path, _ := strings.Cut(rest, "/")
 	version, id, ok := strings.Cut(path, "/files/")
@@ -251,6 +248,21 @@ func fileOf(uri string) string {
 	case !strings.HasPrefix(strings.ToLower(scheme), "http"):
 		return ""
 	case strings.HasSuffix(strings.TrimSuffix(strings.ToLower(host), ":443"), googleFiles):
+		return uri // in a spelling that cannot be compared
+	}
+	return ""
+}
+
+// relativeFile returns the file of an address without a scheme.
+func relativeFile(uri string) string {
+	at := strings.Trim(uri, " \t\r\n/")
+	if version, rest, ok := strings.Cut(at, "/"); ok && isGoogleVersion(version) {
+		at = strings.TrimLeft(rest, "/")
+	}
+	if id, ok := strings.CutPrefix(at, "files/"); ok && isFileID(id) {
+		return at
+	}
+	if strings.Contains(strings.ToLower(uri), googleFiles+"/") {
 		return uri // in a spelling that cannot be compared
 	}
 	return ""

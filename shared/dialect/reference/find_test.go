@@ -36,6 +36,10 @@ func TestFind(t *testing.T) {
 		},
 		{`{"File_ID":"file-1","fileId":"file-2","f\u0069le_id":"file-3"}`, `File_ID file=file-1 +; fileId file=file-2 +; file_id file=file-3 +`},
 		{`{"filename":"files/report.pdf","parameters":{"storageUri":"gs://b/o"}}`, `parameters.storageUri storage object=gs://b/o`},
+		{
+			`{"files":[{"uri":"/files/a"},{"uri":"v1beta/files/b"},{"uri":" files/c "},{"uri":"/v1//files/d/"},{"uri":"v1beta/files/A b"},{"uri":"generativelanguage.googleapis.com/v1beta/files/e"}]}`,
+			`files[0].uri file=files/a +; files[1].uri file=files/b +; files[2].uri file=files/c +; files[3].uri file=files/d +; files[5].uri file=generativelanguage.googleapis.com/v1beta/files/e +`,
+		},
 		{`{"image_url":"HTTPS://generativelanguage.googleapis.com:443/v1beta//files/abc"}`, `image_url file=HTTPS://generativelanguage.googleapis.com:443/v1beta//files/abc +`},
 	} {
 		found, err := Find([]byte(c.body))
