@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gateway/shared/fault"
+	"gateway/shared/guard"
 	"gateway/shared/identity"
 	"gateway/shared/pricing"
 	"gateway/shared/provider"
@@ -115,6 +116,20 @@ func (g *governor) Guard(name string, args []byte) (changed []byte, denied bool,
 
 // Judge implements routes.Walk.
 func (g *governor) Judge(result []byte) ([]byte, bool) { return g.s.guards.JudgeResult(result) }
+
+// JudgeMessage implements routes.Walk.
+func (g *governor) JudgeMessage(name string, message []byte, ofClient bool) ([]byte, bool, error) {
+	s := g.s
+	now, err := s.req.Still(s.req.Ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	phase := guard.After
+	if ofClient {
+		phase = guard.Before
+	}
+	return s.guards.Message(s.relay.guards, &s.req, now, phase, name, message)
+}
 
 // Note implements routes.Walk.
 func (g *governor) Note(server, integration, name string, call *usage.Call) {

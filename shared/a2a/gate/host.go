@@ -98,6 +98,7 @@ type requestState struct {
 	streaming bool // the response stream has begun
 	agent     *agentRoute
 	ownership ownership
+	artifacts map[string]string // of a stream: the end of each artifact's text, by id
 }
 
 // Serve serves a request.
@@ -236,16 +237,17 @@ func skillsOf(params map[string]any) (skills []string) {
 // guardMessage runs the guardrails on the message.
 func guardMessage(v *requestState) error {
 	q := v.req
-	if len(q.raw) == 0 {
-		return nil
+	params := q.raw
+	if len(params) == 0 {
+		params = []byte("{}") // the result is judged nevertheless
 	}
-	changed, denied, err := v.call.Guard(v.record.Name, q.raw)
+	changed, denied, err := v.call.Guard(v.record.Name, params)
 	switch {
 	case err != nil:
 		return err
 	case denied:
 		return answerDenied(v)
-	case changed == nil:
+	case changed == nil || len(q.raw) == 0:
 		return nil
 	}
 	q.raw, v.agent.verbatim = changed, v.agent.verbatim && q.rest // the JSON-RPC envelope is encoded again

@@ -104,10 +104,14 @@ type malformedReply struct{ *upstream.Failure }
 
 func (b *malformedReply) Unwrap() error { return b.Failure }
 
-// clientResult converts a result or an event for the client. changed reports whether it differs
-// from the agent's.
-func clientResult(v *requestState, raw []byte) (out []byte, changed, last bool, err error) {
-	q := v.req
+// clientResult converts a result or an event for the client, after the guardrails have judged
+// it. changed reports whether it differs from the agent's. err is the agent's error, if the reply
+// is one.
+func clientResult(v *requestState, got *reply) (out []byte, changed, last bool, err error) {
+	if got.err != nil {
+		return nil, false, true, judgeError(v, got.err)
+	}
+	q, raw := v.req, got.raw
 	judged, denied := v.call.Judge(raw)
 	if denied {
 		return nil, false, true, answerDenied(v)
@@ -131,6 +135,11 @@ func clientResult(v *requestState, raw []byte) (out []byte, changed, last bool, 
 	middle := value
 	if !same || v.ownership.shared || q.op.streams {
 		middle = wireformat.Convert(v.agent.format(), wireformat.V1, q.op.result, value)
+	}
+	if q.op.streams {
+		if err := judgeArtifact(v, middle); err != nil {
+			return nil, false, true, err
+		}
 	}
 	if err := recordOwnership(v, q.op.result, middle); err != nil {
 		return nil, false, false, err
@@ -171,10 +180,7 @@ func sendReply(v *requestState, status int, raw []byte, o *outgoing) error {
 	if err != nil {
 		return err
 	}
-	if got.err != nil {
-		return got.err
-	}
-	out, changed, _, err := clientResult(v, got.raw)
+	out, changed, _, err := clientResult(v, got)
 	if err != nil {
 		return err
 	}

@@ -98,10 +98,7 @@ func forwardEvents(v *requestState, ctx *idleTimeout, events <-chan []byte, o *o
 			if err != nil {
 				return received, false, err
 			}
-			if got.err != nil {
-				return received, false, got.err
-			}
-			out, changed, last, err := clientResult(v, got.raw)
+			out, changed, last, err := clientResult(v, got)
 			if err != nil {
 				return received, false, err
 			}

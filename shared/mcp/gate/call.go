@@ -89,7 +89,7 @@ func callCapability(v *requestState, w *bridge) error {
 		return resumeCall(v, w, o, waiting, about.Key)
 	}
 	if about.Type == mcp.Tool {
-		if err := v.call.Count(v.facts.Server.Record.Slug, about.Key); err != nil {
+		if err := v.call.Pipeline.Count(v.facts.Server.Record.Slug, about.Key); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ func conclude(v *requestState, request func() (json.RawMessage, error), answer f
 	result, err := request()
 	if h := (*heldCall)(nil); errors.As(err, &h) {
 		questions, _ := json.Marshal(h.questions) // decoded from JSON
-		judged, denied := v.call.Judge(questions)
+		judged, denied := v.call.Pipeline.Judge(questions)
 		if denied {
 			h.drop()
 			answerDenied(v)
@@ -151,19 +151,25 @@ func conclude(v *requestState, request func() (json.RawMessage, error), answer f
 
 // judgeResult returns a result that the guardrails allow, or nil if a response was sent.
 func judgeResult(v *requestState, result json.RawMessage, err error) (json.RawMessage, error) {
-	if refused := (*mcp.Error)(nil); errors.As(err, &refused) && refused.Code == protocolversion.CodeSignIn && v.req.Era == protocolversion.Stateless && inputMethods[v.req.Method] {
-		return nil, sendURLInput(v, refused)
+	denied := false
+	if refused := (*mcp.Error)(nil); errors.As(err, &refused) {
+		if refused, denied = judgeError(v, refused); denied {
+			answerDenied(v)
+			return nil, nil
+		}
+		if refused.Code == protocolversion.CodeSignIn && v.req.Era == protocolversion.Stateless && inputMethods[v.req.Method] {
+			return nil, sendURLInput(v, refused)
+		}
+		return nil, refused
 	}
 	if err != nil {
 		return nil, err
 	}
 	if guardedMethods[v.req.Method] {
-		judged, denied := v.call.Judge(result)
-		if denied {
+		if result, denied = v.call.Pipeline.Judge(result); denied {
 			answerDenied(v)
 			return nil, nil
 		}
-		result = judged
 	}
 	if limit := v.host.MaxResult; v.call.Buffered && limit > 0 && len(result) > limit {
 		return nil, upstream.Fail(http.StatusOK, "the result has more than %d bytes, which is too large here: use the address of the long-running service", limit)
@@ -259,7 +265,7 @@ func guardParams(v *requestState, name string, o *outgoing) (stop bool, err erro
 			shown[field] = raw
 		}
 	}
-	changed, denied, err := v.call.Guard(name, mcp.AppendFields(nil, shown))
+	changed, denied, err := v.call.Pipeline.Guard(name, mcp.AppendFields(nil, shown))
 	if err != nil {
 		return false, err
 	}

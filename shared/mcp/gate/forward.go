@@ -184,11 +184,11 @@ func (w *bridge) await(ctx *idleTimeout, o *outgoing, wait func(status *int) (js
 		leaves = context.AfterFunc(v.call.Request.Context(), ctx.cancel)
 	}
 	done := cancellable(v, w, ctx.cancel)
-	v.call.Began()
+	v.call.Pipeline.Began()
 	status := 0
 	result, down, err := wait(&status)
-	v.call.Ended(status)
-	v.call.Used(len(v.call.Body), down)
+	v.call.Pipeline.Ended(status)
+	v.call.Pipeline.Used(len(v.call.Body), down)
 	done()
 	leaves()
 	if h := (*heldCall)(nil); errors.As(err, &h) {

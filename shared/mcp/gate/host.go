@@ -84,7 +84,7 @@ type Call struct {
 	Usage    store.Table // mutable data: the tokens of users at servers
 	Signing  *signing.Keys
 	Buffered bool // responses are buffered: no streams and no state between requests
-	Pipeline
+	Pipeline Pipeline
 }
 
 // Pipeline counts, guards and records requests. It must not retain bodies and events. See
@@ -95,6 +95,7 @@ type Pipeline interface {
 	Count(server, tool string) error
 	Guard(name string, call []byte) (changed []byte, denied bool, err error)
 	Judge(result []byte) (out []byte, denied bool)
+	JudgeMessage(name string, message []byte, ofClient bool) (out []byte, denied bool, err error)
 	Note(server, integration, name string, call *usage.Call)
 	Began()
 	Ended(status int)
@@ -150,7 +151,7 @@ func parseRejected(v *requestState) {
 		v.record.Method = v.req.Method
 	}
 	if updateRecord(v, v.req.Name()); v.facts == nil {
-		v.call.Note("", "", v.record.Method, &v.record)
+		v.call.Pipeline.Note("", "", v.record.Method, &v.record)
 	}
 }
 
@@ -187,7 +188,7 @@ func serve(v *requestState) error {
 	if v.record.Decision != authz.Allowed {
 		return accessError(v.record.Decision)
 	}
-	v.trace = v.call.Trace("")
+	v.trace = v.call.Pipeline.Trace("")
 	switch v.call.Request.Method {
 	case http.MethodGet:
 		return serveGet(v)
@@ -206,7 +207,7 @@ func updateRecord(v *requestState, name string) {
 	if shown == "" {
 		shown = v.record.Method
 	}
-	v.call.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.record)
+	v.call.Pipeline.Note(v.facts.Server.Record.Slug, v.facts.Server.IntegrationID, shown, &v.record)
 }
 
 // accessError returns the fault for a caller without access to a server.
@@ -245,7 +246,7 @@ func servePost(v *requestState) error {
 		v.record.Method = req.Method
 	}
 	v.record.Version = req.Version
-	v.trace = v.call.Trace(req.Traceparent())
+	v.trace = v.call.Pipeline.Trace(req.Traceparent())
 	updateRecord(v, req.Name())
 	if refused != nil {
 		reject(v, refused)

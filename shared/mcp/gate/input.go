@@ -103,7 +103,7 @@ func sendURLElicitation(v *requestState, questions map[string]serverrequest.Ques
 // requestInputGuarded is requestInput with guardrails in both directions.
 func requestInputGuarded(v *requestState, ctx context.Context, q serverrequest.Question) (json.RawMessage, error) {
 	if q.Params != nil {
-		params, denied := v.call.Judge(q.Params)
+		params, denied := v.call.Pipeline.Judge(q.Params)
 		if denied {
 			return nil, errNoInput
 		}
@@ -113,7 +113,7 @@ func requestInputGuarded(v *requestState, ctx context.Context, q serverrequest.Q
 	if err != nil {
 		return nil, err
 	}
-	changed, denied, err := v.call.Guard(v.record.Name, result)
+	changed, denied, err := v.call.Pipeline.Guard(v.record.Name, result)
 	switch {
 	case denied:
 		return nil, errNoInput
@@ -134,7 +134,7 @@ func requestInput(v *requestState, ctx context.Context, q serverrequest.Question
 	v.host.questions.Store(waitKey, answer)
 	defer v.host.questions.Delete(waitKey)
 	v.streaming = true
-	v.call.Event(wire.AppendSSE(nil, "message", serverrequest.Request(id, q)), false, nil)
+	v.call.Pipeline.Event(wire.AppendSSE(nil, "message", serverrequest.Request(id, q)), false, nil)
 	ends := time.NewTimer(inputTimeout)
 	defer ends.Stop()
 	alive := time.NewTicker(keepAliveInterval)
@@ -147,7 +147,7 @@ func requestInput(v *requestState, ctx context.Context, q serverrequest.Question
 			}
 			return result, nil
 		case <-alive.C:
-			v.call.Event([]byte(": here\n\n"), false, nil)
+			v.call.Pipeline.Event([]byte(": here\n\n"), false, nil)
 		case <-ends.C:
 			return nil, errNoInput
 		case <-ctx.Done():

@@ -66,7 +66,10 @@ func subscribe(v *requestState, w *bridge) error {
 		if m.Method == "" {
 			return raw, string(m.ID) == string(v.req.ID)
 		}
-		return filterNotification(v, m, raw), false
+		if raw = filterNotification(v, m, raw); raw != nil {
+			raw = w.allowed(v.call.Context, m, raw)
+		}
+		return raw, false
 	})
 }
 

@@ -87,7 +87,7 @@ func openUpstream(v *requestState) (*mcp.Upstream, error) {
 		own := up.Headers
 		up.Headers = http.Header{}
 		if conf.ForwardHeaders != nil {
-			conf.ForwardHeaders.Copy(up.Headers, v.call.Forwards())
+			conf.ForwardHeaders.Copy(up.Headers, v.call.Pipeline.Forwards())
 		}
 		for name := range up.Headers {
 			if own[name] == nil {
@@ -333,7 +333,7 @@ func listsTool(v *requestState, w *bridge, tool string) bool {
 func relist(v *requestState, w *bridge) (n int, err error) {
 	sub := new(requestState)
 	c := *v.call
-	c.Pipeline = &memberPipeline{Pipeline: v.call.Pipeline, forwards: v.call.Forwards(), header: http.Header{}}
+	c.Pipeline = &memberPipeline{Pipeline: v.call.Pipeline, forwards: v.call.Pipeline.Forwards(), header: http.Header{}}
 	sub.call, sub.host, sub.facts, sub.trace, sub.token = &c, v.host, v.facts, v.trace, v.token
 	id, _ := json.Marshal("list-" + rand.Text()) // a string
 	sub.req = &protocolversion.Request{

@@ -173,16 +173,25 @@ func (w *bridge) handleInterim(ctx context.Context, m *serverMessage, raw []byte
 	if !v.req.Streams {
 		return
 	}
+	if raw = w.allowed(ctx, m, raw); raw == nil {
+		return
+	}
 	v.streaming = true
-	v.call.Event(wire.AppendSSE(nil, "message", raw), false, nil)
+	v.call.Pipeline.Event(wire.AppendSSE(nil, "message", raw), false, nil)
 }
 
 // declineRequest declines a request of the server.
 func (w *bridge) declineRequest(ctx context.Context, m *serverMessage) {
-	if w.kind != toPooled || w.pooled == nil {
+	var h http.Header
+	switch {
+	case w.kind == toPooled && w.pooled != nil:
+		h = w.sessionHeaders(w.pooled.ID, w.pooled.Version)
+	case w.session != nil && w.session.UpstreamVersion != "":
+		h = w.sessionHeaders(w.session.Upstream, w.session.UpstreamVersion)
+	default:
 		return
 	}
-	if x, err := w.up.Send(ctx, http.MethodPost, w.sessionHeaders(w.pooled.ID, w.pooled.Version), mcp.DeclineRequest(&mcp.Message{ID: m.ID, Method: m.Method})); err == nil {
+	if x, err := w.up.Send(ctx, http.MethodPost, h, mcp.DeclineRequest(&mcp.Message{ID: m.ID, Method: m.Method})); err == nil {
 		x.Close()
 	}
 }

@@ -76,10 +76,10 @@ func appendResponseHead(out []byte, id json.RawMessage, member string) []byte {
 // sendLast sends the last message, as an event if a stream has begun.
 func sendLast(v *requestState, status int, body []byte, failure *fault.Fault) {
 	if v.streaming {
-		v.call.Event(wire.AppendSSE(nil, "message", body), true, failure)
+		v.call.Pipeline.Event(wire.AppendSSE(nil, "message", body), true, failure)
 		return
 	}
-	v.call.Send(status, "application/json", body, failure)
+	v.call.Pipeline.Send(status, "application/json", body, failure)
 }
 
 // statusOf returns the HTTP status for an error in the stateless protocol. Other errors get
@@ -165,7 +165,7 @@ func sendFault(v *requestState, f *fault.Fault) {
 		v.req = &protocolversion.Request{}
 	}
 	v.record.Code = int64(f.Status())
-	oauthserver.Challenge(v.call.Header(), v.host.Public, v.call.Request, v.call.Path, f)
+	oauthserver.Challenge(v.call.Pipeline.Header(), v.host.Public, v.call.Request, v.call.Path, f)
 	sendLast(v, f.Status(), response(v, "error", AppendError(nil, f, v.call.TraceID)), f)
 }
 
@@ -187,10 +187,10 @@ func AppendError(dst []byte, f *fault.Fault, trace string) []byte {
 }
 
 // sendAccepted acknowledges a notification or a response of the client.
-func sendAccepted(v *requestState) { v.call.Send(http.StatusAccepted, "", nil, nil) }
+func sendAccepted(v *requestState) { v.call.Pipeline.Send(http.StatusAccepted, "", nil, nil) }
 
 // methodNotAllowed returns the fault for an HTTP method that is not supported here.
 func methodNotAllowed(v *requestState, methods string) error {
-	v.call.Header().Set("Allow", methods)
+	v.call.Pipeline.Header().Set("Allow", methods)
 	return fault.Newf(fault.MethodNotAllowed, "", "This address accepts %s", methods)
 }

@@ -233,7 +233,7 @@ func sendInitialized(v *requestState, w *bridge, s *session, hello map[string]js
 	if err != nil {
 		return err
 	}
-	v.call.Header()[mcp.HeaderSession] = []string{id}
+	v.call.Pipeline.Header()[mcp.HeaderSession] = []string{id}
 	sendResult(v, raw)
 	return nil
 }
@@ -254,6 +254,10 @@ func serverInfo(hello map[string]json.RawMessage, slug string) any {
 
 // forwardMessage forwards a notification or a response of the client.
 func forwardMessage(v *requestState, w *bridge) error {
+	if !judgeClientMessage(v) {
+		sendAccepted(v)
+		return nil
+	}
 	ctx := withIdleTimeout(v.call.Context, v.host.Timeout)
 	defer ctx.stop()
 	x, err := w.up.Send(ctx, http.MethodPost, w.sessionHeaders(w.session.Upstream, w.session.UpstreamVersion), encodeMessage(v))
@@ -315,7 +319,7 @@ func endSession(v *requestState) error {
 	case x.Status/100 != 2:
 		return methodNotAllowed(v, "POST")
 	}
-	v.call.Send(http.StatusNoContent, "", nil, nil)
+	v.call.Pipeline.Send(http.StatusNoContent, "", nil, nil)
 	return nil
 }
 

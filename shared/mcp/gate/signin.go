@@ -124,7 +124,7 @@ func sendSignInRequired(v *requestState, name, address string) {
 		"code": http.StatusUnauthorized, "message": "Sign in at " + name + " first: open " + address,
 		"data": map[string]string{"error": "sign_in_required", "authorization_url": address, "trace_id": v.call.TraceID},
 	})
-	v.call.Header().Set("WWW-Authenticate", `Bearer authorization_uri="`+address+`"`)
+	v.call.Pipeline.Header().Set("WWW-Authenticate", `Bearer authorization_uri="`+address+`"`)
 	sendLast(v, http.StatusUnauthorized, response(v, "error", raw), f)
 }
 

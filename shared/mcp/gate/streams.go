@@ -43,16 +43,21 @@ func relayStream(v *requestState, s *session) error {
 	case !x.Events:
 		return upstream.Fail(x.Status, "the server responded with status %d and no stream", x.Status)
 	}
-	return forwardStream(v, x, func(_ *serverMessage, raw []byte) ([]byte, bool) { return raw, false })
+	return forwardStream(v, x, func(m *serverMessage, raw []byte) ([]byte, bool) {
+		if m.Method == "" {
+			return nil, false // a response has no place here
+		}
+		return w.allowed(v.call.Context, m, raw), false
+	})
 }
 
 // openServerStream opens a stream of the server. The idle timeout applies until the stream
 // begins. end closes the stream.
 func openServerStream(v *requestState, open func(context.Context) (*mcp.Exchange, error)) (x *mcp.Exchange, end func(), err error) {
 	ctx := withIdleTimeout(v.call.Request.Context(), v.host.Timeout)
-	v.call.Began()
+	v.call.Pipeline.Began()
 	if x, err = open(ctx); err != nil {
-		v.call.Ended(0)
+		v.call.Pipeline.Ended(0)
 		if ctx.Err() != nil && v.call.Request.Context().Err() == nil {
 			err = upstream.Fail(0, "the server did not respond in time")
 		}
@@ -60,7 +65,7 @@ func openServerStream(v *requestState, open func(context.Context) (*mcp.Exchange
 		return nil, nil, err
 	}
 	ctx.timer.Stop()
-	v.call.Ended(x.Status)
+	v.call.Pipeline.Ended(x.Status)
 	return x, func() { x.Close(); ctx.stop() }, nil
 }
 
@@ -75,7 +80,7 @@ type messageSource interface {
 func forwardStream(v *requestState, x messageSource, take func(m *serverMessage, raw []byte) (shown []byte, last bool)) error {
 	ctx := v.call.Request.Context()
 	v.streaming = true
-	v.call.Event([]byte(": open\n\n"), false, nil)
+	v.call.Pipeline.Event([]byte(": open\n\n"), false, nil)
 	messages, left := make(chan []byte), make(chan struct{})
 	var ended error
 	go func() { // ends with the exchange, or when left is closed
@@ -110,7 +115,7 @@ func forwardStream(v *requestState, x messageSource, take func(m *serverMessage,
 	if ended != nil && !errors.Is(ended, io.EOF) && ctx.Err() == nil {
 		failure = fault.New(fault.InvalidProviderResponse, "", "The server's stream was truncated")
 	}
-	v.call.Event(nil, true, failure)
+	v.call.Pipeline.Event(nil, true, failure)
 	return nil
 }
 
@@ -136,17 +141,17 @@ func forwardMessages(v *requestState, messages <-chan []byte, take func(*serverM
 				continue
 			}
 			if sent = time.Now(); last {
-				v.call.Event(wire.AppendSSE(nil, "message", shown), true, nil)
+				v.call.Pipeline.Event(wire.AppendSSE(nil, "message", shown), true, nil)
 				return true, nil
 			}
-			v.call.Event(wire.AppendSSE(nil, "message", shown), false, nil)
+			v.call.Pipeline.Event(wire.AppendSSE(nil, "message", shown), false, nil)
 		case <-tick.C:
 			if err := recheckAccess(v); err != nil {
 				return false, err
 			}
 			if time.Since(sent) > keepAliveInterval {
 				sent = time.Now()
-				v.call.Event([]byte(": here\n\n"), false, nil)
+				v.call.Pipeline.Event([]byte(": here\n\n"), false, nil)
 			}
 		case <-v.call.Request.Context().Done():
 			return false, nil
@@ -156,7 +161,7 @@ func forwardMessages(v *requestState, messages <-chan []byte, take func(*serverM
 
 // recheckAccess authorizes the caller again, with current data.
 func recheckAccess(v *requestState) error {
-	who, view, err := v.call.Reauthenticate()
+	who, view, err := v.call.Pipeline.Reauthenticate()
 	if err != nil {
 		return err
 	}

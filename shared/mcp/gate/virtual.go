@@ -236,7 +236,7 @@ func (b *virtualServer) saveFound(offers []listedTool) {
 	}
 	if b.state.req.Streams && !b.state.call.Buffered {
 		b.state.streaming = true
-		b.state.call.Event(wire.AppendSSE(nil, "message", []byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)), false, nil)
+		b.state.call.Pipeline.Event(wire.AppendSSE(nil, "message", []byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)), false, nil)
 	}
 }
 
@@ -275,7 +275,7 @@ func (b *virtualServer) search() error {
 		sendResult(b.state, b.complete(`{"content":[{"type":"text","text":`+string(text)+`}],"isError":true`))
 		return nil
 	}
-	if err := b.state.call.Count(b.state.facts.Server.Record.Slug, mcp.SearchTool); err != nil {
+	if err := b.state.call.Pipeline.Count(b.state.facts.Server.Record.Slug, mcp.SearchTool); err != nil {
 		return err
 	}
 	all, gaps := b.tools()

@@ -131,10 +131,10 @@ func (b *virtualServer) tools() (all []listedTool, gaps []missingMember) {
 // listMembers lists all members concurrently.
 func (b *virtualServer) listMembers() []memberList {
 	lists := make([]memberList, len(b.members))
-	forwards := b.state.call.Forwards()
+	forwards := b.state.call.Pipeline.Forwards()
 	free := make(chan struct{}, maxConcurrentLists)
 	var wg sync.WaitGroup
-	b.state.call.Began()
+	b.state.call.Pipeline.Began()
 	for i := range b.members {
 		if m := &b.members[i]; m.Facts.Decide(authz.Capability{}) == authz.Allowed {
 			wg.Go(func() {
@@ -149,8 +149,8 @@ func (b *virtualServer) listMembers() []memberList {
 	for i := range lists {
 		down += lists[i].received
 	}
-	b.state.call.Ended(http.StatusOK)
-	b.state.call.Used(len(b.state.call.Body), down)
+	b.state.call.Pipeline.Ended(http.StatusOK)
+	b.state.call.Pipeline.Used(len(b.state.call.Body), down)
 	return lists
 }
 
@@ -380,8 +380,8 @@ func rejectToken(v *requestState, code fault.Code, j *mcp.JWTValidation, why str
 	if err != nil {
 		return false, err
 	}
-	v.call.Header().Set("WWW-Authenticate", `Bearer error=`+strconv.Quote(name))
+	v.call.Pipeline.Header().Set("WWW-Authenticate", `Bearer error=`+strconv.Quote(name))
 	parseRejected(v)
-	v.call.Send(f.Status(), "application/json", raw, f)
+	v.call.Pipeline.Send(f.Status(), "application/json", raw, f)
 	return false, nil
 }

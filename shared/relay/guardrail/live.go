@@ -11,6 +11,7 @@ import (
 	"gateway/shared/fault"
 	"gateway/shared/guard"
 	"gateway/shared/guard/chain"
+	"gateway/shared/guard/content"
 	"gateway/shared/guard/judge"
 	"gateway/shared/guard/scan/mask"
 	"gateway/shared/guard/window"
@@ -209,11 +210,8 @@ func (s *State) Around(m *Means, q *admission.Request, kind, name string, metada
 	}
 	outBeside, out := out.Apart(kind)
 	s.hooks = found{out: out, outBeside: outBeside}
-	s.call = chain.Call{
-		Kind: kind, TraceID: q.Ask.TraceID, Model: name, Metadata: maps.Clone(metadata),
-		Headers: q.HeadersForProvider(), Request: args, Client: m.client, Public: m.public, Secrets: m.secrets(&q.Caller), Now: m.now,
-		Budget: s.time(),
-	}
+	s.call = m.withoutModel(q, &q.Caller, kind, name, s.time())
+	s.call.Metadata, s.call.Request = maps.Clone(metadata), args
 	s.exempts = func(names []string) bool { return exempt(names, kind, q.Req.URL.EscapedPath()) }
 	beside, in := in.Apart(kind)
 	if f := unreadBody(in, s.exempts, kind, args, false, "all of this call"); f != nil {
@@ -243,6 +241,60 @@ func (s *State) JudgeResult(result []byte) (out []byte, denied bool) {
 		result = s.Answer
 	}
 	return s.Taken.Restored(result), false
+}
+
+// Message has the guardrails of a workspace that apply to all requests judge a message beside a
+// call and its result: as input if phase is guard.Before, as output otherwise. who is the caller
+// as re-read now. Each message has its own time budget, because a connection may last for hours.
+// Asynchronous guardrails judge calls and results only.
+func (s *State) Message(m *Means, q *admission.Request, who *admission.Caller, phase guard.Phase, name string, message []byte) (out []byte, denied bool, err error) {
+	names, output := who.WS.Guardrails(who.Org)
+	if phase == guard.After {
+		names = output
+	}
+	kind := q.Route.Endpoint
+	if len(names) == 0 || content.Empty(kind, message) {
+		return message, false, nil
+	}
+	hooks, err := m.hooks(q.Ctx, who, nil, names)
+	if err != nil {
+		return nil, false, err
+	}
+	if _, hooks = hooks.Apart(kind); len(hooks) == 0 {
+		return message, false, nil
+	}
+	exempts := func(names []string) bool { return exempt(names, kind, q.Req.URL.EscapedPath()) }
+	if unreadBody(hooks, exempts, kind, message, phase == guard.After, "all of a message") != nil {
+		return nil, true, nil
+	}
+	c := m.withoutModel(q, who, kind, name, guard.NewBudget())
+	if phase == guard.Before {
+		c.Request = message
+	} else {
+		c = c.WithResponse(message)
+	}
+	o := hooks.Run(q.Ctx, phase, &c)
+	if len(s.Notes.list) < maxNotes {
+		s.Notes.add(o.Results, phase, "")
+	}
+	switch {
+	case o.Denied:
+		return nil, true, nil
+	case o.Body != nil:
+		message = o.Body
+	}
+	if phase == guard.After {
+		message = s.Taken.Restored(message)
+	}
+	return message, false, nil
+}
+
+// withoutModel returns the input of hooks for a call of a kind that calls no model.
+func (m *Means) withoutModel(q *admission.Request, who *admission.Caller, kind, name string, budget *guard.Budget) chain.Call {
+	return chain.Call{
+		Kind: kind, TraceID: q.Ask.TraceID, Model: name, Headers: q.HeadersForProvider(),
+		Client: m.client, Public: m.public, Secrets: m.secrets(who), Now: m.now, Budget: budget,
+	}
 }
 
 // Taken are values that guardrails masked in a request, which are restored in its response.

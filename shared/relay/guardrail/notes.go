@@ -159,10 +159,7 @@ func NewToolResults(m *Means, q *admission.Request, targets []*route.Leaf, notes
 	return &ToolResults{
 		hooks: hooks, notes: notes,
 		exempts: func(names []string) bool { return exempt(names, endpoint, path) },
-		call: chain.Call{
-			Kind: content.ToolCall, TraceID: q.Ask.TraceID, Headers: q.HeadersForProvider().Clone(),
-			Client: m.client, Public: m.public, Secrets: m.secrets(&q.Caller), Now: m.now, Budget: guard.NewBudget(),
-		},
+		call:    m.withoutModel(q, &q.Caller, content.ToolCall, "", guard.NewBudget()).Clone(), // a run outlives the request's headers
 	}, nil
 }
 

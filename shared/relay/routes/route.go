@@ -180,7 +180,7 @@ type Governed struct {
 	Bearer   bool // the caller's credential was in Authorization
 	Now      func() time.Time
 	Own      Own
-	Walk
+	Walk     Walk
 }
 
 // Own holds the dependencies of in-process protocols.
@@ -231,6 +231,9 @@ type Walk interface {
 	Guard(name string, call []byte) (changed []byte, denied bool, err error)
 	// Judge has them judge its result, and returns the result for the client.
 	Judge(result []byte) (out []byte, denied bool)
+	// JudgeMessage has them judge a message beside a call and its result, by those in force now:
+	// one of the client as input, one of the upstream as output.
+	JudgeMessage(name string, message []byte, ofClient bool) (out []byte, denied bool, err error)
 	// Note records the call; the value that call points to may change until the response is
 	// sent.
 	Note(server, integration, name string, call *usage.Call)

@@ -219,7 +219,19 @@ func (r *run) make(ctx context.Context, t *tool, args string) *outcome {
 	case refused.address != "":
 		return failure(refused.code, "The user has to sign in at the MCP server first: open "+refused.address)
 	}
-	return failure(refused.code, "The call failed: "+fault.Clip(refused.message, 2000))
+	return r.judgedRefusal(ctx, t, refused)
+}
+
+// judgedRefusal returns the error of a server after guardrails, because the model reads its
+// text like that of a result.
+func (r *run) judgedRefusal(ctx context.Context, t *tool, refused *refusal) *outcome {
+	message := "The call failed: " + fault.Clip(refused.message, 2000)
+	part := append(wire.AppendJSONString([]byte(`[{"type":"text","text":`), message), "}]"...)
+	out := r.judged(ctx, t, object{"content": part, "isError": json.RawMessage("true")})
+	if out.code == 0 {
+		out.code = refused.code
+	}
+	return out
 }
 
 // judged returns the result of a tool after guardrails. A denied result reaches neither the
