@@ -32,7 +32,12 @@ type messages struct {
 	first   object          // the first turn's response, without content
 	last    object          // the last turn's
 
-	messagesStream
+	// The turns are presented as one stream of events.
+	offset int          // of the turn's blocks among all
+	blocks []*block     // of the turn
+	ended  bool         // the turn's stream has ended
+	headed bool         // the client has the beginning of the stream
+	failed *fault.Fault // from an error event of the turn
 }
 
 // read implements shape.
@@ -43,31 +48,32 @@ func (s *messages) read(body []byte) (*request, error) {
 	if json.Unmarshal(body, &s.members) != nil {
 		return nil, fault.Invalid("body", "must be a JSON object")
 	}
-	in := new(request)
+	var stream bool
+	var calls int
 	var bad []fault.Detail
 	for _, m := range [...]struct {
 		name string
 		into any
 		what string
-	}{{"tools", &s.tools, "a list"}, {"messages", &s.said, "a list"}, {"stream", &in.stream, "a boolean"}, {"max_tool_calls", &in.calls, "a whole number"}} {
+	}{{"tools", &s.tools, "a list"}, {"messages", &s.said, "a list"}, {"stream", &stream, "a boolean"}, {"max_tool_calls", &calls, "a whole number"}} {
 		if raw := s.members[m.name]; raw != nil && string(raw) != "null" && json.Unmarshal(raw, m.into) != nil {
 			bad = append(bad, fault.Detail{Field: m.name, Message: "must be " + m.what})
 		}
 	}
-	if raw := s.members["max_tool_calls"]; raw != nil && in.calls < 1 {
+	if raw := s.members["max_tool_calls"]; raw != nil && calls < 1 {
 		bad = append(bad, fault.Detail{Field: "max_tool_calls", Message: "must be at least 1"})
 	}
 	if f := fault.Invalids(bad); f != nil {
 		return nil, f
 	}
-	in.tools = s.tools
+	var functions []string
 	for _, raw := range s.tools {
 		var t struct{ Name json.RawMessage }
 		if json.Unmarshal(raw, &t) == nil && t.Name != nil {
-			in.functions = append(in.functions, text(t.Name))
+			functions = append(functions, text(t.Name))
 		}
 	}
-	return in, nil
+	return &request{s.tools, functions, stream, calls}, nil
 }
 
 // begin implements shape.
@@ -103,7 +109,7 @@ func (s *messages) begin(servers []*server, n *names) ([]*call, error) {
 func (s *messages) turn(last bool) ([]byte, error) {
 	s.turns++
 	s.last, s.failed = nil, nil
-	s.next(len(s.content))
+	s.offset, s.blocks, s.ended = len(s.content), nil, false
 	out := clone(s.members)
 	out["messages"] = list(s.said)
 	switch choice := out["tool_choice"]; {
@@ -136,7 +142,9 @@ func (s *messages) took(body []byte) (*said, error) {
 		case s.last == nil || !s.ended:
 			return nil, cutOff()
 		}
-		blocks = s.whole()
+		for _, b := range s.blocks {
+			blocks = append(blocks, b.whole())
+		}
 	}
 	s.usage = sum(s.usage, s.last["usage"])
 	if s.first == nil {
@@ -147,27 +155,28 @@ func (s *messages) took(body []byte) (*said, error) {
 	}
 	s.results = nil
 	whole := text(s.last["stop_reason"]) == "tool_use"
-	out := &said{ends: !whole}
+	ends := !whole
+	var calls []*call
 	for i, raw := range blocks {
 		var of object
 		_ = json.Unmarshal(raw, &of) // a block that is not an object is forwarded
 		t := s.names.tools[text(of["name"])]
 		switch {
 		case text(of["type"]) == "tool_use" && t != nil:
-			c := &call{id: text(of["id"]), tool: t, args: string(of["input"])}
+			args := string(of["input"])
 			if body == nil && s.blocks[i].broken {
-				c.args = "{" // rejected as invalid JSON
+				args = "{" // rejected as invalid JSON
 			}
 			if whole {
-				out.calls = append(out.calls, c)
+				calls = append(calls, &call{id: text(of["id"]), tool: t, args: args})
 			}
 			raw = used(of, t)
 		case text(of["type"]) == "tool_use":
-			out.ends = true
+			ends = true
 		}
 		s.content = append(s.content, raw)
 	}
-	return out, nil
+	return &said{calls, ends}, nil
 }
 
 // used returns a call as the client sees it.
@@ -179,15 +188,16 @@ func used(of object, t *tool) json.RawMessage {
 }
 
 // made implements shape.
-func (s *messages) made(calls []*call) (events []byte) {
-	for _, c := range calls {
+func (s *messages) made(calls []*call, results []*outcome) (events []byte) {
+	for i, c := range calls {
+		out := results[i]
 		shown := encoded(map[string]any{
-			"type": "mcp_tool_result", "tool_use_id": usePrefix + c.id, "is_error": c.out.failed, "content": []any{map[string]any{"type": "text", "text": c.out.text}},
+			"type": "mcp_tool_result", "tool_use_id": usePrefix + c.id, "is_error": out.failed, "content": []any{map[string]any{"type": "text", "text": out.text}},
 		})
-		events = s.block(events, len(s.content), shown)
+		events = appendBlock(events, len(s.content), shown)
 		s.content = append(s.content, shown)
 		s.results = append(s.results, encoded(object{
-			"type": quoted("tool_result"), "tool_use_id": quoted(c.id), "is_error": encoded(c.out.failed), "content": c.out.forMessages(),
+			"type": quoted("tool_result"), "tool_use_id": quoted(c.id), "is_error": encoded(out.failed), "content": out.forMessages(),
 		}))
 	}
 	if len(s.results) > 0 {

@@ -5,18 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"gateway/shared/fault"
 	"gateway/shared/wire"
 )
-
-// messagesStream presents the turns as one stream of events, and stores the content of a turn.
-type messagesStream struct {
-	offset int          // of the turn's blocks among all
-	blocks []*block     // of the turn
-	ended  bool         // the turn's stream has ended
-	headed bool         // the client has the beginning of the stream
-	failed *fault.Fault // from an error event of the turn
-}
 
 // block is a content block that arrives in pieces.
 type block struct {
@@ -26,11 +16,6 @@ type block struct {
 	argued  bool // arguments arrived in pieces
 	broken  bool // they are not JSON
 	cites   []json.RawMessage
-}
-
-// next starts a turn with the index of its first block.
-func (st *messagesStream) next(offset int) {
-	st.offset, st.blocks, st.ended = offset, nil, false
 }
 
 // event implements shape.
@@ -127,28 +112,25 @@ func (b *block) add(delta object) {
 	}
 }
 
-// whole returns the assembled blocks of the turn.
-func (st *messagesStream) whole() (out []json.RawMessage) {
-	for _, b := range st.blocks {
-		of := clone(b.members)
-		for name, p := range b.pieces {
-			of[name] = quoted(p.String())
-		}
-		if args := strings.TrimSpace(b.args.String()); b.argued && args != "" {
-			if of["input"] = json.RawMessage(args); !json.Valid(of["input"]) || args[0] != '{' {
-				of["input"], b.broken = json.RawMessage("{}"), true
-			}
-		}
-		if len(b.cites) > 0 {
-			of["citations"] = list(b.cites)
-		}
-		out = append(out, encoded(of))
+// whole returns the assembled block.
+func (b *block) whole() json.RawMessage {
+	of := clone(b.members)
+	for name, p := range b.pieces {
+		of[name] = quoted(p.String())
 	}
-	return out
+	if args := strings.TrimSpace(b.args.String()); b.argued && args != "" {
+		if of["input"] = json.RawMessage(args); !json.Valid(of["input"]) || args[0] != '{' {
+			of["input"], b.broken = json.RawMessage("{}"), true
+		}
+	}
+	if len(b.cites) > 0 {
+		of["citations"] = list(b.cites)
+	}
+	return encoded(of)
 }
 
-// block appends the events of a complete block.
-func (st *messagesStream) block(dst []byte, at int, whole json.RawMessage) []byte {
+// appendBlock appends the events of a complete block.
+func appendBlock(dst []byte, at int, whole json.RawMessage) []byte {
 	index := json.RawMessage(strconv.Itoa(at))
 	dst = wire.AppendSSE(dst, "content_block_start", encoded(object{"type": quoted("content_block_start"), "index": index, "content_block": whole}))
 	return wire.AppendSSE(dst, "content_block_stop", encoded(object{"type": quoted("content_block_stop"), "index": index}))

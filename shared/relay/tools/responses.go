@@ -36,6 +36,8 @@ type responses struct {
 	usage   json.RawMessage          // of all turns
 	asking  map[approval.Call]string // ids of this turn's approval requests
 	last    object                   // the last turn's response
+	failed  *fault.Fault             // from an error event of the turn
+	begun   json.RawMessage          // the id of the response at the start of a stream: clients reject a stream that changes it
 	stream  responsesStream
 }
 
@@ -47,16 +49,16 @@ func (s *responses) read(body []byte) (*request, error) {
 	if json.Unmarshal(body, &s.asked) != nil {
 		return nil, fault.Invalid("body", "must be a JSON object")
 	}
-	in := new(request)
 	s.members = s.asked
-	var background bool
+	var stream, background bool
+	var calls int
 	var bad []fault.Detail
 	for _, m := range [...]struct {
 		name string
 		into any
 		what string
 	}{
-		{"tools", &s.tools, "a list"}, {"stream", &in.stream, "a boolean"}, {"background", &background, "a boolean"}, {"max_tool_calls", &in.calls, "a whole number"},
+		{"tools", &s.tools, "a list"}, {"stream", &stream, "a boolean"}, {"background", &background, "a boolean"}, {"max_tool_calls", &calls, "a whole number"},
 	} {
 		if raw := s.members[m.name]; raw != nil && string(raw) != "null" && json.Unmarshal(raw, m.into) != nil {
 			bad = append(bad, fault.Detail{Field: m.name, Message: "must be " + m.what})
@@ -65,7 +67,7 @@ func (s *responses) read(body []byte) (*request, error) {
 	if background {
 		bad = append(bad, fault.Detail{Field: "background", Message: "must be false or omitted when the gateway calls tools"})
 	}
-	if in.calls < 0 || s.members["max_tool_calls"] != nil && string(s.members["max_tool_calls"]) != "null" && in.calls == 0 {
+	if calls < 0 || s.members["max_tool_calls"] != nil && string(s.members["max_tool_calls"]) != "null" && calls == 0 {
 		bad = append(bad, fault.Detail{Field: "max_tool_calls", Message: "must be at least 1"})
 	}
 	switch raw := s.members["input"]; {
@@ -78,23 +80,19 @@ func (s *responses) read(body []byte) (*request, error) {
 	if f := fault.Invalids(bad); f != nil {
 		return nil, f
 	}
-	in.tools = s.tools
+	var functions []string
 	for _, raw := range s.tools {
 		var t struct{ Type, Name json.RawMessage }
 		if json.Unmarshal(raw, &t) == nil && (text(t.Type) == "function" || text(t.Type) == "custom") {
-			in.functions = append(in.functions, text(t.Name))
+			functions = append(functions, text(t.Name))
 		}
 	}
-	return in, nil
+	return &request{s.tools, functions, stream, calls}, nil
 }
 
 // begin implements shape.
 func (s *responses) begin(servers []*server, n *names) ([]*call, error) {
 	s.names = n
-	listed, first, err := s.readItems()
-	if err != nil {
-		return nil, err
-	}
 	var offered []json.RawMessage
 	elsewhere := false // the provider calls tools, too
 	for i, raw := range s.tools {
@@ -112,17 +110,15 @@ func (s *responses) begin(servers []*server, n *names) ([]*call, error) {
 			}))
 		}
 	}
+	items := readItems(s.input)
 	for i, of := range servers {
-		if !listed[of.label] {
+		if !listed(items, of.label) {
 			s.showList("mcpl_"+s.desk.ID+"_"+strconv.Itoa(i), of)
 		}
 	}
-	for _, c := range first {
-		c.index = len(s.output)
-		id, item := callPrefix+c.id, itemOf(c, "in_progress")
-		s.stream.before = s.stream.about(s.stream.added(s.stream.before, c.index, item), "response.mcp_call.in_progress", c.index, id, nil)
-		s.stream.before = s.stream.about(s.stream.before, "response.mcp_call_arguments.done", c.index, id, object{"arguments": quoted(c.args)})
-		s.output = append(s.output, nil) // set once the call is made
+	first, err := s.restore(items)
+	if err != nil {
+		return nil, err
 	}
 	s.members = clone(s.asked)
 	if s.members["tools"] = list(offered); len(offered) == 0 {
@@ -147,11 +143,7 @@ func (s *responses) showList(id string, of *server) {
 	item := object{"id": quoted(id), "type": quoted("mcp_list_tools"), "server_label": quoted(of.label), "tools": list(shown), "error": json.RawMessage("null")}
 	begun := clone(item)
 	begun["tools"] = json.RawMessage("[]")
-	at := len(s.output)
-	s.stream.before = s.stream.added(s.stream.before, at, encoded(begun))
-	s.stream.before = s.stream.about(s.stream.before, "response.mcp_list_tools.in_progress", at, id, nil)
-	s.stream.before = s.stream.about(s.stream.before, "response.mcp_list_tools.completed", at, id, nil)
-	s.stream.before = s.stream.done(s.stream.before, at, encoded(item))
+	s.stream.list(len(s.output), id, encoded(begun), encoded(item))
 	s.output = append(s.output, encoded(item))
 }
 
@@ -214,11 +206,9 @@ func functionsOf(field string, of object, servers []*server) (out []json.RawMess
 
 // turn implements shape.
 func (s *responses) turn(last bool) ([]byte, error) {
-	if s.turns++; s.turns == 1 {
-		s.stream.sequence = 0 // the stream starts with this turn
-	}
-	s.last, s.stream.failed, s.asking = nil, nil, map[approval.Call]string{}
-	s.stream.next(len(s.output))
+	s.turns++
+	s.last, s.failed, s.asking = nil, nil, map[approval.Call]string{}
+	s.stream.next(s.turns, len(s.output))
 	out, input := clone(s.members), s.input
 	if s.conversation() {
 		input = s.input[s.sent:] // earlier items are stored there
@@ -273,16 +263,17 @@ func (s *responses) took(body []byte) (*said, error) {
 		}
 	}
 	switch {
-	case s.stream.failed != nil:
-		return nil, s.stream.failed
+	case s.failed != nil:
+		return nil, s.failed
 	case s.last == nil:
 		return nil, cutOff()
 	}
 	var items []json.RawMessage
 	_ = json.Unmarshal(s.last["output"], &items) // a response without output has none
 	s.usage = sum(s.usage, s.last["usage"])
-	out := &said{ends: text(s.last["status"]) != "completed"}
-	whole := !out.ends
+	whole := text(s.last["status"]) == "completed"
+	ends := !whole
+	var calls []*call
 	for _, raw := range items {
 		var it item
 		_ = json.Unmarshal(raw, &it) // an item that is not an object is forwarded
@@ -298,26 +289,26 @@ func (s *responses) took(body []byte) (*said, error) {
 			c := &call{id: text(it.CallID), tool: t, args: text(it.Arguments), index: len(s.output)}
 			switch {
 			case !whole:
-				s.output = append(s.output, itemOf(c, "incomplete"))
+				s.output = append(s.output, itemOf(c, "incomplete", nil))
 			case t.of.wantsApproval(t):
-				out.ends = true
+				ends = true
 				asks, err := s.approvalOf(c)
 				if err != nil {
 					return nil, err
 				}
 				s.output = append(s.output, asks)
 			default:
-				out.calls = append(out.calls, c)
+				calls = append(calls, c)
 				s.output = append(s.output, nil) // set once the call is made
 			}
 			continue
 		case isForClient(text(it.Type)):
-			out.ends = true
+			ends = true
 		}
 		s.output = append(s.output, raw)
 	}
 	s.sent = len(s.input)
-	return out, nil
+	return &said{calls, ends}, nil
 }
 
 // conversation reports whether a provider stores the conversation.
@@ -348,30 +339,32 @@ func sentBack(raw json.RawMessage, kind string) json.RawMessage {
 }
 
 // made implements shape.
-func (s *responses) made(calls []*call) (events []byte) {
-	for _, c := range calls {
-		result := encoded(object{"type": quoted("function_call_output"), "call_id": quoted(c.id), "output": c.out.forResponses()})
+func (s *responses) made(calls []*call, results []*outcome) (events []byte) {
+	for i, c := range calls {
+		out := results[i]
+		result := encoded(object{"type": quoted("function_call_output"), "call_id": quoted(c.id), "output": out.forResponses()})
 		if c.place > 0 {
 			s.input[c.place-1] = result
 		} else {
 			s.input = append(s.input, result)
 		}
-		item := itemOf(c, "completed")
-		kind := "response.mcp_call.completed"
-		if c.out.failed {
-			kind, item = "response.mcp_call.failed", itemOf(c, "failed")
+		status := "completed"
+		if out.failed {
+			status = "failed"
 		}
+		item := itemOf(c, status, out)
 		s.output[c.index] = item
-		events = s.stream.done(s.stream.about(events, kind, c.index, callPrefix+c.id, nil), c.index, item)
+		events = s.stream.done(s.stream.about(events, "response.mcp_call."+status, c.index, callPrefix+c.id, nil), c.index, item)
 	}
 	if s.turns == 0 {
-		s.stream.before, events = append(s.stream.before, events...), nil
+		s.stream.early(events)
+		return nil
 	}
 	return events
 }
 
-// itemOf returns a call as the client sees it.
-func itemOf(c *call, status string) json.RawMessage {
+// itemOf returns a call as the client sees it, without a result if it has none yet.
+func itemOf(c *call, status string, out *outcome) json.RawMessage {
 	null := json.RawMessage("null")
 	of := object{
 		"id": quoted(callPrefix + c.id), "type": quoted("mcp_call"), "status": quoted(status), "server_label": quoted(c.tool.of.label), "name": quoted(c.tool.name),
@@ -381,13 +374,13 @@ func itemOf(c *call, status string) json.RawMessage {
 		of["approval_request_id"] = quoted(c.approval)
 	}
 	switch {
-	case c.out == nil:
-	case !c.out.failed:
-		of["output"] = quoted(c.out.text)
-	case c.out.code != 0:
-		of["error"] = encoded(map[string]any{"type": "mcp_protocol_error", "code": c.out.code, "message": c.out.text})
+	case out == nil:
+	case !out.failed:
+		of["output"] = quoted(out.text)
+	case out.code != 0:
+		of["error"] = encoded(map[string]any{"type": "mcp_protocol_error", "code": out.code, "message": out.text})
 	default:
-		of["error"] = encoded(map[string]any{"type": "mcp_tool_execution_error", "content": []any{map[string]string{"type": "text", "text": c.out.text}}})
+		of["error"] = encoded(map[string]any{"type": "mcp_tool_execution_error", "content": []any{map[string]string{"type": "text", "text": out.text}}})
 	}
 	return encoded(of)
 }
@@ -432,8 +425,8 @@ func (o *outcome) forResponses() json.RawMessage {
 func (s *responses) final(cut bool) (body, events []byte, err error) {
 	out := s.patched(s.last)
 	out["output"] = list(s.output)
-	if s.stream.begun != nil {
-		out["id"] = s.stream.begun
+	if s.begun != nil {
+		out["id"] = s.begun
 	}
 	if s.usage != nil {
 		out["usage"] = s.usage

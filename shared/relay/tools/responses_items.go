@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,18 +27,25 @@ type ofOurs struct {
 	Reason   json.RawMessage `json:"reason"`
 }
 
-// readItems parses the input. listed are the servers that the client has already listed, first
-// the calls that it approves now.
-func (s *responses) readItems() (listed map[string]bool, first []*call, err error) {
-	items := make([]ofOurs, len(s.input))
-	for i, raw := range s.input {
+func readItems(input []json.RawMessage) []ofOurs {
+	items := make([]ofOurs, len(input))
+	for i, raw := range input {
 		_ = json.Unmarshal(raw, &items[i]) // another format is none of these
 	}
+	return items
+}
+
+// listed reports whether the client has already listed a server.
+func listed(items []ofOurs, label string) bool {
+	return slices.ContainsFunc(items, func(it ofOurs) bool { return text(it.Type) == "mcp_list_tools" && text(it.Label) == label })
+}
+
+// restore converts the items of the input, and returns the calls that the client approves now.
+func (s *responses) restore(items []ofOurs) (first []*call, err error) {
 	requests, made, err := approvalsIn(items)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	listed = map[string]bool{}
 	input := s.input
 	s.input = make([]json.RawMessage, 0, len(input))
 	for i, raw := range input {
@@ -45,8 +53,7 @@ func (s *responses) readItems() (listed map[string]bool, first []*call, err erro
 		kind, ours := text(it.Type), strings.HasPrefix(text(it.Label), labelPrefix)
 		at, answers := requests[text(it.Approval)]
 		switch {
-		case kind == "mcp_list_tools" && ours:
-			listed[text(it.Label)] = true
+		case kind == "mcp_list_tools" && ours: // not for the model
 		case kind == "mcp_call" && ours:
 			id := strings.TrimPrefix(text(it.ID), callPrefix)
 			s.said(it, id)
@@ -61,17 +68,17 @@ func (s *responses) readItems() (listed map[string]bool, first []*call, err erro
 			}
 			c, err := s.approved(it, &items[at], i)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			if c != nil {
-				first, s.input = append(first, c), append(s.input, nil)
-				c.place = len(s.input)
+				s.stream.call(c)
+				first, s.input, s.output = append(first, c), append(s.input, nil), append(s.output, nil) // set once the call is made
 			}
 		default:
 			s.input = append(s.input, raw)
 		}
 	}
-	return listed, first, nil
+	return first, nil
 }
 
 // approvalsIn returns the positions of the gateway's approval requests, by their ids, and which
@@ -169,5 +176,5 @@ func (s *responses) approved(answer, asked *ofOurs, at int) (*call, error) {
 	if err := s.desk.Approvals.Approve(s.desk.Context, field+".approval_request_id", request, &of); err != nil {
 		return nil, err
 	}
-	return &call{id: of.ID, tool: t, args: of.Arguments, approval: request}, nil
+	return &call{id: of.ID, tool: t, args: of.Arguments, approval: request, index: len(s.output), place: len(s.input) + 1}, nil
 }

@@ -2,10 +2,9 @@ package tools
 
 import (
 	"encoding/json"
-	"gateway/shared/relay/approval"
 	"strconv"
 
-	"gateway/shared/fault"
+	"gateway/shared/relay/approval"
 	"gateway/shared/wire"
 )
 
@@ -13,16 +12,32 @@ import (
 type responsesStream struct {
 	before   []byte // events for the client after the response has started
 	sequence int
-	offset   int             // of the turn's items among all
-	ours     map[int]*call   // of the turn, by their index in it
-	removed  map[int]bool    // items of the turn that are not shown, by their index in it
-	headed   bool            // the client has the beginning of the stream
-	begun    json.RawMessage // the id of the response at the start of the stream: clients reject a stream that changes it
-	failed   *fault.Fault    // from an error event of the turn
+	offset   int           // of the turn's items among all
+	ours     map[int]*call // of the turn, by their index in it
+	removed  map[int]bool  // items of the turn that are not shown, by their index in it
+	headed   bool          // the client has the beginning of the stream
 }
 
-// next starts a turn with the index of its first item.
-func (st *responsesStream) next(offset int) {
+// list stores the events of a server's list for the start of the stream.
+func (st *responsesStream) list(at int, id string, begun, whole json.RawMessage) {
+	st.before = st.about(st.added(st.before, at, begun), "response.mcp_list_tools.in_progress", at, id, nil)
+	st.before = st.done(st.about(st.before, "response.mcp_list_tools.completed", at, id, nil), at, whole)
+}
+
+// call stores the events of a call that is made before the first turn.
+func (st *responsesStream) call(c *call) {
+	st.before = st.about(st.added(st.before, c.index, itemOf(c, "in_progress", nil)), "response.mcp_call.in_progress", c.index, callPrefix+c.id, nil)
+	st.before = st.about(st.before, "response.mcp_call_arguments.done", c.index, callPrefix+c.id, object{"arguments": quoted(c.args)})
+}
+
+// early stores events for the start of the stream.
+func (st *responsesStream) early(events []byte) { st.before = append(st.before, events...) }
+
+// next starts a turn with its number and the index of its first item.
+func (st *responsesStream) next(turn, offset int) {
+	if turn == 1 {
+		st.sequence = 0 // the stream starts with this turn
+	}
 	st.offset, st.ours, st.removed = offset, map[int]*call{}, map[int]bool{}
 }
 
@@ -42,7 +57,7 @@ var heads = map[string]bool{"response.created": true, "response.queued": true, "
 
 // place implements shape.
 func (s *responses) place() (next int64, id string) {
-	return int64(s.stream.sequence), text(s.stream.begun)
+	return int64(s.stream.sequence), text(s.begun)
 }
 
 // event implements shape.
@@ -60,7 +75,7 @@ func (s *responses) event(data []byte) ([]byte, error) {
 		}
 		var r object
 		if json.Unmarshal(of["response"], &r) == nil && r != nil {
-			s.stream.begun = r["id"]
+			s.begun = r["id"]
 			of["response"] = encoded(s.patched(r))
 		}
 		return s.stream.emit(nil, of), nil
@@ -69,7 +84,7 @@ func (s *responses) event(data []byte) ([]byte, error) {
 		_ = json.Unmarshal(of["response"], &s.last) // without one it was truncated
 		return s.stream.head(), nil
 	case kind == "error":
-		s.stream.failed = toldBy(of)
+		s.failed = toldBy(of)
 		return nil, nil
 	}
 	out = s.stream.head()
@@ -94,7 +109,7 @@ func (s *responses) event(data []byte) ([]byte, error) {
 		if s.stream.ours[at] = c; t.of.wantsApproval(t) {
 			return out, nil // it is shown once it is complete
 		}
-		return s.stream.about(s.stream.added(out, c.index, itemOf(c, "in_progress")), "response.mcp_call.in_progress", c.index, callPrefix+c.id, nil), nil
+		return s.stream.about(s.stream.added(out, c.index, itemOf(c, "in_progress", nil)), "response.mcp_call.in_progress", c.index, callPrefix+c.id, nil), nil
 	}
 	if c := s.stream.ours[at]; c != nil {
 		return s.ofCall(out, c, kind, of, &it)
@@ -117,8 +132,8 @@ func (s *responses) ofCall(out []byte, c *call, kind string, of object, it *item
 			out = st.about(out, "response.mcp_call_arguments.done", c.index, callPrefix+c.id, object{"arguments": of["arguments"]})
 		}
 	case "response.output_item.done":
-		if c.args = text(it.Arguments); asks {
-			asking, err := s.approvalOf(c)
+		if asks {
+			asking, err := s.approvalOf(&call{id: c.id, tool: c.tool, args: text(it.Arguments)})
 			if err != nil {
 				return out, err
 			}

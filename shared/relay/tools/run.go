@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,9 +29,11 @@ type Bounds struct {
 // Standard are the default limits.
 var Standard = Bounds{Turns: 10, Calls: 50, Time: 5 * time.Minute, Result: 1 << 20, Results: 8 << 20, MaxAnswer: 16 << 20, Quiet: plan.Again}
 
-func (b Bounds) filled() Bounds {
+// filled returns the limits of a run of a request that allows a number of calls, if it is not 0.
+func (b Bounds) filled(calls int) Bounds {
+	most := cmp.Or(b.Calls, Standard.Calls)
 	return Bounds{
-		Turns: cmp.Or(b.Turns, Standard.Turns), Calls: cmp.Or(b.Calls, Standard.Calls), Time: cmp.Or(b.Time, Standard.Time),
+		Turns: cmp.Or(b.Turns, Standard.Turns), Calls: min(most, cmp.Or(calls, most)), Time: cmp.Or(b.Time, Standard.Time),
 		Result: cmp.Or(b.Result, Standard.Result), Results: cmp.Or(b.Results, Standard.Results), MaxAnswer: cmp.Or(b.MaxAnswer, Standard.MaxAnswer), Quiet: cmp.Or(b.Quiet, Standard.Quiet),
 	}
 }
@@ -46,7 +49,6 @@ type call struct {
 	approval string // id of the request by which the client has approved it; "": none
 	index    int    // of its item or block, for the client
 	place    int    // of its result in the input of the model, from 1; 0: at the end
-	out      *outcome
 }
 
 // said is the result of a turn.
@@ -67,8 +69,8 @@ type shape interface {
 	event(data []byte) ([]byte, error)
 	// took reads the response of a turn: its body, or nil if it arrived as a stream.
 	took(body []byte) (*said, error)
-	// made receives the results of calls and returns the events that show them.
-	made(calls []*call) []byte
+	// made receives calls with their results and returns the events that show them.
+	made(calls []*call, results []*outcome) []byte
 	// final returns the response, and the events that end a stream with it. cut: the model
 	// called tools in the last turn.
 	final(cut bool) (body, events []byte, err error)
@@ -95,40 +97,35 @@ type run struct {
 	status int // of the response
 	calls  int // made
 	bytes  int // of their results
-	listed int // bytes of tool descriptions
 }
 
 // of returns a route's ToolRun.
 func of(calls *routes.Route, b Bounds, approves bool, make func(*routes.ToolDesk) shape) *routes.ToolRun {
 	return &routes.ToolRun{Calls: calls, Wants: wants, Answer: func(d *routes.ToolDesk) error {
-		r := &run{Bounds: b.filled(), desk: d, shape: make(d), status: http.StatusOK}
-		return r.answer(approves)
+		s := make(d)
+		in, err := s.read(d.Body)
+		if err != nil {
+			return err
+		}
+		servers, err := readServers(in.tools, approves)
+		if err != nil {
+			return err
+		}
+		b := b.filled(in.calls)
+		ctx, end := context.WithTimeout(d.Context, b.Time)
+		defer end()
+		r := &run{Bounds: b, desk: d, shape: s, ctx: ctx, stream: in.stream, status: http.StatusOK}
+		return r.answer(servers, newNames(in.functions))
 	}}
 }
 
 // answer performs the run. An error is the response if none has started.
-func (r *run) answer(approves bool) error {
-	in, err := r.shape.read(r.desk.Body)
-	if err != nil {
-		return err
-	}
-	r.stream = in.stream
-	if in.calls > 0 {
-		r.Calls = min(r.Calls, in.calls)
-	}
-	servers, err := readServers(in.tools, approves)
-	if err != nil {
-		return err
-	}
-	ctx, end := context.WithTimeout(r.desk.Context, r.Time)
-	defer end()
-	r.ctx = ctx
-	n := newNames(in.functions)
+func (r *run) answer(servers []*server, n *names) (err error) {
+	listed := 0
 	for _, s := range servers {
-		if err := r.list(s); err != nil {
+		if listed, err = s.list(r, n, listed); err != nil {
 			return err
 		}
-		n.give(s)
 	}
 	first, err := r.shape.begin(servers, n)
 	if err != nil {
@@ -138,8 +135,7 @@ func (r *run) answer(approves bool) error {
 		r.told.keep(r.desk, r.Quiet)
 	}
 	defer r.told.end()
-	r.perform(first)
-	r.show(r.shape.made(first)) // no events: no turn has started
+	r.show(r.shape.made(first, r.perform(first))) // no events: no turn has started
 	cut, ended, err := r.turns()
 	switch {
 	case err != nil:
@@ -166,14 +162,11 @@ func (r *run) turns() (cut, ended bool, err error) {
 			return false, false, fault.New(fault.RequestTimeout, "", "The client has disconnected")
 		}
 		if last && len(s.calls) > 0 {
-			for _, c := range s.calls {
-				c.out = failure(mcp.CodeInternal, "The call was not made: the tool run has reached its limits.")
-			}
-			r.show(r.shape.made(s.calls))
+			none := []*outcome{failure(mcp.CodeInternal, "The call was not made: the tool run has reached its limits.")}
+			r.show(r.shape.made(s.calls, slices.Repeat(none, len(s.calls))))
 			return true, false, nil
 		}
-		r.perform(s.calls)
-		r.show(r.shape.made(s.calls))
+		r.show(r.shape.made(s.calls, r.perform(s.calls)))
 		if len(s.calls) == 0 || s.ends {
 			return false, false, nil
 		}
@@ -186,17 +179,11 @@ func (r *run) turn(last bool) (s *said, ended bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	w := &held{header: http.Header{}, limit: r.MaxAnswer}
+	var event func(*held, []byte) error
 	if r.stream {
-		w.event = func(w *held, data []byte) error {
-			out, err := r.shape.event(data)
-			if len(out) > 0 {
-				r.copyHeader(w.header)
-				r.show(out)
-			}
-			return err
-		}
+		event = r.event
 	}
+	w := &held{header: http.Header{}, limit: r.MaxAnswer, event: event}
 	broken := r.desk.Ask(r.desk.Context, w, body)
 	w.end()
 	switch {
@@ -219,48 +206,57 @@ func (r *run) turn(last bool) (s *said, ended bool, err error) {
 	return s, false, err
 }
 
+// event shows the client an event of a turn.
+func (r *run) event(w *held, data []byte) error {
+	out, err := r.shape.event(data)
+	if len(out) > 0 {
+		r.copyHeader(w.header)
+		r.show(out)
+	}
+	return err
+}
+
 func cutOff() *fault.Fault {
-	f := fault.New(fault.ProviderError, "", "The response was truncated")
-	f.Source = fault.SourceProvider
-	return f
+	return &fault.Fault{Code: fault.ProviderError, Message: "The response was truncated", Source: fault.SourceProvider}
 }
 
 // toldBy returns the fault in an error event of a stream.
 func toldBy(of object) *fault.Fault {
 	var inner object
 	_ = json.Unmarshal(of["error"], &inner) // where the event has one
-	f := fault.New(fault.ProviderError, "", cmp.Or(fault.Clip(cmp.Or(text(inner["message"]), text(of["message"])), 2000), "The response ended with an error"))
-	f.Source = fault.SourceProvider
-	return f
+	said := fault.Clip(cmp.Or(text(inner["message"]), text(of["message"])), 2000)
+	return &fault.Fault{Code: fault.ProviderError, Message: cmp.Or(said, "The response ended with an error"), Source: fault.SourceProvider}
 }
 
-// perform makes calls, some of them concurrently.
-func (r *run) perform(calls []*call) {
+// perform makes calls, some of them concurrently, and returns their results.
+func (r *run) perform(calls []*call) []*outcome {
 	var wg sync.WaitGroup
 	lanes := make(chan struct{}, atOnce)
-	for _, c := range calls {
+	results := make([]*outcome, len(calls))
+	for i, c := range calls {
 		if r.calls++; r.calls > r.Calls {
-			c.out = failure(mcp.CodeInternal, "The call was not made: the request allows no more tool calls.")
+			results[i] = failure(mcp.CodeInternal, "The call was not made: the request allows no more tool calls.")
 			continue
 		}
 		lanes <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-lanes }()
-			c.out = r.make(r.ctx, c.tool, c.args)
+			results[i] = r.make(r.ctx, c.tool, c.args)
 		})
 	}
 	wg.Wait()
-	for _, c := range calls {
-		n := len(c.out.text)
-		for _, i := range c.out.images {
+	for i, out := range results {
+		n := len(out.text)
+		for _, i := range out.images {
 			n += len(i.data)
 		}
 		if n > r.Result || r.bytes+n > r.Results {
-			c.out = failure(mcp.CodeInternal, "The result of the tool is too long.")
+			results[i] = failure(mcp.CodeInternal, "The result of the tool is too long.")
 			continue
 		}
 		r.bytes += n
 	}
+	return results
 }
 
 // show sends events to a streaming client.

@@ -269,10 +269,9 @@ func TestNamesAreUnique(t *testing.T) {
 	for _, slug := range []string{"a", "b", "c"} {
 		s := &server{slug: slug, label: labelPrefix + slug}
 		for _, name := range []string{"add", "look.up", "look_up", long, long + "y", "größe"} {
-			s.tools = append(s.tools, &tool{of: s, name: name})
+			one := &tool{of: s, name: name, as: n.free(s, name)}
+			all, n.tools[one.as] = append(all, one), one
 		}
-		n.give(s)
-		all = append(all, s.tools...)
 	}
 	seen := map[string]bool{"add": true, "b_add": true}
 	for _, t1 := range all {

@@ -99,8 +99,9 @@ func readAnswer(w *held) (object, *refusal) {
 	return m.Result, nil
 }
 
-// list requests the tools of a server.
-func (r *run) list(s *server) error {
+// list requests the tools of the server and names them. size is the number of bytes of the
+// descriptions so far; it returns it with those of the server.
+func (s *server) list(r *run, n *names, size int) (int, error) {
 	cursor := ""
 	for range maxPages {
 		params := map[string]any{}
@@ -109,46 +110,42 @@ func (r *run) list(s *server) error {
 		}
 		result, refused := r.ask(r.ctx, s.slug, "tools/list", params, http.Header{})
 		if refused != nil {
-			return refused.ofList(s)
+			return 0, refused.ofList(s)
 		}
 		var page []object
 		if json.Unmarshal(result["tools"], &page) != nil {
-			return (&refusal{status: http.StatusBadGateway, message: "the server's list does not match the protocol"}).ofList(s)
+			return 0, (&refusal{status: http.StatusBadGateway, message: "the server's list does not match the protocol"}).ofList(s)
 		}
 		for _, of := range page {
-			if t := readTool(s, of); t != nil {
-				s.tools = append(s.tools, t)
-				r.listed += len(t.name) + len(t.description) + len(t.schema) + len(t.annotations)
+			if t := readTool(s, n, of); t != nil {
+				s.tools, n.tools[t.as] = append(s.tools, t), t
+				size += len(t.name) + len(t.description) + len(t.schema) + len(t.annotations)
 			}
-			if r.listed > maxListed {
-				return fault.Invalid(s.field()+".allowed_tools", "must choose fewer tools of the MCP server %s: the names, descriptions and schemas of all tools of a request must have at most %d bytes together", s.slug, maxListed)
+			if size > maxListed {
+				return 0, fault.Invalid(s.field()+".allowed_tools", "must choose fewer tools of the MCP server %s: the names, descriptions and schemas of all tools of a request must have at most %d bytes together", s.slug, maxListed)
 			}
 		}
 		if len(s.tools) > maxTools {
-			return fault.Invalid(s.field()+".allowed_tools", "must choose at most %d of the server's tools", maxTools)
+			return 0, fault.Invalid(s.field()+".allowed_tools", "must choose at most %d of the server's tools", maxTools)
 		}
 		if cursor = text(result["nextCursor"]); cursor == "" {
-			return nil
+			return size, nil
 		}
 	}
-	return (&refusal{status: http.StatusBadGateway, message: "the server's list has too many pages"}).ofList(s)
+	return 0, (&refusal{status: http.StatusBadGateway, message: "the server's list has too many pages"}).ofList(s)
 }
 
 func (s *server) field() string { return "tools[" + strconv.Itoa(s.at) + "]" }
 
 // readTool reads one tool of a list; nil if it is not offered.
-func readTool(s *server, of object) *tool {
-	t := &tool{of: s, name: text(of["name"]), description: text(of["description"]), annotations: of["annotations"]}
+func readTool(s *server, n *names, of object) *tool {
 	var hints struct {
 		ReadOnly bool `json:"readOnlyHint"`
 	}
 	_ = json.Unmarshal(of["annotations"], &hints) // another format has no hints
-	t.readOnly = hints.ReadOnly
-	if t.name == "" || s.allowed != nil && !s.allowed.has(t) {
-		return nil
-	}
-	var ok bool
-	if t.marks, ok = protocolversion.HeaderParams(of["inputSchema"]); !ok {
+	name := text(of["name"])
+	marks, ok := protocolversion.HeaderParams(of["inputSchema"])
+	if name == "" || !ok || s.allowed != nil && !s.allowed.has(name, hints.ReadOnly) {
 		return nil
 	}
 	var schema object
@@ -162,29 +159,23 @@ func readTool(s *server, of object) *tool {
 		schema["properties"] = json.RawMessage("{}") // providers require it
 	}
 	delete(schema, "$schema")
-	var err error
-	if t.schema, err = json.Marshal(schema); err != nil {
-		return nil // it was JSON
+	return &tool{
+		of: s, name: name, as: n.free(s, name), description: text(of["description"]),
+		schema: encoded(schema), annotations: of["annotations"], readOnly: hints.ReadOnly, marks: marks,
 	}
-	return t
 }
 
 // ofList returns the error for a server without a list of tools.
 func (f *refusal) ofList(s *server) error {
-	field := s.field() + ".server_label"
+	code, status := fault.ProviderError, http.StatusFailedDependency
+	message := "The tools of the MCP server " + s.slug + " cannot be listed: " + fault.Clip(f.message, 500)
 	switch {
 	case f.address != "":
-		out := fault.Newf(fault.ProviderError, field, "The user has to sign in at the MCP server %s first: open %s", s.slug, f.address)
-		out.StatusCode = http.StatusFailedDependency
-		return out
+		message = "The user has to sign in at the MCP server " + s.slug + " first: open " + f.address
 	case f.fault != "" && f.status >= 400 && f.status != http.StatusUnauthorized && fault.Known(fault.Code(f.fault)):
-		out := fault.New(fault.Code(f.fault), field, f.message)
-		out.StatusCode = f.status
-		return out
+		code, status, message = fault.Code(f.fault), f.status, f.message
 	}
-	out := fault.Newf(fault.ProviderError, field, "The tools of the MCP server %s cannot be listed: %s", s.slug, fault.Clip(f.message, 500))
-	out.StatusCode = http.StatusFailedDependency
-	return out
+	return &fault.Fault{Code: code, StatusCode: status, Field: s.field() + ".server_label", Message: message}
 }
 
 // outcome is the result of a call.
@@ -377,9 +368,10 @@ func (w *held) fault() *fault.Fault {
 		} `json:"error"`
 	}
 	_ = json.Unmarshal(w.body.Bytes(), &told) // another format has no message
-	code := fault.Code(cmp.Or(w.header.Get("X-Gateway-Error-Code"), string(fault.ProviderError)))
-	f := fault.New(code, "", cmp.Or(fault.Clip(text(told.Error.Message), 2000), "The request for a turn of the model was rejected"))
-	f.StatusCode = cmp.Or(w.status, http.StatusBadGateway)
-	f.Source = fault.SourceProvider
-	return f
+	return &fault.Fault{
+		Code:       fault.Code(cmp.Or(w.header.Get("X-Gateway-Error-Code"), string(fault.ProviderError))),
+		StatusCode: cmp.Or(w.status, http.StatusBadGateway),
+		Message:    cmp.Or(fault.Clip(text(told.Error.Message), 2000), "The request for a turn of the model was rejected"),
+		Source:     fault.SourceProvider,
+	}
 }

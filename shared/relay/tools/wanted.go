@@ -87,8 +87,8 @@ type filter struct {
 	readOnly *bool
 }
 
-func (f *filter) has(t *tool) bool {
-	return (f.names == nil || f.names[t.name]) && (f.readOnly == nil || t.readOnly == *f.readOnly)
+func (f *filter) has(name string, readOnly bool) bool {
+	return (f.names == nil || f.names[name]) && (f.readOnly == nil || readOnly == *f.readOnly)
 }
 
 // supported fields of such a tool, and those that address another server.
@@ -109,8 +109,7 @@ func readServers(tools []json.RawMessage, approves bool) (out []*server, err err
 			continue
 		}
 		r := reader{at: "tools[" + strconv.Itoa(i) + "]"}
-		s := r.server(raw, approves)
-		s.at = i
+		s := r.server(i, raw, approves)
 		if seen[s.label] {
 			r.wrong("server_label", "must be unique: this server is listed twice")
 		}
@@ -136,11 +135,13 @@ func (r *reader) wrong(member, message string) {
 	r.bad = append(r.bad, fault.Detail{Field: r.at + "." + member, Message: message})
 }
 
-func (r *reader) server(raw json.RawMessage, approves bool) *server {
+// server reads the tool at an index of the list.
+func (r *reader) server(at int, raw json.RawMessage, approves bool) *server {
 	var of object
 	_ = json.Unmarshal(raw, &of) // it has been read
-	s := &server{label: text(of["server_label"]), cache: of["cache_control"]}
-	if s.slug = strings.TrimPrefix(s.label, labelPrefix); s.slug == "" || len(s.label) > maxLabel || strings.ContainsAny(s.slug, "/?#%\x00") {
+	label := text(of["server_label"])
+	slug := strings.TrimPrefix(label, labelPrefix)
+	if slug == "" || len(label) > maxLabel || strings.ContainsAny(slug, "/?#%\x00") {
 		r.wrong("server_label", "must be "+labelPrefix+" and the slug of an MCP server of the workspace")
 	}
 	for _, name := range elsewhere {
@@ -153,9 +154,9 @@ func (r *reader) server(raw json.RawMessage, approves bool) *server {
 			r.wrong(name, "is not known; a server of the gateway accepts "+strings.Join(serverMembers, ", "))
 		}
 	}
-	s.allowed = r.filter("allowed_tools", of["allowed_tools"], true)
-	r.approval(s, of["require_approval"], approves)
-	return s
+	allowed := r.filter("allowed_tools", of["allowed_tools"], true)
+	asks, never := r.approval(of["require_approval"], approves)
+	return &server{at: at, label: label, slug: slug, allowed: allowed, asks: asks, never: never, cache: of["cache_control"]}
 }
 
 // filter reads a selection of tools. listed: names are allowed without an object.
@@ -164,7 +165,8 @@ func (r *reader) filter(member string, raw json.RawMessage, listed bool) *filter
 		return nil
 	}
 	var names []string
-	f := new(filter)
+	var selected map[string]bool
+	var readOnly *bool
 	var of object
 	switch wire.KindOf(raw) {
 	case wire.KindArray:
@@ -172,7 +174,7 @@ func (r *reader) filter(member string, raw json.RawMessage, listed bool) *filter
 			r.wrong(member, "must be a list of up to 1000 names of tools, or an object with tool_names and read_only")
 			return nil
 		}
-		f.names = set(names)
+		return &filter{names: set(names)}
 	case wire.KindObject:
 		_ = json.Unmarshal(raw, &of) // an object
 		for name := range of {
@@ -184,15 +186,15 @@ func (r *reader) filter(member string, raw json.RawMessage, listed bool) *filter
 			if json.Unmarshal(raw, &names) != nil || len(names) > maxNames {
 				r.wrong(member+".tool_names", "must be a list of up to 1000 names of tools")
 			}
-			f.names = set(names)
+			selected = set(names)
 		}
-		if raw := of["read_only"]; raw != nil && json.Unmarshal(raw, &f.readOnly) != nil {
+		if raw := of["read_only"]; raw != nil && json.Unmarshal(raw, &readOnly) != nil {
 			r.wrong(member+".read_only", "must be a boolean")
 		}
-	default:
-		r.wrong(member, "must be a list of up to 1000 names of tools, or an object with tool_names and read_only")
+		return &filter{selected, readOnly}
 	}
-	return f
+	r.wrong(member, "must be a list of up to 1000 names of tools, or an object with tool_names and read_only")
+	return nil
 }
 
 func set(names []string) map[string]bool {
@@ -203,16 +205,16 @@ func set(names []string) map[string]bool {
 	return out
 }
 
-// approval reads when the client's approval is needed. By default it is not.
-func (r *reader) approval(s *server, raw json.RawMessage, approves bool) {
+// approval reads which tools need the client's approval, and which of these never do. By default
+// none does.
+func (r *reader) approval(raw json.RawMessage, approves bool) (asks, never *filter) {
 	const member = "require_approval"
 	switch {
 	case raw == nil || string(raw) == "null" || text(raw) == "never":
-		return
 	case !approves:
 		r.wrong(member, "must be never or omitted: Messages cannot request approval")
 	case text(raw) == approvalAlways:
-		s.asks = new(filter)
+		return new(filter), nil
 	case wire.KindOf(raw) == wire.KindObject:
 		var of object
 		_ = json.Unmarshal(raw, &of) // an object
@@ -221,18 +223,19 @@ func (r *reader) approval(s *server, raw json.RawMessage, approves bool) {
 				r.wrong(member+"."+name, "is not known; use always and never")
 			}
 		}
-		s.asks = r.filter(member+".always", of[approvalAlways], false)
-		if s.never = r.filter(member+".never", of["never"], false); s.asks == nil && s.never != nil {
-			s.asks = new(filter)
+		asks, never = r.filter(member+".always", of[approvalAlways], false), r.filter(member+".never", of["never"], false)
+		if asks == nil && never != nil {
+			asks = new(filter)
 		}
 	default:
 		r.wrong(member, "must be always, never, or an object with always and never")
 	}
+	return asks, never
 }
 
 // wantsApproval reports whether a tool call needs the client's approval.
 func (s *server) wantsApproval(t *tool) bool {
-	return s.asks != nil && s.asks.has(t) && (s.never == nil || !s.never.has(t))
+	return s.asks != nil && s.asks.has(t.name, t.readOnly) && (s.never == nil || !s.never.has(t.name, t.readOnly))
 }
 
 // tool is one tool of a server.
@@ -258,22 +261,15 @@ type names struct {
 
 func newNames(own []string) *names { return &names{set(own), map[string]*tool{}} }
 
-// give assigns names to the tools of a server: their own names if possible, else prefixed with
-// the server's slug, else with a number appended.
-func (n *names) give(s *server) {
-	for _, t := range s.tools {
-		t.as = n.free(spelled(t.name), spelled(s.slug+"_"+t.name))
-		n.tools[t.as] = t
-	}
-}
-
-func (n *names) free(wanted ...string) string {
-	for _, name := range wanted {
+// free returns a name for a tool of a server: its own if possible, else prefixed with the
+// server's slug, else with a number appended.
+func (n *names) free(s *server, tool string) string {
+	first, last := spelled(tool), spelled(s.slug+"_"+tool)
+	for _, name := range [...]string{first, last} {
 		if n.isFree(name) {
 			return name
 		}
 	}
-	last := wanted[len(wanted)-1]
 	for i := 2; ; i++ {
 		number := "_" + strconv.Itoa(i)
 		name := last[:min(len(last), maxFunction-len(number))] + number
