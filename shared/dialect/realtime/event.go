@@ -119,6 +119,12 @@ var common = func() map[string]string {
 	return m
 }()
 
+// WithBody returns the event with another body.
+func (e Event) WithBody(body []byte) Event {
+	e.Body = body
+	return e
+}
+
 // Item is the item of an event, Answer its response; nil where it has none.
 func (e *Event) Item() []byte { return e.item }
 

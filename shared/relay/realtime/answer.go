@@ -2,13 +2,17 @@ package realtime
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 
 	"gateway/shared/dialect/realtime"
 	"gateway/shared/egress"
+	"gateway/shared/egress/buffer"
 	"gateway/shared/relay/guardrail"
+	"gateway/shared/relay/session"
 )
 
 // MaxHeld limits the bytes held of one response to 15 minutes of audio.
@@ -67,11 +71,11 @@ type made struct {
 }
 
 // answer judges a provider event.
-func (g *Guard) answer(e *realtime.Event) verdict {
+func (g *Guard) answer(e *realtime.Event) session.Judged {
 	if e.Response != "" && e.Type != realtime.ResponseCreated && e.Type != realtime.ResponseDone {
 		r := g.open[e.Response]
 		if r == nil {
-			return verdict{stays: !g.now().Holds()}
+			return session.Judged{Stays: !g.now().Holds()}
 		}
 		if e.Audio() || !r.by.Judges() { // most events; their content is not read
 			return g.keep(r, e.Body)
@@ -79,7 +83,7 @@ func (g *Guard) answer(e *realtime.Event) verdict {
 	}
 	var p piece
 	if err := json.Unmarshal(e.Body, &p); err != nil {
-		return verdict{stays: !g.now().Holds()}
+		return session.Judged{Stays: !g.now().Holds()}
 	}
 	switch {
 	case e.Type == realtime.ResponseCreated:
@@ -90,17 +94,17 @@ func (g *Guard) answer(e *realtime.Event) verdict {
 			g.open[id], g.last = &response{id: id, by: now}, id
 		}
 		if len(p.Response.Output) > 0 && now.Holds() { // it would be sent before anything is judged
-			return verdict{told: [][]byte{change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{"output": []any{}}))})}}
+			return session.Judged{Replies: [][]byte{change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{"output": []any{}}))})}}
 		}
-		return verdict{stays: true}
+		return session.Judged{Stays: true}
 	case e.Type == realtime.ResponseDone:
 		r := g.open[p.Response.ID]
 		if r == nil { // it was sent already, or never started
-			return verdict{stays: !g.now().Holds()}
+			return session.Judged{Stays: !g.now().Holds()}
 		}
 		delete(g.open, r.id)
 		if g.owed += r.lent; !r.by.Judges() {
-			return verdict{stays: true}
+			return session.Judged{Stays: true}
 		}
 		return g.done(r, e, &p)
 	case e.Response != "":
@@ -111,21 +115,21 @@ func (g *Guard) answer(e *realtime.Event) verdict {
 		r.learn(e.Type, &p)
 		for _, item := range [...]string{p.ItemID, p.Item.ID} {
 			if !g.items.belongs(item, r.id) {
-				r.over = true
+				g.owed += r.drop()
 			}
 		}
 		return g.keep(r, e.Body)
 	case strings.HasPrefix(e.Type, "conversation.item."):
 		return g.item(e, &p)
 	}
-	return verdict{stays: true}
+	return session.Judged{Stays: true}
 }
 
 // item judges an event of an item of the conversation: one of a response is a part of it.
-func (g *Guard) item(e *realtime.Event, p *piece) verdict {
+func (g *Guard) item(e *realtime.Event, p *piece) session.Judged {
 	id := p.Item.ID
 	if g.items.gone[id] {
-		return verdict{}
+		return session.Judged{}
 	}
 	own := p.Item.Role == "assistant" || p.Item.Type == "function_call"
 	at := g.items.of[id]
@@ -133,51 +137,72 @@ func (g *Guard) item(e *realtime.Event, p *piece) verdict {
 		at = g.last
 	}
 	if swaps := g.items.swaps[id]; swaps != nil {
-		return verdict{told: [][]byte{replaced(e.Body, swaps)}}
+		return session.Judged{Replies: [][]byte{replaced(e.Body, swaps)}}
 	}
 	if r := g.open[at]; r != nil && (own || g.items.of[id] != "") {
 		return g.keep(r, e.Body)
 	}
-	return verdict{stays: true}
+	return session.Judged{Stays: true}
 }
 
 // keep holds an event of a response back if the response is held.
-func (g *Guard) keep(r *response, body []byte) verdict {
+func (g *Guard) keep(r *response, body []byte) session.Judged {
 	if !r.by.Holds() {
-		return verdict{stays: true}
+		return session.Judged{Stays: true}
 	}
 	if v := g.count(r, len(body)); r.over {
 		return v
 	}
-	r.held = append(r.held, bytes.Clone(body)) // the connection reuses its memory
-	return verdict{}
+	r.hold(body)
+	return session.Judged{}
 }
 
 // count reserves memory for n more bytes of a response. One that becomes too large is no longer
 // held, and is ended if none of it was sent. Without memory the session ends, as with other
 // large messages.
-func (g *Guard) count(r *response, n int) verdict {
+func (g *Guard) count(r *response, n int) session.Judged {
 	if r.over {
-		return verdict{stays: !r.by.Holds()}
+		return session.Judged{Stays: !r.by.Holds()}
 	}
-	r.size += n
-	if r.size > MaxHeld {
-		r.over, r.held = true, nil
-		g.owed, r.lent = g.owed+r.lent, 0
-		if !r.by.Holds() {
-			return verdict{stays: true}
-		}
-		return verdict{back: [][]byte{realtime.Cancel(r.id)}}
+	err := r.grow(g.ctx, &g.lease, n)
+	if err == nil {
+		return session.Judged{}
 	}
-	if more := int64(r.size) - r.lent - egress.Uncounted; more > 0 {
-		more = max(more, egress.Uncounted) // in steps, not for each event
-		if err := g.lease.Take(g.ctx, more); err != nil {
-			r.over, r.held = true, nil
-			return verdict{err: err}
-		}
-		r.lent += more
+	g.owed += r.drop()
+	switch {
+	case !errors.Is(err, buffer.ErrTooLarge):
+		return session.Judged{Err: err}
+	case !r.by.Holds():
+		return session.Judged{Stays: true}
 	}
-	return verdict{}
+	return session.Judged{Back: [][]byte{realtime.Cancel(r.id)}}
+}
+
+// grow reserves memory for n more bytes. The error is buffer.ErrTooLarge above MaxHeld.
+func (r *response) grow(ctx context.Context, lease *egress.Lease, n int) error {
+	if r.size += n; r.size > MaxHeld {
+		return buffer.ErrTooLarge
+	}
+	more := int64(r.size) - r.lent - egress.Uncounted
+	if more <= 0 {
+		return nil
+	}
+	more = max(more, egress.Uncounted) // in steps, not for each event
+	if err := lease.Take(ctx, more); err != nil {
+		return err
+	}
+	r.lent += more
+	return nil
+}
+
+// hold keeps an event, of which the connection reuses the memory.
+func (r *response) hold(event []byte) { r.held = append(r.held, bytes.Clone(event)) }
+
+// drop ends holding and collecting, and returns the reserved memory.
+func (r *response) drop() (lent int64) {
+	lent = r.lent
+	r.over, r.held, r.lent = true, nil, 0
+	return lent
 }
 
 // kinds are the events that carry a text, and whether it is that of audio.
@@ -267,11 +292,11 @@ type saidText struct {
 }
 
 func (r *response) shown() []byte {
-	m := shownMessage{Type: "message", Role: "assistant", Content: []saidText{}}
+	content := []saidText{}
 	for _, p := range r.parts {
-		m.Content = append(m.Content, saidText{"output_text", p.text.String()})
+		content = append(content, saidText{"output_text", p.text.String()})
 	}
-	first, err := json.Marshal(m)
+	first, err := json.Marshal(shownMessage{Type: "message", Role: "assistant", Content: content})
 	if err != nil {
 		return nil
 	}
@@ -283,27 +308,25 @@ func (r *response) shown() []byte {
 }
 
 // done judges a response that has ended.
-func (g *Guard) done(r *response, e *realtime.Event, p *piece) verdict {
+func (g *Guard) done(r *response, e *realtime.Event, p *piece) session.Judged {
 	r.whole(p)
 	about, body := *g.about.Load(), r.shown()
 	var w guardrail.Word
-	now := []string(nil)
+	var now []string
 	if r.by.Holds() {
 		w = r.by.Held(g.ctx, about, body)
 		if w.Body != nil && !w.Denied {
-			if now = r.changed(w.Body); now == nil {
-				w.Denied = true // the changed response cannot be encoded
-			}
+			now = r.changed(w.Body)
 		}
-	}
-	if w.Denied || r.over && r.by.Holds() {
-		return g.denied(r, e, &w)
+		if w.Denied || r.over || w.Body != nil && now == nil { // the changed response cannot be encoded
+			return g.denied(r, e, &w)
+		}
 	}
 	if now != nil {
 		body = w.Body
 	}
 	after := r.by.Over(g.ctx, about, body)
-	w.Results.After = append(w.Results.After, after.Results.After...)
+	results := w.Results.WithAfter(after.Results.After)
 	g.outcomes.note(r.id, Outcome{Failed: w.Failed || after.Failed})
 	told := r.held
 	end := e.Body
@@ -315,25 +338,23 @@ func (g *Guard) done(r *response, e *realtime.Event, p *piece) verdict {
 			}
 		}
 	}
-	v := verdict{told: append(told, end), body: end}
-	v.told = append(v.told, g.results(&w.Results)...)
-	return v
+	return session.Judged{Replies: append(append(told, end), g.results(&results)...), Body: end}
 }
 
 // denied ends a response of which nothing was sent.
-func (g *Guard) denied(r *response, e *realtime.Event, w *guardrail.Word) verdict {
+func (g *Guard) denied(r *response, e *realtime.Event, w *guardrail.Word) session.Judged {
 	g.outcomes.note(r.id, Outcome{Denied: true})
 	end := change(e.Body, map[string]any{"response": json.RawMessage(change(e.Answer(), map[string]any{
 		"output": []any{}, "status": "failed", "status_details": map[string]any{"type": "failed", "reason": "hooks_failed", "error": map[string]string{"type": "hooks_failed", "code": "guardrail_denied"}},
 	}))})
-	v := verdict{told: [][]byte{g.refuse(w), end}, body: end}
+	var back [][]byte
 	for item, of := range g.items.of {
 		if of == r.id {
 			g.items.forget(item)
-			v.back = append(v.back, realtime.Delete(item))
+			back = append(back, realtime.Delete(item))
 		}
 	}
-	return v
+	return session.Judged{Replies: [][]byte{g.refuse(w), end}, Back: back, Body: end}
 }
 
 // Outcome is the guardrail outcome of a response, for its record.

@@ -47,7 +47,10 @@ type Dialogue struct {
 	draining bool
 	over     bool       // the client gets nothing more
 	refusal  fault.Code // of the last response if it was rejected; "" otherwise
-	result   session.Result
+	ended    session.Ended
+	byClient bool         // it was the client who left
+	why      *fault.Fault // for which it was disconnected
+	in, out  int64        // bytes of messages from the client and to it
 }
 
 // maxPending limits the queued and running responses.
@@ -69,7 +72,7 @@ func (d *Dialogue) Run(ctx context.Context) session.Result {
 	d.Client.Linger()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.result
+	return session.Result{Code: d.ended.Code, Reason: d.ended.Reason, ByClient: d.byClient, Fault: d.why, FromClient: d.in, ToClient: d.out}
 }
 
 // left records how the client has disconnected, unless the gateway disconnected it.
@@ -79,7 +82,7 @@ func (d *Dialogue) left(err error) {
 	d.mu.Lock()
 	mine := !d.over
 	if mine {
-		d.over, d.result.ByClient, d.result.Code, d.result.Reason = true, true, e.Code, e.Reason
+		d.over, d.byClient, d.ended = true, true, *e
 	}
 	d.mu.Unlock()
 	switch {
@@ -98,7 +101,7 @@ func (d *Dialogue) end(code int, reason string, why *fault.Fault) {
 		d.mu.Unlock()
 		return
 	}
-	d.over, d.result.Code, d.result.Reason, d.result.Fault = true, code, reason, why
+	d.over, d.ended, d.why = true, session.Ended{Code: code, Reason: reason}, why
 	d.mu.Unlock()
 	d.Client.Close(code, reason)
 }
@@ -170,7 +173,7 @@ func (d *Dialogue) read() error {
 			return err
 		}
 		d.mu.Lock()
-		d.result.FromClient += int64(len(in.buf.B))
+		d.in += int64(len(in.buf.B))
 		d.mu.Unlock()
 		d.take(in)
 	}
@@ -261,7 +264,7 @@ func (d *Dialogue) tell(lane string, event []byte) bool {
 	d.mu.Lock()
 	over := d.over
 	if !over {
-		d.result.ToClient += int64(len(event))
+		d.out += int64(len(event))
 	}
 	d.mu.Unlock()
 	if over {

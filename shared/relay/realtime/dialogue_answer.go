@@ -289,11 +289,15 @@ func (a *account) begins(s *wires.Step) error {
 	return err
 }
 
-// grows reserves more for a charge in progress.
 func (a *account) grows(s *wires.Step) error {
 	a.mu.Lock()
 	t := a.open[s.ID]
 	a.mu.Unlock()
+	return t.grow(s)
+}
+
+// grow reserves more for a charge in progress.
+func (t *thing) grow(s *wires.Step) error {
 	if t == nil || t.turn == nil || s.Seconds <= t.covered {
 		return nil
 	}

@@ -70,23 +70,14 @@ func NewGuard(ctx context.Context, now func() Guardrails, of GuardedSession) *Gu
 // Close releases the memory of held responses.
 func (g *Guard) Close() { g.lease.Free() }
 
-// verdict is a session.Judged under construction.
-type verdict struct {
-	stays      bool
-	told, back [][]byte
-	body       []byte
-	err        error
-}
-
 // Provider implements session.Guard.
 func (g *Guard) Provider(e *realtime.Event) session.Judged {
 	g.lease.Give(g.owed)
 	g.owed = 0
-	v := g.provider(e)
-	return session.Judged{Stays: v.stays, Replies: v.told, Back: v.back, Body: v.body, Err: v.err}
+	return g.provider(e)
 }
 
-func (g *Guard) provider(e *realtime.Event) verdict {
+func (g *Guard) provider(e *realtime.Event) session.Judged {
 	switch e.Type {
 	case realtime.SessionUpdated, realtime.SessionUpdateOld, realtime.Failed:
 		g.promised.Store(false) // from now on the provider's session state counts
@@ -182,18 +173,18 @@ func change(object []byte, set map[string]any) []byte {
 
 // heard judges client audio by its transcript. The provider already has the audio: if it is
 // denied, it is removed from the conversation, and any response to it is ended.
-func (g *Guard) heard(e *realtime.Event, by Guardrails) verdict {
+func (g *Guard) heard(e *realtime.Event, by Guardrails) session.Judged {
 	t, err := realtime.ReadTranscript(e.Body)
 	if err != nil {
-		return verdict{} // it cannot be judged
+		return session.Judged{} // it cannot be judged
 	}
 	part, err := json.Marshal(map[string]any{"type": "message", "role": "user", "content": []any{map[string]string{"type": "input_text", "text": t.Text}}})
 	if err != nil {
-		return verdict{}
+		return session.Judged{}
 	}
 	body, err := json.Marshal(clientTurn{Model: g.of.Model, Input: []json.RawMessage{part}})
 	if err != nil {
-		return verdict{}
+		return session.Judged{}
 	}
 	w := by.JudgeInput(g.ctx, body)
 	now := transcriptOf(w.Body)
@@ -201,20 +192,20 @@ func (g *Guard) heard(e *realtime.Event, by Guardrails) verdict {
 	case w.Denied, w.Body != nil && now == nil:
 		gone := retold(e.Body, "")
 		g.items.forget(t.Item)
-		v := verdict{told: [][]byte{g.refuse(&w)}, body: gone}
+		var back [][]byte
 		for id := range g.runs {
-			v.back = append(v.back, realtime.Cancel(id))
+			back = append(back, realtime.Cancel(id))
 		}
 		if g.of.Model != "" && t.Item != "" { // a session that only transcribes has no conversation
-			v.back = append(v.back, realtime.Delete(t.Item))
+			back = append(back, realtime.Delete(t.Item))
 		}
-		return v
+		return session.Judged{Replies: [][]byte{g.refuse(&w)}, Back: back, Body: gone}
 	case now != nil && *now != t.Text:
 		changed := retold(e.Body, *now)
-		return verdict{told: [][]byte{changed}, body: changed}
+		return session.Judged{Replies: [][]byte{changed}, Body: changed}
 	}
 	g.items.approve(t.Item, t.Text)
-	return verdict{stays: true}
+	return session.Judged{Stays: true}
 }
 
 // retold returns a transcript event with another text, and without fields that could reveal the
@@ -242,27 +233,25 @@ const (
 
 // unheard holds back the transcript of client audio until it is judged: partial transcripts,
 // which cannot be judged, and transcripts inside items. The complete transcript arrives once.
-func (g *Guard) unheard(e *realtime.Event) verdict {
+func (g *Guard) unheard(e *realtime.Event) session.Judged {
 	switch {
 	case strings.HasPrefix(e.Type, transcribing) && e.Type != unwritten:
-		return verdict{}
+		return session.Judged{}
 	case !strings.HasPrefix(e.Type, "conversation.item.") || e.Item() == nil:
 		return g.answer(e)
 	}
 	now, ok := g.items.unwritten(e)
 	switch {
 	case !ok:
-		return verdict{}
+		return session.Judged{}
 	case now == nil:
 		return g.answer(e)
 	}
-	with := *e
-	with.Body = now
-	v := g.answer(&with)
-	if v.stays {
-		v = verdict{told: [][]byte{now}, body: now}
+	with := e.WithBody(now)
+	if v := g.answer(&with); !v.Stays {
+		return v
 	}
-	return v
+	return session.Judged{Replies: [][]byte{now}, Body: now}
 }
 
 // transcriptOf reads a transcript as guardrails changed it.

@@ -50,7 +50,7 @@ type LiveSession struct {
 func (s *LiveSession) Run(ctx context.Context) session.Result {
 	s.context, s.stop = context.WithCancel(ctx)
 	s.in = s.First
-	s.account.desk = s.Controller
+	s.account = account{desk: s.Controller}
 	err := s.begin()
 	done := make(chan struct{})
 	go func() {
@@ -123,16 +123,12 @@ func (s *LiveSession) may(asks *wires.Demands) error {
 func (s *LiveSession) result(fromNear error) session.Result {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := session.Result{Code: session.Lost, FromClient: s.in, ToClient: s.out, Fault: s.why}
-	if s.ended != nil {
-		r.Code, r.Reason = s.ended.Code, s.ended.Reason
-		return r
+	e := s.ended
+	if e == nil {
+		e = &session.Ended{Code: session.Lost}
+		errors.As(fromNear, &e)
 	}
-	r.ByClient = true
-	if e := (*session.Ended)(nil); errors.As(fromNear, &e) {
-		r.Code, r.Reason = e.Code, e.Reason
-	}
-	return r
+	return session.Result{Code: e.Code, Reason: e.Reason, ByClient: s.ended == nil, Fault: s.why, FromClient: s.in, ToClient: s.out}
 }
 
 // fromNear reads the client until it disconnects or is disconnected.

@@ -46,13 +46,15 @@ type SocketMaker struct{}
 
 // Accept implements session.Maker.
 func (SocketMaker) Accept(w http.ResponseWriter, req *http.Request, protocol string, h http.Header) (session.Conn, error) {
+	var protocols []string
+	if protocol != "" {
+		protocols = []string{protocol}
+	}
 	up := websocket.Upgrader{
+		Subprotocols:    protocols,
 		WriteBufferSize: writeBuffer, WriteBufferPool: &buffers, // and the server's buffer to read with
 		CheckOrigin: func(*http.Request) bool { return true }, // the key authenticates, for any origin
 		Error:       func(http.ResponseWriter, *http.Request, int, error) {},
-	}
-	if protocol != "" {
-		up.Subprotocols = []string{protocol}
 	}
 	raw := &inspected{}
 	ws, err := up.Upgrade(hijacker{w, raw}, req, h)
@@ -71,7 +73,7 @@ type hijacker struct {
 // Hijack implements http.Hijacker.
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, b, err := http.NewResponseController(h.ResponseWriter).Hijack()
-	h.raw.Conn = conn
+	*h.raw = inspected{Conn: conn}
 	if err == nil && b.Reader.Buffered() > 0 { // the library would close it silently
 		_ = conn.SetWriteDeadline(time.Now().Add(closeTime))
 		_, _ = io.WriteString(conn, early) // a client that is gone needs no response
@@ -87,12 +89,14 @@ const early = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nCon
 
 // Dial implements session.Maker.
 func (SocketMaker) Dial(ctx context.Context, to *session.Address) (session.Conn, *http.Response, error) {
-	raw := &inspected{frames: frames{answer: true}}
+	raw := &inspected{}
 	inspect := func(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
-		return func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
-			if raw.Conn, err = dial(ctx, network, addr); err != nil {
+		return func(ctx context.Context, network, addr string) (net.Conn, error) {
+			conn, err := dial(ctx, network, addr)
+			if err != nil {
 				return nil, err
 			}
+			*raw = inspected{Conn: conn, frames: frames{answer: true}}
 			return raw, nil
 		}
 	}

@@ -114,6 +114,7 @@ func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) err
 		return &Ended{NotUTF8, "a text message must be UTF-8"}
 	}
 	e, err := reader.Read(p)
+	id := e.ID // also of an event that a guardrail changes
 	var asked Turn
 	if err == nil {
 		p, err = s.guarded(reader, &e)
@@ -128,11 +129,11 @@ func (s *Session) clientSaid(reader *realtime.Reader, binary bool, p []byte) err
 		p, err = s.named(&e, p)
 	}
 	if err != nil {
-		s.refuse(fault.From(err), e.ID)
+		s.refuse(fault.From(err), id)
 		return nil
 	}
 	if asked != nil {
-		s.turns.await(asked, e.ID)
+		s.turns.await(asked, id)
 	}
 	if err := s.Far.Write(binary, p); err != nil {
 		return nil // the provider is gone; its reader reports why
@@ -149,9 +150,7 @@ func (s *Session) guarded(reader *realtime.Reader, e *realtime.Event) ([]byte, e
 	if err != nil || now == nil {
 		return e.Body, err
 	}
-	id := e.ID
 	*e, err = reader.Read(now)
-	e.ID = id
 	return now, err
 }
 
@@ -176,7 +175,7 @@ func (s *Session) judge(e *realtime.Event) (Turn, error) {
 		if err := once(asks.Twice); err != nil {
 			return nil, err
 		}
-		return s.begin(&Wanted{Output: asks.MaxOutput, Unbounded: asks.Unbounded, Event: e.Body})
+		return s.begin(&asks, e.Body)
 	default:
 		s.turns.said(e.Added())
 	}
@@ -217,24 +216,22 @@ func once(twice string) error {
 	return fault.New(fault.InvalidRequest, twice, "is sent in two spellings; send the one that the provider reads")
 }
 
-// begin has a response admitted.
-func (s *Session) begin(w *Wanted) (Turn, error) {
+// begin has a response admitted. event is the client's request for it; nil if there is none.
+func (s *Session) begin(asks *realtime.ResponseRequest, event []byte) (Turn, error) {
 	if s.stands.isDraining() {
-		f := fault.New(fault.ServiceUnavailable, "", "The gateway is restarting; open a new session")
-		f.RetryAfter = time.Second
-		return nil, f
+		return nil, &fault.Fault{Code: fault.ServiceUnavailable, Message: "The gateway is restarting; open a new session", RetryAfter: time.Second}
 	}
 	if err := s.turns.room(); err != nil {
 		return nil, err
 	}
-	w.Input, w.HeldIn = s.turns.input()+int64(len(w.Event)), s.turns.heldIn()
-	if tools := reference.FindHosted(w.Event); w.HeldIn == "" && len(tools) > 0 {
-		w.HeldIn = tools[0].Field
+	heldIn, output := s.turns.heldIn(), asks.MaxOutput
+	if tools := reference.FindHosted(event); heldIn == "" && len(tools) > 0 {
+		heldIn = tools[0].Field
 	}
-	if w.Output == 0 && !w.Unbounded {
-		w.Output = s.turns.bound()
+	if output == 0 && !asks.Unbounded {
+		output = s.turns.bound()
 	}
-	return s.Controller.Begin(w)
+	return s.Controller.Begin(&Wanted{Input: s.turns.input() + int64(len(event)), HeldIn: heldIn, Output: output, Unbounded: asks.Unbounded, Event: event})
 }
 
 // refuse reports a fault to the client, and ends the session if the fault does.
@@ -304,8 +301,9 @@ func (s *Session) takes(reader *realtime.Reader, binary bool, p []byte) error {
 	if !binary && !utf8.Valid(p) {
 		return &Ended{NotUTF8, "a text message must be UTF-8"}
 	}
-	judged := Judged{Stays: true}
-	if e, err := reader.Read(p); err == nil { // a message that is not an event has no meaning here, and is forwarded
+	e, err := reader.Read(p)
+	judged := Judged{Stays: err == nil || s.Guard == nil || !s.Guard.Judges()} // a message that is not an event cannot be judged
+	if err == nil {
 		if s.Guard != nil {
 			judged = s.Guard.Provider(&e)
 		}
@@ -313,11 +311,9 @@ func (s *Session) takes(reader *realtime.Reader, binary bool, p []byte) error {
 			return Unheld(judged.Err)
 		}
 		if judged.Body != nil {
-			e.Body = judged.Body
+			e = e.WithBody(judged.Body)
 		}
 		s.learn(&e)
-	} else if s.Guard != nil && s.Guard.Judges() {
-		judged.Stays = false // it cannot be judged
 	}
 	for _, back := range judged.Back {
 		_ = s.Far.Write(false, back) // a provider that is gone is detected by its reader
@@ -388,7 +384,7 @@ func (s *Session) created(e *realtime.Event) {
 		s.cancelLeft()
 		return
 	}
-	t, err := s.begin(new(Wanted))
+	t, err := s.begin(new(realtime.ResponseRequest), nil)
 	s.turns.open(d.ID, t)
 	if err == nil {
 		s.cancelLeft()

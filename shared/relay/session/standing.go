@@ -134,14 +134,10 @@ func (st *standing) event() (n int, over bool) {
 func (st *standing) result(fromNear error) Result {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	r := Result{Code: Lost, FromClient: st.in, ToClient: st.out}
-	if st.ended != nil {
-		r.Code, r.Reason, r.Fault, r.ByProvider = st.ended.Code, st.ended.Reason, st.why, st.byFar
-		return r
+	if e := st.ended; e != nil {
+		return Result{Code: e.Code, Reason: e.Reason, Fault: st.why, ByProvider: st.byFar, FromClient: st.in, ToClient: st.out}
 	}
-	r.ByClient = true
-	if e := (*Ended)(nil); errors.As(fromNear, &e) {
-		r.Code, r.Reason = e.Code, e.Reason
-	}
-	return r
+	e := &Ended{Code: Lost}
+	errors.As(fromNear, &e)
+	return Result{Code: e.Code, Reason: e.Reason, ByClient: true, FromClient: st.in, ToClient: st.out}
 }

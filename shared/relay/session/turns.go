@@ -20,7 +20,7 @@ const (
 type turns struct {
 	mu      sync.Mutex
 	awaited []awaited
-	running map[string]*running
+	running map[string]running
 	seen    map[string]struct{} // ids of finished responses, and of transcribed items
 	is      realtime.Session
 	history tokens         // that the last response read and made
@@ -30,6 +30,10 @@ type turns struct {
 
 // tokens are counted apart by medium, because their prices differ.
 type tokens struct{ text, audio, image int64 }
+
+func (n tokens) plus(m tokens) tokens {
+	return tokens{n.text + m.text, n.audio + m.audio, n.image + m.image}
+}
 
 func (n tokens) total() int64 { return n.text + n.audio + n.image }
 
@@ -56,7 +60,7 @@ type running struct {
 	cancelled bool
 }
 
-func (t *turns) begin(model string) { t.is.Model = model }
+func (t *turns) begin(model string) { t.is = realtime.Session{Model: model} }
 
 // How content is converted to tokens. Bounds use the most tokens that content can have,
 // estimates the usual number.
@@ -71,9 +75,7 @@ const (
 // said counts what the client added to the conversation.
 func (t *turns) said(a realtime.Added) {
 	t.mu.Lock()
-	t.since.Text += a.Text
-	t.since.Audio += a.Audio
-	t.since.Images += a.Images
+	t.since = realtime.Added{Text: t.since.Text + a.Text, Audio: t.since.Audio + a.Audio, Images: t.since.Images + a.Images}
 	t.mu.Unlock()
 }
 
@@ -115,9 +117,9 @@ func (t *turns) await(turn Turn, event string) {
 func (t *turns) open(id string, turn Turn) {
 	t.mu.Lock()
 	if t.running == nil {
-		t.running = make(map[string]*running)
+		t.running = make(map[string]running)
 	}
-	t.running[id] = &running{turn: turn}
+	t.running[id] = running{turn: turn}
 	t.mu.Unlock()
 }
 
@@ -141,7 +143,8 @@ func (t *turns) unseen(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	_, over := t.seen[id]
-	return !over && t.running[id] == nil
+	_, runs := t.running[id]
+	return !over && !runs
 }
 
 // first reports whether an id is seen for the first time, and remembers it.
@@ -167,29 +170,28 @@ func (t *turns) note(id string) bool {
 func (t *turns) done(d *realtime.Done) (turn Turn, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := t.running[d.ID]
-	if r == nil {
+	r, runs := t.running[d.ID]
+	if !runs {
 		return nil, t.note(d.ID)
 	}
 	delete(t.running, d.ID)
 	t.note(d.ID)
 	if !d.Usage.Known() && (d.Status == "completed" || r.made.total() > 0) {
-		t.estimate(d, r)
+		estimate(&d.Usage, t.history, t.since, r.made)
 	}
 	t.history, t.since = tokensOf(d.Usage), realtime.Added{}
 	return r.turn, true
 }
 
-// estimate returns the usage that is assumed for a response without reported usage: its text,
-// audio and images each in their own class.
-func (t *turns) estimate(d *realtime.Done, r *running) {
-	u := &d.Usage
-	u.Set(pricing.Input, t.history.text+per(t.since.Text, bytesOfToken))
-	u.Set(pricing.Output, r.made.text)
+// estimate sets the usage that is assumed for a response without reported usage: its text, audio
+// and images each in their own class.
+func estimate(u *pricing.Usage, history tokens, since realtime.Added, made tokens) {
+	u.Set(pricing.Input, history.text+per(since.Text, bytesOfToken))
+	u.Set(pricing.Output, made.text)
 	for class, n := range map[pricing.Class]int64{
-		pricing.AudioIn:  t.history.audio + per(t.since.Audio, usualBytesOfAudio),
-		pricing.ImageIn:  t.history.image + int64(t.since.Images)*usualImage,
-		pricing.AudioOut: r.made.audio,
+		pricing.AudioIn:  history.audio + per(since.Audio, usualBytesOfAudio),
+		pricing.ImageIn:  history.image + int64(since.Images)*usualImage,
+		pricing.AudioOut: made.audio,
 	} {
 		if n > 0 {
 			u.Set(class, n)
@@ -202,13 +204,12 @@ func (t *turns) estimate(d *realtime.Done, r *running) {
 func (t *turns) made(id string, bytes int, audio bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := t.running[id]
-	switch {
-	case r == nil:
-	case audio:
-		r.made.audio += per(bytes, usualBytesOfAudio)
-	default:
-		r.made.text += per(bytes, bytesOfToken)
+	n := tokens{text: per(bytes, bytesOfToken)}
+	if audio {
+		n = tokens{audio: per(bytes, usualBytesOfAudio)}
+	}
+	if r, runs := t.running[id]; runs {
+		t.running[id] = running{r.turn, r.made.plus(n), r.cancelled}
 	}
 }
 
@@ -230,7 +231,7 @@ func (t *turns) failed(event string) Turn {
 // isNow records the session state that the provider reports.
 func (t *turns) isNow(s *realtime.Session) {
 	t.mu.Lock()
-	t.is.Transcription, t.is.MaxOutput, t.is.Instructions = s.Transcription, s.MaxOutput, s.Instructions
+	t.is = realtime.Session{Model: t.is.Model, Transcription: s.Transcription, MaxOutput: s.MaxOutput, Instructions: s.Instructions}
 	t.mu.Unlock()
 	t.names(s)
 }
@@ -273,7 +274,7 @@ func (t *turns) toCancel() (ids []string) {
 	defer t.mu.Unlock()
 	for id, r := range t.running {
 		if !r.cancelled {
-			r.cancelled = true
+			t.running[id] = running{r.turn, r.made, true}
 			ids = append(ids, id)
 		}
 	}
@@ -283,8 +284,8 @@ func (t *turns) toCancel() (ids []string) {
 // cancels records that a response was cancelled.
 func (t *turns) cancels(id string) {
 	t.mu.Lock()
-	if r := t.running[id]; r != nil {
-		r.cancelled = true
+	if r, runs := t.running[id]; runs {
+		t.running[id] = running{r.turn, r.made, true}
 	}
 	t.mu.Unlock()
 }
@@ -304,7 +305,7 @@ func (t *turns) leave() {
 	dones := make(map[string]*realtime.Done, len(open))
 	for id, r := range open {
 		d := &realtime.Done{ID: id, Status: "incomplete", Reason: realtime.ConnectionLost}
-		t.estimate(d, r)
+		estimate(&d.Usage, t.history, t.since, r.made)
 		dones[id] = d
 	}
 	t.mu.Unlock()
