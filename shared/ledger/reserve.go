@@ -36,6 +36,13 @@ type Bound struct {
 	Counted bool
 }
 
+// After returns the bound of a request that these subjects and others were already charged for.
+// counted: another reservation counts it in budgets of requests.
+func (b Bound) After(charged, before Used, counted bool) Bound {
+	b.Charged, b.Before, b.Counted = charged, before, counted
+	return b
+}
+
 // requests is the number of requests that the bound takes from budgets of requests.
 func (b *Bound) requests() int64 {
 	if b.Counted {

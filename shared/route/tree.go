@@ -89,6 +89,14 @@ type Leaf struct {
 	edits           edits
 }
 
+// At returns the leaf with a model of a saved provider as its target.
+func (l *Leaf) At(slug, model string) *Leaf {
+	next := *l
+	next.Slug, next.Model = slug, model
+	next.Provider, next.APIKey, next.Fields, next.CustomHost, next.PromptID = "", "", nil, "", ""
+	return &next
+}
+
 // inherited are the settings that a node passes down.
 type inherited struct {
 	override, defaults []Param

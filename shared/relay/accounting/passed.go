@@ -75,9 +75,8 @@ func (a *passed) read() (got chat.Meter) {
 	switch {
 	case like == nil && a.bill.Target.Req.Req.Method == http.MethodPost && a.bill.Target.Body.StoredPath().Collection == "videos":
 		if video, ok := body.ReadVideo(a.answer.Retained); ok {
-			got.Model, got.Usage = video.Model, video.Usage
 			a.bill.Reported.OfSize(video.Size)
-			return got
+			return chat.Meter{Model: video.Model, Usage: video.Usage}
 		}
 	case like == nil:
 	case like.Client != nil:

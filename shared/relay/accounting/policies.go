@@ -37,11 +37,11 @@ func (r *Ruled) Copy() Ruled {
 
 // ReadPolicies finds what policies say of the request before it is routed.
 func (b *Bill) ReadPolicies() error {
-	var err error
-	if b.policies, err = Load(b.Target.Req.Ctx, b.Target.Req.View, b.Target.Req.Who.Scope); err != nil || b.policies.Empty() {
+	policies, err := Load(b.Target.Req.Ctx, b.Target.Req.View, b.Target.Req.Who.Scope)
+	if err != nil {
 		return err
 	}
-	b.early = b.policies.Early(b.fact)
+	b.Ruled = Ruled{policies: policies, early: policies.Early(b.fact)}
 	return nil
 }
 
@@ -103,16 +103,17 @@ func namesOfModel(b *Bill) (names []string) {
 // LimitsOfTarget applies the target's policies, and returns the rates that have not yet counted
 // the request.
 func (b *Bill) LimitsOfTarget() (rates []*ledger.Subject) {
-	rates = b.Target.To.Subjects
-	if b.policies.Empty() {
+	return limits(&b.Ruled, b.Target.To.Subjects, b.fact)
+}
+
+func limits(r *Ruled, rates []*ledger.Subject, facts Facts) []*ledger.Subject {
+	if r.policies.Empty() {
 		return rates
 	}
-	if b.late = b.policies.Late(b.fact); len(b.late) == 0 {
-		return rates
-	}
+	r.late = r.policies.Late(facts)
 	rates = rates[:len(rates):len(rates)]
-	for _, s := range b.late {
-		if !slices.Contains(b.counted, s) {
+	for _, s := range r.late {
+		if !slices.Contains(r.counted, s) {
 			rates = append(rates, s)
 		}
 	}
@@ -133,10 +134,8 @@ func (r *Ruled) Reroute(leaf *route.Leaf, raw bool, err error) *route.Leaf {
 		return nil
 	}
 	r.sent, r.rerouted = true, f.Limit.Fallback
-	next := *leaf
-	next.Slug, next.Model, _ = strings.Cut(strings.TrimPrefix(f.Limit.Fallback, "@"), "/")
-	next.Provider, next.APIKey, next.Fields, next.CustomHost, next.PromptID = "", "", nil, "", ""
-	return &next
+	slug, model, _ := strings.Cut(strings.TrimPrefix(f.Limit.Fallback, "@"), "/")
+	return leaf.At(slug, model)
 }
 
 // Planned is called before a target of the plan is tried, as opposed to one that a budget

@@ -43,6 +43,11 @@ type targetHold struct {
 	before   ledger.Used // of the request before this target
 }
 
+// used is the part of what the request has spent that this target used.
+func (h *targetHold) used(spent ledger.Used) ledger.Used {
+	return ledger.Used{Cost: spent.Cost - h.before.Cost, Tokens: spent.Tokens - h.before.Tokens}
+}
+
 // maxCharge limits the charge of one response to ten million dollars, so that budgets and cubes
 // can sum thousands of these without overflow.
 const maxCharge pricing.NanoDollars = 10_000_000 * 1_000_000_000
@@ -160,8 +165,7 @@ func (s *Spending) Reserve(ctx, base context.Context, l *ledger.Ledger, id strin
 	var err error
 	s.covered = s.spent()
 	if len(own) > 0 {
-		all := bound
-		all.Charged, all.Counted = s.covered, s.second
+		all := bound.After(s.covered, ledger.Used{}, s.second)
 		if s.reserved == nil {
 			s.reserved, err = l.Reserve(ctx, id, own, all)
 		} else {
@@ -175,9 +179,8 @@ func (s *Spending) Reserve(ctx, base context.Context, l *ledger.Ledger, id strin
 	if len(its) == 0 {
 		return nil
 	}
-	s.held.attempts, s.held.before = len(s.Attempts), s.covered
-	bound.Before = s.covered
-	s.held.reserved, err = l.Reserve(ctx, id, its, bound)
+	reserved, err := l.Reserve(ctx, id, its, bound.After(ledger.Used{}, s.covered, false))
+	s.held = targetHold{reserved, len(s.Attempts), s.covered}
 	return err
 }
 
@@ -195,13 +198,10 @@ func (s *Spending) Short() bool {
 // charges for earlier calls. It fails if a budget is exhausted.
 func (s *Spending) CoverAgain(ctx context.Context, bound ledger.Bound) error {
 	spent := s.spent()
-	bound.Charged = spent
-	if err := s.reserved.Raise(ctx, bound); err != nil {
+	if err := s.reserved.Raise(ctx, bound.After(spent, ledger.Used{}, false)); err != nil {
 		return err
 	}
-	before := s.held.before
-	bound.Charged, bound.Before = ledger.Used{Cost: spent.Cost - before.Cost, Tokens: spent.Tokens - before.Tokens}, before
-	if err := s.held.reserved.Raise(ctx, bound); err != nil {
+	if err := s.held.reserved.Raise(ctx, bound.After(s.held.used(spent), s.held.before, false)); err != nil {
 		return err
 	}
 	s.covered = spent
@@ -248,9 +248,8 @@ func (s *Spending) CountHit(base context.Context, l *ledger.Ledger, id string, o
 func (s *Spending) Hold(base context.Context, until time.Time) ([]ledger.Held, error) {
 	spent := s.spent()
 	held, err := s.reserved.Hold(base, until, spent)
-	before := s.held.before
-	its, err2 := s.held.reserved.Hold(base, until, ledger.Used{Cost: spent.Cost - before.Cost, Tokens: spent.Tokens - before.Tokens})
-	s.reserved, s.held.reserved = nil, nil
+	its, err2 := s.held.reserved.Hold(base, until, s.held.used(spent))
+	s.reserved, s.held = nil, targetHold{}
 	return append(held, its...), errors.Join(err, err2)
 }
 
@@ -360,9 +359,10 @@ func settleTarget(s *Spending, base context.Context) {
 	if len(s.Attempts) == h.attempts {
 		s.settle(h.reserved, h.reserved.Release(base))
 	} else {
-		s.settle(h.reserved, h.reserved.Settle(base, s.Cost-h.before.Cost, s.Usage.TotalTokens()-h.before.Tokens))
+		used := h.used(s.spent())
+		s.settle(h.reserved, h.reserved.Settle(base, used.Cost, used.Tokens))
 	}
-	h.reserved = nil
+	s.held = targetHold{}
 }
 
 // settle records the result of a settlement.
