@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 )
@@ -97,6 +98,27 @@ type Table interface {
 	Delete(ctx context.Context, key Key, conds ...Cond) error
 	// Query reads one partition in the order of the sort key.
 	Query(ctx context.Context, q Query) (Page, error)
+}
+
+// Rows returns the rows that a query finds, on all pages. It ends with the first error.
+func Rows(ctx context.Context, t Table, q Query) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for {
+			page, err := t.Query(ctx, q)
+			if err != nil {
+				yield(Row{}, err)
+				return
+			}
+			for _, row := range page.Rows {
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if q.After = page.Next; q.After == "" {
+				return
+			}
+		}
+	}
 }
 
 // Update is a change to one row.

@@ -166,6 +166,16 @@ const (
 	firstLook = time.Minute
 )
 
+// Again counts a poll of a response that has not ended. It returns false once the provider has
+// repeatedly reported it as missing.
+func (a *Awaited) Again(missing bool) bool {
+	a.Looks++
+	if missing {
+		a.Unknown++
+	}
+	return a.Unknown < MaxUnknown
+}
+
 // until returns the wait before the next poll of a response, which grows with each.
 func (s *Batches) until(a *Awaited) time.Duration {
 	first := s.Look

@@ -105,28 +105,29 @@ func (r HeldFiles) SaveAs(ctx context.Context, id, name, purpose string, src io.
 // save writes a file. On an error it also returns the partially written file.
 func (r HeldFiles) save(ctx context.Context, id, name string, src io.Reader, purpose func() (string, error)) (*chat.HeldFile, error) {
 	now := r.Now()
-	f := &chat.HeldFile{ID: id, Name: name, Created: now.Unix(), Expires: now.Add(heldFor).Unix()}
-	err := r.fill(ctx, f, src)
+	size, err := r.fill(ctx, &chat.HeldFile{ID: id, Created: now.Unix()}, src)
+	what := ""
 	if err == nil {
-		f.Purpose, err = purpose()
+		what, err = purpose()
 	}
+	f := &chat.HeldFile{ID: id, Name: name, Purpose: what, Bytes: size, Created: now.Unix(), Expires: now.Add(heldFor).Unix()}
 	if err == nil {
 		err = r.enter(ctx, f)
 	}
 	return f, err
 }
 
-// fill writes the chunks of a file.
-func (r HeldFiles) fill(ctx context.Context, f *chat.HeldFile, src io.Reader) error {
+// fill writes the chunks of a file and returns its size.
+func (r HeldFiles) fill(ctx context.Context, f *chat.HeldFile, src io.Reader) (size int64, err error) {
 	p := make([]byte, chunkSize)
 	for n := 0; ; n++ {
 		got, err := io.ReadFull(src, p)
 		ended := err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF)
 		if err != nil && !ended {
-			return err
+			return size, err
 		}
-		if f.Bytes += int64(got); f.Bytes > maxFile {
-			return fault.Newf(fault.BodyTooLarge, "file", "file must have at most %d bytes", int64(maxFile))
+		if size += int64(got); size > maxFile {
+			return size, fault.Newf(fault.BodyTooLarge, "file", "file must have at most %d bytes", int64(maxFile))
 		}
 		if got > 0 {
 			place := r.chunk(f, n)
@@ -135,11 +136,11 @@ func (r HeldFiles) fill(ctx context.Context, f *chat.HeldFile, src io.Reader) er
 				err = r.Bucket.Put(ctx, place, sealed)
 			}
 			if err != nil {
-				return fault.Unavailable(err)
+				return size, fault.Unavailable(err)
 			}
 		}
 		if ended {
-			return nil
+			return size, nil
 		}
 	}
 }

@@ -1,12 +1,14 @@
 package batch
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"time"
 
 	"gateway/shared/dialect/job"
 	"gateway/shared/dialect/upstream"
+	"gateway/shared/fault"
 )
 
 // Status is the state of a batch.
@@ -119,8 +121,8 @@ const (
 // then all problems but the first.
 func (p *Progress) encode() ([]byte, error) {
 	for i := range p.Problems {
-		q := &p.Problems[i]
-		q.Code, q.Message, q.Param = cut(q.Code), cut(q.Message), cut(q.Param)
+		q := p.Problems[i]
+		p.Problems[i] = Problem{cut(q.Code), cut(q.Message), cut(q.Param), q.Line}
 	}
 	for {
 		b, err := json.Marshal(p)
@@ -143,6 +145,54 @@ func cut(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxSaid], "")
+}
+
+// cancel starts the cancellation of a batch.
+func (p *Progress) cancel(now time.Time) error {
+	switch p.Status {
+	case Validating, InProgress:
+		p.Status, p.Cancelling = Cancelling, now.Unix()
+	case Cancelling:
+	default:
+		return fault.Newf(fault.Conflict, "id", "The batch is %s and can no longer be cancelled", p.Status)
+	}
+	return nil
+}
+
+// Validated records the result of reading all rows: a batch with problems has ended, one without
+// starts with its first stage at a provider, "" for none, unless it is cancelled.
+func (p *Progress) Validated(problems []Problem, rows int, stage string, now time.Time) {
+	if p.Problems = problems; len(problems) > 0 {
+		p.End(Failed, now)
+		return
+	}
+	p.Total, p.Began = int64(rows), now.Unix()
+	if p.Status != Cancelling {
+		p.Status, p.Provider = InProgress, Provider{Stage: stage}
+	}
+}
+
+// Fail ends a batch that cannot continue; results that it has are written first.
+func (p *Progress) Fail(why Problem, now time.Time) {
+	p.Problems = append(p.Problems, why)
+	if p.Outcome == "" && p.Provider.Stage == "" && p.Good+p.Bad > 0 {
+		p.Finalize(Failed, now)
+		return
+	}
+	p.End(Failed, now)
+}
+
+// Close ends a batch with its files, "" for none or those before, and with rows that have failed
+// because they were not executed.
+func (p *Progress) Close(output, failures string, left int64, now time.Time) {
+	p.Output, p.Errors, p.Bad = cmp.Or(output, p.Output), cmp.Or(failures, p.Errors), p.Bad+left
+	p.End(p.Outcome, now)
+}
+
+// Advance completes a step; the next one is due at next.
+func (p *Progress) Advance(next time.Time) {
+	p.Step++
+	p.Next = next.UnixMilli()
 }
 
 // End sets the final state of a batch.
@@ -185,8 +235,11 @@ func (b *Batch) Append(dst []byte, details bool) []byte {
 	o.Str("id", b.ID)
 	o.Str("object", "batch")
 	o.Str("endpoint", b.Endpoint)
-	o.Key("errors")
-	b.appendErrors(o)
+	errs := b.ErrorsObject()
+	if errs == nil {
+		errs = []byte("null")
+	}
+	o.Raw("errors", errs)
 	o.Str("input_file_id", b.Input)
 	o.Str("completion_window", b.Window)
 	o.Str("status", string(b.Status))
@@ -199,14 +252,6 @@ func (b *Batch) Append(dst []byte, details bool) []byte {
 	}
 	o.Close('}')
 	return o.B
-}
-
-func (b *Batch) appendErrors(o *upstream.Object) {
-	if len(b.Problems) == 0 {
-		o.B = append(o.B, "null"...)
-		return
-	}
-	o.B = append(o.B, b.ErrorsObject()...)
 }
 
 // ErrorsObject returns the batch's errors; nil if there are none.
@@ -242,11 +287,11 @@ func (b *Batch) ErrorsObject() []byte {
 }
 
 func (b *Batch) appendDetails(o *upstream.Object) {
-	o.Key("provider_details")
 	if b.Window != Day {
-		o.B = append(o.B, "null"...)
+		o.Raw("provider_details", []byte("null"))
 		return
 	}
+	o.Key("provider_details")
 	o.Open('{')
 	p := &b.Provider
 	for _, m := range [...][2]string{{"batch_id", p.Batch}, {"input_file_id", p.File}, {"status", p.Status}} {

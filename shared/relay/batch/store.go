@@ -72,8 +72,10 @@ func binding(sc store.Scope, k store.Key) seal.Binding {
 // Create creates a batch that is due immediately.
 func (s *Batches) Create(ctx context.Context, sc store.Scope, d Definition) (*Batch, error) {
 	now := s.Now()
-	b := &Batch{ID: IDPrefix + ulid.MustNewDefault(now).String(), Definition: d, rev: 1}
-	b.Progress = Progress{Status: Validating, Created: now.Unix(), Expires: now.Add(Lifetime).Unix(), Next: now.UnixMilli()}
+	b := &Batch{
+		ID: IDPrefix + ulid.MustNewDefault(now).String(), Definition: d, rev: 1,
+		Progress: Progress{Status: Validating, Created: now.Unix(), Expires: now.Add(Lifetime).Unix(), Next: now.UnixMilli()},
+	}
 	k := key(sc, b.ID)
 	plain, err := json.Marshal(d)
 	if err != nil {
@@ -175,7 +177,6 @@ func (s *Batches) Change(ctx context.Context, sc store.Scope, id, holder string,
 		if err := f(b); err != nil {
 			return b, err
 		}
-		b.rev++
 		progress, err := b.Progress.encode()
 		if err != nil {
 			return nil, fault.Internal(err)
@@ -184,7 +185,7 @@ func (s *Batches) Change(ctx context.Context, sc store.Scope, id, holder string,
 		_, _, err = s.table().Update(ctx, store.Update{
 			Key: k, If: []store.Cond{store.IfEqual(store.At("rev"), rev)},
 			Set: []store.Assign{
-				{Path: store.At("progress"), Value: string(progress)}, {Path: store.At("rev"), Value: b.rev},
+				{Path: store.At("progress"), Value: string(progress)}, {Path: store.At("rev"), Value: rev + 1},
 				{Path: store.At("holder"), Value: b.holder}, {Path: store.At("until"), Value: b.until},
 			},
 		})
@@ -204,20 +205,24 @@ func (s *Batches) Change(ctx context.Context, sc store.Scope, id, holder string,
 // lease of another process belongs to one that died.
 func (s *Batches) Take(ctx context.Context, sc store.Scope, id, holder string, step int64, d time.Duration, alone bool) (*Batch, error) {
 	return s.Change(ctx, sc, id, "", func(b *Batch) error {
-		now := s.Now()
-		other := b.HeldBy(now)
-		if alone && !sameProcess(other, holder) {
-			other = ""
-		}
-		if other == holder {
-			other = "" // the response to the first attempt was lost
-		}
-		if other != "" || b.Step != step || b.Status.Ended() {
-			return ErrTaken
-		}
-		b.holder, b.until = holder, now.Add(d).UnixMilli()
-		return nil
+		return b.take(holder, step, s.Now(), d, alone)
 	})
+}
+
+// take gives holder the lease from now, for d.
+func (b *Batch) take(holder string, step int64, now time.Time, d time.Duration, alone bool) error {
+	other := b.HeldBy(now)
+	if alone && !sameProcess(other, holder) {
+		other = ""
+	}
+	if other == holder {
+		other = "" // the response to the first attempt was lost
+	}
+	if other != "" || b.Step != step || b.Status.Ended() {
+		return ErrTaken
+	}
+	b.holder, b.until = holder, now.Add(d).UnixMilli()
+	return nil
 }
 
 // sameProcess compares holders, which are process/number.
@@ -257,14 +262,7 @@ func (s *Batches) Release(ctx context.Context, sc store.Scope, id, holder string
 // Cancel starts the cancellation of a batch.
 func (s *Batches) Cancel(ctx context.Context, sc store.Scope, id string) (*Batch, error) {
 	return s.Change(ctx, sc, id, "", func(b *Batch) error {
-		switch b.Status {
-		case Validating, InProgress:
-			b.Status, b.Progress.Cancelling = Cancelling, s.Now().Unix()
-		case Cancelling:
-		default:
-			return fault.Newf(fault.Conflict, "id", "The batch is %s and can no longer be cancelled", b.Status)
-		}
-		return nil
+		return b.Progress.cancel(s.Now())
 	})
 }
 

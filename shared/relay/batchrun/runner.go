@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"sync"
 	"time"
@@ -102,15 +103,15 @@ func (r *Runner) handle(ctx context.Context, m queue.Message) error {
 	if step.Awaited != nil {
 		return r.look(ctx, step)
 	}
-	w := &work{runner: r, sc: step.Scope(), id: step.Batch, holder: r.process + "/" + uuid.NewString()[:8]}
-	late := context.WithoutCancel(ctx)
-	w.batch, err = r.Batches.Take(late, w.sc, w.id, w.holder, step.Step, r.Pace.Lease, r.Alone)
-	if errors.Is(err, batch.ErrTaken) || err == nil && w.batch == nil {
+	sc, holder := step.Scope(), r.process+"/"+uuid.NewString()[:8]
+	b, err := r.Batches.Take(context.WithoutCancel(ctx), sc, step.Batch, holder, step.Step, r.Pace.Lease, r.Alone)
+	if errors.Is(err, batch.ErrTaken) || err == nil && b == nil {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	w := &work{runner: r, sc: sc, id: step.Batch, holder: holder, batch: b}
 	return w.run(ctx)
 }
 
@@ -208,26 +209,23 @@ func (r *Runner) look(ctx context.Context, step batch.Step) error {
 	if err != nil {
 		return err
 	}
-	req.Header = a.Headers.Clone()
+	maps.Copy(req.Header, a.Headers.Clone())
 	got := &response.Recorder{Max: maxAnswer}
 	broken := r.Mux.Run(got, req, behalf)
 	if behalf.Charged {
 		return nil
 	}
-	switch {
-	case broken:
-	case got.Status == http.StatusNotFound || got.Status == http.StatusGone:
-		if a.Unknown++; a.Unknown >= batch.MaxUnknown {
-			r.OnError(fmt.Errorf("batchrun: the provider no longer has the response %q of workspace %s: it is not charged", a.ID, sc.Workspace))
-			return nil
-		}
-	case got.Status == http.StatusOK && !got.Over:
+	missing := !broken && (got.Status == http.StatusNotFound || got.Status == http.StatusGone)
+	if !broken && got.Status == http.StatusOK && !got.Over {
 		done, err := r.done(ctx, sc, a, got.Body.Bytes())
 		if err != nil || done {
 			return err
 		}
 	}
-	a.Looks++
+	if !a.Again(missing) {
+		r.OnError(fmt.Errorf("batchrun: the provider no longer has the response %q of workspace %s: it is not charged", a.ID, sc.Workspace))
+		return nil
+	}
 	next, err := r.Batches.Await(ctx, sc, a)
 	if err != nil {
 		return err

@@ -55,8 +55,7 @@ func (w *work) run(ctx context.Context) error {
 	}
 	b, err := w.runner.Batches.Release(late, w.sc, w.id, w.holder, func(p *batch.Progress) {
 		made(p)
-		p.Step++
-		p.Next = w.runner.Now().Add(delay).UnixMilli()
+		p.Advance(w.runner.Now().Add(delay))
 	})
 	if err != nil || b == nil || b.Status.Ended() {
 		if errors.Is(err, batch.ErrTaken) {
@@ -76,14 +75,7 @@ const patience = 24 * 60 * 60
 
 // failing ends a batch that cannot continue.
 func (w *work) failing(f *fault.Fault) func(*batch.Progress) {
-	return func(p *batch.Progress) {
-		p.Problems = append(p.Problems, batch.Problem{Code: string(f.Code), Message: f.Message, Param: f.Field})
-		if p.Outcome == "" && p.Provider.Stage == "" && p.Good+p.Bad > 0 {
-			p.Finalize(batch.Failed, w.runner.Now()) // existing results are written first
-			return
-		}
-		p.End(batch.Failed, w.runner.Now())
-	}
+	return func(p *batch.Progress) { p.Fail(problemOf(f, 0), w.runner.Now()) }
 }
 
 // renew renews the lease while the step runs.
@@ -162,32 +154,25 @@ func (w *work) validate(ctx context.Context) (func(*batch.Progress), error) {
 		if err != nil {
 			return nil, err
 		}
-		if p := w.problem(check, line); p != nil {
-			p.Line = lines.Number
-			problems = append(problems, *p)
+		if err := w.check(check, line); err != nil {
+			problems = append(problems, problemOf(fault.From(err), lines.Number))
 		}
 	}
-	total := int64(check.Rows())
 	return func(p *batch.Progress) {
-		now := w.runner.Now()
-		p.Problems = problems
-		switch {
-		case len(problems) > 0:
-			p.End(batch.Failed, now)
-			return
-		case p.Status == batch.Cancelling:
-		default:
-			p.Status = batch.InProgress
+		stage := ""
+		if w.batch.Window == batch.Day {
+			stage = stageJudge
 		}
-		p.Total, p.Began = total, now.Unix()
-		if w.batch.Window == batch.Day && p.Status == batch.InProgress {
-			p.Provider.Stage = stageJudge
-		}
+		p.Validated(problems, check.Rows(), stage, w.runner.Now())
 	}, nil
 }
 
-// problem returns the fault of a row of this batch; nil if it is valid.
-func (w *work) problem(check *batch.Check, line []byte) *batch.Problem {
+func problemOf(f *fault.Fault, line int) batch.Problem {
+	return batch.Problem{Code: string(f.Code), Message: f.Message, Param: f.Field, Line: line}
+}
+
+// check reads a row of this batch.
+func (w *work) check(check *batch.Check, line []byte) error {
 	row, err := check.Row(line)
 	if err == nil && row.URL != w.batch.Endpoint {
 		err = fault.Invalid("url", "url must be the endpoint of the batch, %s", w.batch.Endpoint)
@@ -195,11 +180,7 @@ func (w *work) problem(check *batch.Check, line []byte) *batch.Problem {
 	if err == nil {
 		err = notStreamed(row.Body)
 	}
-	if err == nil {
-		return nil
-	}
-	f := fault.From(err)
-	return &batch.Problem{Code: string(f.Code), Message: f.Message, Param: f.Field}
+	return err
 }
 
 // finish writes the output files.
@@ -240,16 +221,7 @@ func (w *work) finish(ctx context.Context) (func(*batch.Progress), error) {
 		}
 		failures = id
 	}
-	return func(p *batch.Progress) {
-		if output != "" {
-			p.Output = output
-		}
-		if failures != "" {
-			p.Errors = failures
-		}
-		p.Bad += left
-		p.End(p.Outcome, w.runner.Now())
-	}, nil
+	return func(p *batch.Progress) { p.Close(output, failures, left, w.runner.Now()) }, nil
 }
 
 // expiredRows returns the error rows for the lines without a response in time.
