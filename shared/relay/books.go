@@ -187,53 +187,50 @@ func sealBodies(c *call, ctx context.Context) {
 	if !full && !failed {
 		return
 	}
-	b := &c.log.Bodies
-	b.Head(c.reply.w.Header())
-	if c.guards.Taken.Any() {
-		b.Rewrite(c.guards.Taken.Hidden)
-	}
-	if full {
-		in := c.body.In
-		if p := c.target.To.Prompt; p != c.body.Filled && p != nil {
-			in = p.Body
-		}
-		if c.guards.Sent != nil {
-			in = c.guards.Sent // masked content is not logged
-		}
-		if c.req.Route.Operation == provider.BatchesCreate {
-			in = batch.HideConfig(in)
-		}
-		b.Request(c.req.Req.Header, c.req.Ask.Sensitive, in)
-	} else {
-		b.Unsent()
-	}
-	if c.req.Route.Operation == provider.Embeddings && !failed {
-		b.Unanswered() // vectors are long and not informative
-	}
-	hideInLog(&c.target, &c.log)
+	showBodies(c, full, failed)
 	var err error
-	if c.rec.Bodies, err = b.Seal(ctx, c.relay.Sealer, c.rec.BodiesBinding()); err != nil {
+	if c.rec.Bodies, err = c.log.Bodies.Seal(ctx, c.relay.Sealer, c.rec.BodiesBinding()); err != nil {
 		c.req.Fail("seal bodies", err)
 	}
 }
 
-// hideInLog redacts secrets in the logged bodies.
-func hideInLog(tg *target.Target, log *record.Log) {
-	if tg.To.Target.Provider == nil {
-		return
+// showBodies states what the log shows of the bodies: everything, or of a failed request the
+// response.
+func showBodies(c *call, full, failed bool) {
+	in := c.body.In
+	if p := c.target.To.Prompt; p != c.body.Filled && p != nil {
+		in = p.Body
+	}
+	if c.guards.Sent != nil {
+		in = c.guards.Sent // masked content is not logged
+	}
+	if full && c.req.Route.Operation == provider.BatchesCreate {
+		in = batch.HideConfig(in)
+	}
+	var change func([]byte) []byte
+	if c.guards.Taken.Any() {
+		change = c.guards.Taken.Hidden
 	}
 	var room [8]string
-	secrets := tg.To.Target.Secrets(room[:0], false)
-	log.Bodies.Hide(secrets)
+	c.log.Bodies.Show(record.Shown{
+		ResponseHeaders: c.reply.w.Header(), Change: change,
+		Unanswered: c.req.Route.Operation == provider.Embeddings && !failed, // vectors are long and not informative
+		Requests:   full, RequestHeaders: c.req.Req.Header, Hidden: c.req.Ask.Sensitive, Request: in,
+	}, secretsOf(&c.target, room[:0]))
+}
+
+// secretsOf returns the secrets of a target, appended to dst.
+func secretsOf(tg *target.Target, dst []string) []string {
+	if tg.To.Target.Provider == nil {
+		return dst
+	}
+	return tg.To.Target.Secrets(dst, false)
 }
 
 // hideInRecord redacts secrets in the parts of a response that the record repeats.
 func hideInRecord(tg *target.Target, rec *usage.Record) {
-	if tg.To.Target.Provider == nil {
-		return
-	}
 	var room [8]string
-	secrets := tg.To.Target.Secrets(room[:0], false)
+	secrets := secretsOf(tg, room[:0])
 	rec.Model, rec.FinishReason = mask.Text(rec.Model, secrets), mask.Text(rec.FinishReason, secrets)
 	for i := range rec.Attempts {
 		rec.Attempts[i].RequestID = mask.Text(rec.Attempts[i].RequestID, secrets)

@@ -241,10 +241,11 @@ func (m *Maker) seal(ctx context.Context, by *Reporter, x *Exchange, in *slot) (
 	var b record.Bodies
 	defer b.Free()
 	b.Answer(plainText(x.Response))
-	b.Head(headersOf(x.ResponseHeaders))
+	shown := record.Shown{ResponseHeaders: headersOf(x.ResponseHeaders), Requests: by.Bodies}
 	if by.Bodies {
-		b.Request(headersOf(x.RequestHeaders), nil, plainText(x.Request))
+		shown.RequestHeaders, shown.Request = headersOf(x.RequestHeaders), plainText(x.Request)
 	}
+	b.Show(shown, nil)
 	sealed, err := b.Seal(ctx, m.Sealer, r.BodiesBinding())
 	in.sealed = append(in.sealed[:0], sealed...)
 	r.Bodies = in.sealed

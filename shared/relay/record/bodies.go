@@ -20,13 +20,18 @@ import (
 // MaxBody limits each body in a log, in bytes.
 const MaxBody = 1 << 20
 
-// Bodies are the bodies of one request. The zero value has none. Free releases their memory.
+// Bodies are the bodies of one request: the stages store theirs, Show states what the log shows of
+// them. The zero value has none. Free releases their memory.
 type Bodies struct {
-	of       usage.Bodies
-	answer   *buffer.Buffer
-	received *buffer.Buffer
-	headers  *buffer.Buffer
-	sealed   *buffer.Buffer
+	answer    *buffer.Buffer // the client's response
+	received  *buffer.Buffer
+	sent      []byte
+	sentHead  []byte // the headers, as JSON
+	truncated bool
+
+	of     usage.Bodies
+	heads  *buffer.Buffer // the client's headers
+	sealed *buffer.Buffer
 }
 
 // Answer appends a piece of the client's response.
@@ -34,63 +39,67 @@ func (b *Bodies) Answer(p []byte) {
 	if b.answer == nil {
 		b.answer = buffer.New()
 	}
-	if !b.answer.AppendMax(p, MaxBody) {
-		b.of.Truncated = true
-	}
+	b.truncated = !b.answer.AppendMax(p, MaxBody) || b.truncated
 }
 
 // Receive stores the provider's response, and replaces an earlier one.
 func (b *Bodies) Receive(p []byte) {
-	if b.received == nil {
-		b.received = buffer.New()
-	}
-	b.received.B = append(b.received.B[:0], p[:min(len(p), MaxBody)]...)
-	b.of.Received = b.received.B
+	b.received.Free()
+	b.received = buffer.For(min(len(p), MaxBody))
+	b.received.AppendMax(p, MaxBody)
 }
 
 // Send stores a request to a provider, and replaces an earlier one. The body is not copied and
 // must not change until Seal. The values of hidden headers, and secrets anywhere in the others,
 // are redacted.
 func (b *Bodies) Send(h http.Header, body []byte, hidden, secrets []string) {
-	b.of.Sent = body[:min(len(body), MaxBody)]
-	b.of.SentHeaders = AppendHeaders(b.of.SentHeaders[:0], h, hidden)
-	mask.Bytes(b.of.SentHeaders, secrets)
+	b.sent = body[:min(len(body), MaxBody)]
+	b.sentHead = AppendHeaders(b.sentHead[:0], h, hidden)
+	mask.Bytes(b.sentHead, secrets)
 }
 
-// Unsent removes the request to the provider.
-func (b *Bodies) Unsent() { b.of.Sent, b.of.SentHeaders = nil, nil }
+// Shown is what a log shows besides the stored bodies, and what it does not show of these.
+type Shown struct {
+	ResponseHeaders http.Header
+	Unanswered      bool                // without the body of the response
+	Change          func([]byte) []byte // of that body; nil: it is shown unchanged
 
-// Head stores the headers of the response, which must be complete.
-func (b *Bodies) Head(h http.Header) {
-	if b.answer != nil {
-		b.of.Response = b.answer.B
+	Requests       bool // the client's request is shown, and that to the provider
+	RequestHeaders http.Header
+	Hidden         []string // names of these headers
+	Request        []byte
+}
+
+// Show states what Seal seals. Secrets are redacted in both responses, not in other encodings.
+func (b *Bodies) Show(what Shown, secrets []string) {
+	var response, received []byte
+	if b.answer != nil && !what.Unanswered {
+		response = b.answer.B
 	}
-	b.headers = buffer.New()
-	b.headers.B = AppendHeaders(b.headers.B, h, nil)
-	b.of.ResponseHeaders = b.headers.B
-}
-
-// Rewrite changes the stored response. It is called after Head.
-func (b *Bodies) Rewrite(change func([]byte) []byte) { b.of.Response = change(b.of.Response) }
-
-// Unanswered removes the body of the response.
-func (b *Bodies) Unanswered() { b.of.Response = nil }
-
-// Request stores the client's request. It is called after Head.
-func (b *Bodies) Request(h http.Header, hidden []string, body []byte) {
-	n := len(b.headers.B)
-	b.headers.B = AppendHeaders(b.headers.B, h, hidden)
-	b.of.RequestHeaders = b.headers.B[n:]
-	b.of.Request = body[:min(len(body), MaxBody)]
-	b.of.Truncated = b.of.Truncated || len(body) > MaxBody
-}
-
-// Hide redacts secrets in the provider's response. Successful responses are searched for their
-// exact values, not for other encodings.
-func (b *Bodies) Hide(secrets []string) {
+	if what.Change != nil {
+		response = what.Change(response)
+	}
+	if b.received != nil {
+		received = b.received.B
+	}
+	if b.heads == nil {
+		b.heads = buffer.New()
+	}
+	heads := AppendHeaders(b.heads.B[:0], what.ResponseHeaders, nil)
+	n := len(heads)
+	if what.Requests {
+		heads = AppendHeaders(heads, what.RequestHeaders, what.Hidden)
+		b.of = usage.Bodies{
+			RequestHeaders: heads[n:], Request: what.Request[:min(len(what.Request), MaxBody)], SentHeaders: b.sentHead, Sent: b.sent, Received: received,
+			ResponseHeaders: heads[:n], Response: response, Truncated: b.truncated || len(what.Request) > MaxBody,
+		}
+	} else {
+		b.of = usage.Bodies{Received: received, ResponseHeaders: heads, Response: response, Truncated: b.truncated}
+	}
+	b.heads.B = heads
 	for _, s := range secrets {
-		mask.Plain(b.of.Response, s)
-		mask.Plain(b.of.Received, s)
+		mask.Plain(response, s)
+		mask.Plain(received, s)
 		mask.Plain(b.of.ResponseHeaders, s)
 	}
 }
@@ -108,25 +117,18 @@ type writtenSealer interface {
 func (b *Bodies) Seal(ctx context.Context, s seal.Sealer, to seal.Binding) ([]byte, error) {
 	b.sealed = buffer.For(b.of.Size() + sealedRoom)
 	if into, ok := s.(writtenSealer); ok {
-		var err error
-		if b.sealed.B, err = into.SealWritten(ctx, b.sealed.B, to, &b.of); err != nil {
-			return nil, err
-		}
-		return b.sealed.B, nil
+		return into.SealWritten(ctx, b.sealed.B, to, &b.of)
 	}
-	b.sealed.B = b.of.Append(b.sealed.B)
-	return s.Seal(ctx, to, b.sealed.B)
+	return s.Seal(ctx, to, b.of.Append(b.sealed.B))
 }
 
 // Free releases the memory and clears the bodies.
 func (b *Bodies) Free() {
 	b.answer.Free()
 	b.received.Free()
-	b.headers.Free()
+	b.heads.Free()
 	b.sealed.Free()
-	headers := b.of.SentHeaders[:0]
-	*b = Bodies{}
-	b.of.SentHeaders = headers
+	*b = Bodies{sentHead: b.sentHead[:0]}
 }
 
 // Names of the gateway's headers that contain secrets or results; package admission has the

@@ -26,8 +26,9 @@ func (broken) Seal(context.Context, seal.Binding, []byte) ([]byte, error) {
 	return nil, errors.New("no key")
 }
 
-func sealed(t *testing.T, b *Bodies) *usage.Bodies {
+func sealed(t *testing.T, b *Bodies, what Shown, secrets ...string) *usage.Bodies {
 	t.Helper()
+	b.Show(what, secrets)
 	text, err := b.Seal(context.Background(), open{}, seal.Binding{})
 	if err != nil {
 		t.Fatal(err)
@@ -49,10 +50,10 @@ func TestWhatALogShows(t *testing.T) {
 		b.Receive([]byte("received " + secret))
 		b.Answer([]byte("ans"))
 		b.Answer([]byte("wer " + secret))
-		b.Head(http.Header{"X-Answer": {secret}})
-		b.Request(http.Header{"Cookie": {"c"}, "X-Gateway-Aws-Secret-Access-Key": {"s"}, "X-Mine": {"m"}}, []string{"X-Mine"}, []byte("request"))
-		b.Hide([]string{secret})
-		got := sealed(t, &b)
+		got := sealed(t, &b, Shown{
+			ResponseHeaders: http.Header{"X-Answer": {secret}}, Requests: true,
+			RequestHeaders: http.Header{"Cookie": {"c"}, "X-Gateway-Aws-Secret-Access-Key": {"s"}, "X-Mine": {"m"}}, Hidden: []string{"X-Mine"}, Request: []byte("request"),
+		}, secret)
 		stars := strings.Repeat("*", len(secret))
 		for name, c := range map[string]struct {
 			got  []byte
@@ -79,14 +80,10 @@ func TestWhatALogLeavesOut(t *testing.T) {
 	var b Bodies
 	b.Send(http.Header{}, []byte("sent"), nil, nil)
 	b.Answer([]byte("vectors"))
-	b.Head(http.Header{})
-	b.Unsent()
-	b.Unanswered()
-	if got := sealed(t, &b); len(got.Sent)+len(got.SentHeaders)+len(got.Response)+len(got.Request) != 0 {
+	if got := sealed(t, &b, Shown{Unanswered: true}); len(got.Sent)+len(got.SentHeaders)+len(got.Response)+len(got.Request) != 0 {
 		t.Errorf("%+v", got)
 	}
 	b.Free()
-	b.Head(http.Header{})
 	if got, err := b.Seal(context.Background(), broken{}, seal.Binding{}); got != nil || err == nil {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -96,21 +93,22 @@ func TestWhatALogLeavesOut(t *testing.T) {
 func TestLongBodiesAreCut(t *testing.T) {
 	t.Parallel()
 	long := make([]byte, MaxBody+1)
-	for name, keep := range map[string]func(b *Bodies){
-		"answer":  func(b *Bodies) { b.Answer(long); b.Head(nil) },
-		"request": func(b *Bodies) { b.Head(nil); b.Request(nil, nil, long) },
+	for name, c := range map[string]struct {
+		answer []byte
+		what   Shown
+	}{
+		"answer": {long, Shown{}}, "request": {nil, Shown{Requests: true, Request: long}},
 	} {
 		var b Bodies
-		keep(&b)
-		if got := sealed(t, &b); !got.Truncated || len(got.Request)+len(got.Response) != MaxBody {
+		b.Answer(c.answer)
+		if got := sealed(t, &b, c.what); !got.Truncated || len(got.Request)+len(got.Response) != MaxBody {
 			t.Errorf("%s: cut %t, %d bytes", name, got.Truncated, len(got.Request)+len(got.Response))
 		}
 	}
 	var b Bodies
 	b.Receive(long)
 	b.Send(nil, long, nil, nil)
-	b.Head(nil)
-	if got := sealed(t, &b); len(got.Received) != MaxBody || len(got.Sent) != MaxBody {
+	if got := sealed(t, &b, Shown{Requests: true}); len(got.Received) != MaxBody || len(got.Sent) != MaxBody {
 		t.Errorf("%d and %d bytes", len(got.Received), len(got.Sent))
 	}
 }
