@@ -39,6 +39,12 @@ type Question struct {
 	Body   []byte // JSON object, as it is sent; its streaming members do not count
 }
 
+// About returns the question with another body.
+func (q Question) About(body []byte) *Question {
+	q.Body = body
+	return &q
+}
+
 // Key finds an answer. It is comparable.
 type Key struct {
 	scope store.Scope

@@ -19,6 +19,7 @@ import (
 	"gateway/shared/relay/routes"
 	"gateway/shared/relay/target"
 	"gateway/shared/route"
+	"gateway/shared/usage"
 	"gateway/shared/wire"
 )
 
@@ -63,6 +64,7 @@ type Cache struct {
 	Status  string       // for the response's header and the record
 	Hit     *cache.Entry // id of the response that is used
 	at      *looking     // nil: the target's responses are not cached
+	like    similar
 }
 
 // Walk holds the operations of the pipeline that the cache calls.
@@ -85,7 +87,7 @@ func (ca *Cache) Begin(store *cache.Cache, times Times, w Walk) {
 }
 
 // Fresh clears the state of the previous target.
-func (ca *Cache) Fresh() { ca.at, ca.Status = nil, Disabled }
+func (ca *Cache) Fresh() { ca.at, ca.like, ca.Status = nil, similar{}, Disabled }
 
 // Use records that the response is a stored one.
 func (ca *Cache) Use(e *cache.Entry) {
@@ -109,7 +111,10 @@ type looking struct {
 	age     time.Duration // maximum age of a response, and lifetime of a new one
 	key     cache.Key
 	refresh bool
-	// Of a semantic cache.
+}
+
+// similar is the lookup of a question with the same meaning, in a semantic cache.
+type similar struct {
 	meaning cache.Meaning
 	seeking *cache.Seeking // nil: only exact matches count
 }
@@ -138,7 +143,7 @@ func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Answer, waited time.D
 	ca.at = &looking{rule: leaf.Cache, age: ca.Target.Req.Org.Settings.CacheAge(leaf.Cache.MaxAge), key: key, refresh: admission.SingleHeader(ca.Target.Req.Req.Header, headerCacheRefresh) == "true"}
 	if ca.at.refresh {
 		ca.Status = refresh
-		ca.seek(leaf, q)
+		ca.like = ca.seek(leaf.Cache, q)
 		return nil, 0, nil
 	}
 	ca.Status = miss
@@ -152,7 +157,7 @@ func (ca *Cache) LookUp(leaf *route.Leaf, body []byte) (a *Answer, waited time.D
 		ca.Status = hit
 		return a, waited, nil
 	}
-	if !ca.seek(leaf, q) {
+	if ca.like = ca.seek(leaf.Cache, q); ca.like.seeking == nil {
 		return nil, 0, nil
 	}
 	ca.Status = semanticMiss
@@ -187,17 +192,18 @@ func (ca *Cache) question(body []byte) (*cache.Question, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &cache.Question{
-		Scope: ca.Target.Req.Who.Scope, Operation: ca.Target.Req.Route.Endpoint, Lenient: !ca.Target.Strict(),
-		Provider: ca.Target.To.Target.Provider.ID, Model: ca.Target.To.Model, URL: url, Metadata: ca.Target.Body.Metadata, Namespace: namespace, Guards: ca.Guards.Print(), Body: body,
-	}
+	var dialect, saved string
 	if ca.Target.Req.Route.Client != nil {
-		q.Dialect = ca.Target.Req.Route.Client.Name()
+		dialect = ca.Target.Req.Route.Client.Name()
 	}
 	if ca.Target.To.Saved != nil {
-		q.Saved = ca.Target.To.Saved.ID
+		saved = ca.Target.To.Saved.ID
 	}
-	return q, nil
+	return &cache.Question{
+		Scope: ca.Target.Req.Who.Scope, Operation: ca.Target.Req.Route.Endpoint, Dialect: dialect, Lenient: !ca.Target.Strict(),
+		Provider: ca.Target.To.Target.Provider.ID, Saved: saved, Model: ca.Target.To.Model, URL: url,
+		Metadata: ca.Target.Body.Metadata, Namespace: namespace, Guards: ca.Guards.Print(), Body: body,
+	}, nil
 }
 
 // answerURL returns the URL of a buffered response, which may differ from a stream's. A response
@@ -222,17 +228,17 @@ func (ca *Cache) usable(e *cache.Entry) *Answer {
 	if e == nil {
 		return nil
 	}
-	a := &Answer{Entry: e}
-	if ca.Target.Req.Route.Client != nil && (ca.Target.Stream || target.StoresItems(ca.Target)) {
-		var err error
-		if a.Decoded, err = ca.Target.Req.Route.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider}); err != nil {
-			ca.Target.Req.Fail("cached answer", err)
-			return nil
-		}
-		a.Decoded.Created = ca.Target.Req.Start.Unix()
-		ca.Guards.Taken.Restore(a.Decoded)
+	if ca.Target.Req.Route.Client == nil || !ca.Target.Stream && !target.StoresItems(ca.Target) {
+		return &Answer{Entry: e}
 	}
-	return a
+	decoded, err := ca.Target.Req.Route.Client.DecodeResponse(e.Body, &chat.Traits{Provider: e.Provider})
+	if err != nil {
+		ca.Target.Req.Fail("cached answer", err)
+		return nil
+	}
+	decoded.Created = ca.Target.Req.Start.Unix()
+	ca.Guards.Taken.Restore(decoded)
+	return &Answer{e, decoded}
 }
 
 // Keep caches a complete response in the client's format before its last byte is sent, so that
@@ -243,14 +249,15 @@ func (ca *Cache) Keep(out []byte) {
 	if k == nil || !ca.Guards.Verdict.Passed() || !ca.complete(out) || ca.Secrets.Repeats(out) {
 		return
 	}
-	e := &cache.Entry{Body: out, Provider: ca.Target.To.Names.Provider, Model: ca.Bill.ReportedModel(), Finish: ca.Bill.Reported.Finish}
-	if last := ca.Bill.Spending.Last(); last != nil {
-		e.Usage, e.Cost = last.Usage, last.Cost
+	last := ca.Bill.Spending.Last()
+	if last == nil {
+		last = new(usage.Attempt)
 	}
+	e := &cache.Entry{Body: out, Provider: ca.Target.To.Names.Provider, Model: ca.Bill.ReportedModel(), Finish: ca.Bill.Reported.Finish, Usage: last.Usage, Cost: last.Cost}
 	ctx, cancel := context.WithTimeout(ca.Target.Req.Ctx, ca.Times.Keep)
 	defer cancel()
 	err := ca.Store.Put(ctx, k.key, e, k.age)
-	if err == nil && k.seeking != nil && !e.Expires.IsZero() {
+	if err == nil && ca.like.seeking != nil && !e.Expires.IsZero() {
 		err = ca.learnMeaning(ctx, k, e)
 	}
 	if err != nil && !errors.Is(err, cache.ErrLate) {
@@ -272,35 +279,32 @@ func (ca *Cache) complete(out []byte) bool {
 
 // seek starts to compute the vector of a question, in a semantic cache and if the question has a
 // text.
-func (ca *Cache) seek(leaf *route.Leaf, q *cache.Question) bool {
-	k := ca.at
-	with := k.rule.Embedder
-	if k.rule.Mode != "semantic" || with == nil || !ca.Store.Semantic() || ca.Target.Req.Route.Client == nil {
-		return false
+func (ca *Cache) seek(rule *route.Cache, q *cache.Question) (none similar) {
+	with := rule.Embedder
+	if rule.Mode != "semantic" || with == nil || !ca.Store.Semantic() || ca.Target.Req.Route.Client == nil {
+		return none
 	}
-	own := *q
-	own.Body = ca.Target.Body.In
+	body := ca.Target.Body.In
 	if ca.Target.To.Body != nil {
-		own.Body = ca.Target.To.Body
+		body = ca.Target.To.Body
 	}
-	r, err := ca.Target.Req.Route.Client.DecodeRequest(own.Body)
+	r, err := ca.Target.Req.Route.Client.DecodeRequest(body)
 	if err != nil {
-		return false
+		return none
 	}
-	var ok bool
-	if k.meaning, ok = cache.MeaningOf(&own, r, with.Slug+"/"+with.Model); !ok {
-		return false
+	meaning, ok := cache.MeaningOf(q.About(body), r, with.Slug+"/"+with.Model)
+	if !ok {
+		return none
 	}
-	k.seeking = ca.Store.Seek(ca.Target.Req.Base, ca.Walk.Embedder(with), k.meaning.Text)
+	seeking := ca.Store.Seek(ca.Target.Req.Base, ca.Walk.Embedder(with), meaning.Text)
 	// It has been paid for and must be recorded before the process may be frozen.
-	seeking := k.seeking
 	ca.Target.Req.After(func() {
 		if !seeking.Done() {
 			ca.Walk.Flush()
 			seeking.Wait()
 		}
 	})
-	return true
+	return similar{meaning, seeking}
 }
 
 // threshold returns the similarity of two texts with the same meaning.
@@ -315,7 +319,7 @@ func (k *looking) threshold() float64 {
 func (ca *Cache) near(ctx context.Context) (e *cache.Entry, waited time.Duration) {
 	k := ca.at
 	t := ca.Target.Req.Now()
-	vector, err := k.seeking.Vector(ca.Times.Embed)
+	vector, err := ca.like.seeking.Vector(ca.Times.Embed)
 	waited = ca.Target.Req.Now().Sub(t)
 	if err != nil {
 		if !errors.Is(err, cache.ErrLate) {
@@ -323,7 +327,7 @@ func (ca *Cache) near(ctx context.Context) (e *cache.Entry, waited time.Duration
 		}
 		return nil, waited
 	}
-	e, err = ca.Store.Near(ctx, k.meaning.Bucket, vector, k.threshold(), k.age)
+	e, err = ca.Store.Near(ctx, ca.like.meaning.Bucket, vector, k.threshold(), k.age)
 	if err != nil {
 		ca.Target.Req.Fail("cache neighbours", err)
 	}
@@ -333,7 +337,7 @@ func (ca *Cache) near(ctx context.Context) (e *cache.Entry, waited time.Duration
 // learnMeaning makes a cached response available to semantic lookups. A refresh replaces all
 // responses with the same meaning.
 func (ca *Cache) learnMeaning(ctx context.Context, k *looking, e *cache.Entry) error {
-	vector, err := k.seeking.Vector(ca.Times.Embed)
+	vector, err := ca.like.seeking.Vector(ca.Times.Embed)
 	if err != nil {
 		if k.refresh && !errors.Is(err, cache.ErrLate) {
 			return err
@@ -341,9 +345,9 @@ func (ca *Cache) learnMeaning(ctx context.Context, k *looking, e *cache.Entry) e
 		return nil // the failure was reported before
 	}
 	if k.refresh {
-		if err := ca.Store.Replace(ctx, k.meaning.Bucket, vector, k.threshold(), e, k.age); err != nil {
+		if err := ca.Store.Replace(ctx, ca.like.meaning.Bucket, vector, k.threshold(), e, k.age); err != nil {
 			return err
 		}
 	}
-	return ca.Store.Learn(ctx, k.meaning.Bucket, vector, k.key, e.Expires)
+	return ca.Store.Learn(ctx, ca.like.meaning.Bucket, vector, k.key, e.Expires)
 }

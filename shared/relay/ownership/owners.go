@@ -308,13 +308,13 @@ func (o *Owners) Divide(ctx context.Context, sc store.Scope, wall *Wall, list []
 	if err != nil {
 		return Part{}, fault.Unavailable(err)
 	}
-	var own Part
+	own := 0
 	data, first, final := []byte{'['}, "", ""
 	for i, raw := range entries {
 		if who[ids[i]] != sc.Workspace {
 			continue
 		}
-		if own.Entries++; own.Entries > 1 {
+		if own++; own > 1 {
 			data = append(data, ',')
 		} else {
 			first = ids[i]
@@ -327,12 +327,12 @@ func (o *Owners) Divide(ctx context.Context, sc store.Scope, wall *Wall, list []
 			edits = append(edits, wire.Replace(w.Spans[i], nullable(id)))
 		}
 	}
+	last := ""
 	if len(ids) > 0 {
-		own.Last = ids[len(ids)-1]
+		last = ids[len(ids)-1]
 	}
-	own.More = w.Spans[3].Present(list) && string(w.Spans[3].Of(list)) == "true"
-	own.List = wire.Splice(nil, list, edits...)
-	return own, nil
+	more := w.Spans[3].Present(list) && string(w.Spans[3].Of(list)) == "true"
+	return Part{wire.Splice(nil, list, edits...), own, last, more}, nil
 }
 
 // nullable writes "" as null.

@@ -134,23 +134,21 @@ func (o *Owners) Around(ctx context.Context, sc store.Scope, users *saved.Users,
 	known := users.Known.Load()
 	var err error
 	if known == nil || at.Sub(known.LastUse) > age {
-		now := &saved.Uses{LastUse: at}
-		if known != nil {
-			now.Prints, now.Places = known.Prints, known.Places
-		} else {
-			now.Prints = a.fingerprints(sc.Org)
-			now.Places = append(slices.Clone(now.Prints), a.Integration)
+		if known == nil {
+			prints := a.fingerprints(sc.Org)
+			known = &saved.Uses{Prints: prints, Places: append(slices.Clone(prints), a.Integration)}
 		}
-		for _, print := range now.Prints {
-			var others bool
-			if others, err = o.uses(ctx, sc, print); err != nil {
-				now.Others, now.LastUse = true, time.Time{}
+		others, read := false, at
+		for _, print := range known.Prints {
+			var more bool
+			if more, err = o.uses(ctx, sc, print); err != nil {
+				others, read = true, time.Time{}
 				break
 			}
-			now.Others = now.Others || others
+			others = others || more
 		}
-		users.Known.Store(now)
-		known = now
+		known = &saved.Uses{Prints: known.Prints, Places: known.Places, Others: others, LastUse: read}
+		users.Known.Store(known)
 	}
 	return Wall{On: known.Others, Shared: known.Others, Places: known.Places}, err
 }

@@ -149,12 +149,14 @@ func (s *ConfigBreakers) Claim(path string, b *route.Breaker) bool {
 	defer cancel()
 	now := s.shared.now()
 	lease, until := store.At(attrProbe+path), now.Add(b.Cooldown).UnixMilli()
-	u := store.Update{Key: s.row, Set: []store.Assign{{Path: lease, Value: until}}, If: []store.Cond{store.IfMissing(lease)}, Expires: expiry(now, b)}
-	_, _, err := s.shared.table.Update(ctx, u)
+	claim := func(free store.Cond) error {
+		_, _, err := s.shared.table.Update(ctx, store.Update{Key: s.row, Set: []store.Assign{{Path: lease, Value: until}}, If: []store.Cond{free}, Expires: expiry(now, b)})
+		return err
+	}
+	err := claim(store.IfMissing(lease))
 	clash, other := store.AsCondition(err)
 	if other && clash.Current.Int(lease.Attr) <= now.UnixMilli() { // it is expired
-		u.If = []store.Cond{store.IfEqual(lease, clash.Current.Int(lease.Attr))}
-		_, _, err = s.shared.table.Update(ctx, u)
+		err = claim(store.IfEqual(lease, clash.Current.Int(lease.Attr)))
 		clash, other = store.AsCondition(err)
 	}
 	switch {

@@ -76,13 +76,13 @@ type Patience struct {
 	head, firstToken, idle time.Duration // 0: no limit
 	started                time.Time
 	watch                  *watch // nil: no limits
-	begun                  bool   // the first content has arrived
+	timer                  *time.Timer
+	begun                  bool // the first content has arrived
 }
 
 // watch is the part that the timer's goroutine uses. It outlives the call.
 type watch struct {
 	cancel context.CancelFunc
-	timer  *time.Timer
 	phase  atomic.Int32 // what the timer waits for
 	late   atomic.Int32 // the timeout that expired; 0: none
 }
@@ -103,9 +103,9 @@ func (p *Patience) Begin(ctx context.Context, head, firstToken, idle time.Durati
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	w := &watch{cancel: cancel}
-	p.started, p.watch = time.Now(), w
-	w.timer = time.AfterFunc(time.Hour, w.expire)
-	w.timer.Stop()
+	timer := time.AfterFunc(time.Hour, w.expire)
+	timer.Stop()
+	p.started, p.watch, p.timer = time.Now(), w, timer
 	switch {
 	case firstToken > 0 && (head == 0 || firstToken <= head):
 		p.wait(lateFirstToken, firstToken)
@@ -113,14 +113,14 @@ func (p *Patience) Begin(ctx context.Context, head, firstToken, idle time.Durati
 		p.wait(lateHead, head)
 	}
 	return ctx, func() {
-		w.timer.Stop()
+		timer.Stop()
 		cancel()
 	}
 }
 
 func (p *Patience) wait(phase int32, d time.Duration) {
 	p.watch.phase.Store(phase)
-	p.watch.timer.Reset(max(d, 0))
+	p.timer.Reset(max(d, 0))
 }
 
 // HeadCame records that the head of the response has arrived; it returns false if it is too
@@ -130,7 +130,7 @@ func (p *Patience) HeadCame() bool {
 		return true
 	}
 	if p.watch.phase.Load() == lateHead {
-		if !p.watch.timer.Stop() {
+		if !p.timer.Stop() {
 			p.watch.late.CompareAndSwap(0, lateHead) // it has just expired
 		}
 		if p.watch.late.Load() == 0 && p.firstToken > 0 {
@@ -149,7 +149,7 @@ func (p *Patience) Arrived(content bool) {
 		return
 	}
 	p.begun = true
-	p.watch.timer.Stop()
+	p.timer.Stop()
 	if p.idle > 0 {
 		p.wait(lateIdle, p.idle)
 	}
@@ -158,7 +158,7 @@ func (p *Patience) Arrived(content bool) {
 // Stop stops the timeouts; an expired one is still known.
 func (p *Patience) Stop() {
 	if p.watch != nil {
-		p.watch.timer.Stop()
+		p.timer.Stop()
 	}
 }
 

@@ -143,7 +143,8 @@ func (p *Plan) estimate(size int64) pricing.Usage {
 // priceOf returns the price of a target of the config; false if it has none, or cannot be
 // called.
 func (p *Plan) priceOf(from *Sources, l *route.Leaf, input int64) (pricing.Price, bool) {
-	prices := saved.Prices{List: from.Prices.Current(), By: p.Req.Org.Prices()}
+	var of string
+	var by *saved.Provider
 	slug := l.Slug
 	if slug == "" && (l.Provider == "" || l.Passthrough) {
 		slug = p.SlugAsked(l)
@@ -154,14 +155,15 @@ func (p *Plan) priceOf(from *Sources, l *route.Leaf, input int64) (pricing.Price
 		if err != nil || s.Provider == nil {
 			return pricing.Price{}, false
 		}
-		prices.Saved, prices.Of = s, s.Provider.ID
+		by, of = s, s.Provider.ID
 	} else {
-		of, ok := provider.ByID(l.Provider)
+		known, ok := provider.ByID(l.Provider)
 		if !ok {
 			return pricing.Price{}, false
 		}
-		prices.Of = of.ID
+		of = known.ID
 	}
+	prices := saved.Prices{List: from.Prices.Current(), By: p.Req.Org.Prices(), Saved: by, Of: of}
 	model := l.Model
 	if model == "" {
 		if model = p.Body.Model; model == "" {

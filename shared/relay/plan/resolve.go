@@ -61,7 +61,7 @@ func (p *Plan) resolve(from *Sources) error {
 	sent := strings.TrimSpace(p.Req.Ask.Config)
 	switch {
 	case p.Req.Settles() && strings.HasPrefix(p.Req.Ask.Provider, "@"):
-		p.startWalk(headerTree, p.routeContext()) // the target of the earlier work is known
+		p.startWalk(headerTree, nil, nil, nil) // the target of the earlier work is known
 		return nil
 	case sent != "" && p.Req.Who.Defaults.RefusesConfig():
 		return fault.New(fault.ConfigOverrideRefused, "x-gateway-config", "Requests with this API key must not contain a config")
@@ -79,12 +79,12 @@ func (p *Plan) resolve(from *Sources) error {
 		p.Mine = true
 		return nil
 	}
-	p.startWalk(headerTree, p.routeContext())
+	p.startWalk(headerTree, nil, nil, nil)
 	return nil
 }
 
 // Follow starts the traversal of a tree that no request named.
-func (p *Plan) Follow(t *route.Tree) { p.startWalk(t, p.routeContext()) }
+func (p *Plan) Follow(t *route.Tree) { p.startWalk(t, nil, nil, nil) }
 
 // FollowAs follows a tree as the plan with the given config and limits did.
 func (p *Plan) FollowAs(t *route.Tree, config UsedConfig, requested RequestedLimits) {
@@ -92,8 +92,15 @@ func (p *Plan) FollowAs(t *route.Tree, config UsedConfig, requested RequestedLim
 	p.Follow(t)
 }
 
-// startWalk starts the traversal of a tree.
-func (p *Plan) startWalk(t *route.Tree, ctx route.Context) {
+// startWalk starts the traversal of a tree, which a dry run does not change.
+func (p *Plan) startWalk(t *route.Tree, breakers route.Breakers, sticky route.Sticky, measures *route.Measures) {
+	ctx := route.Context{
+		Metadata: p.Body.Metadata, Params: p.Body.AsParams(), Path: p.Req.Req.URL.Path, Random: rand.Uint32,
+		Breakers: breakers, Sticky: sticky, Measures: measures,
+	}
+	if p.Req.Rehearsing {
+		ctx = onlyLooking(ctx)
+	}
 	p.Walker = &p.way
 	t.StartIn(p.Walker, ctx)
 }
@@ -141,17 +148,13 @@ func (p *Plan) inlineConfig(from *Sources, text string) error {
 	if len(details) > 0 {
 		return invalidConfig(details)
 	}
-	p.Config.Mode, p.Config.RefusalEvents = tree.Mode(), tree.RefusalEvents()
-	ctx := p.routeContext()
-	ctx.Measures = p.measures(from, tree)
+	p.Config = UsedConfig{Mode: tree.Mode(), RefusalEvents: tree.RefusalEvents()}
+	var sticky route.Sticky
 	if tree.Sticky() && tree.Measured() {
 		sum := sha256.Sum256([]byte(text))
-		ctx.Sticky = from.Picks.Of(p.Req.Who.Scope.Org, p.Req.Who.Scope.Workspace, string(sum[:]))
+		sticky = from.Picks.Of(p.Req.Who.Scope.Org, p.Req.Who.Scope.Workspace, string(sum[:]))
 	}
-	if p.Req.Rehearsing {
-		ctx = onlyLooking(ctx)
-	}
-	p.startWalk(tree, ctx)
+	p.startWalk(tree, nil, sticky, p.measures(from, tree))
 	return nil
 }
 
@@ -189,28 +192,20 @@ func (p *Plan) useConfig(from *Sources, ref string) error {
 	return nil
 }
 
-// routeContext returns the input of conditions and draws.
-func (p *Plan) routeContext() route.Context {
-	return route.Context{Metadata: p.Body.Metadata, Params: p.Body.AsParams(), Path: p.Req.Req.URL.Path, Random: rand.Uint32}
-}
-
 // useTree starts the traversal of a saved config.
 func (p *Plan) useTree(from *Sources, tree *route.Tree, config string, version int64) {
-	ctx := p.routeContext()
+	var breakers route.Breakers
+	var sticky route.Sticky
 	scope := p.Req.Who.Scope
 	if tree.Guarded() {
 		key := route.ConfigKey{Org: scope.Org, Workspace: scope.Workspace, Config: config, Version: version}
 		p.BreakersOf = from.Breakers.Of(p.Req.Ctx, key)
-		ctx.Breakers = p.BreakersOf
+		breakers = p.BreakersOf
 	}
 	if tree.Sticky() {
-		ctx.Sticky = from.Picks.Of(scope.Org, scope.Workspace, config)
+		sticky = from.Picks.Of(scope.Org, scope.Workspace, config)
 	}
-	ctx.Measures = p.measures(from, tree)
-	if p.Req.Rehearsing {
-		ctx = onlyLooking(ctx)
-	}
-	p.startWalk(tree, ctx)
+	p.startWalk(tree, breakers, sticky, p.measures(from, tree))
 }
 
 // onlyLooking returns a traversal that changes nothing.

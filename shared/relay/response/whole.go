@@ -63,17 +63,19 @@ type gathering struct {
 // of a translated stream, only the text of the hidden tool counts. judged: even a response that
 // cannot be cached is assembled, see Judged.
 func (s *Stream) Gather(most int, hidden, judged bool, dec chat.StreamDecoder) {
-	g := &gathering{most: most, judged: judged}
 	if s.over != nil {
-		g.hidden = hidden
-		s.over.gather = g
+		s.over.gather = &gathering{most: most, hidden: hidden, judged: judged}
 		return
 	}
-	g.dec = dec
-	g.parser = parserOf(g.dec)
+	s.gather = newGathering(most, judged, dec)
+}
+
+// newGathering assembles a stream that dec reads.
+func newGathering(most int, judged bool, dec chat.StreamDecoder) *gathering {
+	g := &gathering{most: most, judged: judged, dec: dec, parser: parserOf(dec)}
 	g.onDelta = func(d *chat.Delta) error { g.add(d); return nil }
-	g.onEvent = func(name string, data []byte) error { return g.dec.Event(name, data, g.onDelta) }
-	s.gather = g
+	g.onEvent = func(name string, data []byte) error { return dec.Event(name, data, g.onDelta) }
+	return g
 }
 
 // feed reads bytes of a forwarded stream.
