@@ -132,6 +132,16 @@ type Part struct {
 	At int
 }
 
+// Change changes the text of the part, and its JSON. A tool call is replaced, not changed.
+func (p *Part) Change(text func(string) string, raw func([]byte) []byte) {
+	p.Text, p.Raw, p.Citations = text(p.Text), raw(p.Raw), raw(p.Citations)
+	if p.Call != nil {
+		call := *p.Call
+		call.Arguments = string(raw([]byte(call.Arguments)))
+		p.Call = &call
+	}
+}
+
 // WithMedia returns the part with media content instead of an address.
 func (p Part) WithMedia(kind PartKind, mime, data string, plain bool) Part {
 	media := *p.Media

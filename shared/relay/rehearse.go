@@ -282,8 +282,6 @@ func (q *DryRunRequest) Imagined(ctx context.Context) (*http.Request, error) {
 	}
 	if len(q.Body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
-	} else {
-		req.Body, req.ContentLength = http.NoBody, 0
 	}
 	if q.Brings() {
 		config := bytes.TrimSpace(q.Config)

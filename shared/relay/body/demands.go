@@ -27,6 +27,17 @@ func SetUnits(d *Demands, w routes.Demand) {
 	d.Wanted = w
 }
 
+// Within returns the demands of a response of a session with its limits; see target.Target.Bound.
+func (d Demands) Within(input int64, heldIn string, output, seconds int64) Demands {
+	d.InBound, d.HeldIn, d.OutBound, d.OutAssumed = input, heldIn, output, false
+	if seconds > 0 {
+		d.Wanted.Most.Set(pricing.Seconds, seconds)
+	} else if output == 0 {
+		d.OutBound, d.OutAssumed = routes.DefaultReserveOutput, true
+	}
+	return d
+}
+
 // DemandsOf reads the demands of a body that a config has changed. w is the scan of that body.
 func (b *Body) DemandsOf(body []byte, w *wire.Walk) (Demands, error) {
 	if err := walkOf(body, w); err != nil {

@@ -172,12 +172,9 @@ func (f *Form) parse() error {
 		}
 		kind := partType(f.head[at : at+end])
 		at += end + 4
-		if file {
-			f.files = append(f.files, Attachment{Name: name, Type: kind})
-			if !f.whole {
-				f.rest = at
-				return nil
-			}
+		if file && !f.whole {
+			f.files, f.rest = append(f.files, Attachment{Name: name, Type: kind}), at
+			return nil
 		}
 		// A value may be empty: then its boundary's CRLF is the header's own.
 		length := bytes.Index(f.head[at-2:], next)
@@ -186,7 +183,7 @@ func (f *Form) parse() error {
 		}
 		length -= 2
 		if file {
-			f.files[len(f.files)-1].Body = f.head[at : at+max(length, 0)]
+			f.files = append(f.files, Attachment{name, kind, f.head[at : at+max(length, 0)]})
 		} else if err := f.addField(name, at, max(length, 0)); err != nil {
 			return err
 		}

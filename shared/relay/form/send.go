@@ -140,8 +140,8 @@ type FieldsFirst struct {
 // FieldsFirst returns src without fields. The form must not be complete, and src must be the
 // rest after its head.
 func (f *Form) FieldsFirst(src io.ReadCloser) *FieldsFirst {
-	r := &FieldsFirst{src: src, delimiter: []byte("--" + f.boundary)}
-	r.held = bytes.Clone(f.head[f.rest-2:]) // the line break before an empty file is that of its header
+	held := bytes.Clone(f.head[f.rest-2:]) // the line break before an empty file is that of its header
+	r := &FieldsFirst{src: src, delimiter: []byte("--" + f.boundary), held: held}
 	r.scan(nil, false)
 	return r
 }

@@ -328,14 +328,7 @@ func (t *Taken) Restore(r *chat.Response) {
 	for i := range r.Choices {
 		parts := r.Choices[i].Parts
 		for j := range parts {
-			p := &parts[j]
-			p.Text = t.values.Text(p.Text)
-			p.Raw, p.Citations = t.values.JSON(p.Raw), t.values.JSON(p.Citations)
-			if p.Call != nil {
-				call := *p.Call
-				call.Arguments = string(t.values.JSON([]byte(call.Arguments)))
-				p.Call = &call
-			}
+			parts[j].Change(t.values.Text, t.values.JSON)
 		}
 	}
 }

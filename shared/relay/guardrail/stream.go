@@ -174,11 +174,11 @@ type Verdict struct {
 // deny records a denial by results, and returns the error for the client.
 func (v *Verdict) deny(soft bool, results []chain.Result) *fault.Fault {
 	v.denied, v.soft = true, soft
-	f := fault.New(fault.GuardrailDenied, "", chain.Denial(results))
+	status := 0
 	if soft {
-		f.StatusCode = http.StatusOK
+		status = http.StatusOK
 	}
-	return f
+	return &fault.Fault{Code: fault.GuardrailDenied, Message: chain.Denial(results), StatusCode: status}
 }
 
 // add records the outcome of output hooks that deny nothing.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,6 +131,15 @@ type Dialogue struct {
 	Sockets session.Maker
 	Path    string // of the route that messages are posted to
 	route   *Route
+}
+
+// link finds the route that messages are posted to among those of its path.
+func (h *Dialogue) link(at []*Route) {
+	post := slices.IndexFunc(at, func(rt *Route) bool { return rt.Method == http.MethodPost })
+	if post < 0 {
+		panic("relay: no route for messages at " + h.Path)
+	}
+	h.route = at[post]
 }
 
 // Handle implements Handler.

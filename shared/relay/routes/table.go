@@ -76,17 +76,8 @@ func NewTable(routes []Route) *Table {
 func (t *Table) linkTurns() {
 	for _, routes := range t.exact {
 		for _, rt := range routes {
-			h, ok := rt.Handler.(*Dialogue)
-			if !ok {
-				continue
-			}
-			for _, other := range t.exact[h.Path] {
-				if other.Method == http.MethodPost {
-					h.route = other
-				}
-			}
-			if h.route == nil {
-				panic("relay: no route for the messages of " + rt.Path)
+			if h, ok := rt.Handler.(*Dialogue); ok {
+				h.link(t.exact[h.Path])
 			}
 		}
 	}

@@ -77,13 +77,14 @@ func (tg *Target) adds() (a added) {
 	return a
 }
 
-// without removes fields from those added for a target.
-func (a added) without(t *chat.Traits) {
+// plain returns the traits of a target without the fields that a adds.
+func plain(t chat.Traits, a added) chat.Traits {
 	t.NoStreamUsage = t.NoStreamUsage || a&addedStreamOptions != 0
 	t.PromptCacheKey = t.PromptCacheKey && a&addedCacheKey == 0
 	t.Breakpoints = t.Breakpoints && a&addedBreakpoints == 0
 	t.SystemTurns = t.SystemTurns && a&addedSystemTurns == 0
 	t.NoAssumedStrict = t.NoAssumedStrict || a&addedStrict != 0
+	return t
 }
 
 // RefusedAdded returns the added fields that a host's rejection names.
@@ -112,8 +113,12 @@ func (tg *Target) LeaveOut(refused added) {
 	if refused&addedNative != 0 {
 		tg.byOwn()
 	}
-	tg.To.leaves |= refused
-	refused.without(&tg.To.Traits)
+	tg.To.leaveOut(refused)
+}
+
+func (t *Choice) leaveOut(a added) {
+	t.leaves |= a
+	t.Traits = plain(t.Traits, a)
 }
 
 // LearnRefused remembers the fields that the target's host has rejected.
@@ -170,11 +175,11 @@ func (p *plainer) learn(of hostModel, refused added, now time.Time) {
 	of = hostModel{strings.Clone(of.provider), strings.Clone(of.host), strings.Clone(of.model)}
 	for {
 		before := at.Load()
-		next := &plainerHost{of, refused, now.Add(learned)}
+		leaves := refused
 		if before != nil && before.of == of && now.Before(before.until) {
-			next.leaves |= before.leaves
+			leaves |= before.leaves
 		}
-		if at.CompareAndSwap(before, next) {
+		if at.CompareAndSwap(before, &plainerHost{of, leaves, now.Add(learned)}) {
 			p.used.Store(true)
 			return
 		}
@@ -188,8 +193,7 @@ func (p *plainer) apply(to *Target, now func() time.Time) {
 	}
 	of := to.To.hostModel()
 	if known := p.place(of).Load(); known != nil && known.of == of && now().Before(known.until) {
-		to.To.leaves = known.leaves
-		known.leaves.without(&to.To.Traits)
+		to.To.leaveOut(known.leaves)
 	}
 }
 

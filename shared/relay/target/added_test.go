@@ -45,7 +45,7 @@ func TestARefusedCacheKeyIsLeftOut(t *testing.T) {
 			t.Errorf("%s: %b, want %b", name, got, c.refused)
 			continue
 		}
-		c.refused.without(&call.To.Traits)
+		call.To.leaveOut(c.refused)
 		if call.To.Traits.PromptCacheKey == (c.refused != 0) {
 			t.Errorf("%s: the key is sent: %v", name, call.To.Traits.PromptCacheKey)
 		}

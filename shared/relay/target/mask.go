@@ -83,9 +83,10 @@ func (m *SecretMask) Raw(resp *http.Response) error {
 		return nil // the credential is the caller's own
 	}
 	if egress.Inflate(resp, 0) != nil {
-		f := fault.Newf(fault.ProviderError, "", "%s rejected the request with an unsupported content-encoding; request gzip or none", m.Target.To.Target.Provider.ID)
-		f.Source, f.StatusCode = fault.SourceProvider, max(resp.StatusCode, 300)
-		return f
+		return &fault.Fault{
+			Code: fault.ProviderError, Source: fault.SourceProvider, StatusCode: max(resp.StatusCode, 300),
+			Message: m.Target.To.Target.Provider.ID + " rejected the request with an unsupported content-encoding; request gzip or none",
+		}
 	}
 	resp.Body = mask.NewBody(resp.Body, secrets)
 	return nil

@@ -19,7 +19,6 @@ import (
 	"gateway/shared/egress"
 	"gateway/shared/fault"
 	"gateway/shared/ledger"
-	"gateway/shared/pricing"
 	"gateway/shared/prompt"
 	"gateway/shared/provider"
 	"gateway/shared/relay/admission"
@@ -279,13 +278,7 @@ func (tg *Target) Passes(resp *http.Response) bool {
 // message, a field by which the provider adds input of any length, and output tokens, or seconds
 // if it is priced by them.
 func (tg *Target) Bound(input int64, heldIn string, output, seconds int64) {
-	d := &tg.Demands
-	d.InBound, d.HeldIn, d.OutBound, d.OutAssumed = input, heldIn, output, false
-	if seconds > 0 {
-		d.Wanted.Most.Set(pricing.Seconds, seconds)
-	} else if output == 0 {
-		d.OutBound, d.OutAssumed = routes.DefaultReserveOutput, true
-	}
+	tg.Demands = tg.Demands.Within(input, heldIn, output, seconds)
 }
 
 // Of returns the names with another model.
