@@ -205,27 +205,21 @@ func (l *Ledger) RateBuckets(ctx context.Context, policy *Subject, after string,
 func (l *rates) RateBuckets(ctx context.Context, policy *Subject, after string, limit int) (list []RateBucket, next string, err error) {
 	c := policy.derive()
 	q := store.Query{Partition: c.rate.Partition(), After: after, Limit: limit}
-	for {
-		page, err := l.rate.Query(ctx, q)
+	for row, err := range store.Rows(ctx, l.rate, q) {
 		if err != nil {
 			return nil, "", closed(err)
 		}
-		for _, row := range page.Rows {
-			name := row.Item.String(attrBucket.Attr)
-			rates, any := c.rates(row.Item, l.clock())
-			if name == "" || !any {
-				continue
-			}
-			list = append(list, RateBucket{name, rates, row.Key.SK()})
-			if limit > 0 && len(list) == limit {
-				return list, row.Key.SK(), nil
-			}
+		name := row.Item.String(attrBucket.Attr)
+		rates, any := c.rates(row.Item, l.clock())
+		if name == "" || !any {
+			continue
 		}
-		if page.Next == "" {
-			return list, "", nil
+		list = append(list, RateBucket{name, rates, row.Key.SK()})
+		if limit > 0 && len(list) == limit {
+			return list, row.Key.SK(), nil
 		}
-		q.After = page.Next
 	}
+	return list, "", nil
 }
 
 // rates returns the limits with the row's counts; any reports whether it has some.

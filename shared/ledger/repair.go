@@ -229,25 +229,17 @@ type Repaired struct {
 // next pass does the rest.
 func (l *Ledger) RepairAll(ctx context.Context) (done Repaired, err error) {
 	for i := range uint32(listParts) {
-		q := store.Query{Partition: listPartition(i)}
-		for {
-			page, qerr := l.rows.spend.Query(ctx, q)
+		for row, qerr := range store.Rows(ctx, l.rows.spend, store.Query{Partition: listPartition(i)}) {
+			if qerr == nil {
+				qerr = ctx.Err()
+			}
 			if qerr != nil {
 				return done, errors.Join(err, qerr)
 			}
-			for _, row := range page.Rows {
-				if ctx.Err() != nil {
-					return done, errors.Join(err, ctx.Err())
-				}
-				head := store.RawKey(row.Item.String("head_pk"), row.Item.String("head_sk"))
-				if herr := repairHead(l, ctx, head, &done); herr != nil && err == nil {
-					err = herr
-				}
+			head := store.RawKey(row.Item.String("head_pk"), row.Item.String("head_sk"))
+			if herr := repairHead(l, ctx, head, &done); herr != nil && err == nil {
+				err = herr
 			}
-			if page.Next == "" {
-				break
-			}
-			q.After = page.Next
 		}
 	}
 	return done, err

@@ -196,36 +196,30 @@ type Bucket struct {
 // policy's subject without a Bucket; after is the next of the page before.
 func (l *Ledger) Buckets(ctx context.Context, policy *Subject, after string, limit int) (list []Bucket, next string, err error) {
 	q := store.Query{Partition: policy.derive().head.Partition(), After: after, Limit: limit}
-	for {
-		page, err := l.rows.spend.Query(ctx, q)
+	for row, err := range store.Rows(ctx, l.rows.spend, q) {
 		if err != nil {
 			return nil, "", closed(err)
 		}
-		for _, row := range page.Rows {
-			if !isHead(row.Key) || row.Item.String("bucket") == "" {
-				continue
-			}
-			s := &Subject{Scope: policy.Scope, Kind: policy.Kind, ID: policy.ID, Bucket: row.Item.String("bucket"),
-				Label: policy.Label, Budgets: policy.Budgets, Revision: policy.Revision}
-			var states []BudgetState
-			if row.Item.Int(attrRows.Attr) > 1 {
-				states, err = l.State(ctx, s)
-			} else { // it is read already
-				states, err = l.state(ctx, s, &view{keys: []store.Key{row.Key}, rows: []store.Item{row.Item}})
-			}
-			if err != nil {
-				return nil, "", err
-			}
-			list = append(list, Bucket{s.Bucket, states, row.Key.SK()})
-			if limit > 0 && len(list) == limit {
-				return list, row.Key.SK(), nil
-			}
+		if !isHead(row.Key) || row.Item.String("bucket") == "" {
+			continue
 		}
-		if page.Next == "" {
-			return list, "", nil
+		s := &Subject{Scope: policy.Scope, Kind: policy.Kind, ID: policy.ID, Bucket: row.Item.String("bucket"),
+			Label: policy.Label, Budgets: policy.Budgets, Revision: policy.Revision}
+		var states []BudgetState
+		if row.Item.Int(attrRows.Attr) > 1 {
+			states, err = l.State(ctx, s)
+		} else { // it is read already
+			states, err = l.state(ctx, s, &view{keys: []store.Key{row.Key}, rows: []store.Item{row.Item}})
 		}
-		q.After = page.Next
+		if err != nil {
+			return nil, "", err
+		}
+		list = append(list, Bucket{s.Bucket, states, row.Key.SK()})
+		if limit > 0 && len(list) == limit {
+			return list, row.Key.SK(), nil
+		}
 	}
+	return list, "", nil
 }
 
 // Apply updates the counters to the subject's limits immediately. It is not needed for

@@ -148,29 +148,23 @@ func (l *Log) Get(ctx context.Context, sc store.Scope, to, id string) (*Delivery
 // end.
 func (l *Log) List(ctx context.Context, sc store.Scope, to, status, after string, limit int) (page []*Delivery, next string, err error) {
 	q := store.Query{Partition: sc.Partition("NOTICE", to), Reverse: true, After: after, Limit: limit + 1}
-	for {
-		got, err := l.store.Table(store.Control).Query(ctx, q)
+	for row, err := range store.Rows(ctx, l.store.Table(store.Control), q) {
 		if err != nil {
 			return nil, "", unavailable(err)
 		}
-		for i := range got.Rows {
-			d, err := decode(sc, got.Rows[i].Item)
-			if err != nil {
-				return nil, "", err
-			}
-			if status != "" && d.Status != status {
-				continue
-			}
-			if len(page) == limit {
-				return page, page[limit-1].ID, nil
-			}
-			page = append(page, d)
+		d, err := decode(sc, row.Item)
+		if err != nil {
+			return nil, "", err
 		}
-		if got.Next == "" {
-			return page, "", nil
+		if status != "" && d.Status != status {
+			continue
 		}
-		q.After = got.Next
+		if len(page) == limit {
+			return page, page[limit-1].ID, nil
+		}
+		page = append(page, d)
 	}
+	return page, "", nil
 }
 
 // Redeliver sends a delivery again from now on, with as many attempts as a new one. A

@@ -106,19 +106,13 @@ func OpenIn(ctx context.Context, r *resource.Resources, org store.Scope, group s
 
 func eachMember(ctx context.Context, r *resource.Resources, org store.Scope, group string, see func(store.Item)) error {
 	q := store.Query{Partition: org.Organisation().Partition(), Prefix: memberRows + "#" + group + "#"}
-	for {
-		page, err := r.Store().Table(store.Control).Query(ctx, q)
+	for row, err := range store.Rows(ctx, r.Store().Table(store.Control), q) {
 		if err != nil {
 			return fault.Unavailable(err)
 		}
-		for _, row := range page.Rows {
-			see(row.Item)
-		}
-		if page.Next == "" {
-			return nil
-		}
-		q.After = page.Next
+		see(row.Item)
 	}
+	return nil
 }
 
 // Settled removes the marks of settled users. A mark that was renewed in the meantime stays.

@@ -235,23 +235,17 @@ func (s *Store) Between(ctx context.Context, sc store.Scope, from, to time.Time,
 
 // each passes the feedbacks of a query to yield, over all pages.
 func (s *Store) each(ctx context.Context, q store.Query, yield func(*Feedback) bool) error {
-	for {
-		page, err := s.table.Query(ctx, q)
+	for row, err := range store.Rows(ctx, s.table, q) {
 		if err != nil {
 			return unavailable(err)
 		}
-		for _, row := range page.Rows {
-			f, err := decode(row.Item)
-			if err != nil {
-				return err
-			}
-			if !yield(f) {
-				return nil
-			}
+		f, err := decode(row.Item)
+		if err != nil {
+			return err
 		}
-		if page.Next == "" {
+		if !yield(f) {
 			return nil
 		}
-		q.After = page.Next
 	}
+	return nil
 }

@@ -113,23 +113,16 @@ func (s *Store) Retain(ctx context.Context, at Places) error {
 	if err := s.scan(ctx, at, lookOrgs); err != nil {
 		errs = append(errs, fmt.Errorf("feedback: look: %w", err))
 	}
-	q := store.Query{Partition: workspaceRows()}
-	for {
-		page, err := s.table.Query(ctx, q)
+	for row, err := range store.Rows(ctx, s.table, store.Query{Partition: workspaceRows()}) {
 		if err != nil {
 			return errors.Join(append(errs, fmt.Errorf("feedback: retention: %w", err))...)
 		}
-		for _, row := range page.Rows {
-			errs = append(errs, s.retain(ctx, store.Scope{Org: row.Item.String("org"), Workspace: row.Item.String("workspace")}))
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
+		errs = append(errs, s.retain(ctx, store.Scope{Org: row.Item.String("org"), Workspace: row.Item.String("workspace")}))
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		if page.Next == "" {
-			return errors.Join(errs...)
-		}
-		q.After = page.Next
 	}
+	return errors.Join(errs...)
 }
 
 // retain deletes the expired feedback of a workspace. All rows of a feedback are deleted

@@ -71,24 +71,18 @@ func (a thinner) thinAll(ctx context.Context, now time.Time) error {
 	}
 	errs := []error{a.migrate(ctx, migrateRows)}
 	q := store.Query{Partition: retentionRows(), Prefix: "O#"}
-	for {
-		page, err := a.archive.table.Query(ctx, q)
+	for row, err := range store.Rows(ctx, a.archive.table, q) {
 		if err != nil {
 			return fmt.Errorf("segment: retention: %w", err)
 		}
-		for _, row := range page.Rows {
-			if err := a.thinOrg(ctx, row.Item.String("org"), now); err != nil {
-				errs = append(errs, err)
-			}
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
+		if err := a.thinOrg(ctx, row.Item.String("org"), now); err != nil {
+			errs = append(errs, err)
 		}
-		if page.Next == "" {
-			return errors.Join(errs...)
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		q.After = page.Next
 	}
+	return errors.Join(errs...)
 }
 
 // thinOrg thins the days of an organization that expired for some workspace since the

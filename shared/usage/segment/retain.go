@@ -69,28 +69,22 @@ func (a expirer) eachExpired(ctx context.Context, sort string, retention time.Du
 	}
 	last := a.now.Add(-retention-oneDay).Unix() / hourSeconds
 	q := store.Query{Partition: dueRows(), From: sort + "#", To: fmt.Sprintf("%s#%08d#~", sort, last)}
-	for {
-		page, err := a.archive.table.Query(ctx, q)
+	for row, err := range store.Rows(ctx, a.archive.table, q) {
 		if err != nil {
 			return fmt.Errorf("segment: retention: %w", err)
 		}
-		for _, row := range page.Rows {
-			org, day := row.Item.String("org"), row.Item.Int("hour")
-			if !expired(day, retention, a.now) {
-				continue
-			}
-			if err := expire(ctx, org, day); err != nil {
-				return err
-			}
-			if err := a.archive.table.Delete(ctx, row.Key); err != nil {
-				return fmt.Errorf("segment: retention: %w", err)
-			}
+		org, day := row.Item.String("org"), row.Item.Int("hour")
+		if !expired(day, retention, a.now) {
+			continue
 		}
-		if page.Next == "" {
-			return nil
+		if err := expire(ctx, org, day); err != nil {
+			return err
 		}
-		q.After = page.Next
+		if err := a.archive.table.Delete(ctx, row.Key); err != nil {
+			return fmt.Errorf("segment: retention: %w", err)
+		}
 	}
+	return nil
 }
 
 func (a *Archive) ofDay(ctx context.Context, org string, day int64) ([]Manifest, error) {
