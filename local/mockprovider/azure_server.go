@@ -123,7 +123,7 @@ func entraToken(x *exchange, tenant string) *apiError {
 	w.Header().Set("Content-Type", "application/json")
 	fail := func(status int, code, message string) *apiError {
 		w.WriteHeader(status)
-		_, _ = w.Write(append(appendString(append(appendString([]byte(`{"error":`), code), `,"error_description":`...), message), '}'))
+		_, _ = w.Write(fill(`{"error":$,"error_description":$}`, code, message))
 		return nil
 	}
 	switch {
@@ -136,28 +136,16 @@ func entraToken(x *exchange, tenant string) *apiError {
 		return fail(http.StatusUnauthorized, "invalid_client", "AADSTS7000215: Invalid client secret provided.")
 	}
 	token := x.newID(azureTokenHead, seedOf(form.Get("client_id")))
-	_, _ = w.Write(append(appendString([]byte(`{"token_type":"Bearer","expires_in":3599,"ext_expires_in":3599,"access_token":`), token), '}'))
+	_, _ = w.Write(fill(`{"token_type":"Bearer","expires_in":3599,"ext_expires_in":3599,"access_token":$}`, token))
 	return nil
 }
 
 // azureRefuse answers with {error: {code, message}}; when the content filter refused, an
 // innererror is added.
 func azureRefuse(x *exchange, e *apiError) {
-	if !x.hasRow {
-		x.row = x.s.bill.begin(x.path, x.model, "", false)
-	}
-	x.row.close(e.status, Usage{}, x.gone(), "")
-	h := x.w.Header()
-	h["Content-Type"] = []string{"application/json"}
-	if e.retryAfter != "" {
-		h["Retry-After"] = []string{e.retryAfter}
-	}
-	b := appendString([]byte(`{"error":{"message":`), e.message)
-	b = appendNullable(append(b, `,"type":null,"param":`...), e.param)
-	b = appendNullable(append(b, `,"code":`...), e.code)
+	b := fill(`{"error":{"message":$,"type":null,"param":$,"code":$`, e.message, orNull(e.param), orNull(e.code))
 	if e.code == "content_filter" {
 		b = append(b, `,"status":400,"innererror":{"code":"ResponsibleAIPolicyViolation","content_filter_result":{"hate":{"filtered":true,"severity":"high"},"jailbreak":{"filtered":false,"detected":false}}}`...)
 	}
-	x.w.WriteHeader(e.status)
-	_, _ = x.w.Write(append(b, `}}`...))
+	x.sendError(e, "", append(b, `}}`...))
 }

@@ -82,33 +82,17 @@ var bedrockErrors = map[int]string{
 }
 
 func bedrockRefuse(x *exchange, e *apiError) {
-	kind := e.typ
-	if kind == "" {
-		kind = bedrockErrors[e.status]
-	}
-	if kind == "" {
-		kind = "InternalServerException"
-	}
+	kind := firstOf(e.typ, firstOf(bedrockErrors[e.status], "InternalServerException"))
 	h := x.w.Header()
 	id := x.newID("aws-", uint32(e.status))
 	h["X-Amzn-Requestid"] = []string{id}
 	h["X-Amzn-Errortype"] = []string{kind + ":http://internal.amazon.com/coral/com.amazon.bedrock/"}
-	h["Content-Type"] = []string{"application/json"}
-	if e.retryAfter != "" {
-		h["Retry-After"] = []string{e.retryAfter}
-	}
-	if !x.hasRow {
-		x.row = x.s.bill.begin(x.path, x.model, id, false)
-	}
-	x.row.close(e.status, Usage{}, x.gone(), "")
+	body := fill(`{"message":$}`, e.message)
 	if bedrockPath(x.path) == "/sts/" {
 		h["Content-Type"] = []string{"text/xml"}
-		x.w.WriteHeader(e.status)
-		_, _ = x.w.Write([]byte(`<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>` + kind + `</Code><Message>refused</Message></Error></ErrorResponse>`))
-		return
+		body = []byte(`<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>` + kind + `</Code><Message>refused</Message></Error></ErrorResponse>`)
 	}
-	x.w.WriteHeader(e.status)
-	_, _ = x.w.Write(append(appendString([]byte(`{"message":`), e.message), '}'))
+	x.sendError(e, id, body)
 }
 
 // assumeRole returns the only session of the mock. A role with "denied" in its name is
@@ -136,8 +120,7 @@ func inferenceProfile(x *exchange) *apiError {
 	if err != nil || strings.Contains(id, "missing") {
 		return &apiError{status: http.StatusNotFound, message: "Inference profile not found"}
 	}
-	b := appendString([]byte(`{"inferenceProfileArn":`), id)
-	return bedrockPlain(x, append(b, `,"inferenceProfileName":"mock","status":"ACTIVE","type":"APPLICATION","models":[{"modelArn":"arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-sonnet-4-5-20250929-v1:0"}]}`...), Usage{})
+	return bedrockPlain(x, fill(`{"inferenceProfileArn":$,"inferenceProfileName":"mock","status":"ACTIVE","type":"APPLICATION","models":[{"modelArn":"arn:aws:bedrock:us-east-1::foundation-model/anthropic.claude-sonnet-4-5-20250929-v1:0"}]}`, id), Usage{})
 }
 
 // bedrockPlain opens a row of the bill and sends a complete body.
@@ -227,7 +210,7 @@ func (s *binaryStream) event(name string, payload []byte) bool {
 			message = "The service ended the stream."
 		}
 		s.x.row.close(http.StatusOK, s.sofar(), s.x.gone(), "error-event")
-		s.x.write(messageFrame("exception", st.errorEvent, append(appendString([]byte(`{"message":`), message), '}')))
+		s.x.write(messageFrame("exception", st.errorEvent, fill(`{"message":$}`, message)))
 		s.x.flush()
 		return false
 	}

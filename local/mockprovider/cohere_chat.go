@@ -12,11 +12,13 @@ type cohereRequest struct {
 	stream bool
 }
 
-var cohereChatFields = strings.Fields("model messages stream tools strict_tools documents citation_options response_format safety_mode max_tokens stop_sequences temperature seed frequency_penalty presence_penalty k p logprobs tool_choice thinking priority")
+var cohereChatRules = parseRules(`model messages!!:a stream tools[]{... type!=function function!{... name!!:s parameters!:o}} strict_tools documents citation_options
+	response_format{... type!=text|json_object} safety_mode max_tokens:1..1073741824 stop_sequences<5 temperature:0..1 seed frequency_penalty:0..1 presence_penalty:0..1 k:0..500 p:0.01..0.99
+	logprobs tool_choice=REQUIRED|NONE thinking{... type!=enabled|disabled} priority`)
 
 // cohereChat serves POST /v2/chat.
 func cohereChat(x *exchange) *apiError {
-	v, e := cohereBody(x, cohereChatFields...)
+	v, e := cohereBody(x, cohereChatRules)
 	if e != nil {
 		return e
 	}
@@ -45,20 +47,8 @@ func cohereChat(x *exchange) *apiError {
 func checkCohere(x *exchange, v value) (*cohereRequest, *apiError) {
 	q := &cohereRequest{job: job{model: x.model, st: &x.st, parallel: true}}
 	q.stream = v.get("stream").yes
-	for _, b := range []struct {
-		name      string
-		low, high float64
-	}{{"temperature", 0, 1}, {"p", 0.01, 0.99}, {"k", 0, 500}, {"frequency_penalty", 0, 1}, {"presence_penalty", 0, 1}, {"max_tokens", 1, 1 << 30}} {
-		if e := within(v, b.name, b.low, b.high); e != nil {
-			return nil, e
-		}
-	}
 	q.maxTokens, _ = v.get("max_tokens").integer()
-	stops := v.get("stop_sequences")
-	if len(stops.arr) > 5 {
-		return nil, cohereBad("stop_sequences must have at most 5 elements.")
-	}
-	for _, s := range stops.arr {
+	for _, s := range v.get("stop_sequences").arr {
 		q.stops = append(q.stops, s.s)
 	}
 	messages := v.get("messages")
@@ -79,9 +69,6 @@ func checkCohere(x *exchange, v value) (*cohereRequest, *apiError) {
 
 // messages checks the turns: each tool call has a result, each result a call.
 func (q *cohereRequest) messages(list value) *apiError {
-	if list.kind != array || len(list.arr) == 0 {
-		return cohereBad("messages must be a non-empty list.")
-	}
 	open := map[string]bool{}
 	for i, m := range list.arr {
 		role, content := m.get("role").s, m.get("content")
@@ -169,9 +156,6 @@ func flatCohere(v value) string {
 func (q *cohereRequest) toolList(v value) *apiError {
 	for i, t := range v.get("tools").arr {
 		f := t.get("function")
-		if t.get("type").s != "function" || f.get("name").s == "" || f.get("parameters").kind != object {
-			return cohereBad("tools[%d] must be a function with a name and parameters.", i)
-		}
 		if strings.Trim(f.get("name").s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
 			return cohereBad("tools[%d] has an invalid name.", i)
 		}
@@ -194,8 +178,6 @@ func (q *cohereRequest) format(v value) *apiError {
 	switch kind := f.get("type").s; {
 	case !f.given() || kind == "text":
 		return nil
-	case kind != "json_object":
-		return cohereBad("invalid response_format type %q.", kind)
 	case len(q.tools) > 0:
 		return cohereBad("response_format is not supported with tools.")
 	}
@@ -213,11 +195,7 @@ func (q *cohereRequest) think(v value) *apiError {
 	if !strings.Contains(q.model, "reasoning") {
 		return cohereBad("thinking is not supported by the model %s.", q.model)
 	}
-	kind := v.get("type").s
-	if kind != "enabled" && kind != "disabled" {
-		return cohereBad("thinking.type must be enabled or disabled.")
-	}
-	q.thinking, q.effort = kind == "enabled", 5
+	q.thinking, q.effort = v.get("type").s == "enabled", 5
 	return nil
 }
 
@@ -317,22 +295,20 @@ func (c *cohereAnswer) streamed() {
 	s.last("message-end", []byte(`{"type":"message-end","delta":{"finish_reason":`+quoted(c.finish())+c.usage()+`}}`))
 }
 
-// appendCohereError writes the end of an answer that failed.
-func appendCohereError(b []byte, message string) []byte {
-	b = appendString(append(b, `{"type":"message-end","delta":{"error":`...), message)
-	return append(b, `,"finish_reason":"ERROR"}}`...)
+// cohereErrorOf writes the end of an answer that failed.
+func cohereErrorOf(message string) []byte {
+	return fill(`{"type":"message-end","delta":{"error":$,"finish_reason":"ERROR"}}`, message)
 }
+
+var generateRules = parseRules("model prompt!!:s stream max_tokens num_generations temperature p k frequency_penalty presence_penalty seed end_sequences stop_sequences truncate raw_prompting")
 
 // cohereGenerate serves POST /v1/generate, plain and as lines of JSON.
 func cohereGenerate(x *exchange) *apiError {
-	v, e := cohereBody(x, strings.Fields("model prompt stream max_tokens num_generations temperature p k frequency_penalty presence_penalty seed end_sequences stop_sequences truncate raw_prompting")...)
+	v, e := cohereBody(x, generateRules)
 	if e != nil {
 		return e
 	}
 	prompt := v.get("prompt")
-	if prompt.kind != text || prompt.s == "" {
-		return cohereBad("prompt must be at least 1 token long.")
-	}
 	if e := steerBy(&x.st, prompt.s); e != nil {
 		return e
 	}

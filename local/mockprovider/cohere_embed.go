@@ -5,22 +5,19 @@ import (
 	"net/http"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 )
 
-var inputTypes = []string{"search_document", "search_query", "classification", "clustering", "image"}
+var cohereEmbedRules = parseRules(`model texts:a images:a inputs:a input_type!=search_document|search_query|classification|clustering|image embedding_types:a
+	output_dimension:256..1536i max_tokens truncate priority`)
 
 // cohereEmbed serves POST /v2/embed.
 func cohereEmbed(x *exchange) *apiError {
-	v, e := cohereBody(x, "model", "texts", "images", "inputs", "input_type", "embedding_types", "output_dimension", "max_tokens", "truncate", "priority")
+	v, e := cohereBody(x, cohereEmbedRules)
 	if e != nil {
 		return e
 	}
-	if !slices.Contains(inputTypes, v.get("input_type").s) {
-		return cohereBad("valid input_type must be provided with the provided model")
-	}
-	given, things, words := 0, 0, ""
+	given, texts := 0, ""
 	var list []string
 	for _, name := range []string{"texts", "images", "inputs"} {
 		m := v.get(name)
@@ -28,7 +25,6 @@ func cohereEmbed(x *exchange) *apiError {
 			continue
 		}
 		given++
-		things = len(m.arr)
 		for _, item := range m.arr {
 			s := item.s
 			if name == "inputs" {
@@ -37,10 +33,10 @@ func cohereEmbed(x *exchange) *apiError {
 				return cohereBad("%s must be a list of strings; images are data URIs.", name)
 			}
 			list = append(list, s)
-			words += s
+			texts += s
 		}
 	}
-	if given != 1 || things == 0 || things > 96 {
+	if given != 1 || len(list) == 0 || len(list) > 96 {
 		return cohereBad("exactly one of texts, images and inputs must hold 1 to 96 elements.")
 	}
 	size := 1024
@@ -58,27 +54,21 @@ func cohereEmbed(x *exchange) *apiError {
 	if e := steerBy(&x.st, list[len(list)-1]); e != nil {
 		return e
 	}
-	tokens := tokensOf(words)
-	b := []byte(`{"id":"mock","embeddings":{"float":[`)
-	for i, s := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendVector(b, embed(s, size), false)
-	}
-	b = append(b, `]},"response_type":"embeddings_by_type","meta":{"api_version":{"version":"2"},"billed_units":{"input_tokens":`...)
-	b = strconv.AppendInt(b, tokens, 10)
-	return embedded(x, append(b, `}}}`...), tokens)
+	vectors, _ := vectors(list, size, "$v", false)
+	tokens := tokensOf(texts)
+	return embedded(x, fill(`{"id":"mock","embeddings":{"float":[$]},"response_type":"embeddings_by_type","meta":{"api_version":{"version":"2"},"billed_units":{"input_tokens":$}}}`, vectors, tokens), tokens)
 }
 
 // unitPrice is the price of a search unit, in nano-dollars. A unit is a query with up to
 // 100 documents.
 const unitPrice, unitDocuments = 2_000_000, 100
 
+var cohereRerankRules = parseRules("model query!!:s documents!!:a top_n max_tokens_per_doc priority")
+
 // cohereRerank serves POST /v2/rerank: documents that contain more words of the query come
 // first.
 func cohereRerank(x *exchange) *apiError {
-	v, e := cohereBody(x, "model", "query", "documents", "top_n", "max_tokens_per_doc", "priority")
+	v, e := cohereBody(x, cohereRerankRules)
 	if e != nil {
 		return e
 	}
@@ -190,36 +180,24 @@ func cohereAuthenticate(x *exchange) *apiError {
 
 // cohereRefuse answers with {id, message}.
 func cohereRefuse(x *exchange, e *apiError) {
-	h := x.w.Header()
 	id := x.newID("", uint32(e.status))
-	h["Content-Type"] = []string{"application/json"}
-	if e.retryAfter != "" {
-		h["Retry-After"] = []string{e.retryAfter}
-	}
-	if !x.hasRow {
-		x.row = x.s.bill.begin(x.path, x.model, id, false)
-	}
-	x.row.close(e.status, Usage{}, x.gone(), "")
-	x.w.WriteHeader(e.status)
-	b := appendString([]byte(`{"id":`), id)
-	b = appendString(append(b, `,"message":`...), e.message)
-	_, _ = x.w.Write(append(b, '}'))
+	x.sendError(e, id, fill(`{"id":$,"message":$}`, id, e.message))
 }
 
 func cohereBad(format string, args ...any) *apiError {
 	return &apiError{status: http.StatusBadRequest, message: "invalid request: " + fmt.Sprintf(format, args...)}
 }
 
-// cohereBody reads a body that has only the named members, and its model.
-func cohereBody(x *exchange, names ...string) (value, *apiError) {
+// cohereBody reads a body by its rules, and its model.
+func cohereBody(x *exchange, r *rules) (value, *apiError) {
 	v, e := parseBody(x)
 	if e != nil {
 		return v, cohereBad("%s", e.message)
 	}
-	for _, m := range v.obj {
-		if !slices.Contains(names, m.name) {
-			return v, &apiError{status: http.StatusUnprocessableEntity, message: "invalid request: json: unknown field " + quoted(m.name)}
-		}
+	if bad := r.check(v, ""); bad != nil && bad.what == "unknown" {
+		return v, &apiError{status: http.StatusUnprocessableEntity, message: "invalid request: json: unknown field " + quoted(bad.at)}
+	} else if bad != nil {
+		return v, cohereBad("%s", wireError(bad).message)
 	}
 	m := v.get("model")
 	if m.kind != text || m.s == "" {
@@ -233,13 +211,4 @@ func cohereBody(x *exchange, names ...string) (value, *apiError) {
 		return v, &apiError{status: http.StatusNotFound, message: "model '" + name + "' not found, make sure the correct model ID was used and that you have access to the model."}
 	}
 	return v, nil
-}
-
-// within refuses a number out of bounds.
-func within(v value, name string, low, high float64) *apiError {
-	n := v.get(name)
-	if n.given() && (n.kind != number || n.float() < low || n.float() > high) {
-		return cohereBad("%s must be between %g and %g inclusive.", name, low, high)
-	}
-	return nil
 }

@@ -614,11 +614,15 @@ func (c *collection) listed(x *exchange, q url.Values, parent, order string, lim
 	}), nil
 }
 
-// at returns the value at a path of names and indexes, separated by periods.
+// at returns the value at a path of names and indexes, separated by periods. Negative indexes
+// count from the end.
 func (v value) at(path string) value {
 	for name := range strings.SplitSeq(path, ".") {
 		if i, err := strconv.Atoi(name); err == nil {
-			if i >= len(v.arr) {
+			if i < 0 {
+				i += len(v.arr)
+			}
+			if i < 0 || i >= len(v.arr) {
 				return value{}
 			}
 			v = v.arr[i]

@@ -55,44 +55,45 @@ func openAIType(status int) (typ, code string) {
 // body writes the error as its provider does.
 func (e *apiError) body(anthropic bool, requestID string) []byte {
 	if anthropic {
-		typ := e.typ
-		if typ == "" {
-			typ = anthropicType(e.status)
-		}
-		b := appendAnthropicError(nil, typ, e.message)
-		b = append(b[:len(b)-1], `,"request_id":`...)
-		return append(appendString(b, requestID), '}')
+		typ := firstOf(e.typ, anthropicType(e.status))
+		b := anthropicErrorOf(typ, e.message)
+		return append(b[:len(b)-1], fill(`,"request_id":$}`, requestID)...)
 	}
 	typ, code := openAIType(e.status)
-	if e.typ != "" {
-		typ = e.typ
-	}
-	if e.code != "" {
-		code = e.code
-	}
-	return appendOpenAIError(nil, e.message, typ, e.param, code)
+	return openAIErrorOf(e.message, firstOf(e.typ, typ), e.param, firstOf(e.code, code))
 }
 
-func appendAnthropicError(b []byte, typ, message string) []byte {
-	b = appendString(append(b, `{"type":"error","error":{"type":`...), typ)
-	b = appendString(append(b, `,"message":`...), message)
-	return append(b, `}}`...)
-}
-
-func appendOpenAIError(b []byte, message, typ, param, code string) []byte {
-	b = appendString(append(b, `{"error":{"message":`...), message)
-	b = appendString(append(b, `,"type":`...), typ)
-	b = appendNullable(append(b, `,"param":`...), param)
-	b = appendNullable(append(b, `,"code":`...), code)
-	return append(b, `}}`...)
-}
-
-// appendNullable writes "" as null.
-func appendNullable(b []byte, s string) []byte {
-	if s == "" {
-		return append(b, `null`...)
+func firstOf(a, b string) string {
+	if a != "" {
+		return a
 	}
-	return appendString(b, s)
+	return b
+}
+
+func anthropicErrorOf(typ, message string) []byte {
+	return fill(`{"type":"error","error":{"type":$,"message":$}}`, typ, message)
+}
+
+func openAIErrorOf(message, typ, param, code string) []byte {
+	return fill(`{"error":{"message":$,"type":$,"param":$,"code":$}}`, message, typ, orNull(param), orNull(code))
+}
+
+// sendError closes the row of the bill, which it opens if there is none, and sends the body of an
+// error.
+func (x *exchange) sendError(e *apiError, id string, body []byte) {
+	if !x.hasRow {
+		x.row = x.s.bill.begin(x.path, x.model, id, false)
+	}
+	x.row.close(e.status, Usage{}, x.gone(), "")
+	h := x.w.Header()
+	if h["Content-Type"] == nil {
+		h["Content-Type"] = []string{"application/json"}
+	}
+	if e.retryAfter != "" {
+		h["Retry-After"] = []string{e.retryAfter}
+	}
+	x.w.WriteHeader(e.status)
+	_, _ = x.w.Write(body)
 }
 
 // refuse answers with an error and closes the row of the bill, if there is one.
@@ -101,24 +102,13 @@ func (x *exchange) refuse(e *apiError) {
 		x.shape.refuse(x, e)
 		return
 	}
-	h := x.w.Header()
 	id := x.newID("req_", uint32(e.status))
-	h["Content-Type"] = []string{"application/json"}
-	if x.anthropic {
-		h["Request-Id"] = []string{id}
-		h["X-Should-Retry"] = []string{shouldRetry(e.status)}
+	if h := x.w.Header(); x.anthropic {
+		h["Request-Id"], h["X-Should-Retry"] = []string{id}, []string{shouldRetry(e.status)}
 	} else {
 		h["X-Request-Id"] = []string{id}
 	}
-	if e.retryAfter != "" {
-		h["Retry-After"] = []string{e.retryAfter}
-	}
-	if !x.hasRow {
-		x.row = x.s.bill.begin(x.path, x.model, id, false)
-	}
-	x.row.close(e.status, Usage{}, x.gone(), "")
-	x.w.WriteHeader(e.status)
-	_, _ = x.w.Write(e.body(x.anthropic, id))
+	x.sendError(e, id, e.body(x.anthropic, id))
 }
 
 func shouldRetry(status int) string {

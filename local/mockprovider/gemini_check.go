@@ -110,31 +110,38 @@ func (q *geminiRequest) system(v value) *apiError {
 	return nil
 }
 
-var configFields = strings.Fields(`temperature topP topK candidateCount maxOutputTokens stopSequences presencePenalty frequencyPenalty seed
-	responseLogprobs logprobs responseMimeType responseSchema responseJsonSchema thinkingConfig responseModalities imageConfig speechConfig mediaResolution`)
+var configRules = parseRules(`temperature:0..2 topP:0..1 topK:1..1000i candidateCount:1..8i maxOutputTokens:1..1048576i stopSequences<5 presencePenalty:-2..2 frequencyPenalty:-2..2
+	seed:-2147483648..2147483648i responseLogprobs logprobs:0..20i responseMimeType=text/plain|application/json|text/x.enum responseSchema responseJsonSchema
+	thinkingConfig{thinkingBudget thinkingLevel includeThoughts} responseModalities imageConfig speechConfig mediaResolution`)
+
+// geminiError is the error of Google for a violation; nil for none. in is the path of the object.
+func geminiError(v *violation, in string) *apiError {
+	switch {
+	case v == nil:
+		return nil
+	case v.what == "unknown":
+		in += v.at[:max(0, strings.LastIndexByte(v.at, '.'))]
+		return known(value{obj: []member{{v.at[strings.LastIndexByte(v.at, '.')+1:], v.got}}}, in)
+	case v.rule.ranged:
+		return invalid("* GenerateContentRequest.%s.%s: %s must be in the range [%v, %v].", in, v.at, v.at, v.rule.lo, v.rule.hi)
+	case v.what == "long":
+		return invalid("* GenerateContentRequest.%s.%s: the number of entries must be at most %d.", in, v.at, v.rule.most)
+	case v.what == "value":
+		return invalid("* GenerateContentRequest.%s.%s: allowed are `%s`.", in, v.at, strings.Join(v.rule.values, "`, `"))
+	}
+	return invalid("Invalid value at '%s.%s'.", in, v.at)
+}
 
 func (q *geminiRequest) config(v value) *apiError {
 	const at = "generation_config"
-	if e := known(v, at, configFields...); e != nil {
+	if e := geminiError(configRules.check(v, ""), at); e != nil {
 		return e
-	}
-	for _, b := range []bound{{"temperature", 0, 2, false}, {"topP", 0, 1, false}, {"topK", 1, 1000, true}, {"candidateCount", 1, 8, true}, {"maxOutputTokens", 1, 1 << 20, true},
-		{"presencePenalty", -2, 2, false}, {"frequencyPenalty", -2, 2, false}, {"seed", -1 << 31, 1 << 31, true}, {"logprobs", 0, 20, true}} {
-		f := v.get(b.name)
-		_, whole := f.integer()
-		if f.given() && (f.kind != number || b.integer && !whole || f.float() < b.lo || f.float() > b.hi) {
-			return invalid("* GenerateContentRequest.%s.%s: %s must be in the range [%v, %v].", at, b.name, b.name, b.lo, b.hi)
-		}
 	}
 	if n, ok := v.get("candidateCount").integer(); ok {
 		q.n = int(n)
 	}
 	q.maxTokens, _ = v.get("maxOutputTokens").integer()
-	stops := v.get("stopSequences").arr
-	if len(stops) > 5 {
-		return invalid("* GenerateContentRequest.%s.stop_sequences: the number of stop sequences must be at most 5.", at)
-	}
-	for _, s := range stops {
+	for _, s := range v.get("stopSequences").arr {
 		q.stops = append(q.stops, s.s)
 	}
 	q.logprobs = v.get("responseLogprobs").yes
@@ -144,11 +151,6 @@ func (q *geminiRequest) config(v value) *apiError {
 		}
 	}
 	mime := v.get("responseMimeType").s
-	switch mime {
-	case "", "text/plain", "application/json", "text/x.enum":
-	default:
-		return invalid("* GenerateContentRequest.%s.response_mime_type: allowed mimetypes are `text/plain`, `application/json`, `text/x.enum`.", at)
-	}
 	if mime == "application/json" && len(q.tools) > 0 && generation(q.model) < 30 {
 		return invalid("Function calling with a response mime type: 'application/json' is unsupported")
 	}
@@ -171,9 +173,6 @@ func (q *geminiRequest) config(v value) *apiError {
 func (q *geminiRequest) thinkingConfig(v value) *apiError {
 	if !v.given() {
 		return nil
-	}
-	if e := known(v, "generation_config.thinking_config", "thinkingBudget", "thinkingLevel", "includeThoughts"); e != nil {
-		return e
 	}
 	g, budget, level := generation(q.model), v.get("thinkingBudget"), v.get("thinkingLevel").s
 	switch {

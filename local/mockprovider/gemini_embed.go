@@ -1,7 +1,7 @@
 package mockprovider
 
 import (
-	"strconv"
+	"encoding/json"
 	"strings"
 )
 
@@ -119,8 +119,7 @@ func vertexPredict(x *exchange, vertex bool) *apiError {
 			b = append(b, ',')
 		}
 		b = appendVector(append(b, `{"embeddings":{"values":`...), embed(s.s, size), false)
-		b = strconv.AppendInt(append(b, `,"statistics":{"truncated":false,"token_count":`...), n, 10)
-		b = append(b, `}}}`...)
+		b = append(b, fill(`,"statistics":{"truncated":false,"token_count":$}}}`, n)...)
 	}
 	return embedded(x, append(b, `]}`...), total)
 }
@@ -145,16 +144,9 @@ func imagen(x *exchange, v value, instances []value, vertex bool) *apiError {
 	if e := steerBy(&x.st, instances[0].get("prompt").s); e != nil {
 		return e
 	}
-	b := []byte(`{"predictions":[`)
-	for i := range n {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if x.st.refuse {
-			b = append(b, `{"raiFilteredReason":"Unable to show generated images."}`...)
-			continue
-		}
-		b = append(b, `{"mimeType":"image/png","bytesBase64Encoded":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="}`...)
+	image := `{"mimeType":"image/png","bytesBase64Encoded":"` + picture + `"}`
+	if x.st.refuse {
+		image = `{"raiFilteredReason":"Unable to show generated images."}`
 	}
-	return embedded(x, append(b, `]}`...), 0)
+	return embedded(x, fill(`{"predictions":[$]}`, json.RawMessage(strings.TrimSuffix(strings.Repeat(image+",", int(n)), ","))), 0)
 }

@@ -5,10 +5,10 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -129,10 +129,8 @@ func geminiStatus(status int) string {
 	return "FAILED_PRECONDITION"
 }
 
-func appendGeminiError(b []byte, status int, word, message, details string) []byte {
-	b = strconv.AppendInt(append(b, `{"error":{"code":`...), int64(status), 10)
-	b = appendString(append(b, `,"message":`...), message)
-	b = appendString(append(b, `,"status":`...), word)
+func geminiErrorOf(status int, word, message, details string) []byte {
+	b := fill(`{"error":{"code":$,"message":$,"status":$`, status, message, word)
 	if details != "" {
 		b = append(append(append(b, `,"details":[`...), details...), ']')
 	}
@@ -142,33 +140,24 @@ func appendGeminiError(b []byte, status int, word, message, details string) []by
 // geminiRefuse answers with an error in Google's format; the time to wait is in a detail,
 // not in a header. Other publishers of Vertex AI have their own format.
 func geminiRefuse(x *exchange, e *apiError) {
-	h := x.w.Header()
-	h["Content-Type"] = []string{"application/json; charset=UTF-8"}
-	if !x.hasRow {
-		x.row = x.s.bill.begin(x.path, x.model, x.newID("g-", uint32(e.status)), false)
-	}
-	x.row.close(e.status, Usage{}, x.gone(), "")
-	x.w.WriteHeader(e.status)
+	x.w.Header()["Content-Type"] = []string{"application/json; charset=UTF-8"}
+	wait, details := e.retryAfter, ""
+	e.retryAfter = ""
 	if x.anthropic {
-		_, _ = x.w.Write(e.body(true, "req_vertex"))
+		x.sendError(e, "", e.body(true, "req_vertex"))
 		return
 	}
-	word := e.typ
-	if word == "" {
-		word = geminiStatus(e.status)
-	}
-	details := ""
 	switch {
-	case e.retryAfter != "":
-		details = `{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":` + quoted(e.retryAfter+"s") + `}`
+	case wait != "":
+		details = `{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":` + quoted(wait+"s") + `}`
 	case e.code != "":
 		details = `{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":` + quoted(e.code) + `,"domain":"googleapis.com"}`
 	}
-	b := appendGeminiError(nil, e.status, word, e.message, details)
+	b := geminiErrorOf(e.status, firstOf(e.typ, geminiStatus(e.status)), e.message, details)
 	if strings.Contains(x.path, ":stream") {
 		b = append(append([]byte{'['}, b...), ']')
 	}
-	_, _ = x.w.Write(b)
+	x.sendError(e, x.newID("g-", uint32(e.status)), b)
 }
 
 // gemini serves one method of one model.
@@ -184,7 +173,7 @@ func gemini(x *exchange, p geminiPath) *apiError {
 		return &apiError{status: http.StatusNotFound, message: "models/" + name + " is not found for API version v1beta, or is not supported for generateContent. Call ListModels to see the list of available models and their supported methods."}
 	}
 	if x.r.Method == http.MethodGet && p.method == "" && slices.Contains(geminiModels, name) {
-		return listed(x, appendGeminiModel(nil, name))
+		return listed(x, geminiModelOf(name))
 	}
 	if x.r.Method != http.MethodPost {
 		return &apiError{status: http.StatusNotFound, message: "Requested entity was not found."}
@@ -222,20 +211,15 @@ func gemini(x *exchange, p geminiPath) *apiError {
 }
 
 func geminiModelList(x *exchange) *apiError {
-	b := []byte(`{"models":[`)
-	for i, id := range geminiModels {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendGeminiModel(b, id)
+	var models []json.RawMessage
+	for _, id := range geminiModels {
+		models = append(models, geminiModelOf(id))
 	}
-	return listed(x, append(b, `]}`...))
+	return listed(x, fill(`{"models":$}`, list(models)))
 }
 
-func appendGeminiModel(b []byte, id string) []byte {
-	b = appendString(append(b, `{"name":`...), "models/"+id)
-	b = appendString(append(b, `,"displayName":`...), id)
-	return append(b, `,"inputTokenLimit":1048576,"outputTokenLimit":65536,"supportedGenerationMethods":["generateContent","countTokens"]}`...)
+func geminiModelOf(id string) []byte {
+	return fill(`{"name":$,"displayName":$,"inputTokenLimit":1048576,"outputTokenLimit":65536,"supportedGenerationMethods":["generateContent","countTokens"]}`, "models/"+id, id)
 }
 
 // vertexAnthropic serves a publisher's model. The body names the API version; it names the
@@ -283,8 +267,7 @@ func googleToken(x *exchange) *apiError {
 		h := x.w.Header()
 		h["Content-Type"] = []string{"application/json; charset=utf-8"}
 		x.w.WriteHeader(http.StatusBadRequest)
-		b := appendString([]byte(`{"error":`), code)
-		_, _ = x.w.Write(append(appendString(append(b, `,"error_description":`...), description), '}'))
+		_, _ = x.w.Write(fill(`{"error":$,"error_description":$}`, code, description))
 		return nil
 	}
 	if err != nil || x.r.Method != http.MethodPost || form.Get("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" {

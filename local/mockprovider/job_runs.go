@@ -142,7 +142,7 @@ func runPredictions(x *exchange, n *resource) {
 	}, func(v value, response []byte, e *apiError) {
 		status := ""
 		if e != nil {
-			status, response = "Bad Request: "+string(appendGeminiError(nil, e.status, geminiStatus(e.status), e.message, "")), []byte("{}")
+			status, response = "Bad Request: "+string(geminiErrorOf(e.status, geminiStatus(e.status), e.message, "")), []byte("{}")
 		}
 		part := 0
 		switch {

@@ -3,6 +3,7 @@ package mockprovider
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -34,40 +35,29 @@ func models(x *exchange, id string) *apiError {
 	case id != "" && !slices.Contains(known, id):
 		return &apiError{status: http.StatusNotFound, code: "model_not_found", param: "model", message: "The model '" + id + "' does not exist"}
 	case id != "" && x.r.Method == http.MethodGet:
-		return listed(x, appendModel(x, nil, id))
+		return listed(x, modelOf(x, id))
 	case id != "" && x.r.Method == http.MethodDelete && !x.anthropic:
-		return listed(x, append(appendString([]byte(`{"id":`), id), `,"object":"model","deleted":true}`...))
+		return listed(x, fill(`{"id":$,"object":"model","deleted":true}`, id))
 	}
 	return &apiError{status: http.StatusMethodNotAllowed, message: "Not allowed to " + x.r.Method + " on " + x.path + "."}
 }
 
-func appendModel(x *exchange, b []byte, id string) []byte {
+func modelOf(x *exchange, id string) []byte {
 	if x.anthropic {
-		b = appendString(append(b, `{"type":"model","id":`...), id)
-		b = appendString(append(b, `,"display_name":`...), id)
-		return append(b, `,"created_at":"2025-01-01T00:00:00Z"}`...)
+		return fill(`{"type":"model","id":$,"display_name":$,"created_at":"2025-01-01T00:00:00Z"}`, id, id)
 	}
-	b = appendString(append(b, `{"id":`...), id)
-	return append(b, `,"object":"model","created":1735689600,"owned_by":"mock"}`...)
+	return fill(`{"id":$,"object":"model","created":1735689600,"owned_by":"mock"}`, id)
 }
 
 func modelList(x *exchange, known []string) *apiError {
-	b := []byte(`{"object":"list","data":[`)
+	var models []json.RawMessage
+	for _, id := range known {
+		models = append(models, modelOf(x, id))
+	}
 	if x.anthropic {
-		b = []byte(`{"data":[`)
+		return listed(x, fill(`{"data":$,"has_more":false,"first_id":$,"last_id":$}`, list(models), known[0], known[len(known)-1]))
 	}
-	for i, id := range known {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendModel(x, b, id)
-	}
-	b = append(b, ']')
-	if x.anthropic {
-		b = appendString(append(b, `,"has_more":false,"first_id":`...), known[0])
-		b = appendString(append(b, `,"last_id":`...), known[len(known)-1])
-	}
-	return listed(x, append(b, '}'))
+	return listed(x, fill(`{"object":"list","data":$}`, list(models)))
 }
 
 // listed answers a read that costs nothing, with the faults that were ordered.

@@ -15,21 +15,20 @@ type ociJob struct {
 	usage  bool // in a stream
 }
 
-const (
-	ociGenericFields = "apiFormat! messages! isStream streamOptions numGenerations seed isEcho topK topP temperature frequencyPenalty presencePenalty stop logProbs maxTokens maxCompletionTokens logitBias toolChoice tools isParallelToolCalls responseFormat reasoningEffort verbosity metadata prediction webSearchOptions serviceTier"
-	ociCohereFields  = "apiFormat! message! chatHistory documents responseFormat isSearchQueriesOnly preambleOverride isStream streamOptions maxTokens maxInputTokens temperature topK topP promptTruncation frequencyPenalty presencePenalty seed isEcho tools toolResults isForceSingleStep stopSequences isRawPrompting citationQuality safetyMode"
+var (
+	ociRules        = parseRules("compartmentId!!:s servingMode!{servingType!=ON_DEMAND modelId!!:s} chatRequest!:o")
+	ociGenericRules = parseRules("apiFormat!=GENERIC messages!![]{role!=SYSTEM|DEVELOPER|USER|ASSISTANT|TOOL content[]{... type!=TEXT|IMAGE|AUDIO} name toolCalls toolCallId refusal audio annotations reasoningContent} isStream streamOptions numGenerations seed isEcho topK topP temperature frequencyPenalty presencePenalty stop logProbs maxTokens maxCompletionTokens logitBias toolChoice{... type!=AUTO|NONE|REQUIRED|FUNCTION} tools[]{type!=FUNCTION name!:s description parameters:o} isParallelToolCalls responseFormat{... type!=TEXT|JSON_OBJECT|JSON_SCHEMA jsonSchema{name! description schema!:o isStrict}} reasoningEffort verbosity metadata prediction webSearchOptions serviceTier")
+	ociCohereRules  = parseRules("apiFormat!=COHERE message! chatHistory documents responseFormat{... type!=TEXT|JSON_OBJECT} isSearchQueriesOnly preambleOverride isStream streamOptions maxTokens maxInputTokens temperature topK topP promptTruncation frequencyPenalty presencePenalty seed isEcho tools[]{name! description! parameterDefinitions} toolResults[]{... call!{... name!!} outputs!!:a} isForceSingleStep stopSequences isRawPrompting citationQuality safetyMode")
 )
 
 // ociChat serves the formats GENERIC and COHERE.
 func ociChat(x *exchange) *apiError {
-	v, e := strictBody(x, "compartmentId! servingMode! chatRequest!")
+	v, e := strictBody(x, ociRules)
 	if e != nil {
 		return e
 	}
 	serving, r := v.get("servingMode"), v.get("chatRequest")
-	if x.model = serving.get("modelId").s; serving.get("servingType").s != "ON_DEMAND" || x.model == "" || v.get("compartmentId").s == "" {
-		return wireBad("servingMode must be ON_DEMAND with a modelId, in a compartment")
-	}
+	x.model = serving.get("modelId").s
 	q := &ociJob{x: x, job: job{model: x.model, st: &x.st, seed: seedOf(r.get("messages").s + r.get("chatHistory").s + r.get("message").s), prompt: tokensOf(r.s), parallel: true}}
 	q.cohere = strings.HasPrefix(x.model, "cohere.")
 	q.stream, q.usage = r.get("isStream").yes, r.get("streamOptions").get("isIncludeUsage").yes
@@ -52,11 +51,8 @@ func ociChat(x *exchange) *apiError {
 
 // generic checks a request of the format GENERIC.
 func (q *ociJob) generic(r value) *apiError {
-	if e := onlyMembers(r, ociGenericFields); e != nil {
+	if e := wireError(ociGenericRules.check(r, "")); e != nil {
 		return e
-	}
-	if r.get("apiFormat").s != "GENERIC" {
-		return wireBad("apiFormat %s does not go with the model %s", r.get("apiFormat").s, q.model)
 	}
 	q.maxTokens, _ = r.get("maxTokens").integer()
 	if e := q.messages(r.get("messages")); e != nil {
@@ -71,27 +67,15 @@ func (q *ociJob) generic(r value) *apiError {
 // messages checks the turns: roles are in capitals, contents are lists, and each result of
 // a tool has the id of a call.
 func (q *ociJob) messages(list value) *apiError {
-	if len(list.arr) == 0 {
-		return wireBad("messages must not be empty")
-	}
 	called := map[string]bool{}
 	for i, m := range list.arr {
-		if e := onlyMembers(m, "role! content name toolCalls toolCallId refusal audio annotations reasoningContent"); e != nil {
-			return e
-		}
 		role, content := m.get("role").s, m.get("content")
 		q.afterTool = role == "TOOL"
-		for _, p := range content.arr {
-			if kind := p.get("type").s; kind != "TEXT" && kind != "IMAGE" && kind != "AUDIO" {
-				return wireBad("messages[%d].content has a part of the type %q", i, kind)
-			}
-		}
 		calls := m.get("toolCalls").arr
 		if content.kind != array && !(role == "ASSISTANT" && len(calls) > 0) {
 			return wireBad("messages[%d].content must be a list", i)
 		}
 		switch role {
-		case "SYSTEM", "DEVELOPER":
 		case "USER":
 			q.lastUser = flatCohere(content)
 		case "ASSISTANT":
@@ -106,21 +90,13 @@ func (q *ociJob) messages(list value) *apiError {
 				return wireBad("messages[%d].toolCallId names no call", i)
 			}
 			q.toolText = flatCohere(content)
-		default:
-			return wireBad("messages[%d].role %q is not known", i, role)
 		}
 	}
 	return nil
 }
 
 func (q *ociJob) toolList(r value) *apiError {
-	for i, t := range r.get("tools").arr {
-		if e := onlyMembers(t, "type! name! description parameters"); e != nil {
-			return e
-		}
-		if t.get("type").s != "FUNCTION" || t.get("parameters").given() && t.get("parameters").kind != object {
-			return wireBad("tools[%d] must be a FUNCTION whose parameters are a schema", i)
-		}
+	for _, t := range r.get("tools").arr {
 		q.tools = append(q.tools, tool{t.get("name").s, t.get("parameters")})
 	}
 	if p := r.get("isParallelToolCalls"); p.kind == boolean {
@@ -145,19 +121,14 @@ func (q *ociJob) toolList(r value) *apiError {
 
 func (q *ociJob) format(f value) *apiError {
 	switch f.get("type").s {
-	case "", "TEXT":
 	case "JSON_OBJECT":
 		q.anyJSON = true
 	case "JSON_SCHEMA":
 		s := f.get("jsonSchema")
-		if e := onlyMembers(s, "name! description schema isStrict"); e != nil {
-			return e
+		if !s.given() {
+			return wireBad("responseFormat.jsonSchema is required")
 		}
-		if q.schema = s.get("schema"); q.schema.kind != object {
-			return wireBad("responseFormat.jsonSchema.schema must be a schema")
-		}
-	default:
-		return wireBad("responseFormat.type is not known")
+		q.schema = s.get("schema")
 	}
 	return nil
 }
@@ -165,27 +136,18 @@ func (q *ociJob) format(f value) *apiError {
 // command checks a request of the format COHERE, where tools have names and types instead of a
 // schema.
 func (q *ociJob) command(r value) *apiError {
-	if e := onlyMembers(r, ociCohereFields); e != nil {
+	if e := wireError(ociCohereRules.check(r, "")); e != nil {
 		return e
-	}
-	if r.get("apiFormat").s != "COHERE" {
-		return wireBad("apiFormat %s does not go with the model %s", r.get("apiFormat").s, q.model)
 	}
 	q.maxTokens, _ = r.get("maxTokens").integer()
 	q.lastUser = r.get("message").s
 	for _, result := range r.get("toolResults").arr {
-		if result.get("call").get("name").s == "" || len(result.get("outputs").arr) == 0 {
-			return wireBad("toolResults must have a call and outputs")
-		}
 		q.afterTool, q.toolText = true, result.get("outputs").s
 	}
 	if q.lastUser == "" && !q.afterTool {
 		return wireBad("message must not be empty")
 	}
 	for i, t := range r.get("tools").arr {
-		if e := onlyMembers(t, "name! description! parameterDefinitions"); e != nil {
-			return e
-		}
 		schema := value{kind: object, obj: []member{{"type", value{kind: text, s: "object"}}}}
 		properties := value{kind: object}
 		for _, p := range t.get("parameterDefinitions").obj {
@@ -199,27 +161,7 @@ func (q *ociJob) command(r value) *apiError {
 		q.tools = append(q.tools, tool{t.get("name").s, schema})
 	}
 	if f := r.get("responseFormat"); f.given() {
-		if f.get("type").s != "JSON_OBJECT" && f.get("type").s != "TEXT" {
-			return wireBad("responseFormat.type is not known")
-		}
 		q.anyJSON, q.schema = f.get("type").s == "JSON_OBJECT", f.get("schema")
-	}
-	return nil
-}
-
-// onlyMembers refuses members of an object other than names; a name that ends in "!" is
-// required.
-func onlyMembers(v value, names string) *apiError {
-	known := " " + strings.ReplaceAll(names, "!", "") + " "
-	for _, m := range v.obj {
-		if !strings.Contains(known, " "+m.name+" ") {
-			return wireBad("Unrecognized field %q", m.name)
-		}
-	}
-	for _, name := range strings.Fields(names) {
-		if needed, ok := strings.CutSuffix(name, "!"); ok && v.get(needed).kind <= null {
-			return wireBad("%s is required", needed)
-		}
 	}
 	return nil
 }

@@ -32,36 +32,6 @@ func parseBody(x *exchange) (value, *apiError) {
 	return v, nil
 }
 
-// bound is the range of a numeric field.
-type bound struct {
-	name    string
-	lo, hi  float64
-	integer bool
-}
-
-func checkBounds(v value, bounds []bound) *apiError {
-	for _, b := range bounds {
-		f := v.get(b.name)
-		if !f.given() {
-			continue
-		}
-		word := "decimal"
-		if b.integer {
-			word = "integer"
-		}
-		if _, whole := f.integer(); f.kind != number || b.integer && !whole {
-			return badRequest(b.name, "invalid_type", fmt.Sprintf("Invalid type for '%s': expected %s, but got %s instead.", b.name, article(word), f.kind))
-		}
-		switch n := f.float(); {
-		case n < b.lo:
-			return badRequest(b.name, word+"_below_min_value", fmt.Sprintf("Invalid '%s': %s below minimum value. Expected a value >= %v, but got %s instead.", b.name, word, b.lo, f.s))
-		case n > b.hi:
-			return badRequest(b.name, word+"_above_max_value", fmt.Sprintf("Invalid '%s': %s above maximum value. Expected a value <= %v, but got %s instead.", b.name, word, b.hi, f.s))
-		}
-	}
-	return nil
-}
-
 func article(word string) string {
 	if strings.ContainsRune("aeiou", rune(word[0])) {
 		return "an " + word
@@ -69,22 +39,11 @@ func article(word string) string {
 	return "a " + word
 }
 
-// checkKinds refuses a field of another JSON kind; null counts as missing.
-func checkKinds(v value, want kind, names ...string) *apiError {
-	for _, name := range names {
-		if f := v.get(name); f.given() && f.kind != want {
-			return badRequest(name, "invalid_type", fmt.Sprintf("Invalid type for '%s': expected %s, but got %s instead.", name, want, f.kind))
-		}
-	}
-	return nil
-}
+const samplingRules = ` temperature:0..2 top_p:0..1 frequency_penalty:-2..2 presence_penalty:-2..2 n:1..128i max_tokens:1..2147483648i
+	max_completion_tokens:1..2147483648i `
 
-var openAIBounds = []bound{
-	{"temperature", 0, 2, false}, {"top_p", 0, 1, false},
-	{"frequency_penalty", -2, 2, false}, {"presence_penalty", -2, 2, false},
-	{"n", 1, 128, true}, {"max_tokens", 1, 1 << 31, true}, {"max_completion_tokens", 1, 1 << 31, true},
-	{"seed", -1 << 63, 1 << 63, true},
-}
+var chatRules = parseRules("..." + samplingRules + `seed:-9223372036854775808..9223372036854775808i stream:b logprobs:b store:b parallel_tool_calls:b
+	user:s reasoning_effort:s service_tier:s verbosity:s stream_options{... include_usage:b include_obfuscation:b} metadata:o logit_bias:o response_format:o`)
 
 var chatFields = strings.Fields(`model messages audio frequency_penalty function_call functions logit_bias logprobs
 	max_completion_tokens max_tokens metadata modalities moderation n parallel_tool_calls prediction presence_penalty
@@ -150,14 +109,7 @@ func checkChat(x *exchange, v value) (*chatRequest, *apiError) {
 		func() *apiError { return q.messages(messages.arr) },
 		func() *apiError { return steerBy(&x.st, q.lastUser) },
 		func() *apiError { return checkFields(x, v) },
-		func() *apiError { return checkBounds(v, openAIBounds) },
-		func() *apiError {
-			return checkKinds(v, boolean, "stream", "logprobs", "store", "parallel_tool_calls")
-		},
-		func() *apiError { return checkKinds(v, text, "user", "reasoning_effort", "service_tier", "verbosity") },
-		func() *apiError {
-			return checkKinds(v, object, "stream_options", "metadata", "logit_bias", "response_format")
-		},
+		func() *apiError { return openAIError(chatRules.check(v, "")) },
 		func() *apiError { return q.limits(v) },
 		func() *apiError { return q.toolFields(v) },
 		func() *apiError { return q.functionFields(v) },
@@ -328,9 +280,6 @@ func (q *chatRequest) streaming(v value) *apiError {
 	}
 	if !q.stream {
 		return badRequest("stream_options", "", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
-	}
-	if e := checkKinds(o, boolean, "include_usage", "include_obfuscation"); e != nil {
-		return e
 	}
 	q.includeUsage = o.get("include_usage").yes
 	return nil

@@ -63,6 +63,8 @@ type completionRequest struct {
 	top     int64 // how many log probabilities are wanted; never: none
 }
 
+var completionRules = parseRules("... logprobs:0..5i best_of:1..20i" + samplingRules + "stream:b echo:b stream_options{... include_usage:b include_obfuscation:b}")
+
 func checkCompletion(x *exchange, v value) (*completionRequest, *apiError) {
 	if e := takeModel(x, v); e != nil {
 		return nil, e
@@ -81,11 +83,7 @@ func checkCompletion(x *exchange, v value) (*completionRequest, *apiError) {
 	if e := steerBy(&x.st, q.lastUser); e != nil {
 		return nil, e
 	}
-	bounds := append([]bound{{"logprobs", 0, 5, true}, {"best_of", 1, 20, true}}, openAIBounds[:6]...)
-	if e := checkBounds(v, bounds); e != nil {
-		return nil, e
-	}
-	if e := checkKinds(v, boolean, "stream", "echo"); e != nil {
+	if e := openAIError(completionRules.check(v, "")); e != nil {
 		return nil, e
 	}
 	if n, ok := v.get("n").integer(); ok {

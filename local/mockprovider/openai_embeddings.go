@@ -61,8 +61,8 @@ func embeddings(x *exchange) *apiError {
 	if v.get("encoding_format").given() && format != "float" && format != "base64" {
 		return badRequest("encoding_format", "invalid_value", "Invalid value: '"+format+"'. Supported values are: 'float' and 'base64'.")
 	}
-	if e := checkKinds(v, text, "user"); e != nil {
-		return e
+	if u := v.get("user"); u.given() && u.kind != text {
+		return wrongType("user", "a string", u.kind)
 	}
 	id, done, e := begin(x, "embd-", in.s)
 	if done {

@@ -69,6 +69,8 @@ func moderation(x *exchange) *apiError {
 	return nil
 }
 
+var imageRules = parseRules("... prompt!!:s size:s quality:s style:s response_format:s user:s")
+
 // imageMade serves POST /images/generations.
 func imageMade(x *exchange) *apiError {
 	v, e := parseBody(x)
@@ -80,13 +82,10 @@ func imageMade(x *exchange) *apiError {
 	} else if e := takeModel(x, v); e != nil {
 		return e
 	}
-	if e := checkKinds(v, text, "prompt", "size", "quality", "style", "response_format", "user"); e != nil {
+	if e := openAIError(imageRules.check(v, "")); e != nil {
 		return e
 	}
 	prompt := v.get("prompt")
-	if prompt.s == "" {
-		return badRequest("prompt", "missing_required_parameter", "Missing required parameter: 'prompt'.")
-	}
 	n, given := v.get("n").integer()
 	if !given {
 		n = 1

@@ -89,7 +89,7 @@ func activeRun(x *exchange, thread string) *resource {
 var runRules = parseRules(`assistant_id!:s model instructions additional_instructions metadata temperature:0..2 top_p:0..1 stream:b
 	max_prompt_tokens:256..2147483648i max_completion_tokens:256..2147483648i truncation_strategy tool_choice parallel_tool_calls:b response_format reasoning_effort
 	tools<20[]{... type!=code_interpreter|function|file_search function{... name!:s}} additional_messages[]{role!=user|assistant content!! attachments metadata}
-	thread{messages[]{role!=user|assistant content!![]{... type!=text|image_url|image_file} attachments metadata} tool_resources metadata} tool_resources`)
+	thread{messages[]{role!=user|assistant content!!:sa[]{... type!=text|image_url|image_file} attachments metadata} tool_resources metadata} tool_resources`)
 
 // createRun serves POST /threads/{id}/runs and /threads/runs, which also makes the thread;
 // plain and streamed.

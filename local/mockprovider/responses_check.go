@@ -26,9 +26,10 @@ var responseFields = strings.Fields(`background client_metadata conversation con
 // movedFields are members of chat completions that have another name here.
 var movedFields = map[string]string{"messages": "input", "max_tokens": "max_output_tokens", "max_completion_tokens": "max_output_tokens", "response_format": "text.format", "reasoning_effort": "reasoning.effort"}
 
-var responseBounds = []bound{
-	{"temperature", 0, 2, false}, {"top_p", 0, 1, false}, {"max_output_tokens", 16, 1 << 31, true}, {"top_logprobs", 0, 20, true}, {"max_tool_calls", 1, 1 << 31, true},
-}
+var responseRules = parseRules(`... temperature:0..2 top_p:0..1 max_output_tokens:16..2147483648i top_logprobs:0..20i max_tool_calls:1..2147483648i
+	stream:b store:b parallel_tool_calls:b background:b user:s instructions:s service_tier:s truncation=auto|disabled previous_response_id:s prompt_cache_key:s safety_identifier:s
+	stream_options{include_obfuscation} metadata:o reasoning{effort=none|minimal|low|medium|high|xhigh summary=auto|concise|detailed generate_summary=auto|concise|detailed}
+	text{format:o verbosity} prompt:o include:a`)
 
 var responseIncludes = strings.Fields(`file_search_call.results web_search_call.results web_search_call.action.sources message.input_image.image_url
 	computer_call_output.output.image_url code_interpreter_call.outputs reasoning.encrypted_content message.output_text.logprobs`)
@@ -42,16 +43,8 @@ func checkResponse(x *exchange, v value) (*responseRequest, *apiError) {
 	for _, check := range []func() *apiError{
 		func() *apiError { return checkBreakpoints(x, x.model) },
 		func() *apiError { return checkResponseFields(v) },
-		func() *apiError { return checkBounds(v, responseBounds) },
-		func() *apiError {
-			return checkKinds(v, boolean, "stream", "store", "parallel_tool_calls", "background")
-		},
-		func() *apiError {
-			return checkKinds(v, text, "user", "instructions", "service_tier", "truncation", "previous_response_id", "prompt_cache_key", "safety_identifier")
-		},
-		func() *apiError {
-			return checkKinds(v, object, "stream_options", "metadata", "reasoning", "text", "prompt")
-		},
+		func() *apiError { return openAIError(responseRules.check(v, "")) },
+		func() *apiError { return checkMetadata(v) },
 		func() *apiError { return remembered(x, v) },
 		func() *apiError { return q.state(v) },
 		func() *apiError { return q.input(v) },
@@ -122,34 +115,17 @@ func (q *responseRequest) limits(v value) *apiError {
 }
 
 func (q *responseRequest) reasoning(v value) *apiError {
-	r := v.get("reasoning")
-	for _, m := range r.obj {
-		if m.name != "effort" && m.name != "summary" && m.name != "generate_summary" {
-			return badRequest("reasoning."+m.name, "unknown_parameter", "Unknown parameter: 'reasoning."+m.name+"'.")
-		}
-		if !m.v.given() {
-			continue
-		}
-		if !isReasoning(q.model) {
+	for _, m := range v.get("reasoning").obj {
+		if m.v.given() && !isReasoning(q.model) {
 			return badRequest("reasoning."+m.name, "unsupported_parameter", "Unsupported parameter: 'reasoning."+m.name+"' is not supported with this model.")
 		}
-		allowed := []string{"none", "minimal", "low", "medium", "high", "xhigh"}
-		if m.name != "effort" {
-			allowed = []string{"auto", "concise", "detailed"}
-			q.summary = true
-		}
-		if !slices.Contains(allowed, m.v.s) {
-			return unsupportedValue("reasoning."+m.name, m.v.s, allowed...)
-		}
+		q.summary = q.summary || m.v.given() && m.name != "effort"
 	}
 	return nil
 }
 
 func (q *responseRequest) include(v value) *apiError {
 	f := v.get("include")
-	if f.given() && f.kind != array {
-		return wrongType("include", "an array of strings", f.kind)
-	}
 	for i, s := range f.arr {
 		if !slices.Contains(responseIncludes, s.s) {
 			return unsupportedValue(fmt.Sprintf("include[%d]", i), s.s, responseIncludes...)
@@ -168,28 +144,9 @@ func (q *responseRequest) include(v value) *apiError {
 }
 
 func (q *responseRequest) rest(v value) *apiError {
-	q.stream = v.get("stream").yes
-	q.tier = "default"
-	o := v.get("stream_options")
-	if o.given() && !q.stream {
+	q.stream, q.tier = v.get("stream").yes, "default"
+	if v.get("stream_options").given() && !q.stream {
 		return badRequest("stream_options", "", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
-	}
-	for _, m := range o.obj {
-		if m.name != "include_obfuscation" {
-			return badRequest("stream_options."+m.name, "unknown_parameter", "Unknown parameter: 'stream_options."+m.name+"'.")
-		}
-	}
-	if t := v.get("truncation"); t.given() && t.s != "auto" && t.s != "disabled" {
-		return unsupportedValue("truncation", t.s, "auto", "disabled")
-	}
-	meta := v.get("metadata")
-	if len(meta.obj) > 16 {
-		return badRequest("metadata", "object_above_max_properties", "Invalid 'metadata': too many properties. Expected an object with at most 16 properties.")
-	}
-	for _, m := range meta.obj {
-		if m.v.kind != text {
-			return wrongType("metadata."+m.name, "a string", m.v.kind)
-		}
 	}
 	return nil
 }
@@ -271,13 +228,7 @@ func (q *responseRequest) choose(c value) *apiError {
 }
 
 func (q *responseRequest) format(v value) *apiError {
-	t := v.get("text")
-	for _, m := range t.obj {
-		if m.name != "format" && m.name != "verbosity" {
-			return badRequest("text."+m.name, "unknown_parameter", "Unknown parameter: 'text."+m.name+"'.")
-		}
-	}
-	f := t.get("format")
+	f := v.at("text.format")
 	if !f.given() {
 		return nil
 	}

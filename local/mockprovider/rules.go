@@ -18,8 +18,8 @@ import (
 //	              multiple of 64
 //	<256          the most characters of a string or entries of an array
 //	=a|b          the allowed values
-//	[]            the fields that follow apply to each entry of the array
 //	{...}         the fields of the object; other fields are rejected, unless "..." is one
+//	[]{...}       the fields of each entry of the array
 //
 // For example: model!:s temperature:0..2 tools<128[]{... type!=function|retrieval}
 type rules struct {
@@ -84,6 +84,9 @@ func parseRule(s string) (f rule) {
 	}
 	if head, inner, ok := strings.Cut(s, "{"); ok {
 		f.fields, s = parseRules(strings.TrimSuffix(inner, "}")), head
+		if f.kinds = "o"; strings.HasSuffix(head, "[]") {
+			f.kinds = "a"
+		}
 	}
 	s, f.each = strings.CutSuffix(s, "[]")
 	s, values, ok := strings.Cut(s, "=")
@@ -172,6 +175,9 @@ func (f rule) check(got value, at string) *violation {
 		return f.fields.check(got, at+".")
 	}
 	for i, entry := range got.arr {
+		if entry.kind != object {
+			return &violation{"kind", rule{kinds: "o"}, fmt.Sprintf("%s[%d]", at, i), entry}
+		}
 		if v := f.fields.check(entry, fmt.Sprintf("%s[%d].", at, i)); v != nil {
 			return v
 		}

@@ -181,16 +181,16 @@ func (s *stream) errorEvent() {
 	s.x.row.close(http.StatusOK, s.sofar(), s.x.gone(), "error-event")
 	if s.x.anthropic {
 		s.buf = append(s.buf, "event: error\ndata: "...)
-		s.buf = appendAnthropicError(s.buf, st.errorEvent, message)
+		s.buf = append(s.buf, anthropicErrorOf(st.errorEvent, message)...)
 	} else if s.x.shape != nil && s.x.shape.name == "gemini" {
 		s.buf = append(s.buf, "data: "...)
-		s.buf = appendGeminiError(s.buf, geminiErrorStatus(st.errorEvent), st.errorEvent, message, "")
+		s.buf = append(s.buf, geminiErrorOf(geminiErrorStatus(st.errorEvent), st.errorEvent, message, "")...)
 	} else if s.x.shape != nil && s.x.shape.name == "cohere" {
 		s.buf = append(s.buf, "event: message-end\ndata: "...)
-		s.buf = appendCohereError(s.buf, message)
+		s.buf = append(s.buf, cohereErrorOf(message)...)
 	} else {
 		s.buf = append(s.buf, "data: "...)
-		s.buf = appendOpenAIError(s.buf, message, st.errorEvent, "", st.code)
+		s.buf = append(s.buf, openAIErrorOf(message, st.errorEvent, "", st.code)...)
 	}
 	s.buf = append(s.buf, "\n\n"...)
 	s.send()
