@@ -18,7 +18,6 @@ import (
 	webconsole "gateway/functions/console"
 	"gateway/functions/expiry"
 	"gateway/functions/logs"
-	"gateway/local/mockprovider"
 	"gateway/shared/app"
 	"gateway/shared/app/console"
 	"gateway/shared/app/exporting"
@@ -51,7 +50,7 @@ type gateway struct {
 	options     options
 	stores      *stores
 	core        *app.Core
-	mock        *mockprovider.Server
+	mock        *mockServer
 	server      *host.Server
 	sender      *audit.Sender
 	made        *app.Made    // the keys that were made for an empty store
@@ -133,8 +132,8 @@ func (g *gateway) startMock() error {
 	if !g.options.mock {
 		return nil
 	}
-	g.mock = mockprovider.New(mockprovider.Options{})
-	_, err := g.mock.Listen("127.0.0.1:0")
+	var err error
+	g.mock, err = newMock()
 	return err
 }
 

@@ -135,7 +135,7 @@ func parse(args []string) (options, error) {
 	fs := flag.NewFlagSet("gateway serve", flag.ContinueOnError)
 	fs.StringVar(&o.addr, "addr", "127.0.0.1:8787", "address to listen on")
 	fs.StringVar(&o.data, "data", ".gateway", "folder of the embedded stores")
-	fs.BoolVar(&o.mock, "mock", true, "run the built-in mock provider")
+	fs.BoolVar(&o.mock, "mock", mockLinked, "run the built-in mock provider")
 	fs.StringVar(&o.store, "store", "embedded", "embedded or aws; without AWS_ENDPOINT_URL and without names of an installation, emulators of AWS are started")
 	fs.BoolVar(&o.durable, "durable", false, "flush every commit to the disk before it is acknowledged")
 	fs.BoolVar(&o.lambda, "lambda", false, "run the real function binaries behind a fake Lambda Runtime API; needs -store aws")
