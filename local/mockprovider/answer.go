@@ -228,9 +228,9 @@ func (j *job) say(seed uint32) []string {
 	case j.afterTool:
 		return split("The tool says: " + clip(j.toolText, 400))
 	}
-	said := words(seed, 9+int(seed%8))
-	said[0] = " " + said[0]
-	return append([]string{"Mock", " answer", " " + strconv.FormatUint(uint64(seed), 36) + ":"}, said...)
+	generated := words(seed, 9+int(seed%8))
+	generated[0] = " " + generated[0]
+	return append([]string{"Mock", " answer", " " + strconv.FormatUint(uint64(seed), 36) + ":"}, generated...)
 }
 
 func clip(s string, n int) string {

@@ -68,10 +68,7 @@ func (q *messageRequest) messages(all []value) *apiError {
 	}
 	for i, m := range all {
 		at := fmt.Sprintf("messages.%d", i)
-		if e := need(m, at, object); e != nil {
-			return e
-		}
-		if e := need(m.get("role"), at+".role", text); e != nil {
+		if e := firstFault(need(m, at, object), need(m.get("role"), at+".role", text)); e != nil {
 			return e
 		}
 		role := m.get("role").s
@@ -111,16 +108,16 @@ func (q *messageRequest) order() *apiError {
 		return invalid("messages: first message must use the \"user\" role")
 	}
 	for i, t := range q.turns {
-		var asked []string
+		var callIDs []string
 		if i > 0 {
-			asked = q.turns[i-1].calls
+			callIDs = q.turns[i-1].calls
 		}
 		for _, id := range t.results {
-			if !slices.Contains(asked, id) {
+			if !slices.Contains(callIDs, id) {
 				return invalid("messages.%d.content.0: unexpected `tool_use_id` found in `tool_result` blocks: %s. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.", t.at, id)
 			}
 		}
-		for _, id := range asked {
+		for _, id := range callIDs {
 			if !slices.Contains(t.results, id) || t.unordered {
 				return invalid("messages.%d: `tool_use` ids were found without `tool_result` blocks immediately after: %s. Each `tool_use` block must have a corresponding `tool_result` block in the next message.", q.turns[i-1].at, id)
 			}
@@ -257,13 +254,7 @@ func (q *messageRequest) toolUse(b value, t *turn, at string) *apiError {
 }
 
 func (q *messageRequest) toolResult(b value, t *turn, at string) *apiError {
-	if e := only(b, at, "type", "tool_use_id", "content", "is_error", "cache_control", "toolset_name"); e != nil {
-		return e
-	}
-	if e := need(b.get("tool_use_id"), at+".tool_use_id", text); e != nil {
-		return e
-	}
-	if e := may(b.get("is_error"), at+".is_error", boolean); e != nil {
+	if e := firstFault(only(b, at, "type", "tool_use_id", "content", "is_error", "cache_control", "toolset_name"), need(b.get("tool_use_id"), at+".tool_use_id", text), may(b.get("is_error"), at+".is_error", boolean)); e != nil {
 		return e
 	}
 	t.results = append(t.results, b.get("tool_use_id").s)

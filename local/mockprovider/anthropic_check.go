@@ -208,10 +208,7 @@ func (q *messageRequest) options(v value) *apiError {
 		q.stops = append(q.stops, s.s)
 	}
 	meta := v.get("metadata")
-	if e := may(meta, "metadata", object); e != nil {
-		return e
-	}
-	if e := only(meta, "metadata", "user_id"); e != nil {
+	if e := firstFault(may(meta, "metadata", object), only(meta, "metadata", "user_id")); e != nil {
 		return e
 	}
 	if t := v.get("service_tier"); t.given() && t.s != "auto" && t.s != "standard_only" {
@@ -222,10 +219,7 @@ func (q *messageRequest) options(v value) *apiError {
 
 func (q *messageRequest) outputConfig(v value) *apiError {
 	o, at := v.get("output_config"), "output_config"
-	if e := may(o, at, object); e != nil {
-		return e
-	}
-	if e := only(o, at, "format", "effort"); e != nil {
+	if e := firstFault(may(o, at, object), only(o, at, "format", "effort")); e != nil {
 		return e
 	}
 	if f := o.get("effort"); f.given() && !slices.Contains([]string{"low", "medium", "high", "xhigh", "max"}, f.s) {

@@ -220,14 +220,14 @@ func (m *converseAnswer) blocks(s *binaryStream) bool {
 
 func (m *converseAnswer) thoughts(s *binaryStream) bool {
 	a := &m.answer
-	said := strings.Join(a.thinking, "")
+	thinking := strings.Join(a.thinking, "")
 	if m.q.st.redacted {
 		s.hidden += int64(len(a.thinking))
-		return m.delta(s, `{"reasoningContent":{"redactedContent":`, seal(signRedacted, said), `}}`) && m.stop(s)
+		return m.delta(s, `{"reasoningContent":{"redactedContent":`, seal(signRedacted, thinking), `}}`) && m.stop(s)
 	}
-	signature := sign(said)
+	signature := sign(thinking)
 	if m.q.omitted {
-		signature = seal(signOmitted, said)
+		signature = seal(signOmitted, thinking)
 		s.hidden += int64(len(a.thinking))
 	} else {
 		for _, p := range a.thinking {

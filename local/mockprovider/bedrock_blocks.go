@@ -144,8 +144,8 @@ func (q *converseRequest) reasoning(v value, at string) *apiError {
 		}
 		return nil
 	}
-	said, signature := inner.get("text").s, inner.get("signature").s
-	if inner.get("text").kind != text || signature != sign(said) && (said != "" || !unsealed(signOmitted, signature)) {
+	thinking, signature := inner.get("text").s, inner.get("signature").s
+	if inner.get("text").kind != text || signature != sign(thinking) && (thinking != "" || !unsealed(signOmitted, signature)) {
 		return bad
 	}
 	return nil

@@ -202,11 +202,11 @@ func (q *converseRequest) messages(v value) *apiError {
 		if list.arr[i].get("role").s != "user" {
 			continue
 		}
-		var said strings.Builder
+		var content strings.Builder
 		for _, b := range list.arr[i].get("content").arr {
-			said.WriteString(b.get("text").s)
+			content.WriteString(b.get("text").s)
 		}
-		if q.lastUser = said.String(); q.lastUser != "" {
+		if q.lastUser = content.String(); q.lastUser != "" {
 			if e := steerBy(q.st, q.lastUser); e != nil {
 				return bedrockInvalid(e.message)
 			}
@@ -290,16 +290,16 @@ func (q *converseRequest) systemTurn(all []value, i int) *apiError {
 // order checks that each call has its result in the next message.
 func (q *converseRequest) order() *apiError {
 	for i, t := range q.turns {
-		var asked []string
+		var callIDs []string
 		if i > 0 {
-			asked = q.turns[i-1].calls
+			callIDs = q.turns[i-1].calls
 		}
-		for _, id := range asked {
+		for _, id := range callIDs {
 			if !slices.Contains(t.results, id) || t.unordered {
 				return bedrockInvalid(fmt.Sprintf("Expected toolResult blocks at messages.%d.content for the following Ids: %s", t.at, id))
 			}
 		}
-		if len(t.results) != len(asked) {
+		if len(t.results) != len(callIDs) {
 			return bedrockInvalid(fmt.Sprintf("The number of toolResult blocks at messages.%d.content exceeds the number of toolUse blocks of previous turn.", t.at))
 		}
 	}

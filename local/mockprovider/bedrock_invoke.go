@@ -61,7 +61,7 @@ func extraneous(v value, names ...string) *apiError {
 }
 
 func amazonEmbeds(x *exchange, v value) *apiError {
-	said, size := v.get("inputText").s, int64(1024)
+	content, size := v.get("inputText").s, int64(1024)
 	names := []string{"inputText", "dimensions", "normalize", "embeddingTypes"}
 	switch {
 	case strings.Contains(x.model, "nova"):
@@ -70,13 +70,13 @@ func amazonEmbeds(x *exchange, v value) *apiError {
 		if v.get("taskType").s != "SINGLE_EMBEDDING" || p.get("embeddingPurpose").s == "" {
 			return bedrockInvalid("Malformed input request: taskType and embeddingPurpose are required")
 		}
-		said = p.get("text").get("value").s + p.get("image").s
+		content = p.get("text").get("value").s + p.get("image").s
 		if n, ok := p.get("embeddingDimension").integer(); ok {
 			size = n
 		}
 	case strings.Contains(x.model, "image"):
 		names = []string{"inputText", "inputImage", "embeddingConfig"}
-		said += v.get("inputImage").s
+		content += v.get("inputImage").s
 		if n, ok := v.get("embeddingConfig").get("outputEmbeddingLength").integer(); ok {
 			size = n
 		}
@@ -86,7 +86,7 @@ func amazonEmbeds(x *exchange, v value) *apiError {
 	if e := extraneous(v, names...); e != nil {
 		return e
 	}
-	if said == "" {
+	if content == "" {
 		return bedrockInvalid("Malformed input request: expected minLength: 1, actual: 0, please reformat your input and try again.")
 	}
 	if n, ok := v.get("dimensions").integer(); ok {
@@ -95,12 +95,12 @@ func amazonEmbeds(x *exchange, v value) *apiError {
 	if size < 1 || size > 3072 {
 		return bedrockInvalid("the dimension is not valid")
 	}
-	if e := steerBy(&x.st, said); e != nil {
+	if e := steerBy(&x.st, content); e != nil {
 		return e
 	}
-	tokens := tokensOf(said)
+	tokens := tokensOf(content)
 	x.w.Header()["X-Amzn-Bedrock-Input-Token-Count"] = []string{itoa(tokens)}
-	vector := appendVector(nil, embed(said, int(size)), false)
+	vector := appendVector(nil, embed(content, int(size)), false)
 	if strings.Contains(x.model, "nova") {
 		return bedrockPlain(x, []byte(`{"embeddings":[{"embeddingType":"TEXT","embedding":`+string(vector)+`}]}`), Usage{Input: tokens})
 	}
@@ -134,14 +134,14 @@ func cohereEmbeds(x *exchange, v value) *apiError {
 }
 
 func bedrockImages(x *exchange, v value) *apiError {
-	n, said := int64(1), v.get("prompt").s
+	n, content := int64(1), v.get("prompt").s
 	switch {
 	case strings.Contains(x.model, "stable-diffusion-xl"):
 		if e := extraneous(v, "text_prompts", "samples", "width", "height", "style_preset", "seed", "cfg_scale", "steps", "sampler", "clip_guidance_preset"); e != nil {
 			return e
 		}
-		if said = ""; len(v.get("text_prompts").arr) > 0 {
-			said = v.get("text_prompts").arr[0].get("text").s
+		if content = ""; len(v.get("text_prompts").arr) > 0 {
+			content = v.get("text_prompts").arr[0].get("text").s
 		}
 	case strings.Contains(x.model, "stability."):
 		if e := extraneous(v, "prompt", "negative_prompt", "mode", "aspect_ratio", "output_format", "seed", "image", "strength"); e != nil {
@@ -155,15 +155,15 @@ func bedrockImages(x *exchange, v value) *apiError {
 		if e := extraneous(c, "numberOfImages", "width", "height", "quality", "cfgScale", "seed"); e != nil {
 			return e
 		}
-		said = v.get("textToImageParams").get("text").s
+		content = v.get("textToImageParams").get("text").s
 		if k, ok := c.get("numberOfImages").integer(); ok {
 			n = k
 		}
 	}
-	if said == "" || n < 1 || n > 5 || v.get("taskType").kind != absent && v.get("taskType").s != "TEXT_IMAGE" {
+	if content == "" || n < 1 || n > 5 || v.get("taskType").kind != absent && v.get("taskType").s != "TEXT_IMAGE" {
 		return bedrockInvalid("Malformed input request, please reformat your input and try again.")
 	}
-	if e := steerBy(&x.st, said); e != nil {
+	if e := steerBy(&x.st, content); e != nil {
 		return e
 	}
 	if strings.Contains(x.model, "stable-diffusion-xl") {
@@ -187,17 +187,17 @@ func bedrockRerank(x *exchange) *apiError {
 	if len(v.get("queries").arr) != 1 || len(sources) == 0 || !strings.HasPrefix(c.get("modelConfiguration").get("modelArn").s, "arn:aws:bedrock:") || !ok || n < 1 || n > int64(len(sources)) {
 		return bedrockInvalid("The rerank request is invalid")
 	}
-	asked := v.get("queries").arr[0].get("textQuery").get("text").s
-	if e := steerBy(&x.st, asked); e != nil {
+	queryText := v.get("queries").arr[0].get("textQuery").get("text").s
+	if e := steerBy(&x.st, queryText); e != nil {
 		return e
 	}
-	query := strings.Fields(strings.ToLower(withoutDirectives(asked)))
+	query := strings.Fields(strings.ToLower(withoutDirectives(queryText)))
 	b := []byte(`{"results":[`)
 	for i, s := range sources[:n] {
-		said := strings.ToLower(s.get("inlineDocumentSource").get("textDocument").get("text").s)
+		content := strings.ToLower(s.get("inlineDocumentSource").get("textDocument").get("text").s)
 		hits := 0
 		for _, w := range query {
-			if strings.Contains(said, w) {
+			if strings.Contains(content, w) {
 				hits++
 			}
 		}

@@ -57,10 +57,10 @@ type bidiMessage struct {
 			Modalities []string `json:"responseModalities"`
 			Most       int64    `json:"maxOutputTokens"`
 		} `json:"generationConfig"`
-		System json.RawMessage `json:"systemInstruction"`
-		Heard  json.RawMessage `json:"inputAudioTranscription"`
-		Spoken json.RawMessage `json:"outputAudioTranscription"`
-		Resume *struct {
+		System              json.RawMessage `json:"systemInstruction"`
+		InputTranscription  json.RawMessage `json:"inputAudioTranscription"`
+		OutputTranscription json.RawMessage `json:"outputAudioTranscription"`
+		Resume              *struct {
 			Handle string `json:"handle"`
 		} `json:"sessionResumption"`
 	} `json:"setup"`

@@ -294,10 +294,7 @@ func (q *geminiRequest) part(p value, at string, turn int) *apiError {
 		}
 	}
 	if f := p.get("functionCall"); f.kind != absent {
-		if e := known(f, at+".function_call", "id", "name", "args"); e != nil {
-			return e
-		}
-		if e := typed(f.get("args"), at+".function_call.args", object); e != nil {
+		if e := firstFault(known(f, at+".function_call", "id", "name", "args"), typed(f.get("args"), at+".function_call.args", object)); e != nil {
 			return e
 		}
 	}

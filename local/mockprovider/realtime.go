@@ -60,9 +60,9 @@ type voice struct {
 
 	sending       sync.Mutex
 	mu            sync.Mutex
-	said          []string // texts of the conversation
+	texts         []string // texts of the conversation
 	sound         int64    // bytes of sound in the buffer
-	heard         int64    // bytes of sound in the conversation
+	audioBytes    int64    // bytes of sound in the conversation
 	instructions  string
 	transcription string
 	modalities    string
@@ -209,7 +209,7 @@ func (v *voice) take(body []byte) string {
 			return "Invalid item: a message with role and content is expected."
 		}
 		v.mu.Lock()
-		v.said = append(v.said, e.Item.Content[0].Text)
+		v.texts = append(v.texts, e.Item.Content[0].Text)
 		v.mu.Unlock()
 		added := "conversation.item.added"
 		if v.beta {
@@ -258,7 +258,7 @@ func (v *voice) commit() string {
 		return "Error committing input audio buffer: buffer too small."
 	}
 	seconds := (v.sound + 47_999) / 48_000
-	v.heard += v.sound
+	v.audioBytes += v.sound
 	v.sound = 0
 	transcription, automatic := v.transcription, strings.Contains(v.instructions, "automatic")
 	v.mu.Unlock()
@@ -268,16 +268,16 @@ func (v *voice) commit() string {
 		row := v.x.s.bill.begin("/v1/realtime", transcription, item, true)
 		row.closeAt(http.StatusOK, seconds*whisperSecond)
 		done := jsonObject{"item_id": item, "content_index": 0, "transcript": "words that were heard", "usage": jsonObject{"type": "duration", "seconds": seconds}, "logprobs": []any{jsonObject{"token": "words that were heard", "logprob": -0.5}}}
-		heard := func(status string) jsonObject {
+		spoken := func(status string) jsonObject {
 			return jsonObject{"id": item, "type": "message", "role": "user", "status": status, "content": []any{jsonObject{"type": "input_audio", "transcript": "words that were heard"}}}
 		}
-		v.send("conversation.item.added", jsonObject{"item": heard("in_progress")})
+		v.send("conversation.item.added", jsonObject{"item": spoken("in_progress")})
 		for _, piece := range []string{"words that ", "were heard"} {
 			v.send("conversation.item.input_audio_transcription.delta", jsonObject{"item_id": item, "content_index": 0, "delta": piece})
 		}
 		v.send("conversation.item.input_audio_transcription.segment", jsonObject{"item_id": item, "content_index": 0, "text": "words that were heard"})
 		v.send("conversation.item.input_audio_transcription.completed", done)
-		v.send("conversation.item.done", jsonObject{"item": heard("completed")})
+		v.send("conversation.item.done", jsonObject{"item": spoken("completed")})
 		if strings.Contains(v.instructions, "twice") {
 			v.send("conversation.item.input_audio_transcription.completed", done)
 		}
@@ -300,16 +300,16 @@ func (v *voice) respond(instructions string, metadata json.RawMessage) string {
 	}
 	id := v.x.newID("resp_", seedOf(v.model))
 	v.active, v.cancel = id, make(chan struct{})
-	text := v.instructions + " " + instructions + " " + strings.Join(v.said, " ")
+	text := v.instructions + " " + instructions + " " + strings.Join(v.texts, " ")
 	words := int64(len(strings.Fields(text)))
-	heard := v.heard / 4800 // ten tokens a second
+	audioTokens := v.audioBytes / 4800 // ten tokens a second
 	row := v.x.s.bill.begin("/v1/realtime", v.model, id, true)
-	v.wg.Go(func() { v.make(id, text, metadata, words, heard, row) })
+	v.wg.Go(func() { v.make(id, text, metadata, words, audioTokens, row) })
 	return ""
 }
 
 // make makes a response.
-func (v *voice) make(id, text string, metadata json.RawMessage, words, heard int64, row entry) {
+func (v *voice) make(id, text string, metadata json.RawMessage, words, audioTokens int64, row entry) {
 	n, big, say := 3, 0, ""
 	closeCode := 0
 	for _, f := range strings.Fields(text) {
@@ -366,11 +366,11 @@ func (v *voice) make(id, text string, metadata json.RawMessage, words, heard int
 	}
 	cached := min(words/2, 5)
 	usage := jsonObject{
-		"total_tokens": words + heard + made, "input_tokens": words + heard, "output_tokens": made,
-		"input_token_details": jsonObject{"text_tokens": words, "audio_tokens": heard, "cached_tokens": cached, "cached_tokens_details": jsonObject{"text_tokens": cached, "audio_tokens": 0}},
+		"total_tokens": words + audioTokens + made, "input_tokens": words + audioTokens, "output_tokens": made,
+		"input_token_details": jsonObject{"text_tokens": words, "audio_tokens": audioTokens, "cached_tokens": cached, "cached_tokens_details": jsonObject{"text_tokens": cached, "audio_tokens": 0}},
 	}
 	p := realtimePrices[v.model]
-	cost := (words-cached)*p.in + cached*p.cached + heard*p.audioIn
+	cost := (words-cached)*p.in + cached*p.cached + audioTokens*p.audioIn
 	if audio {
 		usage["output_token_details"] = jsonObject{"text_tokens": 0, "audio_tokens": made}
 		cost += made * p.audioOut
@@ -395,7 +395,7 @@ func (v *voice) make(id, text string, metadata json.RawMessage, words, heard int
 	row.settle(http.StatusOK, charged, false, "", cost)
 	v.mu.Lock()
 	v.active = ""
-	v.said = append(v.said, strings.Repeat("y ", int(made)))
+	v.texts = append(v.texts, strings.Repeat("y ", int(made)))
 	v.mu.Unlock()
 	v.send("response.done", jsonObject{"response": done})
 	if has("twice") {

@@ -277,17 +277,17 @@ func (r *responseAnswer) streamItem(s *stream, index int) bool {
 	if !r.emit(s, "response.output_item.added", item(false)) {
 		return false
 	}
-	said := strings.Join(it.pieces, "")
+	content := strings.Join(it.pieces, "")
 	ok := true
 	switch it.typ {
 	case "reasoning":
 		s.spend(0, it.hidden)
-		if said != "" {
+		if content != "" {
 			of += `,"summary_index":0`
 			ok = r.emit(s, "response.reasoning_summary_part.added", of+`,"part":{"type":"summary_text","text":""}`) &&
 				r.pieces(s, it, "response.reasoning_summary_text.delta", of, false, "") &&
-				r.emit(s, "response.reasoning_summary_text.done", of+`,"text":`+quoted(said)) &&
-				r.emit(s, "response.reasoning_summary_part.done", of+`,"part":{"type":"summary_text","text":`+quoted(said)+`}`)
+				r.emit(s, "response.reasoning_summary_text.done", of+`,"text":`+quoted(content)) &&
+				r.emit(s, "response.reasoning_summary_part.done", of+`,"part":{"type":"summary_text","text":`+quoted(content)+`}`)
 		}
 	case "message":
 		of += `,"content_index":0`
@@ -297,15 +297,15 @@ func (r *responseAnswer) streamItem(s *stream, index int) bool {
 		}
 		ok = r.emit(s, "response.content_part.added", of+`,"part":`+string(r.part(it, ""))) &&
 			r.pieces(s, it, "response."+kind+".delta", of, true, more) &&
-			r.emit(s, "response."+kind+".done", of+whole+quoted(said)+more) &&
-			r.emit(s, "response.content_part.done", of+`,"part":`+string(r.part(it, said)))
+			r.emit(s, "response."+kind+".done", of+whole+quoted(content)+more) &&
+			r.emit(s, "response.content_part.done", of+`,"part":`+string(r.part(it, content)))
 	default:
 		kind, whole := "function_call_arguments", `,"arguments":`
 		if it.typ == "custom_tool_call" {
 			kind, whole = "custom_tool_call_input", `,"input":`
 		}
 		s.spend(1, 0)
-		ok = r.pieces(s, it, "response."+kind+".delta", of, true, "") && r.emit(s, "response."+kind+".done", of+whole+quoted(said))
+		ok = r.pieces(s, it, "response."+kind+".delta", of, true, "") && r.emit(s, "response."+kind+".done", of+whole+quoted(content))
 	}
 	return ok && r.emit(s, "response.output_item.done", item(true))
 }

@@ -42,9 +42,9 @@ type responsesReader struct {
 
 // readItem is an item of the stream.
 type readItem struct {
-	typ, id, said string
-	part          string // type of the open part
-	open, done    bool
+	typ, id, content string
+	part             string // type of the open part
+	open, done       bool
 }
 
 func (r *responsesReader) event(v value, at int) error {
@@ -125,7 +125,7 @@ func (r *responsesReader) item(it *readItem, v value, typ string) error {
 		if d.kind != text || !it.open && itemEvents[it.typ][0] != what {
 			return fmt.Errorf("a piece outside of a part")
 		}
-		it.said += d.s
+		it.content += d.s
 		it.part += d.s
 		switch what {
 		case "output_text", "refusal":
@@ -150,23 +150,23 @@ func (r *responsesReader) item(it *readItem, v value, typ string) error {
 }
 
 func (r *responsesReader) itemDone(it *readItem, item value) error {
-	said := item.get("arguments").s + item.get("input").s
+	content := item.get("arguments").s + item.get("input").s
 	for _, list := range []string{"content", "summary"} {
 		for _, p := range item.get(list).arr {
-			said += p.get("text").s + p.get("refusal").s
+			content += p.get("text").s + p.get("refusal").s
 		}
 	}
 	it.done = true
-	if it.open || item.get("id").s != it.id || said != it.said {
-		return fmt.Errorf("item %s is done with %q, its pieces are %q", it.id, said, it.said)
+	if it.open || item.get("id").s != it.id || content != it.content {
+		return fmt.Errorf("item %s is done with %q, its pieces are %q", it.id, content, it.content)
 	}
 	if enc := item.get("encrypted_content"); enc.given() {
 		r.Signature = enc.s
 	}
 	for i := range r.Calls {
 		if c := &r.Calls[i]; c.ID == item.get("call_id").s {
-			c.Arguments = said
-			if _, err := parseJSON(said); err != nil && it.typ == "function_call" && item.get("status").s == "completed" {
+			c.Arguments = content
+			if _, err := parseJSON(content); err != nil && it.typ == "function_call" && item.get("status").s == "completed" {
 				return fmt.Errorf("the arguments of %s: %w", c.ID, err)
 			}
 		}

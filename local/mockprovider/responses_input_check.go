@@ -105,14 +105,14 @@ func (q *responseRequest) message(m value, at string) *apiError {
 		return unsupportedValue(at+".role", role.s, "assistant", "system", "developer", "user")
 	}
 	c := m.get("content")
-	said := ""
+	content := ""
 	switch c.kind {
 	case text:
-		said = c.s
-		q.prompt += tokensOf(said)
+		content = c.s
+		q.prompt += tokensOf(content)
 	case array:
 		var e *apiError
-		if said, e = q.parts(c.arr, parts, at+".content"); e != nil {
+		if content, e = q.parts(c.arr, parts, at+".content"); e != nil {
 			return e
 		}
 	case absent, null:
@@ -121,7 +121,7 @@ func (q *responseRequest) message(m value, at string) *apiError {
 		return wrongType(at+".content", "a string or an array of objects", c.kind)
 	}
 	if role.s == "user" {
-		q.lastUser, q.toolText = said, ""
+		q.lastUser, q.toolText = content, ""
 	}
 	return nil
 }
@@ -199,19 +199,19 @@ func (q *responseRequest) output(item value, at string) (string, *apiError) {
 	if id.kind != text {
 		return "", missingParam(at + ".call_id")
 	}
-	said := out.s
+	content := out.s
 	switch out.kind {
 	case text:
-		q.prompt += tokensOf(said)
+		q.prompt += tokensOf(content)
 	case array:
 		var e *apiError
-		if said, e = q.parts(out.arr, []string{"input_text", "input_image", "input_file"}, at+".output"); e != nil {
+		if content, e = q.parts(out.arr, []string{"input_text", "input_image", "input_file"}, at+".output"); e != nil {
 			return "", e
 		}
 	default:
 		return "", missingParam(at + ".output")
 	}
-	q.afterTool, q.toolText = true, strings.TrimSpace(q.toolText+" "+said)
+	q.afterTool, q.toolText = true, strings.TrimSpace(q.toolText+" "+content)
 	return id.s, nil
 }
 

@@ -44,10 +44,7 @@ func unsealed(what, sealed string) bool {
 func checkThinking(b value, typ, at string) *apiError {
 	in := at + "." + typ
 	if typ == "redacted_thinking" {
-		if e := only(b, in, "type", "data"); e != nil {
-			return e
-		}
-		if e := need(b.get("data"), in+".data", text); e != nil {
+		if e := firstFault(only(b, in, "type", "data"), need(b.get("data"), in+".data", text)); e != nil {
 			return e
 		}
 		if !unsealed(signRedacted, b.get("data").s) {
@@ -55,13 +52,7 @@ func checkThinking(b value, typ, at string) *apiError {
 		}
 		return nil
 	}
-	if e := only(b, in, "type", "thinking", "signature"); e != nil {
-		return e
-	}
-	if e := need(b.get("thinking"), in+".thinking", text); e != nil {
-		return e
-	}
-	if e := need(b.get("signature"), in+".signature", text); e != nil {
+	if e := firstFault(only(b, in, "type", "thinking", "signature"), need(b.get("thinking"), in+".thinking", text), need(b.get("signature"), in+".signature", text)); e != nil {
 		return e
 	}
 	thinking, signature := b.get("thinking").s, b.get("signature").s
