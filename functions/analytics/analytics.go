@@ -112,23 +112,23 @@ type cacheAnswer struct {
 
 // docs of the graphs, by their name.
 var docs = map[string]string{
-	"requests":            "Requests over time.",
-	"cost":                "Cost over time, in US cents; avg is per request, gateway_total is the AWS cost of the gateway itself, as far as it is counted per request.",
-	"tokens":              "Tokens in and out over time; avg is by request.",
-	"latency":             "Durations of requests over time, in milliseconds.",
-	"users":               "Distinct users over time, by the metadata _user.",
-	"users/requests":      "Requests per user over time.",
-	"errors":              "Requests over time that ended with a status other than 2xx, or 101 for sessions.",
-	"errors/rate":         "Percentage of failed requests over time.",
-	"errors/stacks":       "Failed requests by status, over time.",
-	"errors/status-codes": "Failed requests by status.",
-	"requests/rescued":    "Requests that succeeded by a retry or at a later target, over time.",
-	"cache/hit-rate":      "Cache hit rate over time, in percent; savings are cumulative, in US cents.",
-	"feedbacks":           "Feedback over time, by the time of the feedback. Filters select the rated requests.",
-	"feedbacks/weighted":  "Mean of value times weight of feedback, over time.",
-	"feedbacks/scores":    "Feedback by its value.",
-	"feedbacks/ai-models": "Feedback by the model of the newest request of its trace.",
-	"cache/latency":       "Mean duration of cache hits over time, in milliseconds.",
+	"requests":            "Read requests over time.",
+	"cost":                "Read the cost over time, in US cents; avg is per request, gateway_total is the AWS cost of the gateway itself, as far as it is counted per request.",
+	"tokens":              "Read input and output tokens over time; avg is per request.",
+	"latency":             "Read the durations of requests over time, in milliseconds.",
+	"users":               "Read the number of distinct users over time, by the metadata _user.",
+	"users/requests":      "Read requests per user over time.",
+	"errors":              "Read requests over time that ended with a status other than 2xx, or 101 for sessions.",
+	"errors/rate":         "Read the percentage of failed requests over time.",
+	"errors/stacks":       "Read failed requests by status, over time.",
+	"errors/status-codes": "Read failed requests by status.",
+	"requests/rescued":    "Read requests that succeeded by a retry or at a later target, over time.",
+	"cache/hit-rate":      "Read the cache hit rate over time, in percent; savings are cumulative, in US cents.",
+	"feedbacks":           "Read feedback over time, by the time of the feedback. Filters select the rated requests.",
+	"feedbacks/weighted":  "Read the mean of value times weight of feedback, over time.",
+	"feedbacks/scores":    "Read feedback by its value.",
+	"feedbacks/ai-models": "Read feedback by the model of the newest request of its trace.",
+	"cache/latency":       "Read the mean duration of cache hits over time, in milliseconds.",
 }
 
 // graphSchema describes the answer of a graph by the types of what it is made of.
@@ -168,7 +168,7 @@ func (f *family) severalGraphs(query []admin.Field) admin.Route {
 		},
 	}
 	return admin.Route{
-		Method: "GET", Path: "/analytics/graphs", Name: "getGraphs", Doc: "Several graphs in one call, each as its own path returns it.",
+		Method: "GET", Path: "/analytics/graphs", Name: "getGraphs", Doc: "Read several graphs in one call, each as its own path returns it.",
 		Scopes: scopes, Where: admin.InEither, Query: append([]admin.Field{names}, comparing(query)...),
 		AnswerOf: func() admin.Schema {
 			graphs := map[string]admin.Schema{}

@@ -31,7 +31,7 @@ func (f *family) secretRoutes() []admin.Route {
 				Type: admin.Integer, Min: identity.MinTransition.Milliseconds(), Max: maxTransition,
 			}, {
 				Name: "during_transition", Type: admin.String, Enum: []string{replaceNew, endPrevious},
-				Doc: "What to do while the previous secret is still valid, which is a 409 otherwise. replace returns another new secret in place of the last one, whose response was lost; without a valid previous secret it is a usual rotation. end ends the previous secret now, and key is null.",
+				Doc: "What to do while the previous secret is still valid, which is a 409 otherwise. replace returns another new secret in place of the last one, if its response was lost; without a valid previous secret it is a usual rotation. end ends the previous secret now, and key is null.",
 			}}},
 		admin.Route{Method: "POST", Path: "/api-keys/{id}/collect", Name: "collectApiKey", Recent: true, Errors: []int{404}, Do: f.keys.At("rotate", f.collect),
 			Doc: "Collect, once, the new secret of a key after an automatic rotation, or of a user's key that others created or rotated. Only the user can collect a user's key. 404 if there is none."})
@@ -168,7 +168,7 @@ type rateState struct {
 	Unit      string        `json:"unit"`
 	Value     int64         `json:"value"`
 	Used      int64         `json:"used" doc:"Counted in the current window."`
-	Available int64         `json:"available" doc:"Requests or tokens, as the type says, that are left in the current window."`
+	Available int64         `json:"available" doc:"Requests or tokens, depending on type, that are left in the current window."`
 	ResetsAt  admin.Instant `json:"resets_at" doc:"End of the current window."`
 }
 

@@ -39,7 +39,7 @@ type bySAML struct{ family *family }
 func (f bySAML) samlRoutes() []admin.Route {
 	routes := []admin.Route{
 		{Method: "GET", Path: samlPath + "{organisationId}" + metadata, Name: "getSamlMetadata", Public: true, Errors: []int{404, 429}, Produces: metadataType, Answer: admin.Schema{"type": "string"}, Do: f.ownMetadata,
-			Doc: "The gateway's own SAML metadata for an organization: its entity id, where responses go, and its certificate.", Query: []admin.Field{
+			Doc: "Read the gateway's SAML metadata for an organization: entity id, address for responses, and certificate.", Query: []admin.Field{
 				{Name: "sso_client_id", Type: admin.String, Max: 64, Doc: "Id of the configuration, if the organization has several."},
 			}},
 		{Method: "POST", Path: samlPath + "{organisationId}" + acs, Name: "consumeSamlResponse", Public: true, Unrecorded: true, Status: http.StatusSeeOther, Errors: []int{200, 401, 403, 404, 429}, Consumes: []string{form}, MaxBody: maxForm, Produces: page.HTML, Answer: admin.Schema{"type": "string"}, Do: f.consume,

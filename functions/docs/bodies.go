@@ -233,7 +233,7 @@ var bodies = map[string]body{
 		}),
 	},
 	"proxy": {
-		doc:     "Call any path of a provider: path, query, body and answer are forwarded byte for byte. Below /proxy for paths that the gateway serves itself.",
+		doc:     "Call any path of a provider: path, query, body and response are forwarded byte for byte. Below /proxy for paths that the gateway serves itself.",
 		request: admin.Schema{}, answer: admin.Schema{},
 	},
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode"
@@ -141,6 +142,7 @@ func withExamples(doc map[string]any) (json.RawMessage, error) {
 		return nil, fmt.Errorf("docs: %w", err)
 	}
 	addExamples(plain)
+	nameSharedSchemas(plain)
 	components.Extract(plain)
 	return json.Marshal(plain)
 }
@@ -211,7 +213,7 @@ func bodyOf(rt *relay.Route) body {
 	for _, name := range []string{rt.Name, rt.Endpoint} {
 		for _, known := range []map[string]body{bodies, jobBodies, besideResponses, realtimeBodies} {
 			b, ok := known[name]
-			if ok && name != rt.Name && rt.Name != "" && rt.Shape == relay.Raw { // one of many paths that are passed through
+			if ok && name != rt.Name && rt.Name != "" && (rt.Shape == relay.Raw || rt.Endpoint == "proxy") { // one of many paths that are passed through
 				b.doc = summary(rt.Name)
 			}
 			if ok {
@@ -229,6 +231,9 @@ func bodyOf(rt *relay.Route) body {
 
 // summaries are those of operations with names that do not read as phrases.
 var summaries = map[string]string{
+	"createTranscription": "Transcribe audio, in OpenAI's format.", "createTranslation": "Translate audio into English text, in OpenAI's format.", "deleteFile": "Delete a file.", "retrieveFileContent": "Download a file.",
+	"getBatchOutput": "Download the output of a batch.", "deleteModel": "Delete a fine-tuned model.", "retrieveModel": "Read a model.",
+	"getModelResponse": "Read a response.", "deleteModelResponse": "Delete a response.", "listResponseInputItems": "List the input items of a response.", "cancelModelResponse": "Cancel a response that runs in the background.",
 	"imageEdit": "Edit an image.", "imageVariation": "Create variations of an image.", "listFinetunes": "List fine-tuning jobs.",
 	"realtime": "Open a realtime session over a WebSocket.",
 }
@@ -260,6 +265,14 @@ func content(media string, schema admin.Schema) map[string]any {
 // on too.
 var refusals = []string{"400", "401", "403", "408", "412", "413", "429", "446", "500", "502", "503"}
 
+// refusalDocs describe refusals that differ from those of the administration.
+var refusalDocs = map[string]string{"408": "The provider timed out.", "412": "Budget exhausted.", "502": "Error of the provider."}
+
+func refusalDoc(status string) string {
+	n, _ := strconv.Atoi(status) // 0 has no text
+	return cmp.Or(refusalDocs[status], admin.StatusDoc(n))
+}
+
 func responses(rt *relay.Route, b *body) map[string]any {
 	media := "application/json"
 	if rt.Shape == relay.Raw || rt.Binary {
@@ -274,7 +287,7 @@ func responses(rt *relay.Route, b *body) map[string]any {
 	}
 	out := map[string]any{"200": map[string]any{"description": "The response.", "content": done, "headers": answerHeaders}}
 	for _, status := range refusals {
-		out[status] = map[string]any{"description": "Rejected, or an error of the provider.", "content": content("application/json", admin.Schema{"$ref": "#/components/schemas/" + errorName})}
+		out[status] = map[string]any{"description": refusalDoc(status), "content": content("application/json", admin.Schema{"$ref": "#/components/schemas/" + errorName})}
 	}
 	return out
 }
@@ -339,7 +352,7 @@ func agentOperation(rt *relay.Route, path, method, id string) map[string]any {
 	}
 	answers := map[string]any{}
 	for _, status := range append(slices.Clone(refusals), "404", "405", "446") {
-		answers[status] = map[string]any{"description": "Refused.", "content": content("application/json", form)}
+		answers[status] = map[string]any{"description": refusalDoc(status), "content": content("application/json", form)}
 	}
 	media := content("application/json", form)
 	media["text/event-stream"] = map[string]any{"schema": admin.Schema{"type": "string", "description": "Server-sent events, each with a task event."}}

@@ -207,6 +207,9 @@ func kindOf(s map[string]any) string {
 	return ""
 }
 
+// otherID is the id of a resource that a resource names.
+const otherID = "b7d41c92"
+
 // usual are what members of usual names hold.
 var usual = map[string]string{
 	"id": "2f0c8a1e-6f0b-4c53-9f5e-0d5c1f6f2a11", "name": "Support bot", "slug": "support-bot-a1b2c3", "description": "Answers of the support team.",
@@ -220,7 +223,7 @@ var usual = map[string]string{
 	"scim_group": "support", "recipient": "ann@example.com", "subject": "A budget is used up", "note": "For the support team.", "value_key": "metadata._user:ann",
 	"invite_link": "https://gateway.example.com/v1/invites/accept?token=M6iVoefK_SrMDF-R7f6jb2Aw", "inviteLink": "https://gateway.example.com/v1/invites/accept?token=M6iVoefK_SrMDF-R7f6jb2Aw",
 	"filename": "rows.jsonl", "endpoint": "/v1/chat/completions", "finish_reason": "stop", "stop_reason": "end_turn", "owned_by": "openai", "string": "Hello {{name}}",
-	"creation_mode": "api", "ai_provider_name": "openai", "updated_by": "2f0c8a1e-6f0b-4c53-9f5e-0d5c1f6f2a11", "created_by": "2f0c8a1e-6f0b-4c53-9f5e-0d5c1f6f2a11", "invited_by": "2f0c8a1e-6f0b-4c53-9f5e-0d5c1f6f2a11",
+	"creation_mode": "api", "ai_provider_name": "openai", "updated_by": otherID, "created_by": otherID, "invited_by": otherID,
 	"version_description": "Shorter.", "prompt_version_description": "Shorter.", "prompt_version_status": "active", "agent_name": "Support agent", "mcp_integration_slug": "search-a1b2c3", "agent_integration_slug": "support-a1b2c3",
 }
 
@@ -234,7 +237,7 @@ func sample(s map[string]any, name string) string {
 		return "AB01"
 	case known:
 	case strings.HasSuffix(name, "_id"):
-		v = usual["id"]
+		v = otherID
 	case strings.Contains(name, "url"):
 		v = usual["url"]
 	case strings.Contains(name, "email"):

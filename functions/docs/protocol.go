@@ -39,7 +39,7 @@ func protocolOperation(rt *relay.Route, path, method, id string) map[string]any 
 	}[method]}
 	answers := map[string]any{}
 	for _, status := range append(slices.Clone(refusals), "404", "405", "406", "415") {
-		answers[status] = map[string]any{"description": "Refused.", "content": content("application/json", message)}
+		answers[status] = map[string]any{"description": refusalDoc(status), "content": content("application/json", message)}
 	}
 	for status, doc := range protocolAnswers[method] {
 		answer := map[string]any{"description": doc, "headers": answerHeaders}

@@ -53,10 +53,10 @@ func (f *family) exportRoutes() []admin.Route {
 	routes := append(x.col.Routes(), x.col.Below(
 		admin.Route{Method: "POST", Path: item + "/start", Name: "startExport", Doc: "Start to write the file, with the logs that the filters select now.", Action: audit.Export, Answer: done, Errors: []int{409}, Do: x.col.At("update", x.start)},
 		admin.Route{Method: "POST", Path: item + "/cancel", Name: "cancelExport", Doc: "Stop writing; the partial file is deleted.", Action: audit.Cancel, Answer: done, Errors: []int{409}, Do: x.col.At("update", x.cancel)},
-		admin.Route{Method: "GET", Path: item + "/download", Name: "downloadExport", Doc: "A link to the file.", Answer: link, Do: x.col.At("read", x.download)},
+		admin.Route{Method: "GET", Path: item + "/download", Name: "downloadExport", Doc: "Create a link to the file.", Answer: link, Do: x.col.At("read", x.download)},
 	)...)
 	return append(routes,
-		admin.Route{Method: "GET", Path: "/logs/exports/field-restrictions", Name: "listExportFieldRestrictions", Doc: "Fields that exports of this workspace never contain.",
+		admin.Route{Method: "GET", Path: "/logs/exports/field-restrictions", Name: "listExportFieldRestrictions", Doc: "List the fields that exports of this workspace never contain.",
 			Scopes: exportScopes(""), Where: admin.InEither, Answer: denied, Do: x.restrictions},
 		admin.Route{Method: "GET", Path: "/logs/exports/files/{token}", Name: "readExportFile", Doc: "Download the file of an export, by the link that its download route returned.",
 			Public: true, Produces: "application/octet-stream", Do: x.file},

@@ -56,7 +56,7 @@ type log struct {
 	Decision     decision              `json:"decision"`
 	Hooks        hookResults           `json:"hook_results" doc:"Results of the guardrails for each attempted target, also for streams."`
 	Feedback     []rating              `json:"feedback" doc:"Of the request's trace, and of its guardrails."`
-	Cut          bool                  `json:"bodies_cut" doc:"A body was longer than logs keep."`
+	Cut          bool                  `json:"bodies_cut" doc:"A body was truncated because it exceeded the size limit of logs."`
 	Unreadable   bool                  `json:"bodies_unreadable"`
 	Hidden       bool                  `json:"bodies_hidden" doc:"The caller's role sees logs without bodies and headers."`
 }

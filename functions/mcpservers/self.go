@@ -64,7 +64,7 @@ func (f *family) selfRoutes() []admin.Route {
 	user := admin.Field{Name: "user_id", Type: admin.String, Min: 1, Max: 64, Refers: "/admin/users", Doc: "Another user than the caller; for managers."}
 	routes := f.servers.Below(
 		admin.Route{Method: "GET", Path: item + "/user-access/check", Name: "checkMcpServerUserAccess", Doc: "Check whether the user of the key may use a server.", Query: []admin.Field{user}, AnswerOf: admin.SchemaOf[userCheck], Do: f.servers.At("read", f.checkUser)},
-		admin.Route{Method: "GET", Path: item + "/client-info", Name: "getMcpServerClientInfo", Doc: "Read what the gateway is for the server's authorization server.", AnswerOf: admin.SchemaOf[clientInfo], Do: f.servers.At("read", f.with(readClientInfo))},
+		admin.Route{Method: "GET", Path: item + "/client-info", Name: "getMcpServerClientInfo", Doc: "Read the gateway's client registration at the server's authorization server.", AnswerOf: admin.SchemaOf[clientInfo], Do: f.servers.At("read", f.with(readClientInfo))},
 		admin.Route{Method: "GET", Path: item + "/tokens", Name: "getMcpServerTokens", Doc: "Read whether the user of the key has tokens of the server. Tokens are never shown.", AnswerOf: admin.SchemaOf[tokenState], Do: f.servers.At("read", f.with(getTokens))},
 		admin.Route{Method: "PUT", Path: item + "/tokens", Name: "setMcpServerTokens", Doc: "Store an access token of the server for the user of the key, in place of a sign-in.", Action: audit.Update, AnswerOf: admin.SchemaOf[tokenState], Do: f.servers.At("read", f.with(setTokens)),
 			Body: []admin.Field{

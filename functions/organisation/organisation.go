@@ -28,7 +28,7 @@ const (
 func New() admin.Family {
 	settings := &admin.Singleton[tenant.Settings]{
 		Object: "organisation-settings", Path: path, Kind: tenant.KindOrganisation, In: "settings",
-		Scope: "organisation_settings", Role: admin.Admin, Title: "settings of the organisation",
+		Scope: "organisation_settings", Role: admin.Admin, Title: "settings of the organization",
 		Standard: tenant.Settings{BlockInlineConfig: true},
 		Sections: sections(), Guard: guard,
 		Changed: func(c *admin.Call, tx *resource.Tx, was, now map[string]json.RawMessage) error {

@@ -130,7 +130,7 @@ func (f *groups) protocol() []admin.Route {
 		{Method: "PUT", Path: "/scim/Groups/{scimId}", Name: "scimReplaceGroup", Doc: "Replace a group and its members.", Query: one, Body: groupBody, Action: audit.Update, Errors: []int{409, 412}, Do: f.putGroup},
 		{Method: "PATCH", Path: "/scim/Groups/{scimId}", Name: "scimPatchGroup", Doc: "Change a group or its members.", Query: one, Body: patchBody(groupExample), Action: audit.Update, Errors: []int{409, 412}, Do: f.patchGroup},
 		{Method: "DELETE", Path: "/scim/Groups/{scimId}", Name: "scimDeleteGroup", Doc: "Delete a group. Users who were members of a workspace only through it are removed from the workspace; a workspace created for its name is archived if no other group maps to it.", Status: http.StatusNoContent, Action: audit.Delete, Errors: []int{412}, Do: f.deleteGroup},
-		{Method: "POST", Path: "/scim/Bulk", Name: "refuseScimBulk", Doc: "Not supported: send the operations as separate requests.", Body: bulkBody, Action: audit.Update, Errors: []int{501}, Do: refuseBulk},
+		{Method: "POST", Path: "/scim/Bulk", Name: "refuseScimBulk", Doc: "Reject bulk operations: send them as separate requests.", Body: bulkBody, Action: audit.Update, Errors: []int{501}, Do: refuseBulk},
 	}
 	routes = append(routes, f.users.family.discovery()...)
 	for i := range routes {
@@ -327,18 +327,18 @@ func missing(c *admin.Call) error {
 func (f *family) discovery() []admin.Route {
 	return []admin.Route{
 		{Method: "GET", Path: "/scim/ServiceProviderConfig", Name: "getScimServiceProviderConfig", Doc: "Read the supported parts of the protocol.", Do: func(c *admin.Call) (any, error) { return providerConfig(f.base(c)), nil }},
-		{Method: "GET", Path: "/scim/ResourceTypes", Name: "listScimResourceTypes", Doc: "Kinds of resources.", Do: func(c *admin.Call) (any, error) {
+		{Method: "GET", Path: "/scim/ResourceTypes", Name: "listScimResourceTypes", Doc: "List resource types.", Do: func(c *admin.Call) (any, error) {
 			all := resourceTypes(f.base(c))
 			return listed(len(all), 1, all), nil
 		}},
-		{Method: "GET", Path: "/scim/ResourceTypes/{resourceType}", Name: "getScimResourceType", Doc: "One kind of resources.", Params: []admin.Field{{Name: "resourceType", Type: admin.String, Enum: []string{"User", "Group"}}}, Do: func(c *admin.Call) (any, error) {
+		{Method: "GET", Path: "/scim/ResourceTypes/{resourceType}", Name: "getScimResourceType", Doc: "Read a resource type.", Params: []admin.Field{{Name: "resourceType", Type: admin.String, Enum: []string{"User", "Group"}}}, Do: func(c *admin.Call) (any, error) {
 			return byID(resourceTypes(f.base(c)), c.Param("resourceType"))
 		}},
-		{Method: "GET", Path: "/scim/Schemas", Name: "listScimSchemas", Doc: "Schemas of resources.", Do: func(c *admin.Call) (any, error) {
+		{Method: "GET", Path: "/scim/Schemas", Name: "listScimSchemas", Doc: "List schemas.", Do: func(c *admin.Call) (any, error) {
 			all := schemas(f.base(c))
 			return listed(len(all), 1, all), nil
 		}},
-		{Method: "GET", Path: "/scim/Schemas/{schemaUrn}", Name: "getScimSchema", Doc: "One schema.", Params: []admin.Field{{Name: "schemaUrn", Type: admin.String, Enum: []string{scim.UserURN, scim.EnterpriseURN, scim.GroupURN}}}, Do: func(c *admin.Call) (any, error) {
+		{Method: "GET", Path: "/scim/Schemas/{schemaUrn}", Name: "getScimSchema", Doc: "Read a schema.", Params: []admin.Field{{Name: "schemaUrn", Type: admin.String, Enum: []string{scim.UserURN, scim.EnterpriseURN, scim.GroupURN}}}, Do: func(c *admin.Call) (any, error) {
 			return byID(schemas(f.base(c)), c.Param("schemaUrn"))
 		}},
 	}

@@ -230,14 +230,14 @@ func (r *Route) documentAnswers() map[string]any {
 	}
 	for _, s := range append(statuses, r.Errors...) {
 		if bodyless(s) || s == http.StatusAccepted {
-			out[strconv.Itoa(s)] = map[string]any{"description": "Nothing to send."}
+			out[strconv.Itoa(s)] = map[string]any{"description": StatusDoc(s)}
 			continue
 		}
 		content := map[string]any{media: map[string]any{"schema": refusal}}
 		if page := r.produces(); strings.HasPrefix(page, "text/html") { // some errors are pages
 			content[page] = map[string]any{"schema": answer}
 		}
-		description := "Refused."
+		description := StatusDoc(s)
 		if s < http.StatusMultipleChoices {
 			delete(content, media)
 			description = "Done."
@@ -245,6 +245,22 @@ func (r *Route) documentAnswers() map[string]any {
 		out[strconv.Itoa(s)] = map[string]any{"description": description, "content": r.orBinary(content)}
 	}
 	return out
+}
+
+// statusDocs describe responses with a status.
+var statusDocs = map[int]string{
+	202: "Accepted.", 204: "No content.", 302: "Redirect.", 303: "Redirect.", 304: "Not modified.",
+	400: "Invalid request.", 401: "Missing or invalid credential.", 402: "Payment required.", 403: "Not permitted.", 404: "Not found.", 405: "Method not allowed.",
+	406: "Response format not acceptable.", 408: "Timeout.", 409: "Conflict with the current state.", 412: "Precondition failed.", 413: "Body too large.", 415: "Unsupported media type.",
+	429: "Rate limit exceeded.", 446: "Denied by a guardrail.", 500: "Internal error.", 501: "Not implemented.", 502: "Upstream error.", 503: "Temporarily unavailable.",
+}
+
+// StatusDoc describes responses with a status in the document.
+func StatusDoc(status int) string {
+	if doc, ok := statusDocs[status]; ok {
+		return doc
+	}
+	return http.StatusText(status) + "."
 }
 
 // orBinary adds the binary form of an answer.

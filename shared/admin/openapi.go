@@ -320,7 +320,10 @@ func (r *Route) parameters(path string) []any {
 	}
 	for i := range query {
 		f := &query[i]
-		p := map[string]any{"name": f.Name, "in": "query", "required": f.Required, "schema": f.schema()}
+		p := map[string]any{"name": f.Name, "in": "query", "schema": f.schema()}
+		if f.Required { // false where it is absent
+			p["required"] = true
+		}
 		switch f.Type {
 		case Object, Map, Any:
 			delete(p, "schema")

@@ -2,193 +2,141 @@
 package components
 
 import (
-	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"maps"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
 )
 
-// Extract moves the schemas of requests and responses to components, with names, and replaces
-// repeated parameters, headers and responses by references. doc is an OpenAPI document as
-// encoding/json decodes it and is changed. Equal objects share a component, an existing one too.
-// Equal responses for several errors become one for a range, and the security of most
-// operations becomes that of the document. Names are distinct for generators of clients.
+// Extract moves the schemas of requests and responses to components, and replaces repeated
+// parameters, headers and responses by references. doc is an OpenAPI document as encoding/json
+// decodes it and is changed. Equal objects share a component, an existing one too; schemas that
+// nothing refers to are removed. Equal responses for several errors become one for a range, and
+// the security of most operations becomes that of the document.
+//
+// A name states the resource, the operation and the field of a component. It depends on the uses
+// of the component and never contains a counter, so an unrelated route does not change it. A part
+// without a good name is described in place.
 func Extract(doc map[string]any) {
-	n := namer{components: object(doc, "components"), names: map[string]string{}, used: map[string]bool{}, seen: map[string]int{}, forms: map[string]map[string]int{}, bodies: map[string]bool{}, within: map[string]bool{}}
-	for kind, all := range n.components {
-		entries, _ := all.(map[string]any)
-		for _, name := range slices.Sorted(maps.Keys(entries)) {
-			n.used[kind+"/"+name] = true
-			n.names[kind+" "+canonical(entries[name])] = name
-		}
-	}
 	paths, _ := doc["paths"].(map[string]any)
 	splitTypes(doc)
 	shareSecurity(doc, paths)
-	each(paths, func(op map[string]any) {
-		fold(op)
-		n.count(op)
-		n.bodies[bodyName(op)] = true
-	})
-	each(paths, func(op map[string]any) { n.operation(op) })
-	uses := map[string]int{}
-	references(doc, uses)
-	n.putBack(doc, uses)
-	distinct(doc)
+	each(paths, fold)
+	x := newExtraction(doc)
+	each(paths, func(op map[string]any) { count(op, x.seen) })
+	x.given()
+	each(paths, x.operation)
+	x.inlineSingle(doc)
+	nameSchemas(doc)
+	all := object(doc, "components")
+	shareResponses(paths, all)
+	shareParameters(paths, all)
+	distinctParameters(doc)
+	spell(doc)
 }
 
-// each calls f with every operation, in an order that does not change: those that return a
-// resource come first, so that its schema has the name of the resource.
+// each calls f with every operation, in the order of their paths.
 func each(paths map[string]any, f func(op map[string]any)) {
-	var resources, others []map[string]any
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		at, _ := paths[path].(map[string]any)
 		for _, method := range []string{"get", "post", "put", "patch", "delete"} {
-			op, ok := at[method].(map[string]any)
-			if id, _ := op["operationId"].(string); strings.HasPrefix(id, "get") {
-				resources = append(resources, op)
-			} else if ok {
-				others = append(others, op)
+			if op, ok := at[method].(map[string]any); ok {
+				f(op)
 			}
 		}
 	}
-	for _, op := range append(resources, others...) {
-		f(op)
-	}
 }
-
-// HeaderPrefix is the beginning of the names of the gateway's headers, which the names of their
-// components omit.
-const HeaderPrefix = "x-gateway-"
 
 // repeated is the size in bytes from which a repeated object becomes a component: a reference
 // to it has about 60.
 const repeated = 60
 
+// typicalName is the length of the name of a component, before it has one.
+const typicalName = 22
+
 // pays reports whether a schema of a size is shorter as a component with a name.
-func pays(uses, size, name int) bool {
-	reference := len(`{"$ref":"#/components/schemas/"}`) + name
-	return uses > 1 && (uses-1)*size > uses*reference+name
+func pays(uses, size int) bool {
+	reference := len(`{"$ref":"`+schemaRef+`"}`) + typicalName
+	return uses > 1 && (uses-1)*size > uses*reference+typicalName
 }
 
-type namer struct {
-	components map[string]any
-	names      map[string]string         // of components, by kind and content
-	used       map[string]bool           // kind and name
-	seen       map[string]int            // how often an object occurs, by content
-	forms      map[string]map[string]int // how often properties of a name have a content
-	bodies     map[string]bool           // names of responses, which are those of resources
-	within     map[string]bool           // references to schemas from within schemas
+// schemaRef is the beginning of references to schemas.
+const schemaRef = "#/components/schemas/"
+
+// unnamed begins the names of components until nameSchemas names them.
+const unnamed = "{"
+
+// extraction replaces schemas by references to components, which have hashes of their contents as
+// names until nameSchemas names them.
+type extraction struct {
+	schemas map[string]any    // components
+	names   map[string]string // by content
+	seen    map[string]int    // how often an object occurs, by content
+	within  map[string]bool   // references to schemas from within schemas
+	values  map[string]bool   // references to values of lists, which stay components
+}
+
+func newExtraction(doc map[string]any) *extraction {
+	x := &extraction{schemas: object(object(doc, "components"), "schemas"), names: map[string]string{}, seen: map[string]int{}, within: map[string]bool{}, values: map[string]bool{}}
+	for name, schema := range x.schemas {
+		x.names[canonical(schema)] = name
+	}
+	return x
+}
+
+// given replaces repeated schemas within the components that have names already.
+func (x *extraction) given() {
+	for _, text := range slices.Sorted(maps.Keys(x.names)) {
+		name := x.names[text]
+		schema, _ := clone(x.schemas[name]).(map[string]any)
+		x.inner(schema)
+		x.schemas[name] = schema
+	}
 }
 
 // count counts objects by their content, before any is replaced.
-func (n *namer) count(v any) {
+func count(v any, seen map[string]int) {
 	switch v := v.(type) {
 	case map[string]any:
 		if text := canonical(v); len(text) >= repeated {
-			n.seen[text]++
-		}
-		properties, _ := v["properties"].(map[string]any)
-		for name, property := range properties {
-			if text := canonical(property); len(text) >= repeated {
-				if n.forms[name] == nil {
-					n.forms[name] = map[string]int{}
-				}
-				n.forms[name][text]++
-			}
+			seen[text]++
 		}
 		for _, inner := range v {
-			n.count(inner)
+			count(inner, seen)
 		}
 	case []any:
 		for _, inner := range v {
-			n.count(inner)
+			count(inner, seen)
 		}
 	}
 }
 
-func (n *namer) operation(op map[string]any) {
-	name := operationName(op)
-	for i, p := range list(op["parameters"]) {
-		parameter, _ := p.(map[string]any)
-		own, ok := parameter["name"].(string) // of no parameter that is a reference already
-		if text := canonical(parameter); ok && n.seen[text] > 1 {
-			op["parameters"].([]any)[i] = n.component("parameters", own, text, parameter)
-		}
-	}
+func (x *extraction) operation(op map[string]any) {
 	if body, ok := op["requestBody"].(map[string]any); ok {
-		n.content(body, name+"Request")
+		x.content(body)
 	}
 	responses, _ := op["responses"].(map[string]any)
 	for _, status := range slices.Sorted(maps.Keys(responses)) {
-		response, _ := responses[status].(map[string]any)
-		text := canonical(response)
-		hint := bodyName(op)
-		if status[0] != '2' {
-			hint = "Error"
-		}
-		headers, _ := response["headers"].(map[string]any)
-		for _, header := range slices.Sorted(maps.Keys(headers)) {
-			if of := canonical(headers[header]); n.seen[of] > 1 {
-				headers[header] = n.component("headers", strings.TrimPrefix(header, HeaderPrefix), of, headers[header])
-			}
-		}
-		n.content(response, hint)
-		if n.seen[text] > 1 {
-			responses[status] = n.component("responses", cmp.Or(schemaName(response), hint), text, response)
+		if response, ok := responses[status].(map[string]any); ok {
+			x.content(response)
 		}
 	}
 }
 
-// operationName is the beginning of the names of an operation's bodies.
-func operationName(op map[string]any) string {
-	id, _ := op["operationId"].(string)
-	return alias.ReplaceAllString(camel(id), "")
-}
-
-// alias is the end of the ids of an operation at other paths.
-var alias = regexp.MustCompile(`Alias\d+$`)
-
-// bodyName names the response of an operation, that of a read after what it reads.
-func bodyName(op map[string]any) string {
-	name := operationName(op)
-	if rest, ok := strings.CutPrefix(name, "Get"); ok && rest != "" {
-		return rest
-	}
-	return name + "Response"
-}
-
-// schemaName is the name of the schema of a successful JSON response without alternatives.
-func schemaName(response map[string]any) string {
-	content, _ := response["content"].(map[string]any)
-	media, _ := content["application/json"].(map[string]any)
-	schema, _ := media["schema"].(map[string]any)
-	ref, _ := schema["$ref"].(string)
-	if len(content) != 1 || media["example"] == nil {
-		return ""
-	}
-	return ref[strings.LastIndexByte(ref, '/')+1:]
-}
-
-// content names the schemas of the media types of a body.
-func (n *namer) content(body map[string]any, hint string) {
+// content replaces the schemas of the media types of a body.
+func (x *extraction) content(body map[string]any) {
 	content, _ := body["content"].(map[string]any)
 	for _, media := range slices.Sorted(maps.Keys(content)) {
 		of, _ := content[media].(map[string]any)
 		schema, ok := of["schema"].(map[string]any)
-		if !ok || schema["$ref"] != nil || len(schema) == 0 {
+		if !ok || schema["$ref"] != nil || !structured(schema) {
 			continue
 		}
 		text := canonical(schema)
-		if !structured(schema) {
-			continue
-		}
-		n.inner(schema, inside.ReplaceAllString(hint, "$1"))
-		of["schema"] = n.component("schemas", hint, text, schema)
+		x.inner(schema)
+		of["schema"] = x.component(text, schema)
 	}
 }
 
@@ -202,164 +150,135 @@ func structured(schema map[string]any) bool {
 	return schema["type"] == "object"
 }
 
-// inside turns the name of a request into that of what it changes, for the schemas within it.
-var inside = regexp.MustCompile(`^(?:Create|Update)(.+)Request$`)
-
 // inner replaces schemas within a schema that occur more than once.
-func (n *namer) inner(schema map[string]any, hint string) {
-	replace := func(v any, hint string) any {
+func (x *extraction) inner(schema map[string]any) {
+	replace := func(v any) any {
 		s, ok := v.(map[string]any)
 		if !ok {
 			return v
 		}
 		text := canonical(s)
-		n.inner(s, hint)
-		if pays(n.seen[text], len(text), len(hint)) {
-			ref := n.component("schemas", hint, text, s)
-			n.within[ref["$ref"].(string)] = true
+		x.inner(s)
+		if pays(x.seen[text], len(text)) {
+			ref := x.component(text, s)
+			x.within[refOf(ref)] = true
 			return ref
 		}
 		return s
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		within := hint + camel(name)
-		if short := camel(name); n.usual(name, canonical(properties[name])) && !n.used["schemas/"+short] && !n.bodies[short] {
-			within = short
-		}
-		properties[name] = replace(properties[name], within)
+		properties[name] = replace(properties[name])
 	}
 	for _, key := range []string{"items", "additionalProperties", "not"} {
 		if schema[key] != nil {
-			schema[key] = replace(schema[key], singular(hint))
+			schema[key] = replace(schema[key])
 		}
 	}
-	for _, key := range []string{"oneOf", "anyOf", "allOf"} {
+	for _, key := range alternatives {
 		for i, s := range list(schema[key]) {
-			if of, _ := s.(map[string]any); of["type"] == "array" {
-				if entry, _ := of["items"].(map[string]any); entry["enum"] != nil { // generators name it like the list
-					of["items"] = n.component("schemas", singular(hint), canonical(entry), entry)
-				}
+			if of, _ := s.(map[string]any); listsValues(of) {
+				entry := of["items"].(map[string]any)
+				ref := x.component(canonical(entry), entry)
+				x.values[refOf(ref)] = true
+				of["items"] = ref
 			}
-			schema[key].([]any)[i] = replace(s, hint+variant(s, i))
+			schema[key].([]any)[i] = replace(s)
+		}
+	}
+}
+
+// alternatives are the keywords of schemas of which several apply.
+var alternatives = []string{"oneOf", "anyOf", "allOf"}
+
+// listsValues reports whether a schema is a list of values of an enumeration. As an alternative,
+// generators name such a value like the list, unless it is a component.
+func listsValues(schema map[string]any) bool {
+	entry, _ := schema["items"].(map[string]any)
+	return schema["type"] == "array" && entry["enum"] != nil
+}
+
+// component returns a reference to a component with this content, which it adds.
+func (x *extraction) component(text string, value any) map[string]any {
+	name, ok := x.names[text]
+	if !ok {
+		sum := sha256.Sum256([]byte(text))
+		name = unnamed + hex.EncodeToString(sum[:12])
+		x.names[text], x.schemas[name] = name, value
+	}
+	return map[string]any{"$ref": schemaRef + name}
+}
+
+// inlineSingle replaces the only reference to a schema from within a schema by the schema: what
+// repeated it became a component too. It removes schemas without references.
+func (x *extraction) inlineSingle(doc map[string]any) {
+	uses := map[string]int{}
+	references(doc, uses)
+	x.inline(doc, func(ref string) bool { return uses[ref] == 1 && x.within[ref] && !x.values[ref] })
+	removeUnused(doc)
+}
+
+// inline replaces references by the schemas to which they refer.
+func (x *extraction) inline(v any, wanted func(ref string) bool) any {
+	return replaceRefs(v, func(ref map[string]any) any {
+		to := refOf(ref)
+		name, ok := strings.CutPrefix(to, schemaRef)
+		if !ok || !wanted(to) {
+			return ref
+		}
+		return x.inline(clone(x.schemas[name]), wanted)
+	})
+}
+
+// removeUnused removes schemas to which nothing refers, directly or through others that nothing
+// refers to.
+func removeUnused(doc map[string]any) {
+	schemas := object(object(doc, "components"), "schemas")
+	for removed := true; removed; {
+		removed = false
+		uses := map[string]int{}
+		references(doc, uses)
+		for name := range schemas {
+			if uses[schemaRef+name] == 0 {
+				delete(schemas, name)
+				removed = true
+			}
 		}
 	}
 }
 
 // references counts the references in a value.
 func references(v any, uses map[string]int) {
-	switch v := v.(type) {
-	case map[string]any:
-		if ref, ok := v["$ref"].(string); ok {
-			uses[ref]++
-		}
-		for _, inner := range v {
-			references(inner, uses)
-		}
-	case []any:
-		for _, inner := range v {
-			references(inner, uses)
-		}
-	}
+	replaceRefs(v, func(ref map[string]any) any {
+		uses[refOf(ref)]++
+		return ref
+	})
 }
 
-// putBack replaces the only reference to a schema from within a schema by the schema: what
-// repeated it became a component too.
-func (n *namer) putBack(v any, uses map[string]int) any {
+// replaceRefs replaces every object that is a reference by the result of f, in a value that is
+// changed and returned.
+func replaceRefs(v any, f func(ref map[string]any) any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		if ref, ok := v["$ref"].(string); ok && uses[ref] == 1 && n.within[ref] {
-			schemas, name := object(n.components, "schemas"), ref[strings.LastIndexByte(ref, '/')+1:]
-			schema := schemas[name]
-			delete(schemas, name)
-			return n.putBack(schema, uses)
+		if refOf(v) != "" {
+			return f(v)
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			if inner, ok := v[name]; ok {
-				v[name] = n.putBack(inner, uses)
-			}
+			v[name] = replaceRefs(v[name], f)
 		}
 	case []any:
 		for i, inner := range v {
-			v[i] = n.putBack(inner, uses)
+			v[i] = replaceRefs(inner, f)
 		}
 	}
 	return v
 }
 
-// usual reports whether most properties of a name have this content.
-func (n *namer) usual(name, text string) bool {
-	for other, uses := range n.forms[name] {
-		if uses > n.forms[name][text] || uses == n.forms[name][text] && other < text {
-			return false
-		}
-	}
-	return true
-}
-
-// variant names the i-th of several schemas after the value that identifies it, if it has one.
-func variant(of any, i int) string {
-	schema, _ := of.(map[string]any)
-	properties, _ := schema["properties"].(map[string]any)
-	for _, key := range []string{"id", "type"} {
-		property, _ := properties[key].(map[string]any)
-		if value, ok := property["const"].(string); ok {
-			return camel(value)
-		}
-		if values := list(property["enum"]); len(values) > 0 {
-			if value, ok := values[0].(string); ok {
-				return camel(value)
-			}
-		}
-	}
-	return "Variant" + strconv.Itoa(i+1)
-}
-
-// singular names an entry of a list or a map.
-func singular(name string) string {
-	switch stem, ok := strings.CutSuffix(name, "s"); {
-	case strings.HasSuffix(name, "ies"):
-		return strings.TrimSuffix(name, "ies") + "y"
-	case ok && !strings.HasSuffix(stem, "s") && !strings.HasSuffix(stem, "u"):
-		return stem
-	}
-	return name + "Item"
-}
-
-// component returns a reference to a component with this content, which it adds under the
-// hinted name, or with a number where another one has that name.
-func (n *namer) component(kind, hint, text string, value any) map[string]any {
-	key := kind + " " + text
-	name, ok := n.names[key]
-	if !ok {
-		name = unnamed.ReplaceAllString(hint, "")
-		for i := 2; n.used[kind+"/"+name]; i++ {
-			name = unnamed.ReplaceAllString(hint, "") + strconv.Itoa(i)
-		}
-		n.names[key], n.used[kind+"/"+name] = name, true
-		object(n.components, kind)[name] = value
-	}
-	return map[string]any{"$ref": "#/components/" + kind + "/" + name}
-}
-
-// unnamed are the characters that names of components cannot have.
-var unnamed = regexp.MustCompile(`[^A-Za-z0-9._-]`)
-
-// camel turns workspace_id and createConfig into WorkspaceId and CreateConfig.
-func camel(s string) string {
-	var b strings.Builder
-	upper := true
-	for _, r := range s {
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			upper = true
-			continue
-		}
-		if upper {
-			r, upper = unicode.ToUpper(r), false
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
+// refOf is the target of a reference, or empty.
+func refOf(v any) string {
+	of, _ := v.(map[string]any)
+	ref, _ := of["$ref"].(string)
+	return ref
 }
 
 // object returns the object under a name, which is added if it is missing.
@@ -375,6 +294,25 @@ func object(of map[string]any, name string) map[string]any {
 func list(v any) []any {
 	l, _ := v.([]any)
 	return l
+}
+
+// clone copies a value of JSON.
+func clone(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for name, inner := range v {
+			out[name] = clone(inner)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, inner := range v {
+			out[i] = clone(inner)
+		}
+		return out
+	}
+	return v
 }
 
 // canonical is the content of a value: JSON with sorted names.

@@ -13,15 +13,16 @@ import (
 const sample = `{"openapi":"3.1.0","components":{"schemas":{"Error":{"type":"object"}}},"paths":{
 "/things":{"post":{"operationId":"createThing","parameters":[` + page + `],
  "requestBody":{"content":{"application/json":{"schema":{"type":"object","properties":{"limits":` + limits + `}}}}},
- "security":[{"Key":[]}],"responses":{"200":{"description":"Done.","content":{"application/json":{"schema":` + thing + `}}},"400":` + refused + `,"404":` + refused + `}},
+ "security":[{"Key":[]}],"responses":{"200":{"description":"Done.","content":{"application/json":{"schema":` + thing + `}}},"400":` + refused + `,"404":` + missing + `}},
 "get":{"operationId":"listThings","security":[],"parameters":[` + page + `],
  "responses":{"200":{"description":"Done.","content":{"application/json":{"schema":{"type":"array","items":` + thing + `}},"text/csv":{"schema":{"type":"string"}}}},"400":` + refused + `}}},
-"/things/{id}":{"get":{"operationId":"getThing","security":[{"Key":[]}],"responses":{"200":{"description":"Done.","content":{"application/json":{"schema":` + thing + `}}},"400":` + refused + `,"404":` + refused + `,"409":{"description":"It changed."},"503":` + refused + `}}}}}`
+"/things/{id}":{"get":{"operationId":"getThing","security":[{"Key":[]}],"responses":{"200":{"description":"Done.","content":{"application/json":{"schema":` + thing + `}}},"400":` + refused + `,"404":` + missing + `,"409":{"description":"It changed."},"503":` + refused + `}}}}}`
 
 const (
 	limits  = `{"type":"object","properties":{"credit_limit":{"type":"number","description":"The most that may be spent in a period, in US dollars."},"type":{"type":"string"}}}`
 	thing   = `{"type":"object","properties":{"id":{"type":"string"},"limits":` + limits + `}}`
 	refused = `{"description":"Refused, with the name of the field and of what is allowed there.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Error"}}}}`
+	missing = `{"description":"Not found.","content":{"application/json":{"schema":{"$ref":"#/components/schemas/Error"}}}}`
 	page    = `{"name":"page","in":"query","description":"Pages begin with 1, and a page has as many entries as page_size says.","schema":{"type":"integer"}}`
 )
 
@@ -48,7 +49,7 @@ func TestExtractNamesSchemasAfterTheirOperations(t *testing.T) {
 	if err := json.Unmarshal(extracted(t), &doc); err != nil {
 		t.Fatal(err)
 	}
-	for kind, names := range map[string][]string{"schemas": {"Error", "Thing", "Limits", "CreateThingRequest", "ListThingsResponse"}, "parameters": {"page"}, "responses": {"Error", "Error2", "Thing"}} {
+	for kind, names := range map[string][]string{"schemas": {"Error", "Thing", "ThingLimits", "CreateThingRequest", "ListThingsResponse"}, "parameters": {"page"}, "responses": {"PublicErrorOrBadRequest", "PublicErrorOrBadRequestOrNotFound", "ThingResponse"}} {
 		if len(doc.Components[kind]) != len(names) {
 			t.Errorf("%s: %v", kind, doc.Components[kind])
 		}
@@ -92,7 +93,7 @@ func TestExtractSharesErrorsAndSecurity(t *testing.T) {
 		t.Errorf("responses have the statuses %v", statuses)
 	}
 	of := doc.Components.Responses[strings.TrimPrefix(responses["4XX"].(map[string]any)["$ref"].(string), "#/components/responses/")]
-	if !reflect.DeepEqual(of[statusList], []any{"400", "404"}) || !strings.HasSuffix(of["description"].(string), statusText+"400, 404.") {
+	if !reflect.DeepEqual(of[statusList], []any{"400", "404"}) || of["description"] != "400: Refused, with the name of the field and of what is allowed there. 404: Not found." {
 		t.Errorf("the statuses of a range are not listed: %v", of)
 	}
 }
@@ -125,7 +126,7 @@ const forGenerators = `{"openapi":"3.1.0","components":{"schemas":{"ThingKind":{
 "paths":{"/things/{server}":{"get":{"operationId":"getThing","parameters":[` + once + `,{"$ref":"#/components/parameters/tags"},{"name":"server","in":"path","required":true,"schema":{"type":"string"}}],
  "responses":{"200":{"description":"Done.","content":{"application/json":{"schema":{"type":"object","properties":{
   "kind":{"type":"string","enum":["a","b"]},"value":{"type":["string","integer","null"],"maxLength":5,"minimum":1,"description":"A value."},"custom_host":{"type":"string"},"customHost":{"type":"string"},
-  "other":{"$ref":"#/components/schemas/ThingKind"}}}}}}}}},
+  "other":{"$ref":"#/components/schemas/ThingKind"},"tags":{"$ref":"#/components/schemas/Tags"}}}}}}}}},
 "/others":{"get":{"operationId":"listOthers","parameters":[` + once + `],"responses":{"200":{"description":"Done."}}}}}}`
 
 const once = `{"$ref":"#/components/parameters/a-parameter-that-is-described-once-for-all-of-the-operations"}`

@@ -3,7 +3,6 @@ package components
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -57,53 +56,66 @@ func splitTypes(v any) {
 	}
 }
 
-// distinct renames components whose names generators derive for something else as well: the
-// type of a property that is described in place, or of a parameter with a schema of an object. It
-// names the fields of properties and parameters that differ only in spelling.
-func distinct(doc map[string]any) {
-	components, _ := doc["components"].(map[string]any)
-	schemas, _ := components["schemas"].(map[string]any)
-	parameters, _ := components["parameters"].(map[string]any)
+// ban bans the names of schemas that generators derive for something else as well: the type of a
+// property that is described in place. It reports whether there are any.
+func (n *namer) ban() bool {
 	derived := map[string]bool{}
-	for name, s := range schemas {
-		schema, _ := s.(map[string]any)
-		properties, _ := schema["properties"].(map[string]any)
-		for property, p := range properties {
-			of, _ := p.(map[string]any)
-			if derives := name + camel(property); of["$ref"] != "#/components/schemas/"+derives {
-				derived[derives] = true
-			}
+	for id, schema := range n.schemas {
+		derive(schema, n.names[id], derived)
+	}
+	found := false
+	for id, name := range n.names {
+		if derived[name.String()] {
+			n.banned[id+" "+name.String()], found = true, true
 		}
 	}
-	renamed := map[string]string{}
-	for _, name := range slices.Sorted(maps.Keys(schemas)) {
-		if !derived[name] {
+	return found
+}
+
+// derive adds the names of the types of the properties of a schema with a name.
+func derive(v any, name words, derived map[string]bool) {
+	schema, _ := v.(map[string]any)
+	properties, _ := schema["properties"].(map[string]any)
+	for property, of := range properties {
+		if refOf(of) != "" {
 			continue
 		}
-		to := name + "Value"
-		for i := 2; derived[to] || schemas[to] != nil; i++ {
-			to = name + "Value" + strconv.Itoa(i)
+		own := name.and(camel(property))
+		if one, _ := of.(map[string]any); structured(one) || one["enum"] != nil {
+			derived[own.String()] = true
 		}
-		schemas[to] = schemas[name]
-		delete(schemas, name)
-		renamed["#/components/schemas/"+name] = "#/components/schemas/" + to
+		derive(of, own, derived)
 	}
+	for _, key := range []string{"items", "additionalProperties"} {
+		if schema[key] != nil {
+			derive(schema[key], name, derived)
+		}
+	}
+}
+
+// distinctParameters renames parameters whose schema is an object with the name of another schema,
+// and names the fields of parameters of an operation that differ only in spelling.
+func distinctParameters(doc map[string]any) {
+	all := object(doc, "components")
+	schemas, parameters := object(all, "schemas"), object(all, "parameters")
+	renamed := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
 		if of, _ := parameters[name].(map[string]any); of["content"] != nil && schemas[camel(name)] != nil {
 			parameters[name+"Parameter"] = of
 			delete(parameters, name)
-			renamed["#/components/parameters/"+name] = "#/components/parameters/" + name + "Parameter"
+			renamed[parameterRef+name] = parameterRef + name + "Parameter"
 		}
 	}
-	rename(doc, renamed)
-	spell(doc)
 	paths, _ := doc["paths"].(map[string]any)
 	each(paths, func(op map[string]any) {
 		fields := map[string]bool{}
 		for _, p := range list(op["parameters"]) {
 			parameter, _ := p.(map[string]any)
-			if ref, ok := parameter["$ref"].(string); ok {
-				parameter, _ = parameters[ref[strings.LastIndexByte(ref, '/')+1:]].(map[string]any)
+			if ref := refOf(parameter); ref != "" {
+				if renamed[ref] != "" {
+					parameter["$ref"] = renamed[ref]
+				}
+				parameter, _ = parameters[strings.TrimPrefix(refOf(parameter), parameterRef)].(map[string]any)
 			}
 			name, _ := parameter["name"].(string)
 			// The functions of a client have a parameter server of their own.
@@ -137,23 +149,6 @@ func spell(v any) {
 		}
 		for _, inner := range v {
 			spell(inner)
-		}
-	}
-}
-
-// rename replaces references.
-func rename(v any, to map[string]string) {
-	switch v := v.(type) {
-	case []any:
-		for _, inner := range v {
-			rename(inner, to)
-		}
-	case map[string]any:
-		if ref, ok := v["$ref"].(string); ok && to[ref] != "" {
-			v["$ref"] = to[ref]
-		}
-		for _, inner := range v {
-			rename(inner, to)
 		}
 	}
 }

@@ -7,14 +7,11 @@ import (
 	"strings"
 )
 
-// Error statuses of an operation with equal responses are one response for their range, such as
-// 4XX, that lists them in the extension statusList and in its description.
-const (
-	statusList = "x-gateway-statuses"
-	statusText = " Statuses: "
-)
+// Error statuses of an operation with responses of one content are one response for their range,
+// such as 4XX, that lists them in the extension statusList and in its description.
+const statusList = "x-gateway-statuses"
 
-// fold replaces equal responses for several error statuses by one for their range.
+// fold replaces responses of one content for several error statuses by one for their range.
 func fold(op map[string]any) {
 	responses, _ := op["responses"].(map[string]any)
 	for _, class := range []string{"4", "5"} {
@@ -22,6 +19,8 @@ func fold(op map[string]any) {
 		var most []string
 		for _, status := range slices.Sorted(maps.Keys(responses)) {
 			if response, ok := responses[status].(map[string]any); ok && strings.HasPrefix(status, class) && response["description"] != nil {
+				response = maps.Clone(response)
+				delete(response, "description")
 				text := canonical(response)
 				if equal[text] = append(equal[text], status); len(equal[text]) > len(most) {
 					most = equal[text]
@@ -32,12 +31,13 @@ func fold(op map[string]any) {
 			continue
 		}
 		shared := maps.Clone(responses[most[0]].(map[string]any))
-		statuses := make([]any, len(most))
+		statuses, lines := make([]any, len(most)), make([]string, len(most))
 		for i, status := range most {
 			statuses[i] = status
+			lines[i] = fmt.Sprint(status, ": ", responses[status].(map[string]any)["description"])
 			delete(responses, status)
 		}
-		shared["description"] = fmt.Sprint(shared["description"], statusText, strings.Join(most, ", "), ".")
+		shared["description"] = strings.Join(lines, " ")
 		shared[statusList] = statuses
 		responses[class+"XX"] = shared
 	}
@@ -52,15 +52,17 @@ func unfold(op map[string]any) {
 		if len(statuses) == 0 {
 			continue
 		}
-		one := maps.Clone(shared)
-		delete(one, statusList)
-		description, _ := one["description"].(string)
-		one["description"], _, _ = strings.Cut(description, statusText)
 		delete(responses, class)
-		for _, status := range statuses {
-			if status, ok := status.(string); ok {
-				responses[status] = one
+		rest, _ := shared["description"].(string)
+		for i, of := range statuses {
+			one := maps.Clone(shared)
+			delete(one, statusList)
+			text, status := strings.TrimPrefix(rest, fmt.Sprint(of, ": ")), fmt.Sprint(of)
+			if i+1 < len(statuses) {
+				text, rest, _ = strings.Cut(text, fmt.Sprint(" ", statuses[i+1], ": "))
 			}
+			one["description"] = text
+			responses[status] = one
 		}
 	}
 }

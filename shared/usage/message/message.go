@@ -15,7 +15,7 @@ import (
 // string, and binary data is base64.
 type Message struct {
 	Headers  map[string]string `json:"headers,omitempty"`
-	Body     any               `json:"body,omitempty" doc:"JSON or text; base64 if body_encoding says so."`
+	Body     any               `json:"body,omitempty" doc:"JSON or text; base64 according to body_encoding."`
 	Encoding string            `json:"body_encoding,omitempty" enum:"base64"`
 }
 
