@@ -9,8 +9,8 @@ import (
 // recent contains the latest latencies of one class at one target, in microseconds. A nil one
 // takes none.
 type recent struct {
-	n         int // observations, of which the last ones are stored
-	latencies [64]uint32
+	n         int       // observations, of which the last ones are stored
+	latencies [64]int32 // a type that regexp sorts too: another one adds 4 KB to every function
 }
 
 // leastRecent is the number of latencies that a percentile needs.
@@ -20,7 +20,7 @@ func (r *recent) add(d time.Duration) {
 	if r == nil {
 		return
 	}
-	r.latencies[r.n%len(r.latencies)] = uint32(min(d.Microseconds(), math.MaxUint32))
+	r.latencies[r.n%len(r.latencies)] = int32(min(d.Microseconds(), math.MaxInt32))
 	r.n++
 }
 
