@@ -445,8 +445,8 @@ func TestModelsAreListedForGooglesClients(t *testing.T) {
 	}
 }
 
-// TestGeminiSDKWithoutBeta asks as Google's SDK 3 does, whose paths begin with v1, at the
-// provider itself and at one of another shape.
+// TestGeminiSDKWithoutBeta asks as Google's SDK 3 does, whose paths begin with v1, and as the AI SDK,
+// which omits models/ before a name with a slash, at the provider itself and at one of another shape.
 func TestGeminiSDKWithoutBeta(t *testing.T) {
 	t.Parallel()
 	r, mock := startGoogle(t)
@@ -457,6 +457,8 @@ func TestGeminiSDKWithoutBeta(t *testing.T) {
 		{"/models/gemini-2.5-flash:countTokens", body, "/v1beta/models/gemini-2.5-flash:countTokens", `"totalTokens"`},
 		{"/models/gemini-embedding-001:embedContent", `{"content":{"parts":[{"text":"Hello"}]}}`, "/v1beta/models/gemini-embedding-001:embedContent", `"values"`},
 		{"/models/@mock/gpt-4o:generateContent", body, "", `"candidates"`},
+		{"/v1beta/@google/gemini-2.5-flash:generateContent", body, "/v1beta/models/gemini-2.5-flash:generateContent", `"Hello`},
+		{"/v1beta/@mock/gpt-4o:streamGenerateContent?alt=sse", body, "", `"finishReason":"STOP"`},
 		{"/models/@mock/gpt-4o:streamGenerateContent?alt=sse", body, "", `"finishReason":"STOP"`},
 	} {
 		var headers []string

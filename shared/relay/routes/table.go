@@ -345,21 +345,31 @@ var googleMethods = []string{
 // googleVersion is the version of Google's API in the paths of the gateway and its catalog.
 const googleVersion = "/v1beta"
 
-// googleModel returns the path below BasePath of a call to a model by Google's SDKs 3 and later,
-// which use v1 instead of v1beta: /models/{model}:generateContent becomes
-// /v1beta/models/{model}:generateContent. The version may already be removed from below, since
-// it equals the gateway's own. ok is false for other paths.
+// googleNames begin the paths of what has these methods in Google's API.
+var googleNames = []string{"models", "tunedModels", "dynamic", "projects", "publishers"}
+
+// googleModel returns the path below BasePath of a call to a model by clients of Google's API that
+// do not write /v1beta/models/{model}:generateContent. SDKs 3 and later use v1 instead of v1beta;
+// it may already be removed from below, since it equals the gateway's own version. The AI SDK
+// omits models/ before a name with a slash, such as @slug/model. ok is false for other paths.
 func googleModel(method, below string) (path string, ok bool) {
-	below = strings.TrimPrefix(below, BasePath)
-	rest, ok := strings.CutPrefix(below, "/models/")
-	if !ok || method != http.MethodPost {
+	colon := strings.LastIndexByte(below, ':')
+	if colon < 0 || method != http.MethodPost || !slices.Contains(googleMethods, below[colon+1:]) {
 		return "", false
 	}
-	colon := strings.LastIndexByte(rest, ':')
-	if colon < 1 || !slices.Contains(googleMethods, rest[colon+1:]) {
+	if rest, ok := strings.CutPrefix(below, BasePath+"/"); ok {
+		below = "/" + rest
+	}
+	if rest, ok := strings.CutPrefix(below, "/models/"); ok {
+		return googleVersion + below, rest[0] != ':'
+	}
+	name, versioned := strings.CutPrefix(below, googleVersion+"/")
+	name = strings.TrimPrefix(name, "/")
+	first, _, slash := strings.Cut(name, "/")
+	if !slash || !strings.HasPrefix(first, "@") && !strings.HasPrefix(first, "%40") && (!versioned || slices.Contains(googleNames, first)) {
 		return "", false
 	}
-	return googleVersion + below, true
+	return googleVersion + "/models/" + name, true
 }
 
 // GoogleClient reports whether a request comes from a client of Google's API, which is told by
