@@ -11,18 +11,20 @@ import (
 
 // requestDecoder reads a request as a client of this dialect writes it.
 type requestDecoder struct {
-	at int // the content that is read
-	d  *wire.Decoder
-	r  *chat.Request
-	// calls are the ids of the calls that are not answered yet, by name: results
-	// without an id belong to the first of them.
+	at    int // the content that is read
+	d     *wire.Decoder
+	r     *chat.Request
+	start int // index of the first message of the model's turn
+	// calls are the ids of the turn's calls that are not answered yet, by name: results without
+	// an id belong to the first of them.
 	calls map[string][]string
+	open  map[string]bool // the turn's calls without a result, by id
 	// allowed are the names of the functions that may be called; nil means all.
 	allowed []string
 }
 
 func decodeRequest(body []byte) (*chat.Request, error) {
-	q := requestDecoder{d: wire.NewDecoder(body), r: &chat.Request{Dialect: name}, calls: map[string][]string{}}
+	q := requestDecoder{d: wire.NewDecoder(body), r: &chat.Request{Dialect: name}, calls: map[string][]string{}, open: map[string]bool{}}
 	d, r := q.d, q.r
 	for key := range d.Object {
 		if d.Null() {
@@ -30,9 +32,11 @@ func decodeRequest(body []byte) (*chat.Request, error) {
 		}
 		switch string(key) {
 		case "contents":
+			q.start = len(r.Messages)
 			for i := range d.Array {
 				q.content(i)
 			}
+			q.settle()
 		case "systemInstruction":
 			m := chat.Message{Role: chat.System, At: -1}
 			q.parts(&m, nil)
@@ -76,6 +80,9 @@ func (q *requestDecoder) content(at int) {
 	results := chat.Message{Role: chat.ToolRole, At: at}
 	switch role {
 	case "model":
+		if n := len(q.r.Messages); n > q.start && q.r.Messages[n-1].Role != chat.Assistant {
+			q.settle()
+		}
 		m.Role = chat.Assistant
 	case "", "user", "function":
 	default:
@@ -136,7 +143,7 @@ func (q *requestDecoder) part(m *chat.Message, p *part, at int) {
 		if id == "" {
 			id = "call_" + strconv.Itoa(len(q.r.Messages)) + "_" + strconv.Itoa(at)
 		}
-		q.calls[p.callName] = append(q.calls[p.callName], id)
+		q.calls[p.callName], q.open[id] = append(q.calls[p.callName], id), true
 		add(chat.Part{Kind: chat.Call, Call: &chat.ToolCall{ID: id, Name: p.callName, Arguments: string(p.arguments())}})
 	case thought:
 		part := chat.Part{Kind: chat.Reasoned, Origin: name, Text: string(wire.AppendUnquoted(nil, p.text))}
@@ -191,6 +198,7 @@ func (q *requestDecoder) result(d wire.Decoder) *chat.ToolResult {
 		return nil
 	}
 	var r *chat.ToolResult
+	var response []byte
 	for key := range d.Object {
 		if string(key) != "functionResponse" || d.Kind() != wire.KindObject {
 			continue
@@ -203,7 +211,7 @@ func (q *requestDecoder) result(d wire.Decoder) *chat.ToolResult {
 			case "name":
 				r.Name = optString(&d)
 			case "response":
-				r.Parts = append([]chat.Part{{Kind: chat.Text, Text: responseText(d.Raw(), &r.IsError)}}, r.Parts...)
+				response = d.Raw()
 			case "parts": // media beside the response
 				var media chat.Message
 				for i := range d.Array {
@@ -217,29 +225,42 @@ func (q *requestDecoder) result(d wire.Decoder) *chat.ToolResult {
 			}
 		}
 	}
+	if response != nil {
+		r.Parts = append([]chat.Part{{Kind: chat.Text, Text: responseText(response, r.Name, &r.IsError)}}, r.Parts...)
+	}
 	if r != nil && r.CallID == "" {
 		if open := q.calls[r.Name]; len(open) > 0 {
 			r.CallID, q.calls[r.Name] = open[0], open[1:]
 		}
 	}
+	if r != nil {
+		delete(q.open, r.CallID)
+	}
 	return r
 }
 
 // responseText returns the text under output or error if that is all; otherwise the
-// complete object.
-func responseText(raw []byte, failed *bool) string {
+// complete object. The AI SDK writes content in place of output, and the name of the function
+// beside it.
+func responseText(raw []byte, function string, failed *bool) string {
 	d := wire.NewDecoder(raw)
 	members, text := 0, ""
-	ok := false
+	ok, named, content := false, false, false
 	if d.Kind() == wire.KindObject {
 		for key := range d.Object {
-			members++
-			if k := string(key); (k == "output" || k == "error") && d.Kind() == wire.KindString {
-				text, ok, *failed = d.Str(), true, k == "error"
+			k, isText := string(key), d.Kind() == wire.KindString
+			switch {
+			case isText && k == "name" && !named:
+				named = d.Str() == function
+				members++
+				continue
+			case isText && (k == "output" || k == "error" || k == "content"):
+				text, ok, *failed, content = d.Str(), true, k == "error", k == "content"
 			}
+			members++
 		}
 	}
-	if ok && members == 1 {
+	if ok && (members == 1 && !content || members == 2 && named) {
 		return text
 	}
 	*failed = false
