@@ -188,6 +188,16 @@ type Conformer interface {
 	Conform(body []byte, finish string, strict bool) []byte
 }
 
+// Restorer is a Passer for a format with clients that do not return reasoning, which some hosts
+// require.
+type Restorer interface {
+	// Restore returns body with the reasoning that recall finds for the tool calls of turns
+	// without it; body itself if it finds none. forgets reports whether the reasoning of the
+	// response has to be stored: the host requires it, and the client does not return it, or has
+	// not had any.
+	Restore(body []byte, t *Traits, recall func(toolCallID string) []Part) (restored []byte, forgets bool)
+}
+
 // Client is a dialect of clients.
 type Client interface {
 	Dialect

@@ -65,10 +65,11 @@ func replayed(tg *target.Target, gs *guardrail.State, r *chat.Response) []byte {
 	return streamTold(tg, gs, response.Replay(r, tg.Req.Route.Client.NewStreamEncoder(o)))
 }
 
-// gather starts to assemble a stream that is cached, or judged at its end.
+// gather starts to assemble a stream that is cached, judged at its end, or has reasoning to
+// remember.
 func gather(tg *target.Target, gs *guardrail.State, ca *caching.Cache, a *answer) {
 	judged := gs.JudgesEnd()
-	if !ca.Stores() && !judged && !target.StoresItems(tg) {
+	if !ca.Stores() && !judged && !target.StoresItems(tg) && !target.Forgets(tg) {
 		return
 	}
 	if a.stream.Translated() {

@@ -196,6 +196,7 @@ func sendPlain(c *call, a *answer) error {
 		if err := target.KeepMade(&c.target, p.buf.B, p.meter.ID); err != nil {
 			return err
 		}
+		target.RememberForwarded(&c.target, p.buf.B)
 	case p.own:
 		if operates(&c.req) {
 			holdBatch(&c.req, &c.body, &c.bill, out)
@@ -205,6 +206,7 @@ func sendPlain(c *call, a *answer) error {
 		if err := target.KeepMade(&c.target, out, p.meter.ID); err != nil {
 			return err
 		}
+		target.RememberForwarded(&c.target, out)
 	case p.translated == nil:
 		c.log.Body(record.Received, out)
 		if out = p.made.B; p.media != "" {
@@ -246,8 +248,8 @@ func encodePlain(tg *target.Target, log *record.Log, pn *plain, enc *buffer.Buff
 			log.Body(record.Received, p.buf.B)
 			return err
 		}
-		tg.Remember(p.signed)
 	}
+	tg.Remember(p.signed)
 	log.Body(record.Received, p.buf.B)
 	missed := chat.MissedBy(tg.Req.Route.Client, o, &tg.Loss)
 	missed.Examine(p.translated)

@@ -147,6 +147,7 @@ func spliced(tg *target.Target, up *outbound, src []byte) ([]byte, error) {
 		up.sendBuf.B = wire.Splice(up.sendBuf.B[:0], src, edits[:n]...)
 		src = up.sendBuf.B
 	}
+	src = target.Restore(tg, src)
 	adapted, dropped := adapt(&tg.To.Target, tg.To.Op, tg.To.DialectName(), tg.To.Model, src)
 	for _, name := range dropped {
 		tg.Loss.Add(name, "the host rejects it")

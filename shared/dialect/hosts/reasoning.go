@@ -3,16 +3,17 @@ package hosts
 import "gateway/shared/chat"
 
 // Reasoner is a host that wants the reasoning of earlier turns back in the assistant's
-// messages. Most of them reject a turn of a tool loop without it.
+// messages.
 type Reasoner struct {
 	Host, Field   string // id of the provider, member of the message
 	PreserveField string // member of the request without which the host drops what it gets back; "": none
+	Required      bool   // the host rejects a turn of a tool loop without it
 }
 
 // Reasoners are the hosts that take reasoning back. Others get none.
 var Reasoners = []Reasoner{
-	{Host: "deepseek", Field: "reasoning_content"},                                      // api-docs.deepseek.com/guides/thinking_mode (tool calls), 2026-11-29
-	{Host: "moonshot", Field: "reasoning_content"},                                      // platform.kimi.ai/docs/guide/use-kimi-k2-thinking-model, 2026-11-29
+	{Host: "deepseek", Field: "reasoning_content", Required: true},                      // api-docs.deepseek.com/guides/thinking_mode (tool calls), 2026-11-29
+	{Host: "moonshot", Field: "reasoning_content", Required: true},                      // platform.kimi.ai/docs/guide/use-kimi-k2-thinking-model, 2026-11-29
 	{Host: "z-ai", Field: "reasoning_content"},                                          // docs.z.ai/guides/capabilities/thinking-mode (preserved thinking), 2026-11-29
 	{Host: "zhipu", Field: "reasoning_content"},                                         // docs.bigmodel.cn (thinking mode); openyak/openyak#128, 2026-11-29
 	{Host: "dashscope", Field: "reasoning_content", PreserveField: "preserve_thinking"}, // vercel/ai#20871 (function calling); QwenLM/qwen-code#5637, 2026-11-29

@@ -102,13 +102,17 @@ func (s *Stream) End() ([]byte, error) {
 	return last, nil
 }
 
-// Signed returns the signed reasoning of a translated stream with a client that cannot return
-// it.
+// Signed returns the signed reasoning of a stream that is translated, or forwarded and
+// assembled.
 func (s *Stream) Signed() []chat.Signed {
-	if s.over == nil {
+	if s.over != nil {
+		return s.over.dec.Signed()
+	}
+	if s.gather == nil {
 		return nil
 	}
-	return s.over.dec.Signed()
+	s.gather.end()
+	return s.gather.dec.Signed()
 }
 
 // AppendError ends a translated stream with an error; ok is false for a forwarded one.

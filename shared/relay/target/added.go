@@ -199,7 +199,7 @@ func (p *plainer) apply(to *Target, now func() time.Time) {
 
 // Remember stores the signed reasoning of a response for a client that cannot return it.
 func (tg *Target) Remember(signed []chat.Signed) {
-	if !tg.Strict() {
+	if !tg.Strict() || tg.SameDialect() && !tg.To.forgets {
 		return
 	}
 	for _, s := range signed {
@@ -216,6 +216,30 @@ func (tg *Target) Recall(toolCallID string) []chat.Part {
 		tg.Req.Fail("recall reasoning", err)
 	}
 	return parts
+}
+
+// Restore returns a body in the provider's own dialect with the reasoning that its host requires
+// and the client has not returned.
+func Restore(tg *Target, body []byte) []byte {
+	client, ok := tg.Req.Route.Client.(chat.Restorer)
+	if !ok || !tg.Strict() {
+		return body
+	}
+	body, tg.To.forgets = client.Restore(body, &tg.To.Traits, tg.Recall)
+	return body
+}
+
+// Forgets reports whether Remember stores the reasoning of a response that is forwarded.
+func Forgets(tg *Target) bool { return tg.To.forgets }
+
+// RememberForwarded is Remember for a complete response that is forwarded.
+func RememberForwarded(tg *Target, response []byte) {
+	if !tg.To.forgets || !bytes.Contains(response, []byte(`"tool_calls"`)) {
+		return
+	}
+	if r, err := tg.To.Dialect.DecodeResponse(response, &tg.To.Traits); err == nil {
+		tg.Remember(r.Signed())
+	}
 }
 
 // StoresItems reports whether the gateway stores the items of the response for later references:

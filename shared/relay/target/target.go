@@ -111,6 +111,7 @@ type Choice struct {
 	leaves      added // added fields that its host is known to reject
 	Names       Names
 	lenient     bool
+	forgets     bool // the client does not return the reasoning that the host requires, see chat.Restorer
 	Timeout     time.Duration
 	Body        []byte   // the client's body after the config; nil: it is sent unchanged
 	inlined     []byte   // the client's body with the items that it refers to; nil: it has no such references
